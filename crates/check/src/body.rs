@@ -1,0 +1,206 @@
+//! One function's body, resolved: every name an id, every mnemonic a [`Variant`], every constant a number.
+
+use crate::{FuncId, Function, GlobalId, Module};
+use margay_isa::{Component, Space, Special, Type, Variant};
+use margay_syntax::{Span, Tree, tree::List};
+
+/// A register of a body: an index over all declared registers (`%r<8>` declares eight).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct RegId(pub u32);
+
+/// Index into [`Body::labels`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LabelId(pub u32);
+
+/// Index into [`Body::tables`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TableId(pub u32);
+
+/// Index into [`Body::variants`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VariantId(pub u32);
+
+/// A resolved body.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Declarations of registers, in order; `.reg` formals come first (returns, then parameters).
+    pub regs: Vec<RegDecl>,
+    /// Variables in memory that the body declares: `.local`, `.shared`, `.param`, `.global`, `.const`.
+    pub locals: Vec<Local>,
+    /// Distinct (opcode, form, modifiers) of this body.
+    pub variants: Vec<Variant>,
+    /// Instructions in order of the text.
+    pub insts: Vec<Inst>,
+    /// Operands of all instructions.
+    pub operands: Vec<Operand>,
+    /// Labels: the index of the instruction that each stands before, and its name.
+    pub labels: Vec<(u32, Span)>,
+    /// `.branchtargets`, `.calltargets`, `.callprototype`.
+    pub tables: Vec<TargetTable>,
+    /// `.loc` directives: (index of the first instruction they hold for, file, line, column).
+    pub locs: Vec<(u32, u32, u32, u32)>,
+}
+
+/// A `.reg` declaration of one name or of a numbered family.
+#[derive(Clone, Copy, Debug)]
+pub struct RegDecl {
+    /// First register.
+    pub first: RegId,
+    /// How many; 1 for a plain name.
+    pub count: u32,
+    /// True for `%r<8>`: names carry a number.
+    pub numbered: bool,
+    /// Type.
+    pub ty: Type,
+    /// `.v2`, `.v4`; else 1.
+    pub vector: u8,
+    /// The name, without number.
+    pub name: Span,
+}
+
+/// A variable in memory declared in a body.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// Its name.
+    pub name: Span,
+    /// State space.
+    pub space: Space,
+    /// Element type.
+    pub ty: Type,
+    /// `.v2`, `.v4`; else 1.
+    pub vector: u8,
+    /// Bytes in all; 0 for `[]`.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// Array extent.
+    pub extent: crate::Extent,
+    /// Initial contents (`.global`, `.const`).
+    pub init: Vec<crate::Init>,
+}
+
+/// A memory symbol as an operand sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SymRef {
+    /// A module-level variable.
+    Global(GlobalId),
+    /// A variable of this body; index into [`Body::locals`].
+    Local(u32),
+    /// A `.param` formal of this function (kernel or device), by index into [`Function::params`].
+    Param(u32),
+    /// A `.param` return formal, by index into [`Function::rets`].
+    Ret(u32),
+    /// A function, as an address or as a callee.
+    Func(FuncId),
+}
+
+/// What an address starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// A register.
+    Reg(RegId),
+    /// A variable.
+    Sym(SymRef),
+    /// Nothing: the offset is the address.
+    Absolute,
+}
+
+/// A resolved operand.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Operand {
+    /// A register.
+    Reg(RegId),
+    /// `v.x` of a vector register.
+    Element(RegId, Component),
+    /// An integer constant, two's complement in 64 bits.
+    Int(i64),
+    /// A floating constant: a double's bits, or (if `single`) a float's bits.
+    Float {
+        /// The bits.
+        bits: u64,
+        /// Written as `0f`.
+        single: bool,
+    },
+    /// A special register, with its component for vectors.
+    Special(Special, Option<Component>),
+    /// A name used as a value: its address plus an offset (`mov.u64 %rd1, table+8`), or an argument of a call.
+    Symbol(SymRef, i64),
+    /// A bracketed address.
+    Address(Base, i64),
+    /// A bracketed list.
+    Group(List<Operand>),
+    /// A vector in braces.
+    Vector(List<Operand>),
+    /// A parenthesised list of a call.
+    List(List<Operand>),
+    /// `p|q`: both stand at this index of the pool and the next.
+    Pair(u32),
+    /// `!p`
+    Not(RegId),
+    /// `_`
+    Sink,
+    /// A label.
+    Label(LabelId),
+    /// A label of a table of targets or a prototype.
+    Table(TableId),
+    /// A `.texref`, `.samplerref`, `.surfref` is a [`Operand::Symbol`]; this is a byte-lane or mask selector given by name.
+    Text(Span),
+    /// A mistake that has its diagnostic already.
+    Error,
+}
+
+/// A predicate before an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// The predicate register.
+    pub reg: RegId,
+    /// `@!p`
+    pub negated: bool,
+}
+
+/// A resolved instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// Opcode, form, modifiers.
+    pub variant: VariantId,
+    /// `@p`
+    pub guard: Option<Guard>,
+    /// Operands, in the order of the form; left-out optional ones are absent at the end. For `call` always four: returns
+    /// ([`Operand::List`]), callee ([`Operand::Symbol`] or [`Operand::Reg`]), arguments ([`Operand::List`]), and the table
+    /// ([`Operand::Table`] or [`Operand::Sink`]).
+    pub operands: List<Operand>,
+    /// Index into `Tree::instrs`: the place.
+    pub node: u32,
+}
+
+/// A table that a label names.
+#[derive(Clone, Debug)]
+pub enum TargetTable {
+    /// `.branchtargets`
+    Branch(Vec<LabelId>),
+    /// `.calltargets`
+    Calls(Vec<FuncId>),
+    /// `.callprototype`
+    Prototype(Box<Function>),
+}
+
+impl Body {
+    /// Operands of an instruction or list.
+    pub fn operands(&self, list: List<Operand>) -> &[Operand] {
+        &self.operands[list.range()]
+    }
+
+    /// The variant of an instruction.
+    pub fn variant(&self, inst: &Inst) -> &Variant {
+        &self.variants[inst.variant.0 as usize]
+    }
+
+    /// The declaration of a register.
+    pub fn decl(&self, reg: RegId) -> &RegDecl {
+        &self.regs[self.regs.partition_point(|d| d.first <= reg) - 1]
+    }
+}
+
+pub(crate) fn resolve(_tree: &Tree, _module: &Module, _func: FuncId) -> Option<Body> {
+    None
+}

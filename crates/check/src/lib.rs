@@ -1,0 +1,46 @@
+//! From a tree to a [`Checked`] module: names to ids, mnemonics to rows of the table, types, availability, and the rules.
+//!
+//! ```text
+//! Tree → module.rs (symbols, signatures, version, target) → body.rs (one function: names, variants, operands)
+//!      → operand rules from the table → rules/*.rs (one file per cross-instruction rule) → diagnostics
+//! ```
+//!
+//! A module may have megabytes of code, so bodies are not kept: [`check()`] resolves, checks and drops one [`Body`] at a time,
+//! and whoever lowers a function asks [`Checked::body`] for it again. Both ways are the same code.
+#![forbid(unsafe_code)]
+
+mod body;
+mod module;
+mod options;
+pub mod rules;
+
+pub use body::{Base, Body, Guard, Inst, LabelId, Local, Operand, RegDecl, RegId, SymRef, TableId, TargetTable, VariantId};
+pub use module::{
+    Abi, Alias, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module, PtrAttr, Symbol,
+};
+pub use options::{Options, Verdict};
+
+use margay_syntax::{Diagnostic, Parsed, Tree};
+use std::sync::Arc;
+
+/// A module that passed: the witness that `ir` demands.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The tree that all ids and spans refer to.
+    pub tree: Arc<Tree>,
+    /// Symbols, signatures, version, target.
+    pub module: Arc<Module>,
+}
+
+/// Checks a parsed module. `None` when an error was found; warnings do not stand in the way.
+/// The diagnostics hold those of the parser too, in order of position.
+pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
+    module::check(parsed, options)
+}
+
+impl Checked {
+    /// Resolves the body of a function that has one. The module passed, so this finds nothing to complain about.
+    pub fn body(&self, func: FuncId) -> Option<Body> {
+        body::resolve(&self.tree, &self.module, func)
+    }
+}

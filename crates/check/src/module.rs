@@ -1,0 +1,239 @@
+//! Module level: directives, symbols, signatures.
+
+use crate::{Checked, Options};
+use margay_isa::{Space, Target, Type, Version};
+use margay_syntax::{Diagnostic, Parsed, Span};
+use std::collections::HashMap;
+
+/// Index into [`Module::funcs`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FuncId(pub u32);
+
+/// Index into [`Module::globals`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct GlobalId(pub u32);
+
+/// What a module-level name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Symbol {
+    /// A function or kernel (aliases resolve to their aliasee in [`Module::aliases`]).
+    Func(FuncId),
+    /// A variable.
+    Global(GlobalId),
+    /// Index into [`Module::aliases`].
+    Alias(u32),
+}
+
+/// Linkage of a symbol (section 11.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Linkage {
+    /// No word: visible in this module only.
+    #[default]
+    Internal,
+    /// `.visible`
+    Visible,
+    /// `.extern`
+    Extern,
+    /// `.weak`
+    Weak,
+    /// `.common`
+    Common,
+}
+
+/// Whether the module uses the stack-based ABI (section 7.1.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Abi {
+    /// As always since PTX 2.0 on sm_20.
+    #[default]
+    Stack,
+    /// Disabled: several `.reg` returns, or module-scope `.reg`/`.local` before PTX 3.0.
+    Off,
+}
+
+/// Everything that module-level directives say.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// `.version`
+    pub version: Version,
+    /// `.target`
+    pub target: Target,
+    /// `.address_size`, 32 or 64.
+    pub address_size: u32,
+    /// Stack-based or not.
+    pub abi: Abi,
+    /// Variables of all spaces, module-scope `.reg` and `.local` of old versions included.
+    pub globals: Vec<Global>,
+    /// Functions and kernels; declarations and definition of one name are one entry.
+    pub funcs: Vec<Function>,
+    /// `.alias alias, aliasee;`
+    pub aliases: Vec<Alias>,
+    /// Names to symbols.
+    pub names: HashMap<Box<str>, Symbol>,
+    /// `.file` directives: index to path.
+    pub files: HashMap<u32, Box<str>>,
+}
+
+/// `.alias a, b;`
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// The new name.
+    pub name: Box<str>,
+    /// The function that it stands for.
+    pub of: FuncId,
+    /// The directive.
+    pub span: Span,
+}
+
+/// Array extent of a variable or formal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Not an array.
+    Scalar,
+    /// That many elements in all (dimensions multiplied).
+    Array(u64),
+    /// `[]`
+    Unsized,
+}
+
+/// A variable at module level.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Its name.
+    pub name: Box<str>,
+    /// State space.
+    pub space: Space,
+    /// `.const[3]`
+    pub bank: Option<u32>,
+    /// Element type.
+    pub ty: Type,
+    /// `.v2`, `.v4`: elements of the vector; else 1.
+    pub vector: u8,
+    /// Array extent.
+    pub extent: Extent,
+    /// Alignment in bytes, explicit or natural.
+    pub align: u32,
+    /// Size in bytes; 0 for unsized.
+    pub size: u64,
+    /// Linkage.
+    pub linkage: Linkage,
+    /// `.attribute(.managed)`
+    pub managed: bool,
+    /// Initial contents.
+    pub init: Vec<Init>,
+    /// The declared name.
+    pub span: Span,
+}
+
+/// A piece of a variable's initial contents; bytes not covered are zero.
+#[derive(Clone, Debug)]
+pub enum Init {
+    /// Constant bytes at an offset.
+    Bytes {
+        /// Offset into the variable.
+        at: u64,
+        /// The bytes, little-endian elements.
+        bytes: Vec<u8>,
+    },
+    /// An address, or one byte of it selected by a mask (`0xFF00(x)`).
+    Address {
+        /// Offset into the variable.
+        at: u64,
+        /// Bytes written: 1, 2, 4 or 8.
+        size: u8,
+        /// Right shift of the address before it is cut to `size`.
+        shift: u8,
+        /// The symbol.
+        of: Symbol,
+        /// Added to the address.
+        offset: i64,
+        /// `generic(x)`: the generic address rather than the one in the symbol's space.
+        generic: bool,
+    },
+}
+
+/// What kind of function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FuncKind {
+    /// `.entry`
+    Kernel,
+    /// `.func`
+    Device,
+}
+
+/// State space of a formal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FormalSpace {
+    /// `.reg`
+    Reg,
+    /// `.param`
+    Param,
+}
+
+/// `.ptr .space .align N`
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PtrAttr {
+    /// Space pointed to; `None` for generic.
+    pub space: Option<Space>,
+    /// Alignment of what is pointed to; 4 if not given.
+    pub align: u32,
+}
+
+/// A formal parameter or return parameter.
+#[derive(Clone, Debug)]
+pub struct Formal {
+    /// Its name; `_` in prototypes.
+    pub name: Box<str>,
+    /// `.reg` or `.param`.
+    pub space: FormalSpace,
+    /// Element type.
+    pub ty: Type,
+    /// `.v2`, `.v4`; else 1.
+    pub vector: u8,
+    /// Array extent.
+    pub extent: Extent,
+    /// Alignment in bytes, explicit or natural.
+    pub align: u32,
+    /// Size in bytes; 0 for unsized. `.pred` counts as 1.
+    pub size: u32,
+    /// Attribute of a kernel parameter.
+    pub ptr: Option<PtrAttr>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A function, kernel or call prototype.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: Box<str>,
+    /// Kernel or device function.
+    pub kind: FuncKind,
+    /// Linkage.
+    pub linkage: Linkage,
+    /// Return parameters.
+    pub rets: Vec<Formal>,
+    /// Parameters.
+    pub params: Vec<Formal>,
+    /// `.noreturn`
+    pub noreturn: bool,
+    /// `.abi_preserve N`
+    pub abi_preserve: Option<u32>,
+    /// `.abi_preserve_control N`
+    pub abi_preserve_control: Option<u32>,
+    /// `.reqntid` (exact) or `.maxntid` (bound): x, y, z; 1 where not given.
+    pub reqntid: Option<[u32; 3]>,
+    /// `.maxntid`
+    pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub reqnctapercluster: Option<[u32; 3]>,
+    /// Index into `Tree::funcs` of the definition, or of the last declaration.
+    pub node: u32,
+    /// Whether [`Function::node`] has a body.
+    pub defined: bool,
+    /// The name in the definition or declaration.
+    pub span: Span,
+}
+
+pub(crate) fn check(parsed: Parsed, _options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
+    (None, parsed.diagnostics)
+}

@@ -1,0 +1,28 @@
+//! What to check against.
+
+use margay_isa::{Target, Version};
+
+/// Whose verdict decides, where ptxas and the manual's text differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Verdict {
+    /// Errors exactly where ptxas has errors; what only the text forbids is a warning.
+    #[default]
+    Ptxas,
+    /// Errors where either refuses.
+    Strict,
+    /// The text alone decides; where it is silent, ptxas does.
+    Text,
+}
+
+/// Options of a check.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whose verdict.
+    pub verdict: Verdict,
+    /// Relocatable compilation (`-c`): undefined externals are fine, every function is kept.
+    pub relocatable: bool,
+    /// Check as if `.target` said this.
+    pub target: Option<Target>,
+    /// Check as if `.version` said this.
+    pub version: Option<Version>,
+}

@@ -1,0 +1,1 @@
+//! Cross-instruction rules, one file each.

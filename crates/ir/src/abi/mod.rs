@@ -1,0 +1,138 @@
+//! Calling conventions: pure functions from a [`Signature`] to a [`Plan`] that says where every byte travels.
+//!
+//! PTX hides the convention (manual, chapter 7), so several can stand behind one text. An ABI only says *where*; everything
+//! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
+//! plan: every byte once, aligned, nothing overlapping.
+
+mod place;
+mod verify;
+
+pub use place::place;
+pub use verify::{PlanError, verify};
+
+use margay_check::FormalSpace;
+use margay_isa::Type;
+use std::ops::Range;
+
+/// A formal or return as an ABI sees it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Value {
+    /// Element type.
+    pub ty: Type,
+    /// Elements of a `.v2`/`.v4`; else 1.
+    pub vector: u8,
+    /// `.reg` or `.param`.
+    pub space: FormalSpace,
+    /// Bytes; 0 for an unsized array (its size is the caller's business). A predicate counts 1.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// True for arrays, sized or not: passed as a block of bytes.
+    pub array: bool,
+    /// True for `[]`.
+    pub is_unsized: bool,
+    /// May differ between the lanes of a warp.
+    pub varying: bool,
+}
+
+/// What caller and callee agree on.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Signature {
+    /// Inputs in order.
+    pub params: Vec<Value>,
+    /// Returns in order; more than one only where the stack ABI is off.
+    pub rets: Vec<Value>,
+    /// `.abi_preserve N`
+    pub preserve: Option<u32>,
+    /// `.abi_preserve_control N`
+    pub preserve_control: Option<u32>,
+}
+
+/// A register of an ABI's machine. Which bytes a register holds is [`Reg::bytes`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Reg {
+    /// Class: `R` (32-bit GPUs' general registers), `rdi`-like names use `I`, `xmm` use `X`, SIMD scalars `S`, vectors `V`.
+    pub class: char,
+    /// Number within the class.
+    pub index: u16,
+    /// Width in bytes (per lane).
+    pub bytes: u16,
+}
+
+/// Where bytes are at the moment of the call (or of the return).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// In a register, from its byte 0.
+    Reg(Reg),
+    /// In the outgoing area of the caller's stack, at an offset.
+    Stack {
+        /// Bytes from the area's start.
+        offset: u32,
+    },
+    /// In PTX's own parameter space, at an offset of the call's parameter block.
+    Space {
+        /// Bytes from the block's start.
+        offset: u32,
+    },
+    /// In memory of the caller whose address is in the register (hidden pointer).
+    Behind(Reg),
+}
+
+/// A part of a value at a place; a value may be split.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Piece {
+    /// Which bytes of the value.
+    pub bytes: Range<u32>,
+    /// Where they are. For [`Place::Behind`], at offset `bytes.start` behind the pointer.
+    pub at: Place,
+}
+
+/// Where everything travels.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Plan {
+    /// Pieces of each input. An unsized array has one `Stack` or `Space` piece with an empty range: where it starts.
+    pub args: Vec<Vec<Piece>>,
+    /// Pieces of each return.
+    pub rets: Vec<Vec<Piece>>,
+    /// Bytes of the outgoing stack area, without unsized arrays.
+    pub stack: u32,
+    /// Registers that the callee may overwrite.
+    pub clobbers: Vec<Reg>,
+}
+
+/// Why an ABI has no plan for a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoPlan {
+    /// Which value, if it is one: `args[2]`.
+    pub value: Option<String>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A calling convention.
+pub trait Abi: Send + Sync {
+    /// `ptx`, `sm`, `sysv`, `simd`, `legacy`.
+    fn name(&self) -> &'static str;
+    /// All registers that its plans may use.
+    fn registers(&self) -> &[Reg];
+    /// Pure: the same signature yields the same plan. `lanes` is the number of lanes a vector register holds.
+    fn plan(&self, sig: &Signature, lanes: u32) -> Result<Plan, NoPlan>;
+}
+
+/// What [`place`] adds to a function.
+#[derive(Clone, Debug)]
+pub struct FuncPlaces {
+    /// Plan of the function's own signature.
+    pub plan: Plan,
+    /// Offset of every frame variable from the frame's base, by [`crate::FrameId`]. Unsized formals: see [`Plan::args`].
+    pub frame: Vec<u32>,
+    /// Bytes of the frame, the outgoing area included.
+    pub frame_size: u32,
+    /// Alignment of the frame.
+    pub frame_align: u32,
+    /// Offset of the outgoing area in the frame.
+    pub outgoing: u32,
+    /// Plans of call sites, by index of [`crate::Func::calls`].
+    pub calls: Vec<Plan>,
+}
+

@@ -1,0 +1,300 @@
+//! One function: blocks, instructions, registers, frame variables, call sites, places in the source.
+
+use crate::{FuncId, GlobalId, abi::Signature};
+use margay_check::FuncKind;
+use margay_isa::{Component, Special, Type, Variant};
+use margay_syntax::{Span, tree::List};
+use std::sync::Arc;
+
+/// A scalar virtual register.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VReg(pub u32);
+
+/// Index into [`Func::blocks`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct BlockId(pub u32);
+
+/// Index into [`Func::frame`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FrameId(pub u32);
+
+/// Where a memory instruction goes, with every default of `.param` and every sub-qualifier decided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemSpace {
+    /// A generic address.
+    Generic,
+    /// Global memory.
+    Global,
+    /// Constant banks.
+    Const,
+    /// The CTA's shared window; 32-bit offsets.
+    Shared,
+    /// Shared windows of the cluster (`.shared::cluster`).
+    SharedCluster,
+    /// The thread's local window, in which formals and `.param` variables of functions live too.
+    Local,
+    /// The kernel's parameter block.
+    KernelParam,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Func {
+    /// Its name.
+    pub name: Box<str>,
+    /// Kernel or device function.
+    pub kind: FuncKind,
+    /// Formals and returns.
+    pub sig: Arc<Signature>,
+    /// Where each formal lives in the body, by index of [`Signature::params`].
+    pub params: Vec<FormalHome>,
+    /// The same for returns.
+    pub rets: Vec<FormalHome>,
+    /// Types of the virtual registers.
+    pub regs: Vec<Type>,
+    /// Names of the virtual registers as in the text, for people (`%r5`, `v.x`, `cc`).
+    pub reg_names: Vec<Box<str>>,
+    /// Variables in the frame.
+    pub frame: Vec<FrameVar>,
+    /// Basic blocks in reverse post-order; block 0 is the entry. Empty for an undefined external.
+    pub blocks: Vec<Block>,
+    /// Instructions of all blocks.
+    pub insts: Vec<Inst>,
+    /// Operands of all instructions.
+    pub operands: Vec<Operand>,
+    /// Distinct variants.
+    pub variants: Vec<Variant>,
+    /// Call sites.
+    pub calls: Vec<CallSite>,
+    /// Places, by [`Inst::at`].
+    pub places: Vec<SourcePlace>,
+    /// The file that [`SourcePlace::span`] points into.
+    pub source: Arc<Source>,
+    /// `.noreturn`
+    pub noreturn: bool,
+    /// `.reqntid`
+    pub reqntid: Option<[u32; 3]>,
+    /// `.maxntid`
+    pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`
+    pub reqnctapercluster: Option<[u32; 3]>,
+}
+
+/// A source file, for messages.
+#[derive(Debug)]
+pub struct Source {
+    /// Name as given by the user.
+    pub name: String,
+    /// The tree, with its text.
+    pub tree: Arc<margay_syntax::Tree>,
+    /// Lines of the text.
+    pub lines: margay_syntax::LineIndex,
+    /// `.file` table.
+    pub files: std::collections::HashMap<u32, Box<str>>,
+}
+
+/// Where an instruction stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SourcePlace {
+    /// In the PTX text.
+    pub span: Span,
+    /// `.loc`: file index, line, column; 0 without one.
+    pub loc: (u32, u32, u32),
+}
+
+/// Where a formal lives inside its function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FormalHome {
+    /// A `.reg` formal: its registers (more than one for a vector).
+    Regs(Vec<VReg>),
+    /// A `.param` formal of a device function: a variable of the frame.
+    Frame(FrameId),
+    /// A kernel parameter: byte offset in the parameter block, as cuLaunchKernel lays it out.
+    Kernel(u32),
+}
+
+/// A variable in a thread's frame.
+#[derive(Clone, Debug)]
+pub struct FrameVar {
+    /// Its name.
+    pub name: Box<str>,
+    /// What it is.
+    pub role: FrameRole,
+    /// Bytes; for an unsized formal 0: its place is where the caller put the array.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// The body takes its address (`mov`), so it must be memory.
+    pub address_taken: bool,
+}
+
+/// What a frame variable is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameRole {
+    /// `.local`
+    Local,
+    /// `.param` declared in the body, for calls.
+    Param,
+    /// The function's own input formal.
+    Formal(u32),
+    /// The function's own return formal.
+    Return(u32),
+}
+
+/// A basic block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// First instruction and number.
+    pub insts: List<Inst>,
+    /// What comes next.
+    pub term: Terminator,
+    /// Place of the terminator.
+    pub at: u32,
+    /// The label in the text, if any.
+    pub label: Option<Box<str>>,
+}
+
+/// How a block ends.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Terminator {
+    /// To that block.
+    Jump(BlockId),
+    /// By a predicate.
+    Branch {
+        /// The predicate.
+        pred: VReg,
+        /// Taken when it is false.
+        negated: bool,
+        /// Where to, if taken.
+        then: BlockId,
+        /// Where to, if not.
+        other: BlockId,
+        /// `.uni`: all threads agree.
+        uniform: bool,
+    },
+    /// `brx.idx`: an index beyond the table is undefined (a fault here).
+    Switch {
+        /// `.u32` index.
+        index: Operand,
+        /// By index.
+        targets: Vec<BlockId>,
+        /// `.uni`
+        uniform: bool,
+    },
+    /// Return to the caller; in a kernel, end the thread.
+    Ret,
+    /// End the thread.
+    Exit,
+}
+
+/// An instruction inside a block. Branches, `ret` and `exit` are terminators (their guards have become branches).
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// Index into [`Func::variants`].
+    pub variant: u32,
+    /// Predicate, and whether it is negated.
+    pub guard: Option<(VReg, bool)>,
+    /// Registers written, in the order of the row: vectors taken apart, then the partner after `|`, then the carry flag.
+    /// [`Operand::Reg`] or [`Operand::Sink`].
+    pub dsts: List<Operand>,
+    /// Values read, in the order of the row: vectors and groups taken apart, then the carry flag.
+    pub srcs: List<Operand>,
+    /// For memory instructions: the space, decided.
+    pub space: Option<MemSpace>,
+    /// Index into [`Func::places`].
+    pub at: u32,
+}
+
+/// A value read, a register written, or a memory operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operand {
+    /// A register.
+    Reg(VReg),
+    /// A predicate register, inverted.
+    Not(VReg),
+    /// A constant: bits of the operand's type, zero-extended. `.pred` constants are 0 or 1.
+    Imm(u64),
+    /// A special register; scalars have component `X`.
+    Special(Special, Component),
+    /// The address of a variable, in its space, plus an offset.
+    GlobalAddr(GlobalId, i64),
+    /// The local address of a frame variable, plus an offset.
+    FrameAddr(FrameId, i64),
+    /// The address of a kernel parameter in parameter space: a byte offset.
+    ParamAddr(i64),
+    /// A function's address.
+    Func(FuncId),
+    /// A memory operand: `[base+offset]`.
+    Mem(MemBase, i64),
+    /// A call site; the only source of a `call`.
+    Call(u32),
+    /// `_`, or an optional operand left out before one that is there.
+    Sink,
+}
+
+/// Base of a memory operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemBase {
+    /// A register; 32-bit registers are zero-extended.
+    Reg(VReg),
+    /// A static variable.
+    Global(GlobalId),
+    /// A frame variable.
+    Frame(FrameId),
+    /// The kernel's parameter block.
+    KernelParam,
+    /// None: the offset is the address.
+    Absolute,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct CallSite {
+    /// Who is called.
+    pub callee: Callee,
+    /// What the caller believes the callee to be; for direct calls, the callee's signature.
+    pub sig: Arc<Signature>,
+    /// One an input formal; `Omitted` for an unsized formal without argument.
+    pub args: Vec<Arg>,
+    /// One a return formal.
+    pub rets: Vec<Arg>,
+    /// `.uni`
+    pub uniform: bool,
+}
+
+/// Who is called.
+#[derive(Clone, Debug)]
+pub enum Callee {
+    /// A function of the program.
+    Direct(FuncId),
+    /// Through a register; with the `.calltargets` list if there is one.
+    Indirect(VReg, Option<Vec<FuncId>>),
+}
+
+/// An argument or a place for a return value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Arg {
+    /// Values (several for a vector).
+    Values(Vec<Operand>),
+    /// A `.param` variable of the caller's frame.
+    Frame(FrameId),
+    /// Nothing passed through an unsized formal, or a result thrown away (`_`).
+    Omitted,
+}
+
+impl Func {
+    /// Operands of a list.
+    pub fn operands(&self, list: List<Operand>) -> &[Operand] {
+        &self.operands[list.range()]
+    }
+
+    /// Instructions of a block.
+    pub fn insts(&self, block: &Block) -> &[Inst] {
+        &self.insts[block.insts.range()]
+    }
+
+    /// The variant of an instruction.
+    pub fn variant(&self, inst: &Inst) -> &Variant {
+        &self.variants[inst.variant as usize]
+    }
+}

@@ -1,0 +1,19 @@
+//! The intermediate representation: a control-flow graph whose instructions are rows of the `isa` table.
+//!
+//! There is no second list of opcodes here: an [`Inst`] carries a [`margay_isa::Variant`]. What lowering adds is *shape*:
+//! basic blocks and terminators; scalar virtual registers (vectors taken apart, the carry flag made explicit); operands
+//! sorted into destinations and sources; constants as bits of the operand's type; call sites; and every variable that lives
+//! in a thread's frame (`.local`, `.param`, formals) as a [`FrameVar`].
+//!
+//! Stages are types. [`lower`] yields `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
+//! every function and a [`abi::Plan`] for every signature. Engines take `Ir<Placed>` only.
+#![forbid(unsafe_code)]
+
+pub mod abi;
+mod func;
+mod lower;
+mod program;
+
+pub use func::*;
+pub use lower::{LowerError, lower};
+pub use program::*;

@@ -1,0 +1,119 @@
+//! A linked program: functions and variables of one or more modules.
+
+use crate::{Func, abi};
+use margay_isa::{Space, Target, Version};
+use std::{collections::HashMap, sync::Arc};
+
+/// Index into [`Ir::funcs`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FuncId(pub u32);
+
+/// Index into [`Ir::globals`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct GlobalId(pub u32);
+
+/// A variable with static storage: `.global`, `.const`, `.shared` (static or dynamic), texture, surface and sampler
+/// references; those declared in bodies too.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Its name (for variables of bodies: `function::name`).
+    pub name: Box<str>,
+    /// `Global`, `Const`, `Shared` or `Tex`.
+    pub space: Space,
+    /// Bytes; 0 for `.extern .shared x[]`, which starts where static shared memory ends.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// Initial contents; symbols are resolved to this program's ids.
+    pub init: Vec<GlobalInit>,
+    /// Visible to `cuModuleGetGlobal` and to other modules.
+    pub visible: bool,
+    /// `.extern` without a definition in the program.
+    pub external: bool,
+    /// `.attribute(.managed)`
+    pub managed: bool,
+}
+
+/// A piece of initial contents.
+#[derive(Clone, Debug)]
+pub enum GlobalInit {
+    /// Bytes at an offset.
+    Bytes(u64, Vec<u8>),
+    /// An address (see `margay_check::Init::Address` for the fields).
+    Address {
+        /// Offset into the variable.
+        at: u64,
+        /// Bytes written.
+        size: u8,
+        /// Right shift before the cut.
+        shift: u8,
+        /// What is pointed to.
+        of: Pointee,
+        /// Added to the address.
+        offset: i64,
+        /// Generic address wanted.
+        generic: bool,
+    },
+}
+
+/// What an address in an initialiser points to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pointee {
+    /// A variable.
+    Global(GlobalId),
+    /// A function's entry.
+    Func(FuncId),
+}
+
+/// Stage of an [`Ir`]: which facts are there.
+pub trait Stage: Clone + std::fmt::Debug {}
+
+/// Formals and call arguments have no places yet.
+#[derive(Clone, Debug)]
+pub struct Virtual;
+
+/// Everything has its place under one ABI.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The ABI's name.
+    pub abi: &'static str,
+    /// By [`FuncId`].
+    pub funcs: Vec<abi::FuncPlaces>,
+}
+
+impl Stage for Virtual {}
+impl Stage for Placed {}
+
+/// A program in one stage.
+#[derive(Clone, Debug)]
+pub struct Ir<S: Stage> {
+    /// Functions and kernels; undefined externals have no blocks.
+    pub funcs: Vec<Arc<Func>>,
+    /// Variables.
+    pub globals: Vec<Global>,
+    /// Names of kernels and visible functions.
+    pub func_names: HashMap<Box<str>, FuncId>,
+    /// Names of visible variables.
+    pub global_names: HashMap<Box<str>, GlobalId>,
+    /// Highest `.target` of the modules.
+    pub target: Target,
+    /// Highest `.version` of the modules.
+    pub version: Version,
+    /// `.address_size`
+    pub address_size: u32,
+    /// Facts of the stage.
+    pub stage: S,
+}
+
+impl<S: Stage> Ir<S> {
+    /// A function.
+    pub fn func(&self, id: FuncId) -> &Func {
+        &self.funcs[id.0 as usize]
+    }
+
+    /// A variable.
+    pub fn global(&self, id: GlobalId) -> &Global {
+        &self.globals[id.0 as usize]
+    }
+}
+

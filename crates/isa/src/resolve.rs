@@ -1,0 +1,222 @@
+//! From an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it yields.
+
+use crate::{Class, Form, Mod, Op, Opcode, Slot, Type, VARS, Var, Word};
+
+/// An instruction's opcode, form and chosen modifiers: what every stage after `check` carries.
+///
+/// Words stand in the manual's order whatever order the text had, so [`Variant`]'s `Display` is the canonical mnemonic.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Variant {
+    /// The opcode.
+    pub op: Opcode,
+    /// Index into [`Op::forms`].
+    pub form: u16,
+    /// The chosen words, in the order of the form's slots; absent optional ones left out.
+    pub words: Box<[Word]>,
+    types: [Option<Type>; VARS],
+}
+
+impl Variant {
+    /// The row.
+    pub fn row(&self) -> &'static Form {
+        &self.op.row().forms[usize::from(self.form)]
+    }
+
+    /// Whether the modifier was written.
+    pub fn has(&self, m: Mod) -> bool {
+        self.words.contains(&Word::Mod(m))
+    }
+
+    /// The modifier of that class that was written.
+    pub fn pick(&self, class: &Class) -> Option<Mod> {
+        self.words.iter().find_map(|w| match w {
+            Word::Mod(m) if class.of.contains(m) => Some(*m),
+            _ => None,
+        })
+    }
+
+    /// The type bound to a variable, if the form has the variable and it was written.
+    pub fn ty(&self, v: Var) -> Option<Type> {
+        self.types[v as usize]
+    }
+
+    /// The type bound to `T`; every form that moves data has it. `.b32` where a form has none.
+    pub fn t(&self) -> Type {
+        self.types[0].unwrap_or(Type::B32)
+    }
+
+    /// Number of elements that `.v2`, `.v4`, `.v8` ask for; 1 without one.
+    pub fn vec(&self) -> u32 {
+        match () {
+            _ if self.has(Mod::V2) => 2,
+            _ if self.has(Mod::V4) => 4,
+            _ if self.has(Mod::V8) => 8,
+            _ => 1,
+        }
+    }
+}
+
+impl std::fmt::Display for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.op.row().name)?;
+        self.words.iter().try_for_each(|w| write!(f, ".{}", w.name()))
+    }
+}
+
+/// What [`resolve()`] found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resolved {
+    /// The row and its words.
+    pub variant: Variant,
+    /// False when the words stood in another order than the manual's.
+    pub in_order: bool,
+}
+
+/// Why no form fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Index of the first word that fits no form that the words before it allow; `words.len()` if one is missing at the end.
+    pub at: usize,
+    /// What could stand there instead.
+    pub expected: Vec<Word>,
+}
+
+/// Finds the form of `op` that takes these words. The manual's order is tried first; then any order in which every
+/// required slot is filled, as ptxas accepts (`ld.u32.global`). `accept` says whether a form's operands fit too: forms
+/// that differ in operands only (`call` with and without a table) are told apart by it.
+pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Form) -> bool) -> Result<Resolved, Mismatch> {
+    let row = op.row();
+    let mut fallback = None;
+    for in_order in [true, false] {
+        for (index, form) in row.forms.iter().enumerate() {
+            let matched = if in_order { match_in_order(form, words) } else { match_any_order(form, words) };
+            if let Some((chosen, types)) = matched {
+                let variant = Variant { op, form: index as u16, words: chosen, types };
+                if accept(form) {
+                    return Ok(Resolved { variant, in_order });
+                }
+                fallback.get_or_insert(Resolved { variant, in_order });
+            }
+        }
+        if let Some(found) = fallback.take() {
+            return Ok(found);
+        }
+    }
+    Err(explain(row, words))
+}
+
+type Chosen = (Box<[Word]>, [Option<Type>; VARS]);
+
+fn fits(slot: &Slot, word: Word) -> bool {
+    match (slot, word) {
+        (Slot::One(m), Word::Mod(w)) => *m == w,
+        (Slot::Opt(c) | Slot::Req(c), Word::Mod(w)) => c.of.contains(&w),
+        (Slot::Type(_, ts) | Slot::OptType(_, ts), Word::Type(t)) => ts.contains(&t),
+        _ => false,
+    }
+}
+
+fn optional(slot: &Slot) -> bool {
+    matches!(slot, Slot::Opt(_) | Slot::OptType(..))
+}
+
+fn bind(types: &mut [Option<Type>; VARS], slot: &Slot, word: Word) {
+    if let (Slot::Type(v, _) | Slot::OptType(v, _), Word::Type(t)) = (slot, word) {
+        types[*v as usize] = Some(t);
+    }
+}
+
+fn match_in_order(form: &Form, words: &[Word]) -> Option<Chosen> {
+    let mut types = [None; VARS];
+    let mut rest = words;
+    for slot in form.slots {
+        match rest.split_first() {
+            Some((w, tail)) if fits(slot, *w) => {
+                bind(&mut types, slot, *w);
+                rest = tail;
+            }
+            _ if optional(slot) => {}
+            _ => return None,
+        }
+    }
+    rest.is_empty().then(|| (words.into(), types))
+}
+
+fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
+    let mut types = [None; VARS];
+    let mut used = vec![false; words.len()];
+    let mut chosen = Vec::with_capacity(words.len());
+    for slot in form.slots {
+        let found = (0..words.len()).find(|i| !used[*i] && fits(slot, words[*i]));
+        match found {
+            Some(i) => {
+                used[i] = true;
+                bind(&mut types, slot, words[i]);
+                chosen.push(words[i]);
+            }
+            None if optional(slot) => {}
+            None => return None,
+        }
+    }
+    used.iter().all(|u| *u).then(|| (chosen.into(), types))
+}
+
+fn explain(row: &Op, words: &[Word]) -> Mismatch {
+    let mut best = Mismatch { at: 0, expected: Vec::new() };
+    for form in row.forms {
+        let (mut at, mut expected, mut slots) = (0, Vec::new(), form.slots.iter());
+        for slot in slots.by_ref() {
+            match words.get(at) {
+                Some(w) if fits(slot, *w) => {
+                    at += 1;
+                    expected.clear();
+                }
+                _ => {
+                    push_choices(&mut expected, slot);
+                    if !optional(slot) {
+                        break;
+                    }
+                }
+            }
+        }
+        if at > best.at {
+            best = Mismatch { at, expected };
+        } else if at == best.at {
+            best.expected.extend(expected);
+        }
+    }
+    best.expected.sort();
+    best.expected.dedup();
+    best
+}
+
+fn push_choices(out: &mut Vec<Word>, slot: &Slot) {
+    match slot {
+        Slot::One(m) => out.push(Word::Mod(*m)),
+        Slot::Opt(c) | Slot::Req(c) => out.extend(c.of.iter().map(|m| Word::Mod(*m))),
+        Slot::Type(_, ts) | Slot::OptType(_, ts) => out.extend(ts.iter().map(|t| Word::Type(*t))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Word> {
+        text.split('.').map(|w| Word::from_name(w).unwrap()).collect()
+    }
+
+    #[test]
+    fn canonical_order_is_restored() {
+        let found = resolve(Opcode::Ld, &words("u32.global"), |_| true).unwrap();
+        assert!(!found.in_order);
+        assert_eq!(found.variant.to_string(), "ld.global.u32");
+    }
+
+    #[test]
+    fn a_mismatch_names_the_choices() {
+        let why = resolve(Opcode::Add, &words("sat.u32"), |_| true).unwrap_err();
+        assert_eq!(why.at, 1);
+        assert!(why.expected.contains(&Word::Type(Type::S32)));
+    }
+}

@@ -1,0 +1,368 @@
+//! The vocabulary of a row: slots for modifiers, roles for operands, availability, effect.
+//!
+//! A *form* is one line of the manual's grammar, read left to right:
+//! `add{.rnd}{.ftz}{.sat}.f32 d, a, b` is
+//! `form(&[opt(&RND), opt(&FTZ), opt(&SAT), T.of(F32)], &[d(T), a(T), a(T)])`.
+
+use crate::{Class, Mod, Target, Type, Version, Word};
+
+/// A type variable of a form: bound by a type slot, used by operands. `cvt.T.U`, `mma....T.U.V.W`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum Var {
+    T,
+    U,
+    V,
+    W,
+    X,
+    Y,
+}
+
+/// How many type variables a form can have.
+pub const VARS: usize = 6;
+
+impl Var {
+    /// A slot that takes one of these types and binds the variable.
+    pub const fn of(self, types: &'static [Type]) -> Slot {
+        Slot::Type(self, types)
+    }
+}
+
+/// One place in the sequence of modifiers of a form.
+#[derive(Clone, Copy, Debug)]
+pub enum Slot {
+    /// This very word.
+    One(Mod),
+    /// One of a class, or nothing.
+    Opt(&'static Class),
+    /// One of a class.
+    Req(&'static Class),
+    /// A type; binds a variable.
+    Type(Var, &'static [Type]),
+    /// A type that may be left out.
+    OptType(Var, &'static [Type]),
+}
+
+/// The type that an operand must have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ty {
+    /// The type bound to a variable.
+    Of(Var),
+    /// Always this type.
+    Is(Type),
+    /// Twice the width of the variable's type, same kind (`mul.wide`).
+    Wide(Var),
+    /// Bits of the variable's size: any register of that width will do.
+    Size(Var),
+    /// An integer or bits of 32 or 64 bits, as addresses are.
+    Pointer,
+    /// Anything: a named [`Rule`] decides.
+    Any,
+}
+
+/// How many registers an operand holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Count {
+    /// A scalar.
+    One,
+    /// As many as `.v2`, `.v4`, `.v8` on the instruction say; a scalar without one.
+    ByVec,
+    /// Exactly so many, in braces.
+    Exactly(u8),
+    /// A scalar or any vector: a named [`Rule`] decides (`mov.b64 {a,b}, c`).
+    Free,
+}
+
+/// What an operand is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A register that is written.
+    Dst,
+    /// A value that is read: register, immediate, special register where the row allows it.
+    Src,
+    /// A constant expression.
+    Imm,
+    /// A bracketed address `[a+4]` in the instruction's space.
+    Addr,
+    /// A bracketed list: `[tex, sampler, {x, y}]`, `[map, {c0, c1}]`.
+    Group(&'static [Opnd]),
+    /// A label.
+    Label,
+    /// A function name, or a register that holds a function's address.
+    Callee,
+    /// The parenthesised list of return arguments.
+    Rets,
+    /// The parenthesised list of arguments.
+    Args,
+    /// The label of a `.branchtargets`, `.calltargets` or `.callprototype`.
+    Table,
+}
+
+/// One operand of a form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opnd {
+    /// The manual's name for it: `d`, `a`, `b`.
+    pub name: &'static str,
+    /// What it is for.
+    pub role: Role,
+    /// Its type.
+    pub ty: Ty,
+    /// How many registers.
+    pub count: Count,
+    /// Type of the partner after `|` (`p|q`, `d|p`), which is always optional.
+    pub pair: Option<Ty>,
+    /// May be left out (together with everything behind it).
+    pub optional: bool,
+    /// `_` may stand here.
+    pub sink: bool,
+    /// `!` may stand before it.
+    pub not: bool,
+    /// A register wider than the type is allowed (section 9.4.1).
+    pub wider: bool,
+    /// Immediates are allowed ([`Role::Src`] only).
+    pub imm: bool,
+}
+
+impl Opnd {
+    const fn new(name: &'static str, role: Role, ty: Ty) -> Opnd {
+        let imm = matches!(role, Role::Src | Role::Imm);
+        Opnd { name, role, ty, count: Count::One, pair: None, optional: false, sink: false, not: false, wider: false, imm }
+    }
+
+    /// May be left out.
+    pub const fn opt(mut self) -> Opnd {
+        self.optional = true;
+        self
+    }
+
+    /// `_` may stand here.
+    pub const fn sink(mut self) -> Opnd {
+        self.sink = true;
+        self
+    }
+
+    /// Has the manual's name `name`.
+    pub const fn named(mut self, name: &'static str) -> Opnd {
+        self.name = name;
+        self
+    }
+
+    /// May have a partner of type `ty` after `|`.
+    pub const fn pair(mut self, ty: Ty) -> Opnd {
+        self.pair = Some(ty);
+        self
+    }
+
+    /// Registers only, no immediate.
+    pub const fn reg(mut self) -> Opnd {
+        self.imm = false;
+        self
+    }
+
+    /// Registers may be wider than the type.
+    pub const fn wider(mut self) -> Opnd {
+        self.wider = true;
+        self
+    }
+
+    /// Holds `count` registers.
+    pub const fn count(mut self, count: Count) -> Opnd {
+        self.count = count;
+        self
+    }
+}
+
+/// A destination of the variable's type.
+pub const fn d(v: Var) -> Opnd {
+    Opnd::new("d", Role::Dst, Ty::Of(v))
+}
+
+/// A source of the variable's type.
+pub const fn a(v: Var) -> Opnd {
+    Opnd::new("a", Role::Src, Ty::Of(v))
+}
+
+/// A destination of a type expression.
+pub const fn dst(ty: Ty) -> Opnd {
+    Opnd::new("d", Role::Dst, ty)
+}
+
+/// A source of a type expression.
+pub const fn src(ty: Ty) -> Opnd {
+    Opnd::new("a", Role::Src, ty)
+}
+
+/// A predicate that is read, `!p` allowed.
+pub const fn p_in() -> Opnd {
+    let mut o = Opnd::new("c", Role::Src, Ty::Is(Type::Pred));
+    o.not = true;
+    o
+}
+
+/// A predicate that is written.
+pub const fn p_out() -> Opnd {
+    Opnd::new("p", Role::Dst, Ty::Is(Type::Pred))
+}
+
+/// An address in brackets.
+pub const fn addr() -> Opnd {
+    Opnd::new("a", Role::Addr, Ty::Pointer)
+}
+
+/// A constant.
+pub const fn imm(ty: Ty) -> Opnd {
+    Opnd::new("imm", Role::Imm, ty)
+}
+
+/// An operand of any other role.
+pub const fn operand(name: &'static str, role: Role, ty: Ty) -> Opnd {
+    Opnd::new(name, role, ty)
+}
+
+/// From which version and target on something exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Since {
+    /// First PTX ISA version.
+    pub ptx: Version,
+    /// Lowest target number; 0 means all.
+    pub sm: u16,
+    /// If not empty: only these architecture- or family-specific targets (and, for families, their later members).
+    pub only: &'static [Target],
+}
+
+/// An alternative of a form that needs more than the form itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Need {
+    /// The word that needs it.
+    pub word: Word,
+    /// What it needs.
+    pub since: Since,
+}
+
+/// Named rules that a row asks for; `check` holds their code, one file each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rule {
+    /// `mov`: packing and unpacking of vectors, addresses of variables, labels and functions.
+    MovOperand,
+    /// `st.param`, `ld.param`: which parameter may be read or written where.
+    ParamWindow,
+    /// `cvt`: which rounding modifier is required or refused for this pair of types.
+    CvtRounding,
+}
+
+/// Who executes a row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// A function of its operands' bits, lane by lane.
+    Pure,
+    /// Reads or writes memory, or orders accesses.
+    Memory,
+    /// Changes which instruction comes next.
+    Control,
+    /// Calls a function.
+    Call,
+    /// Needs the other lanes of the warp, or the CTA, or reads machine state.
+    Warp,
+}
+
+/// One form of an instruction: a row of the table.
+#[derive(Debug)]
+pub struct Form {
+    /// Modifiers in the manual's order.
+    pub slots: &'static [Slot],
+    /// Operands in order.
+    pub operands: &'static [Opnd],
+    /// Since when.
+    pub since: Since,
+    /// Alternatives that came later.
+    pub needs: &'static [Need],
+    /// Cross-instruction rules.
+    pub rules: &'static [Rule],
+    /// Largest error in units of the last place, for approximate forms.
+    pub ulp: Option<f32>,
+}
+
+/// A form available everywhere; the methods below narrow it.
+pub const fn form(slots: &'static [Slot], operands: &'static [Opnd]) -> Form {
+    Form { slots, operands, since: Since { ptx: Version::FIRST, sm: 0, only: &[] }, needs: &[], rules: &[], ulp: None }
+}
+
+impl Form {
+    /// Exists since PTX ISA `major.minor`.
+    pub const fn ptx(mut self, major: u16, minor: u16) -> Form {
+        self.since.ptx = Version::new(major, minor);
+        self
+    }
+
+    /// Needs `sm_NN` or higher.
+    pub const fn sm(mut self, sm: u16) -> Form {
+        self.since.sm = sm;
+        self
+    }
+
+    /// Needs one of these specific targets.
+    pub const fn targets(mut self, only: &'static [Target]) -> Form {
+        self.since.only = only;
+        self
+    }
+
+    /// Alternatives with needs of their own.
+    pub const fn only(mut self, needs: &'static [Need]) -> Form {
+        self.needs = needs;
+        self
+    }
+
+    /// Named rules.
+    pub const fn rules(mut self, rules: &'static [Rule]) -> Form {
+        self.rules = rules;
+        self
+    }
+
+    /// Error bound of an approximate form.
+    pub const fn ulp(mut self, ulp: f32) -> Form {
+        self.ulp = Some(ulp);
+        self
+    }
+}
+
+/// One opcode with its forms.
+#[derive(Debug)]
+pub struct Op {
+    /// The word before the first dot.
+    pub name: &'static str,
+    /// The manual's section, e.g. `9.7.1.1`.
+    pub section: &'static str,
+    /// Who executes it.
+    pub effect: Effect,
+    /// One sentence.
+    pub doc: &'static str,
+    /// The forms, at least one.
+    pub forms: &'static [Form],
+}
+
+/// An opcode; one without forms is a mistake in the table and does not compile.
+pub const fn op(name: &'static str, section: &'static str, effect: Effect, doc: &'static str, forms: &'static [Form]) -> Op {
+    assert!(!forms.is_empty(), "an opcode has at least one form");
+    Op { name, section, effect, doc, forms }
+}
+
+/// Shorthand for a [`Slot::One`].
+pub const fn one(m: Mod) -> Slot {
+    Slot::One(m)
+}
+
+/// Shorthand for a [`Slot::Opt`].
+pub const fn opt(class: &'static Class) -> Slot {
+    Slot::Opt(class)
+}
+
+/// Shorthand for a [`Slot::Req`].
+pub const fn req(class: &'static Class) -> Slot {
+    Slot::Req(class)
+}
+
+/// A word that needs PTX ISA `ptx` and `sm`.
+pub const fn need(word: Word, ptx: (u16, u16), sm: u16) -> Need {
+    Need { word, since: Since { ptx: Version::new(ptx.0, ptx.1), sm, only: &[] } }
+}

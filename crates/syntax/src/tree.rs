@@ -1,0 +1,375 @@
+//! The tree: flat pools of nodes, names as spans. Nothing here is resolved; `ld`, `.s32` and `%r1` are all just text.
+//!
+//! Statements of a body are a flat sequence in which `{` and `}` are statements of their own; whoever needs scopes keeps a
+//! stack. Lists ([`List`]) are ranges of a pool.
+
+use crate::Span;
+use std::{marker::PhantomData, sync::Arc};
+
+/// A range of one of the tree's pools.
+#[derive(Debug)]
+pub struct List<T> {
+    /// Index of the first element.
+    pub start: u32,
+    /// Number of elements.
+    pub len: u32,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for List<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for List<T> {}
+impl<T> PartialEq for List<T> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.start, self.len) == (other.start, other.len)
+    }
+}
+impl<T> Eq for List<T> {}
+
+impl<T> List<T> {
+    /// `len` elements from `start` on.
+    pub const fn new(start: u32, len: u32) -> List<T> {
+        List { start, len, of: PhantomData }
+    }
+
+    /// No elements.
+    pub const fn empty() -> List<T> {
+        List::new(0, 0)
+    }
+
+    /// As a range for slicing the pool.
+    pub const fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
+    }
+
+    /// True without elements.
+    pub const fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A whole file.
+#[derive(Debug)]
+pub struct Tree {
+    /// The text that all spans point into.
+    pub text: Arc<str>,
+    /// Module-level statements in order.
+    pub items: Vec<Item>,
+    /// Statements of all bodies.
+    pub stmts: Vec<Stmt>,
+    /// Instructions of all bodies.
+    pub instrs: Vec<Instr>,
+    /// Operands of all instructions, directives and initialisers.
+    pub operands: Vec<Operand>,
+    /// Inner nodes of constant expressions.
+    pub exprs: Vec<Expr>,
+    /// Variable declarations: module level, bodies, parameter lists.
+    pub vars: Vec<Var>,
+    /// The names that a [`Var`] declares.
+    pub declarators: Vec<Declarator>,
+    /// Functions and kernels.
+    pub funcs: Vec<Func>,
+    /// Directives with arguments.
+    pub directives: Vec<Directive>,
+    /// Comments, in order of position; `//` ones without their line end.
+    pub comments: Vec<Span>,
+}
+
+/// A statement at module level.
+#[derive(Clone, Copy, Debug)]
+pub enum Item {
+    /// `.global .u32 x = 3;` Index into [`Tree::vars`].
+    Var(u32),
+    /// `.entry`, `.func`. Index into [`Tree::funcs`].
+    Func(u32),
+    /// `.version 8.0`, `.target sm_80, debug`, `.address_size 64`, `.file`, `.section`, `.alias a, b;`, `.pragma`, and any
+    /// unknown one. Index into [`Tree::directives`].
+    Directive(u32),
+}
+
+/// A statement of a body.
+#[derive(Clone, Copy, Debug)]
+pub enum Stmt {
+    /// An instruction. Index into [`Tree::instrs`].
+    Instr(u32),
+    /// `name:` (the span holds the name only).
+    Label(Span),
+    /// A declaration. Index into [`Tree::vars`].
+    Var(u32),
+    /// `.loc`, `.pragma`, `.file`; and `.branchtargets`, `.calltargets`, which belong to the label before them.
+    Directive(u32),
+    /// `.callprototype`, which belongs to the label before it. Index into [`Tree::funcs`].
+    Prototype(u32),
+    /// `{`
+    Open(Span),
+    /// `}`
+    Close(Span),
+}
+
+/// `@!%p add.rn.f32 %f1, %f2, 0f3F800000;`
+#[derive(Clone, Copy, Debug)]
+pub struct Instr {
+    /// `@p` or `@!p`.
+    pub guard: Option<Guard>,
+    /// Opcode and modifiers as written, `add.rn.f32`; may hold blanks or comments between words.
+    pub mnemonic: Span,
+    /// Comma-separated operands. For `call`, the parenthesised lists are [`Kind::Paren`] operands in their places.
+    pub operands: List<Operand>,
+    /// From the guard to the semicolon.
+    pub span: Span,
+}
+
+/// The predicate before an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Guard {
+    /// The predicate's name, without `@` and `!`.
+    pub name: Span,
+    /// `@!p`
+    pub negated: bool,
+}
+
+/// An operand and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand {
+    /// What it is.
+    pub kind: Kind,
+    /// All of it, brackets included.
+    pub span: Span,
+}
+
+/// The shapes of operands, arguments of directives and initialisers.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// `%r1`, `foo`, `$L`, `_`, `%tid.x`, `v.xy`: a name with all its dotted suffixes; the operand's span is the name.
+    Name,
+    /// An integer literal; `unsigned` if it carries `U`. Negative ones are `Expr`.
+    Int {
+        /// The value, wrapped to 64 bits.
+        value: u64,
+        /// Written with `U`, or too large for `.s64`.
+        unsigned: bool,
+    },
+    /// A floating-point literal: `1.5`, `0d3FF0000000000000` (double) or `0f3F800000` (single).
+    Float {
+        /// Bits of the double; a single-precision literal (`0f`) has its 32 bits in the low half.
+        bits: u64,
+        /// Written as `0f`.
+        single: bool,
+    },
+    /// A constant expression that is more than a literal or a name. Index into [`Tree::exprs`].
+    Expr(u32),
+    /// `name+expr`, `name-expr`: an address with an offset. Indices: the name's operand, the offset's operand (already negated
+    /// by [`Tree::offset_negated`] semantics: `minus` says so).
+    Sum {
+        /// Index of the base operand.
+        base: u32,
+        /// Index of the offset operand.
+        offset: u32,
+        /// `-` instead of `+`.
+        minus: bool,
+    },
+    /// `!p`. Index of the operand.
+    Not(u32),
+    /// `p|q`. Index of `p`; `q` is the operand after it.
+    Pair(u32),
+    /// `{a, b}`: vectors, nested initialisers.
+    Braces(List<Operand>),
+    /// `[a]`, `[a+4]`, `[tex, {x, y}]`.
+    Brackets(List<Operand>),
+    /// `(a, b)`: the lists of a call; `generic(x)` and masks (`0xFF(x)`) in initialisers are [`Kind::Apply`].
+    Paren(List<Operand>),
+    /// `generic(x)`, `0xFF00(x)`: function or mask operand index, then the argument list.
+    Apply {
+        /// Index of the operand before the parenthesis.
+        head: u32,
+        /// Index of the one argument.
+        argument: u32,
+    },
+    /// `"text"`, quotes in the span.
+    String,
+    /// What could not be read; a diagnostic says why.
+    Error,
+}
+
+/// An inner node of a constant expression (section 4.5). Leaves are operands of kind `Int`, `Float` or `Name` (`WARP_SZ`).
+#[derive(Clone, Copy, Debug)]
+pub enum Expr {
+    /// Operator character(s) as [`UnaryOp`] and operand index.
+    Unary(UnaryOp, u32),
+    /// Operator and two operand indices.
+    Binary(BinaryOp, u32, u32),
+    /// `c ? a : b`, operand indices.
+    Select(u32, u32, u32),
+}
+
+/// Operators with one operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum UnaryOp {
+    Plus,
+    Minus,
+    LogicalNot,
+    BitNot,
+    /// `(.s64)`
+    CastSigned,
+    /// `(.u64)`
+    CastUnsigned,
+}
+
+/// Operators with two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Mul,
+    Div,
+    Rem,
+    Add,
+    Sub,
+    Shl,
+    Shr,
+    Lt,
+    Gt,
+    Le,
+    Ge,
+    Eq,
+    Ne,
+    BitAnd,
+    BitXor,
+    BitOr,
+    And,
+    Or,
+}
+
+/// A declaration of one or more variables, or one parameter.
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// `.extern`, `.visible`, `.weak`, `.common` words before the space, in order.
+    pub linkage: List<Directive>,
+    /// `.reg`, `.global`, ...; with bank suffix (`.const[2]`) included.
+    pub space: Span,
+    /// `.align N`: the operand. Everything between space and name may stand in odd order: the parser takes any order that
+    /// ptxas takes and says so otherwise.
+    pub align: Option<u32>,
+    /// `.v2`, `.v4`.
+    pub vector: Option<Span>,
+    /// `.u32`; absent when the text lacks it (an error, or an opaque type's own space such as `.tex`).
+    pub ty: Option<Span>,
+    /// `.ptr` attribute of a kernel parameter.
+    pub ptr: Option<Ptr>,
+    /// `.attribute(.managed, .unified(1,2))`. Index into [`Tree::directives`].
+    pub attribute: Option<u32>,
+    /// The names.
+    pub declarators: List<Declarator>,
+    /// From linkage to semicolon (or to the end of the parameter).
+    pub span: Span,
+}
+
+/// `.ptr .global .align 8`
+#[derive(Clone, Copy, Debug)]
+pub struct Ptr {
+    /// The word `.ptr`.
+    pub word: Span,
+    /// `.global`
+    pub space: Option<Span>,
+    /// Operand of `.align`.
+    pub align: Option<u32>,
+}
+
+/// One declared name.
+#[derive(Clone, Copy, Debug)]
+pub struct Declarator {
+    /// `%r` of `%r<8>`, or the whole name.
+    pub name: Span,
+    /// Operand `8` of `%r<8>`.
+    pub count: Option<u32>,
+    /// `[4][]`: one operand a dimension; an empty one is [`Kind::Error`] with an empty span.
+    pub dims: List<Operand>,
+    /// Operand after `=`.
+    pub init: Option<u32>,
+    /// Name, dimensions and initialiser.
+    pub span: Span,
+}
+
+/// What the header says it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FuncKind {
+    /// `.entry`
+    Entry,
+    /// `.func`
+    Func,
+    /// `.callprototype`; its name is `_`.
+    Prototype,
+}
+
+/// A function, a kernel, or a prototype.
+#[derive(Clone, Debug)]
+pub struct Func {
+    /// `.extern`, `.visible`, `.weak`.
+    pub linkage: List<Directive>,
+    /// Which of the three.
+    pub kind: FuncKind,
+    /// `.attribute(...)` before the name.
+    pub attribute: Option<u32>,
+    /// Return parameters; `None` without parentheses.
+    pub rets: Option<List<Var>>,
+    /// The name.
+    pub name: Span,
+    /// Parameters; `None` without parentheses.
+    pub params: Option<List<Var>>,
+    /// `.maxntid 128, 1, 1`, `.noreturn`, `.abi_preserve 4`, ..., before the body, in order.
+    pub directives: List<Directive>,
+    /// Statements between the outermost braces (not included); `None` for a declaration.
+    pub body: Option<List<Stmt>>,
+    /// Opening and closing brace; empty spans for a declaration.
+    pub braces: (Span, Span),
+    /// From linkage to the last directive before the body.
+    pub header: Span,
+    /// Everything.
+    pub span: Span,
+}
+
+/// A dotted word with arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Directive {
+    /// `.maxntid`, dot included.
+    pub name: Span,
+    /// Arguments. `.section` keeps its body as one [`Kind::String`]-like raw operand; `.version 8.0` has one `Float` operand.
+    pub args: List<Operand>,
+    /// Everything.
+    pub span: Span,
+}
+
+impl Tree {
+    /// The text under a span.
+    pub fn str(&self, span: Span) -> &str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    /// Operands of a list.
+    pub fn operands(&self, list: List<Operand>) -> &[Operand] {
+        &self.operands[list.range()]
+    }
+
+    /// Statements of a body.
+    pub fn stmts(&self, list: List<Stmt>) -> &[Stmt] {
+        &self.stmts[list.range()]
+    }
+
+    /// Variables of a parameter list.
+    pub fn vars(&self, list: List<Var>) -> &[Var] {
+        &self.vars[list.range()]
+    }
+
+    /// Declared names of a variable declaration.
+    pub fn declarators(&self, var: &Var) -> &[Declarator] {
+        &self.declarators[var.declarators.range()]
+    }
+
+    /// Directives of a list.
+    pub fn directives(&self, list: List<Directive>) -> &[Directive] {
+        &self.directives[list.range()]
+    }
+}
