@@ -1,2 +1,2 @@
-//! stub
+//! Under construction.
 fn main(){}

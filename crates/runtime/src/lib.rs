@@ -1,1 +1,1 @@
-//! stub
+//! Under construction.
