@@ -140,6 +140,22 @@ pub struct Operand {
     pub span: Span,
 }
 
+/// 64 bits with the alignment of 32, which keeps an [`Operand`] at 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word([u32; 2]);
+
+impl Word {
+    /// Stores a value.
+    pub const fn new(value: u64) -> Word {
+        Word([value as u32, (value >> 32) as u32])
+    }
+
+    /// The value.
+    pub const fn get(self) -> u64 {
+        self.0[0] as u64 | (self.0[1] as u64) << 32
+    }
+}
+
 /// The shapes of operands, arguments of directives and initialisers.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
@@ -148,29 +164,37 @@ pub enum Kind {
     /// An integer literal; `unsigned` if it carries `U`. Negative ones are `Expr`.
     Int {
         /// The value, wrapped to 64 bits.
-        value: u64,
+        value: Word,
         /// Written with `U`, or too large for `.s64`.
         unsigned: bool,
     },
     /// A floating-point literal: `1.5`, `0d3FF0000000000000` (double) or `0f3F800000` (single).
     Float {
         /// Bits of the double; a single-precision literal (`0f`) has its 32 bits in the low half.
-        bits: u64,
+        bits: Word,
         /// Written as `0f`.
         single: bool,
     },
     /// A constant expression that is more than a literal or a name. Index into [`Tree::exprs`].
     Expr(u32),
-    /// `name+expr`, `name-expr`: an address with an offset. Indices: the name's operand, the offset's operand (already negated
-    /// by [`Tree::offset_negated`] semantics: `minus` says so).
+    /// `name+expr`: an address with an offset (`name+-4` has an offset that is an `Expr`).
     Sum {
-        /// Index of the base operand.
+        /// Index of the base operand, a name.
         base: u32,
         /// Index of the offset operand.
         offset: u32,
-        /// `-` instead of `+`.
+        /// `-` instead of `+`; ptxas refuses it, and so does the parser, but the tree keeps what was meant.
         minus: bool,
     },
+    /// `a[3]`: an element of an array by index (section 6.4.2).
+    Index {
+        /// Index of the array's operand, a name.
+        base: u32,
+        /// Index of the index operand.
+        index: u32,
+    },
+    /// `addr_mode_0 = wrap` in the initialiser of a sampler or texture. Index of the name's operand, of the value's operand.
+    Field(u32, u32),
     /// `!p`. Index of the operand.
     Not(u32),
     /// `p|q`. Index of `p`; `q` is the operand after it.
@@ -181,11 +205,11 @@ pub enum Kind {
     Brackets(List<Operand>),
     /// `(a, b)`: the lists of a call; `generic(x)` and masks (`0xFF(x)`) in initialisers are [`Kind::Apply`].
     Paren(List<Operand>),
-    /// `generic(x)`, `0xFF00(x)`: function or mask operand index, then the argument list.
+    /// `generic(x)`, `0xFF00(x)`, `.unified(1, 2)`: something before a parenthesis.
     Apply {
         /// Index of the operand before the parenthesis.
         head: u32,
-        /// Index of the one argument.
+        /// Index of what is between the parentheses: the argument itself if there is one, else a [`Kind::Paren`].
         argument: u32,
     },
     /// `"text"`, quotes in the span.
