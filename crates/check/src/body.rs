@@ -1,7 +1,7 @@
 //! One function's body, resolved: every name an id, every mnemonic a [`Variant`], every constant a number.
 
 use crate::{FuncId, Function, GlobalId, Module};
-use margay_isa::{Component, Space, Special, Type, Variant};
+use margay_isa::{Component, Part, Space, Special, Type, Variant};
 use margay_syntax::{Span, Tree, tree::List};
 
 /// A register of a body: an index over all declared registers (`%r<8>` declares eight).
@@ -137,13 +137,22 @@ pub enum Operand {
     Pair(u32),
     /// `!p`
     Not(RegId),
+    /// `-r.h1`: an operand of a video instruction that is more than a plain register.
+    Part {
+        /// The register.
+        reg: RegId,
+        /// The selector.
+        part: Option<Part>,
+        /// With `-` before it (`vmad`).
+        neg: bool,
+    },
     /// `_`
     Sink,
     /// A label.
     Label(LabelId),
     /// A label of a table of targets or a prototype.
     Table(TableId),
-    /// A `.texref`, `.samplerref`, `.surfref` is a [`Operand::Symbol`]; this is a byte-lane or mask selector given by name.
+    /// A `.texref`, `.samplerref`, `.surfref` is a [`Operand::Symbol`]; this is anything else given by name.
     Text(Span),
     /// A mistake that has its diagnostic already.
     Error,

@@ -14,9 +14,12 @@ mod module;
 mod options;
 pub mod rules;
 
-pub use body::{Base, Body, Guard, Inst, LabelId, Local, Operand, RegDecl, RegId, SymRef, TableId, TargetTable, VariantId};
+pub use body::{
+    Base, Body, Guard, Inst, LabelId, Local, Operand, RegDecl, RegId, SymRef, TableId, TargetTable, VariantId,
+};
 pub use module::{
-    Abi, Alias, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module, PtrAttr, Symbol,
+    Abi, Alias, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module,
+    PtrAttr, Symbol,
 };
 pub use options::{Options, Verdict};
 

@@ -197,7 +197,9 @@ pub struct Inst {
     /// Registers written, in the order of the row: vectors taken apart, then the partner after `|`, then the carry flag.
     /// [`Operand::Reg`] or [`Operand::Sink`].
     pub dsts: List<Operand>,
-    /// Values read, in the order of the row: vectors and groups taken apart, then the carry flag.
+    /// Values read, in the order of the row: vectors and groups taken apart, then the carry flag. An operand from which a part
+    /// may be selected ([`margay_isa::Opnd::parts`]) or that may be negated is followed by a constant: [`margay_isa::Part::code`],
+    /// with bit 31 for `-`; that of a destination stands before all sources.
     pub srcs: List<Operand>,
     /// For memory instructions: the space, decided.
     pub space: Option<MemSpace>,

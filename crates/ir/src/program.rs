@@ -116,4 +116,3 @@ impl<S: Stage> Ir<S> {
         &self.globals[id.0 as usize]
     }
 }
-

@@ -1,6 +1,6 @@
 //! From an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it yields.
 
-use crate::{Class, Form, Mod, Op, Opcode, Slot, Type, VARS, Var, Word};
+use crate::{Class, Count, Form, Mod, Op, Opcode, Opnd, Slot, Type, VARS, Var, Word};
 
 /// An instruction's opcode, form and chosen modifiers: what every stage after `check` carries.
 ///
@@ -20,6 +20,22 @@ impl Variant {
     /// The row.
     pub fn row(&self) -> &'static Form {
         &self.op.row().forms[usize::from(self.form)]
+    }
+
+    /// The operands that the instruction takes: those of the row, less those whose modifier ([`crate::Opnd::when`]) is absent.
+    pub fn operands(&self) -> impl Iterator<Item = &'static Opnd> + '_ {
+        self.row().operands.iter().filter(|o| o.when.is_empty() || o.when.iter().any(|m| self.has(*m)))
+    }
+
+    /// How many registers an operand holds; `None` where the row leaves it open ([`Count::Free`]).
+    pub fn count(&self, operand: &Opnd) -> Option<u32> {
+        Some(match operand.count {
+            Count::One => 1,
+            Count::ByVec => self.vec(),
+            Count::Exactly(n) => u32::from(n),
+            Count::Table(table) => table.iter().filter(|(m, _)| self.has(*m)).map(|(_, n)| u32::from(*n)).product(),
+            Count::Free => return None,
+        })
     }
 
     /// Whether the modifier was written.
@@ -82,9 +98,9 @@ pub struct Mismatch {
 }
 
 /// Finds the form of `op` that takes these words. The manual's order is tried first; then any order in which every
-/// required slot is filled, as ptxas accepts (`ld.u32.global`). `accept` says whether a form's operands fit too: forms
-/// that differ in operands only (`call` with and without a table) are told apart by it.
-pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Form) -> bool) -> Result<Resolved, Mismatch> {
+/// required slot is filled, as ptxas accepts (`ld.u32.global`). `accept` says whether the operands fit too
+/// ([`Variant::operands`]): forms that differ in operands only (`call` with and without a table) are told apart by it.
+pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> bool) -> Result<Resolved, Mismatch> {
     let row = op.row();
     let mut fallback = None;
     for in_order in [true, false] {
@@ -92,7 +108,7 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Form) -> bool
             let matched = if in_order { match_in_order(form, words) } else { match_any_order(form, words) };
             if let Some((chosen, types)) = matched {
                 let variant = Variant { op, form: index as u16, words: chosen, types };
-                if accept(form) {
+                if accept(&variant) {
                     return Ok(Resolved { variant, in_order });
                 }
                 fallback.get_or_insert(Resolved { variant, in_order });

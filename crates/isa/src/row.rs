@@ -72,6 +72,9 @@ pub enum Count {
     Exactly(u8),
     /// A scalar or any vector: a named [`Rule`] decides (`mov.b64 {a,b}, c`).
     Free,
+    /// The product of the numbers of those modifiers in the table that were written: a fragment's registers by its shape.
+    /// A scalar if that is 1 (or, in braces, a vector of one).
+    Table(&'static [(Mod, u8)]),
 }
 
 /// What an operand is for.
@@ -97,6 +100,79 @@ pub enum Role {
     Args,
     /// The label of a `.branchtargets`, `.calltargets` or `.callprototype`.
     Table,
+    /// The name of a `.texref`, `.samplerref` or `.surfref` variable (or formal), or a 64-bit register that holds its handle.
+    Handle(Type),
+}
+
+/// Which parts of a 32-bit register an operand of a video instruction may select after a dot (section 9.7.18).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Parts {
+    /// One byte or half: `.b0` to `.b3`, `.h0`, `.h1`.
+    One,
+    /// Two halves out of the four of `a` and `b`: `.h00` to `.h33`, higher first.
+    Halves,
+    /// Four bytes out of the eight of `a` and `b`: `.b0000` to `.b7777`, highest first.
+    Bytes,
+    /// Halves that are written: `.h0`, `.h1`, `.h10`.
+    HalfMask,
+    /// Bytes that are written: `.b0` to `.b3210`, in falling order.
+    ByteMask,
+}
+
+/// A selection that [`Parts::parse`] understood.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Part {
+    /// Bits of an element: 8 or 16.
+    pub bits: u8,
+    /// How many elements are selected.
+    pub len: u8,
+    /// Their indices, lowest place first (the text has the highest first).
+    pub index: [u8; 4],
+}
+
+impl Parts {
+    /// Reads a selector without its dot: `b0`, `h32`, `b3210`.
+    pub fn parse(self, text: &str) -> Option<Part> {
+        let (unit, digits) = (text.as_bytes().first()?, text.as_bytes().get(1..)?);
+        let bits = match unit {
+            b'b' => 8,
+            b'h' => 16,
+            _ => return None,
+        };
+        let (bits_wanted, lengths, limit) = match self {
+            Parts::One => (bits, 1..=1, if bits == 8 { 4 } else { 2 }),
+            Parts::Halves => (16, 2..=2, 4),
+            Parts::Bytes => (8, 4..=4, 8),
+            Parts::HalfMask => (16, 1..=2, 2),
+            Parts::ByteMask => (8, 1..=4, 4),
+        };
+        if bits != bits_wanted || !lengths.contains(&digits.len()) {
+            return None;
+        }
+        let mut part = Part { bits, len: digits.len() as u8, index: [0; 4] };
+        for (slot, digit) in part.index.iter_mut().zip(digits.iter().rev()) {
+            *slot = digit.wrapping_sub(b'0');
+            if *slot >= limit {
+                return None;
+            }
+        }
+        let falling = part.index[..digits.len()].windows(2).all(|w| w[0] < w[1]);
+        (falling || !matches!(self, Parts::HalfMask | Parts::ByteMask)).then_some(part)
+    }
+}
+
+impl Part {
+    /// The selection in one word, for stages that carry it as a constant operand: nibble `i` is the index of element `i` plus 1
+    /// (0 where nothing is selected), bit 16 tells halves from bytes. A register without selector is 0.
+    pub const fn code(self) -> u32 {
+        let mut code = if self.bits == 16 { 1 << 16 } else { 0 };
+        let mut i = 0;
+        while i < self.len {
+            code |= (self.index[i as usize] as u32 + 1) << (4 * i);
+            i += 1;
+        }
+        code
+    }
 }
 
 /// One operand of a form.
@@ -122,12 +198,38 @@ pub struct Opnd {
     pub wider: bool,
     /// Immediates are allowed ([`Role::Src`] only).
     pub imm: bool,
+    /// Stands there exactly when one of these modifiers is written (`.L2::cache_hint` and its policy). Empty: always.
+    pub when: &'static [Mod],
+    /// The only constants allowed; empty for no such limit.
+    pub values: &'static [i64],
+    /// For addresses: in this space, whatever the instruction's own space is.
+    pub space: Option<Mod>,
+    /// A part of the register may be selected (video instructions).
+    pub parts: Option<Parts>,
+    /// `-` may stand before the register (`vmad`).
+    pub neg: bool,
 }
 
 impl Opnd {
     const fn new(name: &'static str, role: Role, ty: Ty) -> Opnd {
         let imm = matches!(role, Role::Src | Role::Imm);
-        Opnd { name, role, ty, count: Count::One, pair: None, optional: false, sink: false, not: false, wider: false, imm }
+        Opnd {
+            name,
+            role,
+            ty,
+            count: Count::One,
+            pair: None,
+            optional: false,
+            sink: false,
+            not: false,
+            wider: false,
+            imm,
+            when: &[],
+            values: &[],
+            space: None,
+            parts: None,
+            neg: false,
+        }
     }
 
     /// May be left out.
@@ -163,6 +265,36 @@ impl Opnd {
     /// Registers may be wider than the type.
     pub const fn wider(mut self) -> Opnd {
         self.wider = true;
+        self
+    }
+
+    /// Stands there exactly when one of these modifiers is written.
+    pub const fn when(mut self, mods: &'static [Mod]) -> Opnd {
+        self.when = mods;
+        self
+    }
+
+    /// Takes only these constants.
+    pub const fn values(mut self, values: &'static [i64]) -> Opnd {
+        self.values = values;
+        self
+    }
+
+    /// An address in that space.
+    pub const fn space(mut self, space: Mod) -> Opnd {
+        self.space = Some(space);
+        self
+    }
+
+    /// A part may be selected.
+    pub const fn parts(mut self, parts: Parts) -> Opnd {
+        self.parts = Some(parts);
+        self
+    }
+
+    /// May be negated.
+    pub const fn neg(mut self) -> Opnd {
+        self.neg = true;
         self
     }
 
@@ -281,11 +413,21 @@ pub struct Form {
     pub rules: &'static [Rule],
     /// Largest error in units of the last place, for approximate forms.
     pub ulp: Option<f32>,
+    /// The manual's section, where it is another than the opcode's ([`Op::section`]).
+    pub section: Option<&'static str>,
 }
 
 /// A form available everywhere; the methods below narrow it.
 pub const fn form(slots: &'static [Slot], operands: &'static [Opnd]) -> Form {
-    Form { slots, operands, since: Since { ptx: Version::FIRST, sm: 0, only: &[] }, needs: &[], rules: &[], ulp: None }
+    Form {
+        slots,
+        operands,
+        since: Since { ptx: Version::FIRST, sm: 0, only: &[] },
+        needs: &[],
+        rules: &[],
+        ulp: None,
+        section: None,
+    }
 }
 
 impl Form {
@@ -319,6 +461,12 @@ impl Form {
         self
     }
 
+    /// Is described in another section than the opcode.
+    pub const fn section(mut self, section: &'static str) -> Form {
+        self.section = Some(section);
+        self
+    }
+
     /// Error bound of an approximate form.
     pub const fn ulp(mut self, ulp: f32) -> Form {
         self.ulp = Some(ulp);
@@ -342,7 +490,13 @@ pub struct Op {
 }
 
 /// An opcode; one without forms is a mistake in the table and does not compile.
-pub const fn op(name: &'static str, section: &'static str, effect: Effect, doc: &'static str, forms: &'static [Form]) -> Op {
+pub const fn op(
+    name: &'static str,
+    section: &'static str,
+    effect: Effect,
+    doc: &'static str,
+    forms: &'static [Form],
+) -> Op {
     assert!(!forms.is_empty(), "an opcode has at least one form");
     Op { name, section, effect, doc, forms }
 }
@@ -360,6 +514,11 @@ pub const fn opt(class: &'static Class) -> Slot {
 /// Shorthand for a [`Slot::Req`].
 pub const fn req(class: &'static Class) -> Slot {
     Slot::Req(class)
+}
+
+/// A word that needs PTX ISA `ptx` and one of these specific targets.
+pub const fn need_on(word: Word, ptx: (u16, u16), only: &'static [Target]) -> Need {
+    Need { word, since: Since { ptx: Version::new(ptx.0, ptx.1), sm: 0, only } }
 }
 
 /// A word that needs PTX ISA `ptx` and `sm`.

@@ -63,6 +63,19 @@ impl Target {
         Target { sm, suffix: Suffix::Arch }
     }
 
+    /// Whether a module for this target may use a feature that needs `feature`: a plain one needs its number or more, a
+    /// family-specific one the family with that number or more (`sm_103a` has what `sm_100f` has), an architecture-specific
+    /// one exactly itself.
+    pub const fn provides(self, feature: Target) -> bool {
+        match feature.suffix {
+            Suffix::None => self.sm >= feature.sm,
+            Suffix::Family => {
+                !matches!(self.suffix, Suffix::None) && self.sm >= feature.sm && self.sm / 10 == feature.sm / 10
+            }
+            Suffix::Arch => matches!(self.suffix, Suffix::Arch) && self.sm == feature.sm,
+        }
+    }
+
     /// A family-specific target such as `sm_100f`.
     pub const fn family(sm: u16) -> Target {
         Target { sm, suffix: Suffix::Family }

@@ -135,4 +135,3 @@ pub struct FuncPlaces {
     /// Plans of call sites, by index of [`crate::Func::calls`].
     pub calls: Vec<Plan>,
 }
-

@@ -14,7 +14,14 @@ pub static UNI: Class = Class::new("uniformity", &[Mod::Uni]);
 pub static LD_SPACE: Class = Class::new(
     "state space",
     &[
-        Mod::Const, Mod::Global, Mod::Local, Mod::Param, Mod::ParamEntry, Mod::ParamFunc, Mod::Shared, Mod::SharedCta,
+        Mod::Const,
+        Mod::Global,
+        Mod::Local,
+        Mod::Param,
+        Mod::ParamEntry,
+        Mod::ParamFunc,
+        Mod::Shared,
+        Mod::SharedCta,
         Mod::SharedCluster,
     ],
 );
@@ -32,6 +39,19 @@ pub static VEC: Class = Class::new("vector width", &[Mod::V2, Mod::V4, Mod::V8])
 pub static INT: &[Type] = &[Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64];
 /// What `ld` and `st` move.
 pub static DATA: &[Type] = &[
-    Type::B8, Type::B16, Type::B32, Type::B64, Type::B128, Type::U8, Type::U16, Type::U32, Type::U64, Type::S8, Type::S16,
-    Type::S32, Type::S64, Type::F32, Type::F64,
+    Type::B8,
+    Type::B16,
+    Type::B32,
+    Type::B64,
+    Type::B128,
+    Type::U8,
+    Type::U16,
+    Type::U32,
+    Type::U64,
+    Type::S8,
+    Type::S16,
+    Type::S32,
+    Type::S64,
+    Type::F32,
+    Type::F64,
 ];
