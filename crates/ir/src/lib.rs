@@ -12,6 +12,7 @@
 pub mod abi;
 mod func;
 mod lower;
+pub mod pass;
 mod program;
 
 pub use func::*;

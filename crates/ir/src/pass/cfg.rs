@@ -1,0 +1,254 @@
+//! Shape of the control-flow graph: predecessors, a layout in which loops are contiguous, loops, post-dominators.
+
+use crate::{BlockId, Func, Terminator};
+
+/// A natural loop in layout order: the blocks at positions `first..=last`, entered at its header, which stands first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// Layout position of the header.
+    pub first: u32,
+    /// Layout position of the last block.
+    pub last: u32,
+}
+
+/// The graph's shape.
+#[derive(Clone, Debug)]
+pub struct Cfg {
+    /// Successors by block; duplicates kept out.
+    pub succs: Vec<Vec<BlockId>>,
+    /// Predecessors by block.
+    pub preds: Vec<Vec<BlockId>>,
+    /// Blocks in layout order: a reverse post-order in which every loop's blocks are contiguous.
+    pub order: Vec<BlockId>,
+    /// Layout position by block.
+    pub position: Vec<u32>,
+    /// Loops, outer before inner.
+    pub loops: Vec<Loop>,
+    /// False when some retreating edge does not lead to a header that dominates it, or a loop cannot be laid out contiguously.
+    pub reducible: bool,
+    /// Immediate post-dominator by block; `None` where only the end of the function is one.
+    pub ipdom: Vec<Option<BlockId>>,
+}
+
+/// Where a terminator may go, without duplicates.
+pub fn successors(term: &Terminator) -> Vec<BlockId> {
+    let mut out = match term {
+        Terminator::Jump(b) => vec![*b],
+        Terminator::Branch { then, other, .. } => vec![*then, *other],
+        Terminator::Switch { targets, .. } => targets.clone(),
+        Terminator::Ret | Terminator::Exit => Vec::new(),
+    };
+    out.sort();
+    out.dedup();
+    out
+}
+
+impl Cfg {
+    /// Analyses a function; `skip(from, to)` leaves an edge out (an engine that ends lanes at once where they branch to an
+    /// empty returning block does not want that edge).
+    pub fn new(func: &Func, skip: impl Fn(BlockId, BlockId) -> bool) -> Cfg {
+        let n = func.blocks.len();
+        let succs: Vec<Vec<BlockId>> = (0..n)
+            .map(|b| {
+                let from = BlockId(b as u32);
+                successors(&func.blocks[b].term).into_iter().filter(|to| !skip(from, *to)).collect()
+            })
+            .collect();
+        let mut preds = vec![Vec::new(); n];
+        for (b, out) in succs.iter().enumerate() {
+            out.iter().for_each(|s| preds[s.0 as usize].push(BlockId(b as u32)));
+        }
+        let rpo = reverse_post_order(&succs);
+        let idom = dominators(&rpo, &preds, n);
+        let (order, loops, reducible) = layout(&rpo, &succs, &preds, &idom);
+        let mut position = vec![u32::MAX; n];
+        order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
+        let ipdom = post_dominators(&succs, &preds, &order);
+        Cfg { succs, preds, order, position, loops, reducible, ipdom }
+    }
+
+    /// The innermost loop that holds a layout position, if any.
+    pub fn innermost(&self, position: u32) -> Option<usize> {
+        let holds = |l: &Loop| l.first <= position && position <= l.last;
+        (0..self.loops.len())
+            .filter(|i| holds(&self.loops[*i]))
+            .min_by_key(|i| self.loops[*i].last - self.loops[*i].first)
+    }
+}
+
+fn reverse_post_order(succs: &[Vec<BlockId>]) -> Vec<BlockId> {
+    let mut seen = vec![false; succs.len()];
+    let mut out = Vec::with_capacity(succs.len());
+    if succs.is_empty() {
+        return out;
+    }
+    seen[0] = true;
+    let mut stack = vec![(0usize, 0usize)];
+    while let Some((b, next)) = stack.last_mut() {
+        // The last successor is visited first, so that it comes last in the reversed order: fall-through paths stay in front.
+        let list = &succs[*b];
+        if *next < list.len() {
+            let s = list[list.len() - 1 - *next].0 as usize;
+            *next += 1;
+            if !seen[s] {
+                seen[s] = true;
+                stack.push((s, 0));
+            }
+        } else {
+            out.push(BlockId(*b as u32));
+            stack.pop();
+        }
+    }
+    out.reverse();
+    out
+}
+
+/// Immediate dominators by block (Cooper, Harvey, Kennedy: "A Simple, Fast Dominance Algorithm").
+fn dominators(rpo: &[BlockId], preds: &[Vec<BlockId>], n: usize) -> Vec<Option<u32>> {
+    let mut number = vec![u32::MAX; n];
+    rpo.iter().enumerate().for_each(|(i, b)| number[b.0 as usize] = i as u32);
+    let mut idom: Vec<Option<u32>> = vec![None; n];
+    let Some(entry) = rpo.first() else { return idom };
+    idom[entry.0 as usize] = Some(entry.0);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for b in &rpo[1..] {
+            let known = preds[b.0 as usize].iter().map(|p| p.0).filter(|p| idom[*p as usize].is_some());
+            let new = known.reduce(|mut x, mut y| {
+                while x != y {
+                    while number[x as usize] > number[y as usize] {
+                        x = idom[x as usize].unwrap_or(x);
+                    }
+                    while number[y as usize] > number[x as usize] {
+                        y = idom[y as usize].unwrap_or(y);
+                    }
+                }
+                x
+            });
+            if new.is_some() && idom[b.0 as usize] != new {
+                idom[b.0 as usize] = new;
+                changed = true;
+            }
+        }
+    }
+    idom
+}
+
+fn dominates(idom: &[Option<u32>], a: u32, mut b: u32) -> bool {
+    loop {
+        if a == b {
+            return true;
+        }
+        match idom[b as usize] {
+            Some(up) if up != b => b = up,
+            _ => return false,
+        }
+    }
+}
+
+/// Orders blocks so that loops are contiguous: a stable reordering of the reverse post-order in which, once a header is
+/// placed, the blocks of its loop come before all others.
+fn layout(
+    rpo: &[BlockId],
+    succs: &[Vec<BlockId>],
+    preds: &[Vec<BlockId>],
+    idom: &[Option<u32>],
+) -> (Vec<BlockId>, Vec<Loop>, bool) {
+    let n = succs.len();
+    let mut number = vec![u32::MAX; n];
+    rpo.iter().enumerate().for_each(|(i, b)| number[b.0 as usize] = i as u32);
+    let mut reducible = true;
+    // Bodies of natural loops, merged by header.
+    let mut bodies: Vec<(u32, Vec<bool>)> = Vec::new();
+    for b in rpo {
+        for s in &succs[b.0 as usize] {
+            if number[s.0 as usize] > number[b.0 as usize] {
+                continue;
+            }
+            if !dominates(idom, s.0, b.0) {
+                reducible = false;
+                continue;
+            }
+            let at = bodies.iter().position(|(h, _)| *h == s.0).unwrap_or_else(|| {
+                let mut body = vec![false; n];
+                body[s.0 as usize] = true;
+                bodies.push((s.0, body));
+                bodies.len() - 1
+            });
+            let body = &mut bodies[at].1;
+            let mut work = vec![b.0];
+            while let Some(x) = work.pop() {
+                if !std::mem::replace(&mut body[x as usize], true) {
+                    work.extend(preds[x as usize].iter().map(|p| p.0));
+                }
+            }
+        }
+    }
+    let size = |body: &Vec<bool>| body.iter().filter(|x| **x).count();
+    bodies.sort_by_key(|(h, body)| (std::cmp::Reverse(size(body)), number[*h as usize]));
+    // Depth-first placement by loop nest: sort key is the path of headers.
+    let mut order: Vec<BlockId> = rpo.to_vec();
+    for (header, body) in &bodies {
+        let Some(at) = order.iter().position(|b| b.0 == *header) else { continue };
+        let (inside, outside): (Vec<BlockId>, Vec<BlockId>) = order[at..].iter().partition(|b| body[b.0 as usize]);
+        order.truncate(at);
+        order.extend(inside);
+        order.extend(outside);
+    }
+    let mut position = vec![u32::MAX; n];
+    order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
+    let mut loops = Vec::new();
+    for (header, body) in &bodies {
+        let places = order.iter().filter(|b| body[b.0 as usize]).map(|b| position[b.0 as usize]);
+        let last = places.max().unwrap_or(0);
+        let first = position[*header as usize];
+        if (last - first + 1) as usize != size(body) {
+            reducible = false;
+        }
+        loops.push(Loop { first, last });
+    }
+    // Forward edges must lead forward in the new order, or sweeps would miss pending lanes.
+    for b in &order {
+        for s in &succs[b.0 as usize] {
+            let (from, to) = (position[b.0 as usize], position[s.0 as usize]);
+            let back = loops.iter().any(|l| l.first == to && l.first <= from && from <= l.last);
+            if to <= from && !back {
+                reducible = false;
+            }
+        }
+    }
+    (order, loops, reducible)
+}
+
+fn post_dominators(succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], order: &[BlockId]) -> Vec<Option<BlockId>> {
+    // Dominators of the reversed graph with a virtual end node `n`.
+    let n = succs.len();
+    let mut reversed: Vec<Vec<BlockId>> = preds.to_vec();
+    let ends: Vec<BlockId> = order.iter().copied().filter(|b| succs[b.0 as usize].is_empty()).collect();
+    reversed.push(ends.clone());
+    let mut forward: Vec<Vec<BlockId>> = succs.to_vec();
+    ends.iter().for_each(|e| forward[e.0 as usize].push(BlockId(n as u32)));
+    forward.push(Vec::new());
+    // Number from the virtual end: a reverse post-order of the reversed graph.
+    let mut seen = vec![false; n + 1];
+    let mut rpo = Vec::new();
+    let mut stack = vec![(n, 0usize)];
+    seen[n] = true;
+    while let Some((b, next)) = stack.last_mut() {
+        if *next < reversed[*b].len() {
+            let s = reversed[*b][*next].0 as usize;
+            *next += 1;
+            if !seen[s] {
+                seen[s] = true;
+                stack.push((s, 0));
+            }
+        } else {
+            rpo.push(BlockId(*b as u32));
+            stack.pop();
+        }
+    }
+    rpo.reverse();
+    let idom = dominators(&rpo, &forward, n + 1);
+    (0..n).map(|b| idom[b].filter(|d| *d != n as u32 && *d != b as u32).map(BlockId)).collect()
+}

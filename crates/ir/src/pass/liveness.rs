@@ -1,0 +1,170 @@
+//! Live registers at the beginning of blocks: a backward data-flow analysis over bit sets.
+
+use crate::{Arg, Callee, Func, Inst, MemBase, Operand, Terminator, VReg, pass::Cfg};
+
+/// A set of small numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BitSet(Vec<u64>);
+
+impl BitSet {
+    /// The empty set over `0..n`.
+    pub fn new(n: usize) -> BitSet {
+        BitSet(vec![0; n.div_ceil(64)])
+    }
+
+    /// Whether `i` is in it.
+    pub fn has(&self, i: u32) -> bool {
+        self.0[i as usize / 64] >> (i % 64) & 1 == 1
+    }
+
+    /// Adds `i`.
+    pub fn insert(&mut self, i: u32) {
+        self.0[i as usize / 64] |= 1 << (i % 64);
+    }
+
+    /// Takes `i` out.
+    pub fn remove(&mut self, i: u32) {
+        self.0[i as usize / 64] &= !(1 << (i % 64));
+    }
+
+    /// Adds all of `other`; true if that changed anything.
+    pub fn union(&mut self, other: &BitSet) -> bool {
+        let mut changed = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            changed |= *b & !*a != 0;
+            *a |= b;
+        }
+        changed
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0
+            .iter()
+            .enumerate()
+            .flat_map(|(w, bits)| (0..64).filter(move |b| bits >> b & 1 == 1).map(move |b| w as u32 * 64 + b))
+    }
+}
+
+/// Registers live where blocks begin.
+#[derive(Clone, Debug)]
+pub struct Liveness {
+    /// By block.
+    pub live_in: Vec<BitSet>,
+}
+
+/// Registers that an operand reads.
+pub fn reads(operand: &Operand, f: &mut impl FnMut(VReg)) {
+    match operand {
+        Operand::Reg(r) | Operand::Not(r) | Operand::Mem(MemBase::Reg(r), _) => f(*r),
+        _ => {}
+    }
+}
+
+/// Registers that an instruction reads, those of its call site and its guard included.
+pub fn inst_reads(func: &Func, inst: &Inst, f: &mut impl FnMut(VReg)) {
+    if let Some((p, _)) = inst.guard {
+        f(p);
+    }
+    for operand in func.operands(inst.srcs) {
+        reads(operand, f);
+        if let Operand::Call(site) = operand {
+            let site = &func.calls[*site as usize];
+            for arg in &site.args {
+                if let Arg::Values(values) = arg {
+                    values.iter().for_each(|v| reads(v, f));
+                }
+            }
+            if let Callee::Indirect(r, _) = &site.callee {
+                f(*r);
+            }
+        }
+    }
+}
+
+/// Registers that an instruction writes, those of its call site included.
+pub fn inst_writes(func: &Func, inst: &Inst, f: &mut impl FnMut(VReg)) {
+    let mut write = |o: &Operand| {
+        if let Operand::Reg(r) = o {
+            f(*r);
+        }
+    };
+    func.operands(inst.dsts).iter().for_each(&mut write);
+    for operand in func.operands(inst.srcs) {
+        if let Operand::Call(site) = operand {
+            for ret in &func.calls[*site as usize].rets {
+                if let Arg::Values(values) = ret {
+                    values.iter().for_each(&mut write);
+                }
+            }
+        }
+    }
+}
+
+/// Registers that a terminator reads; `ret` reads the registers of `.reg` returns.
+pub fn term_reads(func: &Func, term: &Terminator, f: &mut impl FnMut(VReg)) {
+    match term {
+        Terminator::Branch { pred, .. } => f(*pred),
+        Terminator::Switch { index, .. } => reads(index, f),
+        Terminator::Ret => {
+            for home in &func.rets {
+                if let crate::FormalHome::Regs(regs) = home {
+                    regs.iter().for_each(|r| f(*r));
+                }
+            }
+        }
+        Terminator::Jump(_) | Terminator::Exit => {}
+    }
+}
+
+impl Liveness {
+    /// Analyses a function. A guarded write does not end a register's life.
+    pub fn new(func: &Func, cfg: &Cfg) -> Liveness {
+        let n = func.regs.len();
+        let mut live_in = vec![BitSet::new(n); func.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for b in cfg.order.iter().rev() {
+                let mut live = BitSet::new(n);
+                for s in crate::pass::cfg::successors(&func.blocks[b.0 as usize].term) {
+                    live.union(&live_in[s.0 as usize]);
+                }
+                Self::block(func, b.0, &mut live);
+                changed |= live_in[b.0 as usize].union(&live);
+            }
+        }
+        Liveness { live_in }
+    }
+
+    /// Walks a block backwards from what is live at its end.
+    fn block(func: &Func, block: u32, live: &mut BitSet) {
+        let block = &func.blocks[block as usize];
+        term_reads(func, &block.term, &mut |r| live.insert(r.0));
+        for inst in func.insts(block).iter().rev() {
+            Self::step(func, inst, live);
+        }
+    }
+
+    /// From what is live after an instruction to what is live before it.
+    pub fn step(func: &Func, inst: &Inst, live: &mut BitSet) {
+        if inst.guard.is_none() {
+            inst_writes(func, inst, &mut |r| live.remove(r.0));
+        }
+        inst_reads(func, inst, &mut |r| live.insert(r.0));
+    }
+
+    /// Registers live right after instruction `index` of a block.
+    pub fn after(&self, func: &Func, block: u32, index: usize) -> BitSet {
+        let mut live = BitSet::new(func.regs.len());
+        let b = &func.blocks[block as usize];
+        for s in crate::pass::cfg::successors(&b.term) {
+            live.union(&self.live_in[s.0 as usize]);
+        }
+        term_reads(func, &b.term, &mut |r| live.insert(r.0));
+        for inst in func.insts(b)[index + 1..].iter().rev() {
+            Self::step(func, inst, &mut live);
+        }
+        live
+    }
+}

@@ -1,0 +1,14 @@
+//! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; none changes the program.
+//!
+//! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
+//! * [`Liveness`]: which registers are live where blocks begin.
+//! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
+//!   of a warp may reach.
+
+pub mod cfg;
+pub mod liveness;
+mod uniformity;
+
+pub use cfg::{Cfg, Loop};
+pub use liveness::{BitSet, Liveness};
+pub use uniformity::{Shape, Uniformity, WarpShape};
