@@ -1,6 +1,9 @@
 //! What an engine is: it prepares a kernel of a placed program, and runs CTAs of it piece by piece.
 
-use crate::{Memory, Stop};
+use crate::{
+    Memory, Observer, Stop,
+    mem::{self, Allocation, Kind},
+};
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
 use std::sync::Arc;
 
@@ -72,17 +75,54 @@ pub struct Grid<'a> {
     pub memory: &'a Memory,
     /// Where `vprintf` writes.
     pub output: &'a (dyn Fn(&[u8]) + Sync),
+    /// Who wants to see every access, if anybody.
+    pub observer: Option<&'a dyn Observer>,
+    /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
+    params: Arc<Allocation>,
+    /// Host time at which the launch began.
+    pub started: std::time::Instant,
 }
 
-/// How far a CTA got.
+impl<'a> Grid<'a> {
+    /// Prepares a launch: its parameter block is copied into device memory, and freed when the grid is dropped.
+    pub fn new(
+        launch: &'a Launch,
+        image: &'a Image,
+        memory: &'a Memory,
+        output: &'a (dyn Fn(&[u8]) + Sync),
+    ) -> Result<Grid<'a>, Stop> {
+        let params = memory.alloc_as(launch.params.len() as u64, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
+        mem::store_bytes(&params.block, params.block.base(), &launch.params);
+        Ok(Grid { launch, image, memory, output, observer: None, params, started: std::time::Instant::now() })
+    }
+
+    /// The same grid, watched.
+    pub fn observed(mut self, observer: &'a dyn Observer) -> Grid<'a> {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The parameter block.
+    pub fn params(&self) -> &Arc<Allocation> {
+        &self.params
+    }
+}
+
+impl Drop for Grid<'_> {
+    fn drop(&mut self) {
+        // It was registered in `new` and nobody else frees parameter blocks, so it is there.
+        let _ = self.memory.free(self.params.block.base());
+    }
+}
+
+/// How far a cluster of CTAs got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// All threads ended.
     Done,
-    /// Fuel ran out; it can go on.
+    /// Fuel ran out; it can go on. CTAs that wait for others by spinning end up here too, so that in cooperative launches
+    /// every cluster must get its turn.
     More,
-    /// It waits for another CTA (cluster barrier).
-    Waiting,
 }
 
 /// A way of executing programs.
@@ -96,12 +136,13 @@ pub trait Engine: Send + Sync {
 
 /// A kernel ready to run.
 pub trait Kernel: Send + Sync {
-    /// Begins one CTA.
-    fn start<'a>(&'a self, grid: &'a Grid<'a>, cta: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
+    /// Begins the cluster whose first CTA has index `first` in the grid. Without clusters ([`Launch::cluster`] all 1) that is
+    /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
+    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
 }
 
-/// A CTA in flight.
+/// A CTA (or a cluster of them) in flight.
 pub trait Cta: Send {
-    /// Runs until done, waiting, or about `fuel` warp instructions were executed.
+    /// Runs until done, or until about `fuel` warp instructions were executed.
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
 }

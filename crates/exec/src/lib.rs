@@ -11,9 +11,11 @@ mod engine;
 mod fault;
 pub mod lanes;
 pub mod mem;
+mod observe;
 pub mod sem;
 
 pub use engine::{Cta, Engine, Grid, Image, Kernel, Launch, Progress, Unsupported};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
+pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};

@@ -1,1 +1,136 @@
-//! The one file of this crate that may use `unsafe`: reads, writes and atomics on host addresses inside known allocations.
+//! The one file of this crate that may use `unsafe`: host memory that device programs address.
+//!
+//! A [`Block`] owns zeroed host memory. What leaves this file are references to std *atomics* inside it, after a check of
+//! bounds and alignment; so everything else is safe code. A device program that races with itself (two CTAs on two host
+//! threads) then reads some mixture of values, as on the hardware, and is no undefined behaviour of the host. One point lies
+//! outside Rust's model: two racing accesses of *different size* to the same bytes. x86 and AArch64 define them (each naturally aligned
+//! access is single-copy atomic), and the compiler cannot see them across the opaque addresses of a device program.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// Bytes kept free on either side of a block, so that no two blocks touch and an access past the end hits nothing.
+pub const RED_ZONE: usize = 256;
+
+/// Owned host memory, zero at first, addressed by host addresses.
+#[derive(Debug)]
+pub struct Block {
+    start: NonNull<u8>,
+    base: u64,
+    len: usize,
+    layout: Layout,
+}
+
+// SAFETY: a block owns its memory, and shared access to that memory happens through atomics only.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+/// The atomics that memory is accessed through.
+pub trait Cell: sealed::Sealed + Sync + 'static {}
+
+mod sealed {
+    /// Only types that are valid for any bits, and that may be written through shared references.
+    pub trait Sealed {}
+}
+
+macro_rules! cells {
+    ($($t:ty)*) => { $(impl sealed::Sealed for $t {} impl Cell for $t {})* };
+}
+
+cells! { AtomicU8 AtomicU16 AtomicU32 AtomicU64 }
+
+impl Block {
+    /// `len` zeroed bytes at a multiple of `align` (a power of two); `None` when the host has no memory left.
+    pub fn new(len: usize, align: usize) -> Option<Block> {
+        let align = align.max(16);
+        let front = RED_ZONE.next_multiple_of(align);
+        let size = len.checked_add(front)?.checked_add(RED_ZONE)?;
+        let layout = Layout::from_size_align(size, align).ok()?;
+        // SAFETY: the layout's size is at least the red zones', so not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Block { start, base: start.as_ptr().expose_provenance() as u64 + front as u64, len, layout })
+    }
+
+    /// Address of the first byte.
+    #[inline]
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Bytes.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether `size` bytes at `address` lie inside.
+    #[inline]
+    pub fn contains(&self, address: u64, size: usize) -> bool {
+        let offset = address.wrapping_sub(self.base);
+        size <= self.len && offset <= (self.len - size) as u64
+    }
+
+    /// The cell at an address; `None` when it lies outside, in part too, or is misaligned.
+    #[inline]
+    pub fn cell<C: Cell>(&self, address: u64) -> Option<&C> {
+        let size = size_of::<C>();
+        if !self.contains(address, size) || !address.is_multiple_of(size as u64) {
+            return None;
+        }
+        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed), lives as long as `self`, and
+        // is accessed through atomics only.
+        Some(unsafe { &*self.pointer(address).cast::<C>() })
+    }
+
+    /// `count` cells at an address; none are anywhere.
+    #[inline]
+    pub fn cells<C: Cell>(&self, address: u64, count: usize) -> Option<&[C]> {
+        if count == 0 {
+            return Some(&[]);
+        }
+        let size = size_of::<C>();
+        if !self.contains(address, size.checked_mul(count)?) || !address.is_multiple_of(size as u64) {
+            return None;
+        }
+        // SAFETY: as in `cell`, for `count` of them.
+        Some(unsafe { std::slice::from_raw_parts(self.pointer(address).cast::<C>(), count) })
+    }
+
+    #[inline]
+    fn pointer(&self, address: u64) -> *const u8 {
+        let offset = (address - self.start.as_ptr().addr() as u64) as usize;
+        // SAFETY: callers checked that the address lies between `base` and `base + len`, inside the allocation.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn cells_are_in_bounds_and_aligned_or_none() {
+        let b = Block::new(10, 64).unwrap();
+        assert!(b.base().is_multiple_of(64));
+        assert!(b.cell::<AtomicU64>(b.base()).is_some());
+        assert!(b.cell::<AtomicU64>(b.base() + 8).is_none(), "two bytes are left");
+        assert!(b.cell::<AtomicU16>(b.base() + 8).is_some());
+        assert!(b.cell::<AtomicU16>(b.base() + 9).is_none(), "misaligned");
+        assert!(b.cell::<AtomicU8>(b.base() - 1).is_none());
+        assert!(b.cell::<AtomicU8>(u64::MAX).is_none());
+        assert_eq!(b.cells::<AtomicU8>(b.base(), 10).unwrap().iter().map(|c| c.load(Relaxed)).sum::<u8>(), 0);
+        assert!(b.cells::<AtomicU32>(b.base(), usize::MAX).is_none());
+    }
+}

@@ -1,0 +1,125 @@
+//! Reads and writes of any size and alignment inside a block, made of the block's atomic cells.
+
+use super::{Block, raw::Cell};
+use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed},
+};
+
+/// A cell that plain values are read from and written to.
+pub trait Scalar: Copy + 'static {
+    /// The atomic of that size.
+    type Cell: Cell;
+    /// Relaxed load.
+    fn get(cell: &Self::Cell) -> Self;
+    /// Relaxed store.
+    fn set(cell: &Self::Cell, value: Self);
+}
+
+macro_rules! scalars {
+    ($($t:ty = $c:ty;)*) => { $(impl Scalar for $t {
+        type Cell = $c;
+        #[inline] fn get(cell: &$c) -> $t { cell.load(Relaxed) }
+        #[inline] fn set(cell: &$c, value: $t) { cell.store(value, Relaxed) }
+    })* };
+}
+
+scalars! { u8 = AtomicU8; u16 = AtomicU16; u32 = AtomicU32; u64 = AtomicU64; }
+
+/// Reads a value; `None` when out of bounds or misaligned.
+#[inline]
+pub fn load<T: Scalar>(block: &Block, address: u64) -> Option<T> {
+    block.cell(address).map(T::get)
+}
+
+/// Writes a value; `None` when out of bounds or misaligned.
+#[inline]
+pub fn store<T: Scalar>(block: &Block, address: u64, value: T) -> Option<()> {
+    block.cell(address).map(|c| T::set(c, value))
+}
+
+/// Splits `size` bytes at an address into leading bytes, whole words of 8, and trailing bytes.
+fn split(address: u64, size: usize) -> (usize, usize, usize) {
+    let head = (address.wrapping_neg() % 8) as usize;
+    if head >= size {
+        return (size, 0, 0);
+    }
+    (head, (size - head) / 8, (size - head) % 8)
+}
+
+/// Reads bytes; `None` when some lie outside.
+pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
+    let (head, words, tail) = split(address, to.len());
+    let (first, rest) = to.split_at_mut(head);
+    let (middle, last) = rest.split_at_mut(words * 8);
+    for (b, c) in first.iter_mut().zip(block.cells::<AtomicU8>(address, head)?) {
+        *b = c.load(Relaxed);
+    }
+    let address = address + head as u64;
+    for (b, c) in middle.chunks_exact_mut(8).zip(block.cells::<AtomicU64>(address, words)?) {
+        b.copy_from_slice(&c.load(Relaxed).to_ne_bytes());
+    }
+    let address = address + 8 * words as u64;
+    for (b, c) in last.iter_mut().zip(block.cells::<AtomicU8>(address, tail)?) {
+        *b = c.load(Relaxed);
+    }
+    Some(())
+}
+
+/// Writes bytes; `None`, and perhaps some written, when some lie outside.
+pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
+    let (head, words, tail) = split(address, from.len());
+    let (first, rest) = from.split_at(head);
+    let (middle, last) = rest.split_at(words * 8);
+    for (b, c) in first.iter().zip(block.cells::<AtomicU8>(address, head)?) {
+        c.store(*b, Relaxed);
+    }
+    let address = address + head as u64;
+    for (b, c) in middle.chunks_exact(8).zip(block.cells::<AtomicU64>(address, words)?) {
+        c.store(u64::from_ne_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]), Relaxed);
+    }
+    let address = address + 8 * words as u64;
+    for (b, c) in last.iter().zip(block.cells::<AtomicU8>(address, tail)?) {
+        c.store(*b, Relaxed);
+    }
+    Some(())
+}
+
+/// Copies between blocks, or inside one with overlap; `None` when some bytes lie outside.
+pub fn copy(to: &Block, to_address: u64, from: &Block, from_address: u64, size: usize) -> Option<()> {
+    if !to.contains(to_address, size) || !from.contains(from_address, size) {
+        return None;
+    }
+    const CHUNK: usize = 4096;
+    let mut buffer = [0; CHUNK];
+    let chunks = size.div_ceil(CHUNK);
+    let backwards = to_address > from_address && to_address - from_address < size as u64;
+    for i in 0..chunks {
+        let at = if backwards { chunks - 1 - i } else { i } * CHUNK;
+        let part = &mut buffer[..CHUNK.min(size - at)];
+        load_bytes(from, from_address + at as u64, part)?;
+        store_bytes(to, to_address + at as u64, part)?;
+    }
+    Some(())
+}
+
+/// Fills `size` bytes with a repeated pattern.
+pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<()> {
+    if !block.contains(address, size) || pattern.is_empty() {
+        return None;
+    }
+    let chunk: Vec<u8> = pattern.iter().copied().cycle().take(pattern.len() * (4096 / pattern.len()).max(1)).collect();
+    let mut at = 0;
+    while at < size {
+        let part = &chunk[..chunk.len().min(size - at)];
+        store_bytes(block, address + at as u64, part)?;
+        at += part.len();
+    }
+    Some(())
+}
+
+/// Held while a 128-bit atomic runs: the host has no portable atomic of that width.
+pub fn wide_lock() -> MutexGuard<'static, ()> {
+    static WIDE: Mutex<()> = Mutex::new(());
+    WIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
