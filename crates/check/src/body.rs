@@ -56,6 +56,9 @@ pub struct RegDecl {
     pub vector: u8,
     /// The name, without number.
     pub name: Span,
+    /// Set for a register of module scope (PTX before 3.0) that the body names: such registers get declarations after those
+    /// of the body, `name` is then the module's.
+    pub global: Option<GlobalId>,
 }
 
 /// A variable in memory declared in a body.

@@ -37,11 +37,39 @@ pub enum MemSpace {
     KernelParam,
 }
 
+/// A function of the device library that engines implement by name; it has no blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Builtin {
+    /// `int vprintf(const char *format, void *arguments)`
+    Vprintf,
+    /// `void *malloc(size_t)`
+    Malloc,
+    /// `void free(void *)`
+    Free,
+    /// `void __assertfail(const void *message, const void *file, uint32 line, const void *function, size_t charsize)`
+    AssertFail,
+}
+
+impl Builtin {
+    /// The function of that name.
+    pub fn from_name(name: &str) -> Option<Builtin> {
+        Some(match name {
+            "vprintf" => Builtin::Vprintf,
+            "malloc" => Builtin::Malloc,
+            "free" => Builtin::Free,
+            "__assertfail" => Builtin::AssertFail,
+            _ => return None,
+        })
+    }
+}
+
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Func {
     /// Its name.
     pub name: Box<str>,
+    /// Declared but not defined, and known to every engine.
+    pub builtin: Option<Builtin>,
     /// Kernel or device function.
     pub kind: FuncKind,
     /// Formals and returns.

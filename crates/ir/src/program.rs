@@ -101,6 +101,10 @@ pub struct Ir<S: Stage> {
     pub version: Version,
     /// `.address_size`
     pub address_size: u32,
+    /// Bytes at the bottom of every thread's local window (local addresses `0..thread_block`) that hold module-scope `.reg`
+    /// and `.local` variables of old PTX; zero when a kernel starts. Accesses to them are [`crate::MemBase::Absolute`]. The
+    /// stack lies above.
+    pub thread_block: u32,
     /// Facts of the stage.
     pub stage: S,
 }
