@@ -13,6 +13,7 @@
 mod modifier;
 mod resolve;
 mod row;
+mod since;
 mod space;
 mod special;
 pub mod table;
@@ -22,6 +23,7 @@ mod types;
 pub use modifier::{Class, Mod, Word};
 pub use resolve::{Mismatch, Resolved, Variant, resolve};
 pub use row::*;
+pub use since::{Missing, Need, Since, Until, m, need, need_on, t};
 pub use space::Space;
 pub use special::{Component, Special, SpecialInfo};
 pub use table::Opcode;

@@ -66,7 +66,7 @@ macro_rules! modifiers {
 modifiers! {
     // rounding, flushing, saturation, precision
     Rn = "rn", Rz = "rz", Rm = "rm", Rp = "rp", Rna = "rna", Rs = "rs", Rni = "rni", Rzi = "rzi", Rmi = "rmi", Rpi = "rpi",
-    Ftz = "ftz", Sat = "sat", Satfinite = "satfinite", Relu = "relu", Approx = "approx", Full = "full",
+    Ftz = "ftz", Sat = "sat", Satfinite = "satfinite", Relu = "relu", Approx = "approx", Full = "full", Oob = "oob",
     // integer
     Hi = "hi", Lo = "lo", Wide = "wide", Cc = "cc", Wrap = "wrap", Clamp = "clamp", L = "l", R = "r", Shiftamt = "shiftamt",
     F4e = "f4e", B4e = "b4e", Rc8 = "rc8", Ecl = "ecl", Ecr = "ecr", Rc16 = "rc16",
@@ -74,20 +74,28 @@ modifiers! {
     Eq = "eq", Ne = "ne", Lt = "lt", Le = "le", Gt = "gt", Ge = "ge", Ls = "ls", Hs = "hs",
     Equ = "equ", Neu = "neu", Ltu = "ltu", Leu = "leu", Gtu = "gtu", Geu = "geu", Num = "num", Nan = "nan",
     And = "and", Or = "or", Xor = "xor", Finite = "finite", Infinite = "infinite", Number = "number", Notanumber = "notanumber",
-    Normal = "normal", Subnormal = "subnormal", XorsignAbs = "xorsign", Abs = "abs",
+    Normal = "normal", Subnormal = "subnormal", Xorsign = "xorsign", Abs = "abs",
+    // conversion
+    Pack = "pack", ScaledN2Ue8m0 = "scaled::n2::ue8m0",
     // spaces
     Const = "const", Global = "global", Local = "local", Param = "param", Shared = "shared", Reg = "reg",
     ParamEntry = "param::entry", ParamFunc = "param::func", SharedCta = "shared::cta", SharedCluster = "shared::cluster",
     // vectors
     V2 = "v2", V4 = "v4", V8 = "v8",
-    // memory ordering, scopes, caches
+    // memory ordering, scopes, proxies
     Weak = "weak", Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acq_rel", Sc = "sc", Volatile = "volatile",
     Mmio = "mmio", Cta = "cta", Cluster = "cluster", Gpu = "gpu", Sys = "sys", Gl = "gl",
-    Ca = "ca", Cg = "cg", Cs = "cs", Lu = "lu", Cv = "cv", Wb = "wb", Wt = "wt", Nc = "nc",
-    // control, warps, barriers
-    Uni = "uni", Idx = "idx", Sync = "sync", Arrive = "arrive", Red = "red", Aligned = "aligned", Warp = "warp",
+    Proxy = "proxy", Alias = "alias",     AsyncGeneric = "async::generic",
+    MbarrierInit = "mbarrier_init", SyncRestrictSharedCta = "sync_restrict::shared::cta",
+    SyncRestrictSharedCluster = "sync_restrict::shared::cluster",     // caches
+    Ca = "ca", Cg = "cg", Cs = "cs", Lu = "lu", Cv = "cv", Wb = "wb", Wt = "wt", Nc = "nc", L1 = "L1",     L1EvictNormal = "L1::evict_normal", L1EvictUnchanged = "L1::evict_unchanged", L1EvictFirst = "L1::evict_first",
+    L1EvictLast = "L1::evict_last", L1NoAllocate = "L1::no_allocate", L2EvictNormal = "L2::evict_normal",
+    L2EvictFirst = "L2::evict_first", L2EvictLast = "L2::evict_last", L2EvictUnchanged = "L2::evict_unchanged",
+        Range = "range", Fractional = "fractional", Cvt = "cvt", Tensormap = "tensormap", Unified = "unified",     // control, warps, barriers
+    Uni = "uni", Idx = "idx", Sync = "sync", Arrive = "arrive", Wait = "wait", Red = "red", Aligned = "aligned", Warp = "warp",
     All = "all", Any = "any", Ballot = "ballot", Up = "up", Down = "down", Bfly = "bfly",
     Popc = "popc", Add = "add", Min = "min", Max = "max", Inc = "inc", Dec = "dec", Exch = "exch", Cas = "cas", Noftz = "noftz",
+    LaunchDependents = "launch_dependents", Mask = "mask",
     // cvta
     To = "to",
     // video

@@ -158,12 +158,21 @@ fn match_in_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     rest.is_empty().then(|| (words.into(), types))
 }
 
+/// As ptxas reads: words that belong to the opcode stand first; types keep their order among themselves; the other
+/// modifiers may stand anywhere.
 fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     let mut types = [None; VARS];
     let mut used = vec![false; words.len()];
     let mut chosen = Vec::with_capacity(words.len());
-    for slot in form.slots {
-        let found = (0..words.len()).find(|i| !used[*i] && fits(slot, words[*i]));
+    for (index, slot) in form.slots.iter().enumerate() {
+        let mut unused = (0..words.len()).filter(|i| !used[*i]);
+        let found = match slot {
+            _ if index < usize::from(form.fixed) => unused.next().filter(|i| *i == index && fits(slot, words[*i])),
+            Slot::Type(..) | Slot::OptType(..) => {
+                unused.find(|i| matches!(words[*i], Word::Type(_))).filter(|i| fits(slot, words[*i]))
+            }
+            Slot::One(_) | Slot::Opt(_) | Slot::Req(_) => unused.find(|i| fits(slot, words[*i])),
+        };
         match found {
             Some(i) => {
                 used[i] = true;

@@ -4,7 +4,7 @@
 //! `add{.rnd}{.ftz}{.sat}.f32 d, a, b` is
 //! `form(&[opt(&RND), opt(&FTZ), opt(&SAT), T.of(F32)], &[d(T), a(T), a(T)])`.
 
-use crate::{Class, Mod, Target, Type, Version, Word};
+use crate::{Class, Mod, Need, Since, Target, Type, Until, Version};
 
 /// A type variable of a form: bound by a type slot, used by operands. `cvt.T.U`, `mma....T.U.V.W`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -55,6 +55,8 @@ pub enum Ty {
     Wide(Var),
     /// Bits of the variable's size: any register of that width will do.
     Size(Var),
+    /// A signed or unsigned integer or bits, of the variable's width.
+    Int(Var),
     /// An integer or bits of 32 or 64 bits, as addresses are.
     Pointer,
     /// Anything: a named [`Rule`] decides.
@@ -88,6 +90,8 @@ pub enum Role {
     Imm,
     /// A bracketed address `[a+4]` in the instruction's space.
     Addr,
+    /// The name of a variable with or without an offset, or a register with its address; no brackets (`cvta`, `mapa`).
+    Var,
     /// A bracketed list: `[tex, sampler, {x, y}]`, `[map, {c0, c1}]`.
     Group(&'static [Opnd]),
     /// A label.
@@ -208,6 +212,12 @@ pub struct Opnd {
     pub parts: Option<Parts>,
     /// `-` may stand before the register (`vmad`).
     pub neg: bool,
+    /// Special registers are allowed (`mov`).
+    pub special: bool,
+    /// `.unified` may follow the bracket (`ld`, section 9.7.9.8).
+    pub unified: bool,
+    /// Smallest and largest value of a constant, where ptxas checks it.
+    pub range: Option<(i64, i64)>,
 }
 
 impl Opnd {
@@ -229,6 +239,9 @@ impl Opnd {
             space: None,
             parts: None,
             neg: false,
+            special: false,
+            unified: false,
+            range: None,
         }
     }
 
@@ -298,6 +311,30 @@ impl Opnd {
         self
     }
 
+    /// Special registers are allowed.
+    pub const fn special(mut self) -> Opnd {
+        self.special = true;
+        self
+    }
+
+    /// `.unified` may follow.
+    pub const fn unified(mut self) -> Opnd {
+        self.unified = true;
+        self
+    }
+
+    /// A constant must lie between `low` and `high`.
+    pub const fn range(mut self, low: i64, high: i64) -> Opnd {
+        self.range = Some((low, high));
+        self
+    }
+
+    /// `!` may stand before it.
+    pub const fn not(mut self) -> Opnd {
+        self.not = true;
+        self
+    }
+
     /// Holds `count` registers.
     pub const fn count(mut self, count: Count) -> Opnd {
         self.count = count;
@@ -313,6 +350,16 @@ pub const fn d(v: Var) -> Opnd {
 /// A source of the variable's type.
 pub const fn a(v: Var) -> Opnd {
     Opnd::new("a", Role::Src, Ty::Of(v))
+}
+
+/// A second source of the variable's type.
+pub const fn b(v: Var) -> Opnd {
+    a(v).named("b")
+}
+
+/// A third source of the variable's type.
+pub const fn c(v: Var) -> Opnd {
+    a(v).named("c")
 }
 
 /// A destination of a type expression.
@@ -352,26 +399,6 @@ pub const fn operand(name: &'static str, role: Role, ty: Ty) -> Opnd {
     Opnd::new(name, role, ty)
 }
 
-/// From which version and target on something exists.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Since {
-    /// First PTX ISA version.
-    pub ptx: Version,
-    /// Lowest target number; 0 means all.
-    pub sm: u16,
-    /// If not empty: only these architecture- or family-specific targets (and, for families, their later members).
-    pub only: &'static [Target],
-}
-
-/// An alternative of a form that needs more than the form itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Need {
-    /// The word that needs it.
-    pub word: Word,
-    /// What it needs.
-    pub since: Since,
-}
-
 /// Named rules that a row asks for; `check` holds their code, one file each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rule {
@@ -379,8 +406,8 @@ pub enum Rule {
     MovOperand,
     /// `st.param`, `ld.param`: which parameter may be read or written where.
     ParamWindow,
-    /// `cvt`: which rounding modifier is required or refused for this pair of types.
-    CvtRounding,
+    /// `call`: arguments against the callee's signature or prototype.
+    CallSignature,
 }
 
 /// Who executes a row.
@@ -398,21 +425,36 @@ pub enum Effect {
     Warp,
 }
 
+/// How far the result of an approximate form may be from the exact one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Accuracy {
+    /// Units in the last place.
+    Ulp(f32),
+    /// Relative error at most 2 to this power.
+    Relative(f32),
+    /// Absolute error at most 2 to this power.
+    Absolute(f32),
+}
+
 /// One form of an instruction: a row of the table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// Modifiers in the manual's order.
     pub slots: &'static [Slot],
+    /// How many of the first slots ptxas reads as part of the opcode: they stand first, in this order (`mul.lo`, `cvta.to`).
+    pub fixed: u8,
     /// Operands in order.
     pub operands: &'static [Opnd],
     /// Since when.
     pub since: Since,
+    /// From which version and target on it is refused (`shfl` without `.sync`).
+    pub until: Option<Until>,
     /// Alternatives that came later.
     pub needs: &'static [Need],
     /// Cross-instruction rules.
     pub rules: &'static [Rule],
-    /// Largest error in units of the last place, for approximate forms.
-    pub ulp: Option<f32>,
+    /// Error bound of an approximate form.
+    pub accuracy: Option<Accuracy>,
     /// The manual's section, where it is another than the opcode's ([`Op::section`]).
     pub section: Option<&'static str>,
 }
@@ -421,11 +463,13 @@ pub struct Form {
 pub const fn form(slots: &'static [Slot], operands: &'static [Opnd]) -> Form {
     Form {
         slots,
+        fixed: 0,
         operands,
-        since: Since { ptx: Version::FIRST, sm: 0, only: &[] },
+        since: Since::ALWAYS,
+        until: None,
         needs: &[],
         rules: &[],
-        ulp: None,
+        accuracy: None,
         section: None,
     }
 }
@@ -449,6 +493,24 @@ impl Form {
         self
     }
 
+    /// Exists under another pair of version and target too.
+    pub const fn or(mut self, or: &'static [Since]) -> Form {
+        self.since.or = or;
+        self
+    }
+
+    /// Refused from PTX ISA `major.minor` on for targets from `sm_NN` on.
+    pub const fn until(mut self, major: u16, minor: u16, sm: u16) -> Form {
+        self.until = Some(Until { ptx: Version::new(major, minor), sm });
+        self
+    }
+
+    /// The first `slots` slots belong to the opcode.
+    pub const fn fixed(mut self, slots: u8) -> Form {
+        self.fixed = slots;
+        self
+    }
+
     /// Alternatives with needs of their own.
     pub const fn only(mut self, needs: &'static [Need]) -> Form {
         self.needs = needs;
@@ -467,12 +529,74 @@ impl Form {
         self
     }
 
-    /// Error bound of an approximate form.
+    /// Largest error in units of the last place.
     pub const fn ulp(mut self, ulp: f32) -> Form {
-        self.ulp = Some(ulp);
+        self.accuracy = Some(Accuracy::Ulp(ulp));
+        self
+    }
+
+    /// Largest relative error, as its base-2 logarithm.
+    pub const fn relative(mut self, log2: f32) -> Form {
+        self.accuracy = Some(Accuracy::Relative(log2));
+        self
+    }
+
+    /// Largest absolute error, as its base-2 logarithm; over which range is the section's matter.
+    pub const fn absolute(mut self, log2: f32) -> Form {
+        self.accuracy = Some(Accuracy::Absolute(log2));
         self
     }
 }
+
+/// The forms of an opcode that one section of the manual describes.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    /// The section.
+    pub section: &'static str,
+    /// Its forms.
+    pub forms: &'static [Form],
+}
+
+/// Forms of one section; `joined!` joins those of an opcode.
+pub const fn rows(section: &'static str, forms: &'static [Form]) -> Rows {
+    Rows { section, forms }
+}
+
+/// How many forms there are in all these sections.
+pub const fn total(sections: &[Rows]) -> usize {
+    let (mut n, mut i) = (0, 0);
+    while i < sections.len() {
+        n += sections[i].forms.len();
+        i += 1;
+    }
+    n
+}
+
+/// The forms of all these sections in order, each with its section. `N` is their [`total`].
+pub const fn flatten<const N: usize>(sections: &[Rows]) -> [Form; N] {
+    let mut all = [form(&[], &[]); N];
+    let (mut n, mut i) = (0, 0);
+    while i < sections.len() {
+        let mut j = 0;
+        while j < sections[i].forms.len() {
+            all[n] = sections[i].forms[j].section(sections[i].section);
+            n += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    all
+}
+
+/// `joined!("add", Pure, "`d = a + b`", integer::ADD, float::ADD)`: an opcode whose forms stand in several sections.
+macro_rules! joined {
+    ($name:literal, $effect:expr, $doc:literal, $($rows:expr),+ $(,)?) => {{
+        static ROWS: &[$crate::Rows] = &[$($rows),+];
+        static FORMS: [$crate::Form; $crate::total(ROWS)] = $crate::flatten(ROWS);
+        $crate::op($name, ROWS[0].section, $effect, $doc, &FORMS)
+    }};
+}
+pub(crate) use joined;
 
 /// One opcode with its forms.
 #[derive(Debug)]
@@ -516,12 +640,3 @@ pub const fn req(class: &'static Class) -> Slot {
     Slot::Req(class)
 }
 
-/// A word that needs PTX ISA `ptx` and one of these specific targets.
-pub const fn need_on(word: Word, ptx: (u16, u16), only: &'static [Target]) -> Need {
-    Need { word, since: Since { ptx: Version::new(ptx.0, ptx.1), sm: 0, only } }
-}
-
-/// A word that needs PTX ISA `ptx` and `sm`.
-pub const fn need(word: Word, ptx: (u16, u16), sm: u16) -> Need {
-    Need { word, since: Since { ptx: Version::new(ptx.0, ptx.1), sm, only: &[] } }
-}

@@ -1,22 +1,21 @@
 //! Control flow (manual, section 9.7.12).
 
 use super::class::*;
-use crate::{Effect::*, *};
+use crate::{Effect::*, Mod as M, Ty::*, Type::*, *};
 
-#[rustfmt::skip]
 pub static BRA: Op = op("bra", "9.7.12.3", Control, "Branch to a label.", &[
-    form(&[opt(&UNI)], &[operand("tgt", Role::Label, Ty::Any)]),
+    form(&[opt(&UNI)], &[operand("tgt", Role::Label, Any)]),
 ]);
-#[rustfmt::skip]
+pub static BRX: Op = op("brx", "9.7.12.4", Control, "Branch to a label of a table by its index.", &[
+    form(&[one(M::Idx), opt(&UNI)], &[src(Is(U32)).named("index").reg(), operand("tlist", Role::Table, Any)]).fixed(1).ptx(6, 0).sm(30),
+]);
 pub static CALL: Op = op("call", "9.7.12.5", Call, "Call a function; where operands travel is the ABI's business.", &[
-    form(&[opt(&UNI)], &[operand("ret-param", Role::Rets, Ty::Any).opt(), operand("func", Role::Callee, Ty::Any), operand("param-list", Role::Args, Ty::Any).opt(),
-                         operand("flist", Role::Table, Ty::Any).opt()]),
+    form(&[opt(&UNI)], &[operand("ret-param", Role::Rets, Any).opt(), operand("func", Role::Callee, Any), operand("param-list", Role::Args, Any).opt(),
+                         operand("flist", Role::Table, Any).opt()]).rules(&[Rule::CallSignature]),
 ]);
-#[rustfmt::skip]
 pub static RET: Op = op("ret", "9.7.12.6", Control, "Return from a function; ends the thread in a kernel.", &[
     form(&[opt(&UNI)], &[]),
 ]);
-#[rustfmt::skip]
 pub static EXIT: Op = op("exit", "9.7.12.7", Control, "End the thread.", &[
     form(&[], &[]),
 ]);

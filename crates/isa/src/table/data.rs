@@ -1,18 +1,158 @@
-//! Data movement (manual, section 9.7.9).
+//! Data movement, except conversion and the asynchronous copies (manual, section 9.7.9).
 
 use super::class::*;
-use crate::{Effect::*, Type, Var::T, *};
+use crate::{Effect::*, Mod as M, Ty::*, Type::*, Var::*, *};
 
-#[rustfmt::skip]
-pub static LD: Op = op("ld", "9.7.9.8", Memory, "Load from a state space.", &[
-    form(&[opt(&WEAK), opt(&LD_SPACE), opt(&VEC), T.of(DATA)], &[d(T).count(Count::ByVec).wider(), addr()]).rules(&[Rule::ParamWindow]),
+pub static MOV: Op = joined!("mov", Pure, "Move a value or an address; pack and unpack vectors.",
+    rows("9.7.9.3", &[
+        form(&[T.of(&[Pred, U16, U32, U64, S16, S32, S64, F32, F64])], &[d(T), a(T).special()]).rules(&[Rule::MovOperand]).only(&[t(F64, 1, 0, 13)]),
+    ]),
+    rows("9.7.9.4", &[
+        form(&[T.of(&[B16, B32, B64, B128])], &[d(T).count(Count::Free).sink(), a(T).count(Count::Free).special()])
+            .rules(&[Rule::MovOperand]).only(&[t(B128, 8, 3, 70)]),
+    ]));
+
+static SHFL_MODE: Class = Class::new("shuffle mode", &[M::Up, M::Down, M::Bfly, M::Idx]);
+pub static SHFL: Op = joined!("shfl", Warp, "Exchange values between the lanes of a warp.",
+    rows("9.7.9.6", &[
+        form(&[one(M::Sync), req(&SHFL_MODE), T.of(&[B32])],
+             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c"), src(Is(B32)).named("membermask")]).ptx(6, 0).sm(30),
+    ]),
+    rows("9.7.9.5", &[
+        form(&[req(&SHFL_MODE), T.of(&[B32])],
+             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c")]).ptx(3, 0).sm(30).until(6, 4, 70),
+    ]));
+
+static PRMT_MODE: Class = Class::new("permutation", &[M::F4e, M::B4e, M::Rc8, M::Ecl, M::Ecr, M::Rc16]);
+pub static PRMT: Op = op("prmt", "9.7.9.7", Pure, "Pick bytes from a register pair.", &[
+    form(&[T.of(&[B32]), opt(&PRMT_MODE)], &[d(T), a(T), b(T), c(T)]).ptx(2, 0).sm(20),
 ]);
-#[rustfmt::skip]
-pub static ST: Op = op("st", "9.7.9.12", Memory, "Store to a state space.", &[
-    form(&[opt(&WEAK), opt(&ST_SPACE), opt(&VEC), T.of(DATA)], &[addr(), a(T).count(Count::ByVec).wider()]).rules(&[Rule::ParamWindow]),
+
+/// The policy that `.L2::cache_hint` asks for.
+const POLICY: Opnd = src(Is(B64)).named("cache-policy").reg().when(&[M::L2CacheHint]);
+const LD_D: Opnd = d(T).count(Count::ByVec).wider().sink();
+const LD_A: Opnd = addr().unified();
+const ST_B: Opnd = a(T).count(Count::ByVec).wider().named("b");
+static LD_COP: Class = Class::new("cache operator", &[M::Ca, M::Cg, M::Cs, M::Lu, M::Cv]);
+static NC_COP: Class = Class::new("cache operator", &[M::Ca, M::Cg, M::Cs]);
+static ST_COP: Class = Class::new("cache operator", &[M::Wb, M::Cg, M::Cs, M::Wt]);
+static ORDERED_SPACE: Class = Class::new("state space", &[M::Global, M::Local, M::Shared, M::SharedCta, M::SharedCluster]);
+/// Needs of words that `ld` and `st` share.
+const NEEDS: &[Need] = &[
+    t(F64, 1, 0, 13), t(B128, 8, 3, 70),
+    m(M::Weak, 6, 0, 70), m(M::Cluster, 7, 8, 90),
+    m(M::SharedCta, 7, 8, 30), m(M::SharedCluster, 7, 8, 90), m(M::ParamEntry, 8, 3, 0), m(M::ParamFunc, 8, 3, 0),
+    m(M::Ca, 2, 0, 20), m(M::Cg, 2, 0, 20), m(M::Cs, 2, 0, 20), m(M::Lu, 2, 0, 20), m(M::Cv, 2, 0, 20), m(M::Wb, 2, 0, 20), m(M::Wt, 2, 0, 20),
+    m(M::L1EvictNormal, 7, 4, 70), m(M::L1EvictUnchanged, 7, 4, 70), m(M::L1EvictFirst, 7, 4, 70), m(M::L1EvictLast, 7, 4, 70), m(M::L1NoAllocate, 7, 4, 70),
+    m(M::L2EvictNormal, 8, 8, 100), m(M::L2EvictFirst, 8, 8, 100), m(M::L2EvictLast, 8, 8, 100),
+    m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 75), m(M::L2B128, 7, 4, 75), m(M::L2B256, 7, 4, 80),
+    m(M::V8, 8, 8, 100),
+];
+static LD_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Acquire]);
+static ST_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Release]);
+
+pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
+    rows("9.7.9.8", &[
+        form(&[opt(&WEAK), opt(&LD_SPACE), opt(&LD_COP), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).only(NEEDS).rules(&[Rule::ParamWindow]),
+        form(&[opt(&WEAK), opt(&LD_SPACE), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS),
+        form(&[opt(&WEAK), opt(&LD_SPACE), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS),
+        form(&[one(M::Volatile), opt(&LD_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr()]).ptx(1, 1).only(NEEDS),
+        form(&[req(&LD_SEM), req(&SCOPE), opt(&ORDERED_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr(), POLICY]).ptx(6, 0).sm(70).only(NEEDS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&GLOBAL), T.of(DATA)],
+             &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS),
+    ]),
+    rows("9.7.9.9", &[
+        form(&[one(M::Global), opt(&NC_COP), one(M::Nc), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr(), POLICY]).ptx(3, 1).sm(32).only(NEEDS),
+        form(&[one(M::Global), one(M::Nc), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr(), POLICY]).ptx(7, 4).sm(70).only(NEEDS),
+        form(&[one(M::Global), one(M::Nc), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr(), POLICY]).ptx(8, 8).sm(100).only(NEEDS),
+    ]));
+pub static LDU: Op = op("ldu", "9.7.9.10", Memory, "Load read-only data that all lanes read from the same address.", &[
+    form(&[opt(&GLOBAL), opt(&VEC4), T.of(DATA)], &[LD_D, addr()]).ptx(2, 0).sm(20).only(&[t(B128, 8, 3, 70)]),
 ]);
-#[rustfmt::skip]
-pub static MOV: Op = op("mov", "9.7.9.2", Pure, "Move a value, an address, or pack and unpack vectors.", &[
-    form(&[T.of(&[Type::Pred, Type::B16, Type::B32, Type::B64, Type::U16, Type::U32, Type::U64, Type::S16, Type::S32, Type::S64, Type::F32, Type::F64])],
-         &[d(T).count(Count::Free), a(T).count(Count::Free)]).rules(&[Rule::MovOperand]),
+pub static ST: Op = joined!("st", Memory, "Store to a state space.",
+    rows("9.7.9.11", &[
+        form(&[opt(&WEAK), opt(&ST_SPACE), opt(&ST_COP), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).only(NEEDS).rules(&[Rule::ParamWindow]),
+        form(&[opt(&WEAK), opt(&ST_SPACE), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(7, 4).sm(70).only(NEEDS),
+        form(&[opt(&WEAK), opt(&ST_SPACE), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS),
+        form(&[one(M::Volatile), opt(&ST_SPACE), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B]).ptx(1, 1).only(NEEDS),
+        form(&[req(&ST_SEM), req(&SCOPE), opt(&ORDERED_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(6, 0).sm(70).only(NEEDS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&GLOBAL), T.of(DATA)],
+             &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS),
+    ]),
+    rows("9.7.9.12", &[
+        form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
+             &[addr(), ST_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90),
+        form(&[one(M::Async), opt(&CLUSTER), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
+             &[addr(), ST_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 7).sm(90),
+        form(&[one(M::Async), opt(&MMIO), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(&[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64])],
+             &[addr(), ST_B]).fixed(1).ptx(8, 7).sm(100),
+    ]),
+    rows("9.7.9.13", &[
+        form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
+             &[addr(), src(Pointer).named("size"), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
+    ]));
+static CLUSTER: Class = Class::new("scope", &[M::Cluster]);
+static MMIO: Class = Class::new("memory-mapped input and output", &[M::Mmio]);
+static GPU_SYS: Class = Class::new("scope", &[M::Gpu, M::Sys]);
+static SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
+
+static CACHE_LEVEL: Class = Class::new("cache level", &[M::L1, M::L2]);
+static PREFETCH_SPACE: Class = Class::new("state space", &[M::Global, M::Local]);
+static PREFETCH_EVICT: Class = Class::new("L2 eviction priority", &[M::L2EvictLast, M::L2EvictNormal]);
+static TENSORMAP_SPACE: Class = Class::new("state space", &[M::Const, M::Param]);
+pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into a cache.", &[
+    form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
+    form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
+    form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
+]);
+pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line into the uniform cache.", &[
+    form(&[one(M::L1)], &[addr()]).ptx(2, 0).sm(20),
+]);
+pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change the eviction priority of a line.", &[
+    form(&[opt(&GLOBAL), one(M::L2EvictNormal)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
+]);
+pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Drop a line without writing it back.", &[
+    form(&[opt(&GLOBAL), one(M::L2)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
+]);
+static PRIMARY: Class = Class::new("primary priority", &[M::L2EvictLast, M::L2EvictNormal, M::L2EvictFirst, M::L2EvictUnchanged]);
+static SECONDARY: Class = Class::new("secondary priority", &[M::L2EvictFirst, M::L2EvictUnchanged]);
+pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Pure, "Make a cache policy for `.L2::cache_hint`.", &[
+    form(&[one(M::Range), opt(&GLOBAL), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
+         &[d(T).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
+    form(&[one(M::Fractional), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
+         &[d(T).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80),
+    form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[d(T).named("cache-policy"), src(Is(B64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
+]);
+static WINDOW: Class = Class::new(
+    "state space",
+    &[M::Const, M::Global, M::Local, M::Shared, M::SharedCta, M::SharedCluster, M::Param, M::ParamEntry],
+);
+const WINDOW_NEEDS: &[Need] = &[
+    m(M::Const, 3, 1, 0), m(M::Param, 7, 7, 70), m(M::ParamEntry, 8, 3, 70), m(M::SharedCta, 7, 8, 30), m(M::SharedCluster, 7, 8, 90),
+];
+pub static ISSPACEP: Op = op("isspacep", "9.7.9.19", Pure, "Whether a generic address lies in a space.", &[
+    form(&[req(&WINDOW)], &[p_out(), src(Pointer)]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
+]);
+pub static CVTA: Op = op("cvta", "9.7.9.20", Pure, "Convert an address to or from the generic space.", &[
+    form(&[req(&WINDOW), T.of(POINTER)],             &[d(T).named("p"), operand("a", Role::Var, Of(T))]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
+    form(&[one(M::To), req(&WINDOW), T.of(POINTER)], &[d(T).named("p"), a(T)]).fixed(1).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
+]);
+pub static MAPA: Op = op("mapa", "9.7.9.23", Pure, "The address of the same shared variable in another CTA of the cluster.", &[
+    form(&[opt(&SHARED_CLUSTER), T.of(POINTER)], &[d(T), operand("a", Role::Var, Of(T)), src(Is(U32)).named("b")]).ptx(7, 8).sm(90),
+]);
+pub static GETCTARANK: Op = op("getctarank", "9.7.9.24", Pure, "The rank of the CTA that a shared address belongs to.", &[
+    form(&[opt(&SHARED_CLUSTER), T.of(POINTER)], &[dst(Is(U32)), operand("a", Role::Var, Of(T))]).ptx(7, 8).sm(90),
 ]);

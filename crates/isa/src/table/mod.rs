@@ -1,9 +1,37 @@
 //! The rows, one file per section of the manual's chapter 9.7, and the [`Opcode`]s that name them.
 
+#[rustfmt::skip] // one row a line: the tables are read down their columns
+mod atomic;
+#[rustfmt::skip]
 mod class;
+#[rustfmt::skip]
+mod compare;
+#[rustfmt::skip]
 mod control;
+#[rustfmt::skip]
+mod convert;
+#[rustfmt::skip]
 mod data;
+#[rustfmt::skip]
+mod extended;
+#[rustfmt::skip]
+mod float;
+#[rustfmt::skip]
+mod half;
+#[rustfmt::skip]
 mod integer;
+#[rustfmt::skip]
+mod logic;
+#[rustfmt::skip]
+mod misc;
+#[rustfmt::skip]
+mod mixed;
+#[rustfmt::skip]
+mod stack;
+#[rustfmt::skip]
+mod sync;
+#[rustfmt::skip]
+mod warp;
 
 pub use class::*;
 
@@ -27,8 +55,32 @@ macro_rules! ops {
 }
 
 ops! {
-    Add = integer::ADD; Ld = data::LD; St = data::ST; Mov = data::MOV; Bra = control::BRA; Call = control::CALL; Ret = control::RET;
-    Exit = control::EXIT;
+    // integer arithmetic, and what floating point shares with it
+    Add = integer::ADD; Sub = integer::SUB; Mul = integer::MUL; Mad = integer::MAD; Mul24 = integer::MUL24; Mad24 = integer::MAD24;
+    Sad = integer::SAD; Div = integer::DIV; Rem = integer::REM; Abs = integer::ABS_; Neg = integer::NEG; Min = integer::MIN;
+    Max = integer::MAX; Popc = integer::POPC; Clz = integer::CLZ; Bfind = integer::BFIND; Fns = integer::FNS; Brev = integer::BREV;
+    Bfe = integer::BFE; Bfi = integer::BFI; Szext = integer::SZEXT; Bmsk = integer::BMSK; Dp4a = integer::DP4A; Dp2a = integer::DP2A;
+    Addc = extended::ADDC; Subc = extended::SUBC; Madc = extended::MADC;
+    // floating point
+    Testp = float::TESTP; Copysign = float::COPYSIGN; Fma = float::FMA; Rcp = float::RCP; Sqrt = float::SQRT; Rsqrt = float::RSQRT;
+    Sin = float::SIN; Cos = float::COS; Lg2 = float::LG2; Ex2 = float::EX2; Tanh = float::TANH;
+    // comparison, selection, logic, shifts
+    Set = compare::SET_; Setp = compare::SETP; Selp = compare::SELP; Slct = compare::SLCT;
+    And = logic::AND; Or = logic::OR; Xor = logic::XOR; Not = logic::NOT; Cnot = logic::CNOT; Lop3 = logic::LOP3; Shf = logic::SHF;
+    Shl = logic::SHL; Shr = logic::SHR;
+    // data movement and conversion
+    Mov = data::MOV; Shfl = data::SHFL; Prmt = data::PRMT; Ld = data::LD; Ldu = data::LDU; St = data::ST; Prefetch = data::PREFETCH_;
+    Prefetchu = data::PREFETCHU; Applypriority = data::APPLYPRIORITY; Discard = data::DISCARD; Createpolicy = data::CREATEPOLICY;
+    Isspacep = data::ISSPACEP; Cvta = data::CVTA; Cvt = convert::CVT; Mapa = data::MAPA; Getctarank = data::GETCTARANK;
+    // control flow
+    Bra = control::BRA; Brx = control::BRX; Call = control::CALL; Ret = control::RET; Exit = control::EXIT;
+    // synchronisation and communication
+    Bar = sync::BAR; Barrier = sync::BARRIER; Fence = sync::FENCE; Membar = sync::MEMBAR; Griddepcontrol = sync::GRIDDEPCONTROL;
+    Atom = atomic::ATOM; Red = atomic::RED; Vote = warp::VOTE; Match = warp::MATCH; Activemask = warp::ACTIVEMASK; Redux = warp::REDUX;
+    Elect = warp::ELECT;
+    // stack, miscellaneous
+    Stacksave = stack::STACKSAVE; Stackrestore = stack::STACKRESTORE; Alloca = stack::ALLOCA; Brkpt = misc::BRKPT;
+    Nanosleep = misc::NANOSLEEP; Pmevent = misc::PMEVENT; Trap = misc::TRAP; Setmaxnreg = misc::SETMAXNREG;
 }
 
 impl Opcode {

@@ -1,0 +1,135 @@
+//! Availability: from which PTX ISA version and on which targets a form, a word or a register exists
+//! (the "PTX ISA Notes" and "Target ISA Notes" of each section).
+
+use crate::{Mod, Target, Type, Version, Word};
+
+/// From which version and target on something exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Since {
+    /// First PTX ISA version.
+    pub ptx: Version,
+    /// Lowest target number; 0 means all.
+    pub sm: u16,
+    /// If not empty: only these architecture- or family-specific targets (and, for families, their later members).
+    pub only: &'static [Target],
+    /// Other pairs of version and target under which it exists as well.
+    pub or: &'static [Since],
+}
+
+/// From which version and target on something is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// First version that refuses it.
+    pub ptx: Version,
+    /// Lowest target for which it does.
+    pub sm: u16,
+}
+
+/// An alternative of a form that needs more than the form itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Need {
+    /// The word that needs it.
+    pub word: Word,
+    /// Words that must stand there too for the need to arise.
+    pub with: &'static [Word],
+    /// What it needs.
+    pub since: Since,
+}
+
+/// Why something is not available.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// `.version` must be this or later.
+    Ptx(Version),
+    /// `.target` must be `sm_NN` or higher.
+    Sm(u16),
+    /// `.target` must be one of these, or, for families (`sm_100f`), a later member of one.
+    Targets(&'static [Target]),
+    /// Refused from this version and target on.
+    Removed(Until),
+}
+
+impl Since {
+    /// Every version and target has it.
+    pub const ALWAYS: Since = Since::new(1, 0, 0);
+
+    /// PTX ISA `major.minor` and `sm_NN`.
+    pub const fn new(major: u16, minor: u16, sm: u16) -> Since {
+        Since { ptx: Version::new(major, minor), sm, only: &[], or: &[] }
+    }
+
+    /// PTX ISA `major.minor` on specific targets.
+    pub const fn on(major: u16, minor: u16, only: &'static [Target]) -> Since {
+        Since { ptx: Version::new(major, minor), sm: 0, only, or: &[] }
+    }
+
+    /// Adds other pairs of version and target.
+    pub const fn or(mut self, or: &'static [Since]) -> Since {
+        self.or = or;
+        self
+    }
+
+    /// Whether a module of that version and target has it. The target is judged first: a newer version is easily had.
+    pub fn check(&self, version: Version, target: Target) -> Result<(), Missing> {
+        let first = self.alone(version, target);
+        if first.is_ok() || self.or.iter().any(|s| s.check(version, target).is_ok()) { Ok(()) } else { first }
+    }
+
+    fn alone(&self, version: Version, target: Target) -> Result<(), Missing> {
+        if !self.only.is_empty() && !self.only.iter().any(|t| target.provides(*t)) {
+            return Err(Missing::Targets(self.only));
+        }
+        if target.sm < self.sm {
+            return Err(Missing::Sm(self.sm));
+        }
+        if version < self.ptx {
+            return Err(Missing::Ptx(self.ptx));
+        }
+        Ok(())
+    }
+}
+
+/// The modifier needs PTX ISA `major.minor` and `sm_NN`.
+pub const fn m(m: Mod, major: u16, minor: u16, sm: u16) -> Need {
+    Need { word: Word::Mod(m), with: &[], since: Since::new(major, minor, sm) }
+}
+
+/// The type needs PTX ISA `major.minor` and `sm_NN`.
+pub const fn t(t: Type, major: u16, minor: u16, sm: u16) -> Need {
+    Need { word: Word::Type(t), with: &[], since: Since::new(major, minor, sm) }
+}
+
+/// A word that needs PTX ISA `ptx` and `sm`.
+pub const fn need(word: Word, ptx: (u16, u16), sm: u16) -> Need {
+    Need { word, with: &[], since: Since::new(ptx.0, ptx.1, sm) }
+}
+
+/// A word that needs PTX ISA `ptx` and one of these specific targets.
+pub const fn need_on(word: Word, ptx: (u16, u16), only: &'static [Target]) -> Need {
+    Need { word, with: &[], since: Since::on(ptx.0, ptx.1, only) }
+}
+
+impl Need {
+    /// The need arises only beside these other words.
+    pub const fn with(mut self, words: &'static [Word]) -> Need {
+        self.with = words;
+        self
+    }
+
+    /// On specific targets only.
+    pub const fn targets(mut self, only: &'static [Target]) -> Need {
+        self.since.only = only;
+        self
+    }
+
+    /// Other pairs of version and target.
+    pub const fn or(mut self, or: &'static [Since]) -> Need {
+        self.since.or = or;
+        self
+    }
+
+    /// Whether the need arises for an instruction with these words.
+    pub fn applies(&self, words: &[Word]) -> bool {
+        words.contains(&self.word) && self.with.iter().all(|w| words.contains(w))
+    }
+}
