@@ -16,5 +16,5 @@ pub mod pass;
 mod program;
 
 pub use func::*;
-pub use lower::{LowerError, lower};
+pub use lower::{LowerError, LowerOptions, lower, lower_with};
 pub use program::*;

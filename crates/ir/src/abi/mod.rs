@@ -4,12 +4,17 @@
 //! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
 //! plan: every byte once, aligned, nothing overlapping.
 
+mod kernel;
 mod place;
+mod ptx;
 mod verify;
 
-pub use place::place;
-pub use verify::{PlanError, verify};
+pub use kernel::{KernelLayout, kernel_layout, kernel_limit};
+pub use place::{kernel_plan, place};
+pub use ptx::Ptx;
+pub use verify::{PlanError, verify, verify_with};
 
+use crate::{Ir, Virtual};
 use margay_check::FormalSpace;
 use margay_isa::Type;
 use std::ops::Range;
@@ -33,6 +38,24 @@ pub struct Value {
     pub is_unsized: bool,
     /// May differ between the lanes of a warp.
     pub varying: bool,
+}
+
+impl Value {
+    /// An array of bytes in `.param` space.
+    pub fn bytes(size: u32, align: u32) -> Value {
+        Value { array: true, ..Value::scalar(Type::B8, FormalSpace::Param) }.sized(size, align)
+    }
+
+    /// A scalar.
+    pub fn scalar(ty: Type, space: FormalSpace) -> Value {
+        let size = ty.bytes().max(1);
+        Value { ty, vector: 1, space, size, align: size, array: false, is_unsized: false, varying: true }
+    }
+
+    fn sized(mut self, size: u32, align: u32) -> Value {
+        (self.size, self.align) = (size, align);
+        self
+    }
 }
 
 /// What caller and callee agree on.
@@ -94,10 +117,22 @@ pub struct Plan {
     pub args: Vec<Vec<Piece>>,
     /// Pieces of each return.
     pub rets: Vec<Vec<Piece>>,
-    /// Bytes of the outgoing stack area, without unsized arrays.
+    /// Bytes of the outgoing area (stack or parameter block), without unsized arrays.
     pub stack: u32,
     /// Registers that the callee may overwrite.
     pub clobbers: Vec<Reg>,
+}
+
+impl Signature {
+    /// Whether a caller that believes in `self` may call a function with `other`: the same sizes, alignments and kinds of
+    /// values. Types do not matter.
+    pub fn compatible(&self, other: &Signature) -> bool {
+        let same = |a: &[Value], b: &[Value]| {
+            let shape = |v: &Value| (v.size, v.align, v.vector, v.array, v.is_unsized);
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| shape(a) == shape(b))
+        };
+        same(&self.params, &other.params) && same(&self.rets, &other.rets)
+    }
 }
 
 /// Why an ABI has no plan for a signature.
@@ -109,6 +144,29 @@ pub struct NoPlan {
     pub reason: String,
 }
 
+impl NoPlan {
+    /// Without a particular value.
+    pub fn new(reason: impl Into<String>) -> NoPlan {
+        NoPlan { value: None, reason: reason.into() }
+    }
+
+    /// About one value: `args[2]`.
+    pub fn of(value: impl Into<String>, reason: impl Into<String>) -> NoPlan {
+        NoPlan { value: Some(value.into()), reason: reason.into() }
+    }
+}
+
+impl std::fmt::Display for NoPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{value}: {}", self.reason),
+            None => write!(f, "{}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for NoPlan {}
+
 /// A calling convention.
 pub trait Abi: Send + Sync {
     /// `ptx`, `sm`, `sysv`, `simd`, `legacy`.
@@ -117,6 +175,16 @@ pub trait Abi: Send + Sync {
     fn registers(&self) -> &[Reg];
     /// Pure: the same signature yields the same plan. `lanes` is the number of lanes a vector register holds.
     fn plan(&self, sig: &Signature, lanes: u32) -> Result<Plan, NoPlan>;
+
+    /// What no single signature tells: an ABI without a stack refuses recursion here.
+    fn accepts(&self, _program: &Ir<Virtual>) -> Result<(), NoPlan> {
+        Ok(())
+    }
+
+    /// How people write a register.
+    fn register_name(&self, reg: Reg) -> String {
+        format!("{}{}", reg.class, reg.index)
+    }
 }
 
 /// What [`place`] adds to a function.

@@ -1,10 +1,177 @@
 //! Giving every formal, argument and frame variable its place.
+//!
+//! A frame, from its base upwards: the outgoing area (which the callee sees at the same place, as on the GPU, where it lies at
+//! R1), then the variables. `.param` variables whose uses all lie in one block share storage where their uses do not overlap:
+//! compilers declare fresh ones for every call.
 
-use super::{Abi, NoPlan};
-use crate::{Ir, Placed, Virtual};
+use super::{Abi, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
+use crate::{Arg, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual};
+use margay_check::FuncKind;
+use std::collections::HashMap;
+
+/// Lanes of a vector register of ABIs that have such.
+const LANES: u32 = 32;
+
+/// Smallest alignment of a frame: larger loads and stores of formals never straddle.
+const FRAME_ALIGN: u32 = 16;
 
 /// Places a whole program under one ABI.
 pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
-    let _ = ir;
-    Err(NoPlan { value: None, reason: abi.name().into() })
+    abi.accepts(&ir)?;
+    let mut plans: HashMap<Signature, Plan> = HashMap::new();
+    let mut plan = |sig: &Signature| {
+        if let Some(plan) = plans.get(sig) {
+            return Ok(plan.clone());
+        }
+        let plan = abi.plan(sig, LANES)?;
+        plans.insert(sig.clone(), plan.clone());
+        Ok(plan)
+    };
+    let mut funcs = Vec::with_capacity(ir.funcs.len());
+    for func in &ir.funcs {
+        let named = |e: NoPlan| NoPlan { value: e.value, reason: format!("{} (in `{}`)", e.reason, func.name) };
+        let own = match func.kind {
+            FuncKind::Kernel => kernel_plan(&func.sig),
+            FuncKind::Device => plan(&func.sig).map_err(named)?,
+        };
+        let calls = func.calls.iter().map(|c| plan(&c.sig).map_err(named)).collect::<Result<Vec<_>, _>>()?;
+        funcs.push(frame(func, own, calls).map_err(named)?);
+    }
+    Ok(Ir {
+        funcs: ir.funcs,
+        globals: ir.globals,
+        func_names: ir.func_names,
+        global_names: ir.global_names,
+        target: ir.target,
+        version: ir.version,
+        address_size: ir.address_size,
+        thread_block: ir.thread_block,
+        stage: Placed { abi: abi.name(), funcs },
+    })
+}
+
+/// Kernel parameters lie in the block that cuLaunchKernel is given, whatever the ABI.
+pub fn kernel_plan(sig: &Signature) -> Plan {
+    let layout = kernel_layout(sig);
+    let piece = |(value, offset): (&super::Value, &u32)| {
+        vec![Piece { bytes: 0..value.size, at: Place::Space { offset: *offset } }]
+    };
+    Plan {
+        args: sig.params.iter().zip(&layout.offsets).map(piece).collect(),
+        rets: Vec::new(),
+        stack: layout.size,
+        clobbers: Vec::new(),
+    }
+}
+
+/// Bytes of the outgoing area that a call site needs, the array that it passes for an unsized formal included.
+fn outgoing(func: &Func, call: usize, plan: &Plan) -> Option<u32> {
+    let site = &func.calls[call];
+    let mut end = plan.stack;
+    for ((value, arg), pieces) in site.sig.params.iter().zip(&site.args).zip(&plan.args) {
+        let (true, Arg::Frame(var), Some(piece)) = (value.is_unsized, arg, pieces.first()) else { continue };
+        match piece.at {
+            Place::Stack { offset } | Place::Space { offset } => {
+                end = end.max(offset.checked_add(func.frame[var.0 as usize].size)?);
+            }
+            Place::Reg(_) | Place::Behind(_) => {}
+        }
+    }
+    Some(end)
+}
+
+fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<FuncPlaces, NoPlan> {
+    let too_large = || NoPlan::new("the frame is larger than 4 GiB");
+    let mut end = 0u32;
+    for (i, plan) in calls.iter().enumerate() {
+        end = end.max(outgoing(func, i, plan).ok_or_else(too_large)?);
+    }
+    let mut align = FRAME_ALIGN;
+    let mut offsets = vec![0u32; func.frame.len()];
+    let spans = block_local(func);
+    for (i, var) in func.frame.iter().enumerate() {
+        let is_unsized = matches!(var.role, FrameRole::Formal(f) if func.sig.params[f as usize].is_unsized);
+        if spans[i].is_some() || is_unsized {
+            continue;
+        }
+        align = align.max(var.align);
+        offsets[i] = end.checked_next_multiple_of(var.align).ok_or_else(too_large)?;
+        end = offsets[i].checked_add(var.size).ok_or_else(too_large)?;
+    }
+    // Variables of one block: sorted by first use; each takes the lowest gap that those still in use leave.
+    let base = end;
+    let mut local: Vec<(Span, usize)> = spans.iter().enumerate().filter_map(|(i, s)| Some(((*s)?, i))).collect();
+    local.sort_unstable_by_key(|(s, i)| (s.block, s.first, *i));
+    let mut live: Vec<(Span, u32, u32)> = Vec::new();
+    for (span, i) in local {
+        let var = &func.frame[i];
+        align = align.max(var.align);
+        live.retain(|(s, ..)| s.block == span.block && s.last >= span.first);
+        live.sort_unstable_by_key(|l| l.1);
+        let mut at = base.checked_next_multiple_of(var.align).ok_or_else(too_large)?;
+        for (_, from, to) in &live {
+            if at.checked_add(var.size).ok_or_else(too_large)? <= *from {
+                break;
+            }
+            at = at.max(to.checked_next_multiple_of(var.align).ok_or_else(too_large)?);
+        }
+        let to = at.checked_add(var.size.max(1)).ok_or_else(too_large)?;
+        live.push((span, at, to));
+        offsets[i] = at;
+        end = end.max(to);
+    }
+    let frame_size = end.checked_next_multiple_of(align).ok_or_else(too_large)?;
+    Ok(FuncPlaces { plan, frame: offsets, frame_size, frame_align: align, outgoing: 0, calls })
+}
+
+/// First and last use of a variable inside one block, by index of the instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Span {
+    block: u32,
+    first: u32,
+    last: u32,
+}
+
+/// For `.param` variables of the body whose uses all lie in one block: where.
+fn block_local(func: &Func) -> Vec<Option<Span>> {
+    #[derive(Clone, Copy)]
+    enum Uses {
+        None,
+        One(Span),
+        Many,
+    }
+    let mut uses = vec![Uses::None; func.frame.len()];
+    // A variable that is read first may carry something round a loop.
+    let mut note = |id: FrameId, block: u32, at: u32| {
+        let u = &mut uses[id.0 as usize];
+        *u = match *u {
+            Uses::None if !func.insts[at as usize].dsts.is_empty() => Uses::Many,
+            Uses::None => Uses::One(Span { block, first: at, last: at }),
+            Uses::One(s) if s.block == block => Uses::One(Span { last: at, ..s }),
+            Uses::One(_) | Uses::Many => Uses::Many,
+        };
+    };
+    for (b, block) in func.blocks.iter().enumerate() {
+        for i in block.insts.range() {
+            for operand in func.operands(func.insts[i].srcs) {
+                match operand {
+                    Operand::Mem(MemBase::Frame(id), _) | Operand::FrameAddr(id, _) => note(*id, b as u32, i as u32),
+                    Operand::Call(call) => {
+                        let site = &func.calls[*call as usize];
+                        for arg in site.args.iter().chain(&site.rets) {
+                            if let Arg::Frame(id) = arg {
+                                note(*id, b as u32, i as u32);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    let one = |(u, var): (Uses, &crate::FrameVar)| match u {
+        Uses::One(span) if var.role == FrameRole::Param && !var.address_taken => Some(span),
+        _ => None,
+    };
+    uses.into_iter().zip(&func.frame).map(one).collect()
 }

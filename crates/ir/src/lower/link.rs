@@ -1,0 +1,460 @@
+//! Linking: every function and variable of every module gets its id; names are resolved across modules (section 11.6).
+//!
+//! `.visible` symbols are strong: one definition in all modules. `.weak` ones give way to a strong one, else the first module's
+//! counts. `.common` variables of one name are one variable of the largest size. A name that is declared only stands for
+//! whatever definition the modules have; without one it stays an undefined function or an external variable. Symbols without
+//! a word belong to their module.
+
+use super::{LowerError, thread::ThreadBlock};
+use crate::{
+    Builtin, Func, FuncId, Global, GlobalId, GlobalInit, Ir, Pointee, Source, Virtual,
+    abi::{Signature, Value},
+};
+use margay_check::{self as check, Checked, Extent, Formal, FuncKind, Function, Init, Linkage, Module, Symbol};
+use margay_isa::{Kind, Space, Suffix, Target, Version};
+use margay_syntax::{Span, tree::List};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// The program under construction.
+pub(super) struct Program<'a> {
+    pub modules: &'a [(Arc<Source>, Checked)],
+    pub funcs: Vec<Entry>,
+    pub globals: Vec<Global>,
+    /// Where each variable is declared, for messages.
+    pub global_places: Vec<(usize, Span)>,
+    /// By module and `check`'s id.
+    pub func_ids: Vec<Vec<FuncId>>,
+    /// By module and `check`'s id.
+    pub global_ids: Vec<Vec<Home>>,
+    /// Kernels and visible functions.
+    pub names: HashMap<Box<str>, FuncId>,
+    pub global_names: HashMap<Box<str>, GlobalId>,
+    pub thread: ThreadBlock,
+    target: Target,
+    version: Version,
+    address_size: u32,
+}
+
+/// Where a module-level variable of `check` lives in the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Home {
+    /// Static storage.
+    Global(GlobalId),
+    /// At an offset of the thread block: module-scope `.reg` and `.local`.
+    Thread(u32),
+}
+
+/// A function of the program.
+pub(super) struct Entry {
+    /// The module whose definition (or first declaration) this is.
+    pub module: usize,
+    /// The function there.
+    pub id: check::FuncId,
+    /// The function to lower; `None` without a definition.
+    pub body: Option<check::FuncId>,
+    /// What is known so far: all but the body.
+    pub func: Arc<Func>,
+}
+
+impl Entry {
+    pub fn is_kernel(&self) -> bool {
+        self.func.kind == FuncKind::Kernel
+    }
+}
+
+impl Program<'_> {
+    pub fn source(&self, module: usize) -> &Arc<Source> {
+        &self.modules[module].0
+    }
+
+    pub fn finish(self) -> Ir<Virtual> {
+        Ir {
+            funcs: self.funcs.into_iter().map(|e| e.func).collect(),
+            globals: self.globals,
+            func_names: self.names,
+            global_names: self.global_names,
+            target: self.target,
+            version: self.version,
+            address_size: self.address_size,
+            thread_block: self.thread.size(),
+            stage: Virtual,
+        }
+    }
+}
+
+/// `; there are ...`, for messages about a kernel that is not there.
+pub(super) fn kernels(program: &Program<'_>) -> String {
+    let mut names: Vec<&str> = program.funcs.iter().filter(|e| e.is_kernel()).map(|e| &*e.func.name).collect();
+    names.sort_unstable();
+    match names.len() {
+        0 => "; there is no kernel at all".to_string(),
+        n if n > 12 => format!("; there are {n} kernels, among them `{}`", names[..12].join("`, `")),
+        _ => format!("; there is `{}`", names.join("`, `")),
+    }
+}
+
+/// A definition or declaration of a name.
+#[derive(Clone, Copy)]
+struct Candidate {
+    module: usize,
+    index: u32,
+    linkage: Linkage,
+    defined: bool,
+}
+
+/// The definition that a name stands for: a strong one, else the first weak one, else the largest common one.
+fn choose(
+    modules: &[(Arc<Source>, Checked)],
+    name: &str,
+    candidates: &[Candidate],
+    size: impl Fn(&Candidate) -> u64,
+    span: impl Fn(&Candidate) -> Span,
+) -> Result<Option<Candidate>, LowerError> {
+    let mut strong = candidates.iter().filter(|c| c.defined && c.linkage == Linkage::Visible);
+    let first = strong.next();
+    if let (Some(a), Some(b)) = (first, strong.next()) {
+        let message = format!("`{name}` is defined twice");
+        return Err(LowerError::new(&modules[b.module].0, span(b), message).and(&modules[a.module].0, span(a)));
+    }
+    let weak = || candidates.iter().find(|c| c.defined && c.linkage == Linkage::Weak);
+    let common = || candidates.iter().filter(|c| c.defined && c.linkage == Linkage::Common).max_by_key(|c| size(c));
+    Ok(first.or_else(weak).or_else(common).copied())
+}
+
+pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program<'_>, LowerError> {
+    let mut program = Program {
+        modules,
+        funcs: Vec::new(),
+        globals: Vec::new(),
+        global_places: Vec::new(),
+        func_ids: Vec::new(),
+        global_ids: Vec::new(),
+        names: HashMap::new(),
+        global_names: HashMap::new(),
+        thread: ThreadBlock::default(),
+        target: Target { sm: 0, suffix: Suffix::None },
+        version: Version::FIRST,
+        address_size: modules.first().map_or(64, |m| m.1.module.address_size),
+    };
+    for (source, checked) in modules {
+        let module = &checked.module;
+        program.target = program.target.max(module.target);
+        program.version = program.version.max(module.version);
+        if module.address_size != program.address_size {
+            let message =
+                format!("`.address_size {}` beside `.address_size {}`", module.address_size, program.address_size);
+            return Err(LowerError::new(source, Span::default(), message));
+        }
+    }
+    link_funcs(&mut program)?;
+    link_globals(&mut program)?;
+    Ok(program)
+}
+
+fn link_funcs(program: &mut Program<'_>) -> Result<(), LowerError> {
+    let modules = program.modules;
+    let funcs = |m: usize| &modules[m].1.module.funcs;
+    // Aliases are declared as functions without a body; they stand for the function that they name.
+    let aliases: Vec<HashMap<&str, check::FuncId>> =
+        modules.iter().map(|(_, c)| c.module.aliases.iter().map(|a| (&*a.name, a.of)).collect()).collect();
+    let aliasee = |m: usize, f: &Function| if f.defined { None } else { aliases[m].get(&*f.name).copied() };
+
+    let mut by_name: BTreeMap<&str, Vec<Candidate>> = BTreeMap::new();
+    for m in 0..modules.len() {
+        for (index, f) in funcs(m).iter().enumerate() {
+            let alias = aliasee(m, f);
+            if f.linkage != Linkage::Internal || (!f.defined && alias.is_none()) {
+                let defined = f.defined || alias.is_some();
+                let candidate = Candidate { module: m, index: index as u32, linkage: f.linkage, defined };
+                by_name.entry(&f.name).or_default().push(candidate);
+            }
+        }
+    }
+    let mut chosen: HashMap<&str, (usize, u32)> = HashMap::new();
+    for (name, candidates) in &by_name {
+        let span = |c: &Candidate| funcs(c.module)[c.index as usize].span;
+        let found = choose(modules, name, candidates, |_| 0, span)?.unwrap_or(candidates[0]);
+        chosen.insert(name, (found.module, found.index));
+        for c in candidates {
+            agree(modules, (found.module, found.index), (c.module, c.index))?;
+        }
+    }
+    // Which function of which module each name stands for; then ids in order of the text.
+    let stands_for = |m: usize, index: u32| -> (usize, u32) {
+        let f = &funcs(m)[index as usize];
+        let external = f.linkage != Linkage::Internal || (!f.defined && aliasee(m, f).is_none());
+        let (m, index) = if external { chosen[&*f.name] } else { (m, index) };
+        let f = &funcs(m)[index as usize];
+        (m, aliasee(m, f).map_or(index, |of| of.0))
+    };
+    let mut ids: HashMap<(usize, u32), FuncId> = HashMap::new();
+    for m in 0..modules.len() {
+        let mut of_module = Vec::with_capacity(funcs(m).len());
+        for index in 0..funcs(m).len() as u32 {
+            let target = stands_for(m, index);
+            let id = *ids.entry(target).or_insert_with(|| {
+                program.funcs.push(entry(modules, target.0, check::FuncId(target.1)));
+                FuncId(program.funcs.len() as u32 - 1)
+            });
+            of_module.push(id);
+            let f = &funcs(m)[index as usize];
+            if f.linkage != Linkage::Internal || f.kind == FuncKind::Kernel {
+                program.names.entry(f.name.clone()).or_insert(id);
+            }
+        }
+        program.func_ids.push(of_module);
+    }
+    Ok(())
+}
+
+/// A declaration and the definition that it stands for must have the same interface (section 11.2.2).
+fn agree(modules: &[(Arc<Source>, Checked)], a: (usize, u32), b: (usize, u32)) -> Result<(), LowerError> {
+    let (f, g) = (&modules[a.0].1.module.funcs[a.1 as usize], &modules[b.0].1.module.funcs[b.1 as usize]);
+    let same = |x: &[Formal], y: &[Formal]| {
+        x.len() == y.len()
+            && x.iter()
+                .zip(y)
+                .all(|(x, y)| (x.size, x.align, x.vector, is_array(x)) == (y.size, y.align, y.vector, is_array(y)))
+    };
+    if a == b || (f.kind == g.kind && same(&f.params, &g.params) && same(&f.rets, &g.rets)) {
+        return Ok(());
+    }
+    let message = format!("`{}` is declared here with another interface than its definition has", g.name);
+    Err(LowerError::new(&modules[b.0].0, g.span, message).and(&modules[a.0].0, f.span))
+}
+
+fn entry(modules: &[(Arc<Source>, Checked)], module: usize, id: check::FuncId) -> Entry {
+    let (source, checked) = &modules[module];
+    let f = &checked.module.funcs[id.0 as usize];
+    let func = Func {
+        name: f.name.clone(),
+        builtin: if f.defined { None } else { Builtin::from_name(&f.name) },
+        kind: f.kind,
+        sig: Arc::new(signature(f)),
+        params: Vec::new(),
+        rets: Vec::new(),
+        regs: Vec::new(),
+        reg_names: Vec::new(),
+        frame: Vec::new(),
+        blocks: Vec::new(),
+        insts: Vec::new(),
+        operands: Vec::new(),
+        variants: Vec::new(),
+        calls: Vec::new(),
+        places: Vec::new(),
+        source: source.clone(),
+        noreturn: f.noreturn,
+        reqntid: f.reqntid,
+        maxntid: f.maxntid,
+        reqnctapercluster: f.reqnctapercluster,
+    };
+    Entry { module, id, body: f.defined.then_some(id), func: Arc::new(func) }
+}
+
+fn is_array(f: &Formal) -> bool {
+    f.extent != Extent::Scalar
+}
+
+/// A function's interface as an ABI sees it. Kernel parameters are the same for all threads.
+pub(super) fn signature(f: &Function) -> Signature {
+    let value = |p: &Formal| Value {
+        ty: p.ty,
+        vector: p.vector,
+        space: p.space,
+        size: p.size,
+        align: p.align.max(1),
+        array: is_array(p),
+        is_unsized: matches!(p.extent, Extent::Unsized | Extent::Array(0)),
+        varying: f.kind == FuncKind::Device,
+    };
+    Signature {
+        params: f.params.iter().map(value).collect(),
+        rets: f.rets.iter().map(value).collect(),
+        preserve: f.abi_preserve,
+        preserve_control: f.abi_preserve_control,
+    }
+}
+
+fn link_globals(program: &mut Program<'_>) -> Result<(), LowerError> {
+    let modules = program.modules;
+    let globals = |m: usize| &modules[m].1.module.globals;
+    let mut by_name: BTreeMap<&str, Vec<Candidate>> = BTreeMap::new();
+    for m in 0..modules.len() {
+        for (index, g) in globals(m).iter().enumerate() {
+            if g.linkage != Linkage::Internal {
+                let defined = g.linkage != Linkage::Extern;
+                let candidate = Candidate { module: m, index: index as u32, linkage: g.linkage, defined };
+                by_name.entry(&g.name).or_default().push(candidate);
+            }
+        }
+    }
+    let mut chosen: HashMap<&str, (usize, u32)> = HashMap::new();
+    for (name, candidates) in &by_name {
+        let at = |c: &Candidate| &globals(c.module)[c.index as usize];
+        let found = choose(modules, name, candidates, |c| at(c).size, |c| at(c).span)?.unwrap_or(candidates[0]);
+        let def = at(&found);
+        for c in candidates {
+            let g = at(c);
+            if g.space != def.space {
+                let message = format!("`{name}` is declared in `{}` here and in `{}` elsewhere", g.space, def.space);
+                let e = LowerError::new(&modules[c.module].0, g.span, message);
+                return Err(e.and(&modules[found.module].0, def.span));
+            }
+            if c.linkage == Linkage::Common && !g.init.is_empty() && g.size < def.size {
+                let message = format!("`.common {name}` is initialised here, but another module's is larger");
+                let e = LowerError::new(&modules[c.module].0, g.span, message);
+                return Err(e.and(&modules[found.module].0, def.span));
+            }
+        }
+        chosen.insert(name, (found.module, found.index));
+    }
+    let mut ids: HashMap<(usize, u32), Home> = HashMap::new();
+    for m in 0..modules.len() {
+        let mut of_module = Vec::with_capacity(globals(m).len());
+        for (index, g) in globals(m).iter().enumerate() {
+            let target = if g.linkage == Linkage::Internal { (m, index as u32) } else { chosen[&*g.name] };
+            let home = match ids.get(&target) {
+                Some(home) => *home,
+                None => {
+                    let home = add_global(program, target)?;
+                    ids.insert(target, home);
+                    home
+                }
+            };
+            if let (Home::Global(id), true) = (home, g.linkage != Linkage::Internal) {
+                program.global_names.entry(g.name.clone()).or_insert(id);
+            }
+            of_module.push(home);
+        }
+        program.global_ids.push(of_module);
+    }
+    // Initialisers name symbols, so they come when all have their ids. Of `.common` variables, whoever has one brings it.
+    for (&(m, index), home) in &ids {
+        let Home::Global(id) = *home else { continue };
+        let def = &globals(m)[index as usize];
+        let mut from = (m, &def.init);
+        if let (true, Some(candidates)) =
+            (def.init.is_empty() && def.linkage == Linkage::Common, by_name.get(&*def.name))
+        {
+            let other = candidates.iter().find(|c| !globals(c.module)[c.index as usize].init.is_empty());
+            from = other.map_or(from, |c| (c.module, &globals(c.module)[c.index as usize].init));
+        }
+        let init = program.convert_init(from.0, from.1, def.span)?;
+        program.globals[id.0 as usize].init = init;
+    }
+    Ok(())
+}
+
+fn add_global(program: &mut Program<'_>, (module, index): (usize, u32)) -> Result<Home, LowerError> {
+    let (source, checked) = &program.modules[module];
+    let g = &checked.module.globals[index as usize];
+    if matches!(g.space, Space::Reg | Space::Local) {
+        let offset = program.thread.add(g).ok_or_else(|| {
+            LowerError::unsupported(
+                source,
+                g.span,
+                format!("module-scope `{} {}` of {} bytes", g.space, g.name, g.size),
+            )
+        })?;
+        return Ok(Home::Thread(offset));
+    }
+    let opaque = g.ty.kind() == Kind::Opaque || g.space == Space::Tex;
+    program.globals.push(Global {
+        name: g.name.clone(),
+        space: if opaque { Space::Tex } else { g.space },
+        size: g.size,
+        align: g.align.max(1),
+        init: Vec::new(),
+        visible: g.linkage != Linkage::Internal,
+        external: g.linkage == Linkage::Extern,
+        managed: g.managed,
+    });
+    program.global_places.push((module, g.span));
+    Ok(Home::Global(GlobalId(program.globals.len() as u32 - 1)))
+}
+
+impl Program<'_> {
+    /// Initial contents with this program's ids.
+    pub fn convert_init(&self, module: usize, init: &[Init], span: Span) -> Result<Vec<GlobalInit>, LowerError> {
+        let convert = |i: &Init| {
+            Ok(match i {
+                Init::Bytes { at, bytes } => GlobalInit::Bytes(*at, bytes.clone()),
+                Init::Address { at, size, shift, of, offset, generic } => GlobalInit::Address {
+                    at: *at,
+                    size: *size,
+                    shift: *shift,
+                    of: self.pointee(module, *of, span)?,
+                    offset: *offset,
+                    generic: *generic,
+                },
+            })
+        };
+        init.iter().map(convert).collect()
+    }
+
+    fn pointee(&self, module: usize, symbol: Symbol, span: Span) -> Result<Pointee, LowerError> {
+        let checked: &Module = &self.modules[module].1.module;
+        Ok(match symbol {
+            Symbol::Func(f) => Pointee::Func(self.func_ids[module][f.0 as usize]),
+            Symbol::Alias(a) => Pointee::Func(self.func_ids[module][checked.aliases[a as usize].of.0 as usize]),
+            Symbol::Global(g) => match self.global_ids[module][g.0 as usize] {
+                Home::Global(id) => Pointee::Global(id),
+                Home::Thread(_) => {
+                    let what = "the address of a module-scope `.local` variable in an initialiser";
+                    return Err(LowerError::unsupported(self.source(module), span, what));
+                }
+            },
+        })
+    }
+}
+
+/// Symbols that a body names, each with its first place.
+#[derive(Default)]
+pub(super) struct Refs {
+    pub funcs: Vec<(FuncId, Span)>,
+    pub globals: Vec<(GlobalId, Span)>,
+    seen: (HashSet<FuncId>, HashSet<GlobalId>),
+}
+
+impl Refs {
+    pub fn func(&mut self, id: FuncId, span: Span) {
+        if self.seen.0.insert(id) {
+            self.funcs.push((id, span));
+        }
+    }
+
+    pub fn global(&mut self, id: GlobalId, span: Span) {
+        if self.seen.1.insert(id) {
+            self.globals.push((id, span));
+        }
+    }
+
+    /// Everything named has a definition, is known to engines, or is dynamic shared memory.
+    pub fn check_defined(&self, program: &Program<'_>, func: &Func) -> Result<(), LowerError> {
+        for (id, span) in &self.funcs {
+            let e = &program.funcs[id.0 as usize];
+            if e.body.is_none() && e.func.builtin.is_none() {
+                let message = format!("`{}` uses the function `{}`, which no module defines", func.name, e.func.name);
+                let declared = program.modules[e.module].1.module.funcs[e.id.0 as usize].span;
+                return Err(LowerError::new(&func.source, *span, message).and(program.source(e.module), declared));
+            }
+        }
+        for (id, span) in &self.globals {
+            let g = &program.globals[id.0 as usize];
+            if g.external && g.space != Space::Shared {
+                let message = format!("`{}` uses the variable `{}`, which no module defines", func.name, g.name);
+                let (module, declared) = program.global_places[id.0 as usize];
+                return Err(LowerError::new(&func.source, *span, message).and(program.source(module), declared));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An empty list of a pool.
+pub(super) fn empty<T>() -> List<T> {
+    List::empty()
+}

@@ -1,0 +1,368 @@
+//! Instructions and their operands: sorted into destinations and sources, vectors taken apart, constants as bits, spaces
+//! decided (manual, chapter 6 and section 5.1.6).
+
+use super::{
+    LowerError,
+    body::{Builder, Place, VarHome},
+    constant::{float_bits, immediate_type, int_bits},
+    link::Home,
+};
+use crate::{FormalHome, Inst, MemBase, MemSpace, Operand, VReg};
+use margay_check::{self as check, Base, FuncKind, RegId, SymRef};
+use margay_isa::{Component, Effect, Mod, Opnd, Part, Role, Space, Special, Type, Variant};
+
+/// What an instruction gathers while its operands are walked.
+#[derive(Default)]
+struct Parts {
+    dsts: Vec<Operand>,
+    partners: Vec<Operand>,
+    srcs: Vec<Operand>,
+    /// Registers of module scope to store afterwards: offset in the thread block, value.
+    stores: Vec<(u32, VReg)>,
+    /// The first memory operand's base and the space of its symbol.
+    base: Option<(Base, Option<MemSpace>)>,
+}
+
+/// Whether an opcode reads the carry flag (section 9.7.2).
+fn reads_carry(variant: &Variant) -> bool {
+    matches!(variant.op.row().name, "addc" | "subc" | "madc")
+}
+
+impl Builder<'_, '_> {
+    /// Lowers one instruction that is no terminator.
+    pub(super) fn inst(&mut self, index: u32, at: Place) -> Result<(), LowerError> {
+        let inst = self.body.insts[index as usize];
+        let variant = self.body.variant(&inst).clone();
+        let guard = match inst.guard {
+            Some(g) => Some((self.read_scalar(g.reg, at)?, g.negated)),
+            None => None,
+        };
+        if variant.op.row().effect == Effect::Call {
+            return self.call(&inst, inst.variant.0, guard, at);
+        }
+        let mut parts = Parts::default();
+        let operands: Vec<check::Operand> = self.body.operands(inst.operands).to_vec();
+        let roles: Vec<&Opnd> = variant.operands().collect();
+        self.walk(&variant, &roles, &operands, &mut parts, at)?;
+        let mut dsts = parts.dsts;
+        dsts.append(&mut parts.partners);
+        let mut srcs = parts.srcs;
+        if variant.has(Mod::Cc) {
+            dsts.push(Operand::Reg(self.carry()));
+        }
+        if reads_carry(&variant) {
+            srcs.push(Operand::Reg(self.carry()));
+        }
+        let space = self.space(&variant, parts.base);
+        let (dsts, srcs) = (self.list(&dsts), self.list(&srcs));
+        self.func.insts.push(Inst { variant: inst.variant.0, guard, dsts, srcs, space, at: at.index });
+        for (offset, value) in parts.stores {
+            self.thread_store(offset, value, guard, at)?;
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &mut self,
+        variant: &Variant,
+        roles: &[&'static Opnd],
+        operands: &[check::Operand],
+        parts: &mut Parts,
+        at: Place,
+    ) -> Result<(), LowerError> {
+        for (opnd, operand) in roles.iter().zip(operands) {
+            let selector = opnd.parts.map(|_| match *operand {
+                check::Operand::Part { part, neg, .. } => part.map_or(0, Part::code) | u32::from(neg) << 31,
+                _ => 0,
+            });
+            match opnd.role {
+                Role::Dst => self.destination(*operand, parts, at)?,
+                Role::Src | Role::Imm | Role::Handle(_) => {
+                    let ty = immediate_type(variant, opnd.ty);
+                    if let check::Operand::Pair(first) = *operand {
+                        for i in [first, first + 1] {
+                            self.value(self.body.operands[i as usize], ty, false, &mut parts.srcs, at)?;
+                        }
+                    } else {
+                        let expand = parts.dsts.len() > 1;
+                        let mut values = std::mem::take(&mut parts.srcs);
+                        let done = self.value(*operand, ty, expand, &mut values, at);
+                        parts.srcs = values;
+                        done?;
+                    }
+                }
+                Role::Addr => self.address(*operand, parts, at)?,
+                Role::Group(inner) => {
+                    let inner: Vec<&'static Opnd> = inner.iter().collect();
+                    match *operand {
+                        check::Operand::Group(list) | check::Operand::Vector(list) => {
+                            let operands: Vec<check::Operand> = self.body.operands(list).to_vec();
+                            self.walk(variant, &inner, &operands, parts, at)?;
+                        }
+                        single => self.walk(variant, &inner, &[single], parts, at)?,
+                    }
+                }
+                Role::Label | Role::Table | Role::Callee | Role::Rets | Role::Args => {
+                    return Err(self.unsupported(at.span, format!("`{variant}` with a label or table as operand")));
+                }
+            }
+            parts.srcs.extend(selector.map(|s| Operand::Imm(u64::from(s))));
+        }
+        Ok(())
+    }
+
+    /// A register that is read as one scalar: a guard, an address, an index.
+    pub(super) fn read_scalar(&mut self, reg: RegId, at: Place) -> Result<VReg, LowerError> {
+        let mut values = Vec::new();
+        self.read(reg, None, &mut values, at)?;
+        match values.first() {
+            Some(Operand::Reg(v)) => Ok(*v),
+            _ => Err(self.error(at.span, "not a register")),
+        }
+    }
+
+    /// Reads a register, or one element of a vector.
+    fn read(&mut self, reg: RegId, element: Option<u8>, out: &mut Vec<Operand>, at: Place) -> Result<(), LowerError> {
+        let decl = *self.body.decl(reg);
+        let elements = match element {
+            Some(e) => e..e + 1,
+            None => 0..decl.vector.max(1),
+        };
+        if let Some(offset) = self.thread_offset(reg) {
+            for e in elements {
+                let at_offset = offset + u32::from(e) * decl.ty.bytes();
+                out.push(Operand::Reg(self.thread_load(at_offset, decl.ty, at)?));
+            }
+            return Ok(());
+        }
+        let regs = self.register(reg);
+        out.extend(elements.filter_map(|e| regs.get(usize::from(e))).map(|v| Operand::Reg(*v)));
+        Ok(())
+    }
+
+    /// Registers that are written: the body's own, or temporaries whose values go to the thread block afterwards.
+    pub(super) fn written(&mut self, reg: RegId, element: Option<u8>, stores: &mut Vec<(u32, VReg)>) -> Vec<Operand> {
+        let decl = *self.body.decl(reg);
+        let elements = match element {
+            Some(e) => e..e + 1,
+            None => 0..decl.vector.max(1),
+        };
+        let thread = self.thread_offset(reg);
+        let regs = if thread.is_some() { Vec::new() } else { self.register(reg) };
+        let one = |e: u8| match thread {
+            Some(offset) => {
+                let temp = self.temp(decl.ty);
+                stores.push((offset + u32::from(e) * decl.ty.bytes(), temp));
+                Some(Operand::Reg(temp))
+            }
+            None => regs.get(usize::from(e)).map(|v| Operand::Reg(*v)),
+        };
+        elements.filter_map(one).collect()
+    }
+
+    fn destination(&mut self, operand: check::Operand, parts: &mut Parts, at: Place) -> Result<(), LowerError> {
+        match operand {
+            check::Operand::Reg(r) => {
+                let regs = self.written(r, None, &mut parts.stores);
+                parts.dsts.extend(regs);
+            }
+            check::Operand::Part { reg, .. } => {
+                let regs = self.written(reg, None, &mut parts.stores);
+                parts.dsts.extend(regs);
+            }
+            check::Operand::Element(r, c) => {
+                let regs = self.written(r, Some(c as u8), &mut parts.stores);
+                parts.dsts.extend(regs);
+            }
+            check::Operand::Sink => parts.dsts.push(Operand::Sink),
+            check::Operand::Vector(list) => {
+                for o in self.body.operands(list).to_vec() {
+                    self.destination(o, parts, at)?;
+                }
+            }
+            check::Operand::Pair(first) => {
+                let (a, b) = (self.body.operands[first as usize], self.body.operands[first as usize + 1]);
+                self.destination(a, parts, at)?;
+                let kept = std::mem::take(&mut parts.dsts);
+                self.destination(b, parts, at)?;
+                let partner = std::mem::replace(&mut parts.dsts, kept);
+                parts.partners.extend(partner);
+            }
+            _ => return Err(self.unsupported(at.span, "a destination that is no register")),
+        }
+        Ok(())
+    }
+
+    /// A value read. `ty` is the type that an immediate takes; `expand` says that a special vector register is read whole.
+    pub(super) fn value(
+        &mut self,
+        operand: check::Operand,
+        ty: Type,
+        expand: bool,
+        out: &mut Vec<Operand>,
+        at: Place,
+    ) -> Result<(), LowerError> {
+        match operand {
+            check::Operand::Reg(r) => self.read(r, None, out, at)?,
+            check::Operand::Element(r, c) => self.read(r, Some(c as u8), out, at)?,
+            check::Operand::Part { reg, .. } => self.read(reg, None, out, at)?,
+            check::Operand::Not(r) => out.push(Operand::Not(self.read_scalar(r, at)?)),
+            check::Operand::Int(v) => out.push(Operand::Imm(int_bits(ty, v))),
+            check::Operand::Float { bits, single } => out.push(Operand::Imm(float_bits(ty, bits, single))),
+            check::Operand::Special(s, c) => special(s, c, expand, out),
+            check::Operand::Symbol(symbol, offset) => {
+                let value = self.symbol(symbol, offset, at)?;
+                out.push(value);
+            }
+            check::Operand::Vector(list) | check::Operand::Group(list) | check::Operand::List(list) => {
+                for o in self.body.operands(list).to_vec() {
+                    self.value(o, ty, false, out, at)?;
+                }
+            }
+            check::Operand::Sink => out.push(Operand::Sink),
+            check::Operand::Address(base, offset) => {
+                let (base, offset, _) = self.base(base, offset, at)?;
+                out.push(Operand::Mem(base, offset));
+            }
+            check::Operand::Label(_) => return Err(self.unsupported(at.span, "the address of a label")),
+            check::Operand::Table(_) => return Err(self.unsupported(at.span, "the address of a table of targets")),
+            check::Operand::Text(span) => {
+                let what = format!("the selector `{}`", self.tree.str(span));
+                return Err(self.unsupported(at.span, what));
+            }
+            check::Operand::Pair(_) => return Err(self.unsupported(at.span, "`|` in an operand that is read")),
+            check::Operand::Error => return Err(self.error(at.span, "an operand that did not resolve")),
+        }
+        Ok(())
+    }
+
+    /// The home of a memory symbol; `None` for functions and for variables of the thread block (second value).
+    fn home(&self, symbol: SymRef) -> Result<VarHome, Option<u32>> {
+        Ok(match symbol {
+            SymRef::Global(g) => match self.program.global_ids[self.module][g.0 as usize] {
+                Home::Global(id) => VarHome::Global(id),
+                Home::Thread(offset) => return Err(Some(offset)),
+            },
+            SymRef::Local(i) => self.locals[i as usize],
+            SymRef::Param(i) => formal_home(self.func.params.get(i as usize)).ok_or(None)?,
+            SymRef::Ret(i) => formal_home(self.func.rets.get(i as usize)).ok_or(None)?,
+            SymRef::Func(_) => return Err(None),
+        })
+    }
+
+    /// A symbol as a value: its address.
+    fn symbol(&mut self, symbol: SymRef, offset: i64, at: Place) -> Result<Operand, LowerError> {
+        if let SymRef::Func(f) = symbol {
+            let id = self.program.func_ids[self.module][f.0 as usize];
+            self.refs.func(id, at.span);
+            if offset != 0 {
+                return Err(self.unsupported(at.span, "an offset to the address of a function"));
+            }
+            return Ok(Operand::Func(id));
+        }
+        Ok(match self.home(symbol) {
+            Ok(VarHome::Global(id)) => {
+                self.refs.global(id, at.span);
+                Operand::GlobalAddr(id, offset)
+            }
+            Ok(VarHome::Frame(id)) => {
+                self.func.frame[id.0 as usize].address_taken = true;
+                Operand::FrameAddr(id, offset)
+            }
+            Ok(VarHome::Kernel(start)) => Operand::ParamAddr(i64::from(start).wrapping_add(offset)),
+            Err(Some(start)) => Operand::Imm(i64::from(start).wrapping_add(offset) as u64),
+            Err(None) => return Err(self.error(at.span, "the address of something that is no variable")),
+        })
+    }
+
+    /// Base, offset and, for a variable, its space.
+    fn base(&mut self, base: Base, offset: i64, at: Place) -> Result<(MemBase, i64, Option<MemSpace>), LowerError> {
+        let symbol = match base {
+            Base::Reg(r) => return Ok((MemBase::Reg(self.read_scalar(r, at)?), offset, None)),
+            Base::Absolute => return Ok((MemBase::Absolute, offset, None)),
+            Base::Sym(symbol) => symbol,
+        };
+        Ok(match self.home(symbol) {
+            Ok(VarHome::Global(id)) => {
+                self.refs.global(id, at.span);
+                let space = match self.program.globals[id.0 as usize].space {
+                    Space::Const => MemSpace::Const,
+                    Space::Shared => MemSpace::Shared,
+                    _ => MemSpace::Global,
+                };
+                (MemBase::Global(id), offset, Some(space))
+            }
+            Ok(VarHome::Frame(id)) => (MemBase::Frame(id), offset, Some(MemSpace::Local)),
+            Ok(VarHome::Kernel(start)) => {
+                (MemBase::KernelParam, i64::from(start).wrapping_add(offset), Some(MemSpace::KernelParam))
+            }
+            Err(Some(start)) => (MemBase::Absolute, i64::from(start).wrapping_add(offset), Some(MemSpace::Local)),
+            Err(None) => return Err(self.error(at.span, "a memory operand that is no variable")),
+        })
+    }
+
+    fn address(&mut self, operand: check::Operand, parts: &mut Parts, at: Place) -> Result<(), LowerError> {
+        let (base, offset) = match operand {
+            check::Operand::Address(base, offset) => (base, offset),
+            check::Operand::Symbol(symbol, offset) => (Base::Sym(symbol), offset),
+            check::Operand::Reg(r) => (Base::Reg(r), 0),
+            check::Operand::Sink => {
+                parts.srcs.push(Operand::Sink);
+                return Ok(());
+            }
+            _ => return Err(self.unsupported(at.span, "an address of this shape")),
+        };
+        let (mem, offset, space) = self.base(base, offset, at)?;
+        parts.base.get_or_insert((base, space));
+        parts.srcs.push(Operand::Mem(mem, offset));
+        Ok(())
+    }
+
+    /// The space of a memory instruction: the first one named; that of the variable where none is; else generic. `.param` is
+    /// the kernel's block for kernels, with `::entry`, and for address arithmetic (`cvta`, `isspacep`); in device functions
+    /// parameters live in the frame, so it is local memory (section 5.1.6.4; measured: ptxas emits LDL for `ld.param [reg]`).
+    fn space(&self, variant: &Variant, base: Option<(Base, Option<MemSpace>)>) -> Option<MemSpace> {
+        let symbol_space = base.and_then(|b| b.1);
+        let named = variant.words.iter().find_map(|w| match w {
+            margay_isa::Word::Mod(m) => Some(match m {
+                Mod::Const => MemSpace::Const,
+                Mod::Global => MemSpace::Global,
+                Mod::Local => MemSpace::Local,
+                Mod::Shared | Mod::SharedCta => MemSpace::Shared,
+                Mod::SharedCluster => MemSpace::SharedCluster,
+                Mod::ParamEntry => MemSpace::KernelParam,
+                Mod::ParamFunc => MemSpace::Local,
+                Mod::Param => match (symbol_space, base) {
+                    (Some(space), _) => space,
+                    (None, Some(_)) if self.func.kind == FuncKind::Device => MemSpace::Local,
+                    (None, _) => MemSpace::KernelParam,
+                },
+                _ => return None,
+            }),
+            margay_isa::Word::Type(_) => None,
+        });
+        match (named, base) {
+            (Some(space), _) => Some(space),
+            (None, Some(_)) => Some(symbol_space.unwrap_or(MemSpace::Generic)),
+            (None, None) => None,
+        }
+    }
+}
+
+fn formal_home(home: Option<&FormalHome>) -> Option<VarHome> {
+    match home? {
+        FormalHome::Frame(id) => Some(VarHome::Frame(*id)),
+        FormalHome::Kernel(offset) => Some(VarHome::Kernel(*offset)),
+        FormalHome::Regs(_) => None,
+    }
+}
+
+fn special(s: Special, c: Option<Component>, expand: bool, out: &mut Vec<Operand>) {
+    match c {
+        Some(c) => out.push(Operand::Special(s, c)),
+        None if expand && s.info().width == 4 => {
+            out.extend([Component::X, Component::Y, Component::Z, Component::W].map(|c| Operand::Special(s, c)));
+        }
+        None => out.push(Operand::Special(s, Component::X)),
+    }
+}
