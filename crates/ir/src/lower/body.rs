@@ -92,7 +92,8 @@ fn ends(variant: &Variant) -> Option<Ends> {
         Opcode::Bra => Some(Ends::Bra),
         Opcode::Ret => Some(Ends::Ret),
         Opcode::Exit => Some(Ends::Exit),
-        op => matches!(op.row().name, "brx" | "brx.idx").then_some(Ends::Brx),
+        Opcode::Brx => Some(Ends::Brx),
+        _ => None,
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn immediate_type(variant: &Variant, ty: Ty) -> Type {
             17..=32 => Type::B64,
             _ => Type::B128,
         },
-        Ty::Size(v) => match variant.ty(v).unwrap_or_else(|| variant.t()).bits() {
+        Ty::Size(v) | Ty::Int(v) => match variant.ty(v).unwrap_or_else(|| variant.t()).bits() {
             1 => Type::Pred,
             0 | 2..=8 => Type::B8,
             9..=16 => Type::B16,

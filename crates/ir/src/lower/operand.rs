@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{FormalHome, Inst, MemBase, MemSpace, Operand, VReg};
 use margay_check::{self as check, Base, FuncKind, RegId, SymRef};
-use margay_isa::{Component, Effect, Mod, Opnd, Part, Role, Space, Special, Type, Variant};
+use margay_isa::{Component, Effect, Mod, Opcode, Opnd, Part, Role, Space, Special, Type, Variant};
 
 /// What an instruction gathers while its operands are walked.
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct Parts {
 
 /// Whether an opcode reads the carry flag (section 9.7.2).
 fn reads_carry(variant: &Variant) -> bool {
-    matches!(variant.op.row().name, "addc" | "subc" | "madc")
+    matches!(variant.op, Opcode::Addc | Opcode::Subc | Opcode::Madc)
 }
 
 impl Builder<'_, '_> {
@@ -77,7 +77,7 @@ impl Builder<'_, '_> {
             });
             match opnd.role {
                 Role::Dst => self.destination(*operand, parts, at)?,
-                Role::Src | Role::Imm | Role::Handle(_) => {
+                Role::Src | Role::Imm | Role::Var | Role::Handle(_) => {
                     let ty = immediate_type(variant, opnd.ty);
                     if let check::Operand::Pair(first) = *operand {
                         for i in [first, first + 1] {
