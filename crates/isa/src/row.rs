@@ -408,6 +408,8 @@ pub enum Rule {
     ParamWindow,
     /// `call`: arguments against the callee's signature or prototype.
     CallSignature,
+    /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
+    VmadNegation,
 }
 
 /// Who executes a row.

@@ -32,6 +32,8 @@ mod stack;
 mod sync;
 #[rustfmt::skip]
 mod warp;
+#[rustfmt::skip]
+mod video;
 
 pub use class::*;
 
@@ -81,6 +83,12 @@ ops! {
     // stack, miscellaneous
     Stacksave = stack::STACKSAVE; Stackrestore = stack::STACKRESTORE; Alloca = stack::ALLOCA; Brkpt = misc::BRKPT;
     Nanosleep = misc::NANOSLEEP; Pmevent = misc::PMEVENT; Trap = misc::TRAP; Setmaxnreg = misc::SETMAXNREG;
+    // video
+    Vadd = video::VADD; Vsub = video::VSUB; Vabsdiff = video::VABSDIFF; Vmin = video::VMIN; Vmax = video::VMAX; Vshl = video::VSHL;
+    Vshr = video::VSHR; Vmad = video::VMAD; Vset = video::VSET; Vadd2 = video::VADD2; Vsub2 = video::VSUB2; Vavrg2 = video::VAVRG2;
+    Vabsdiff2 = video::VABSDIFF2; Vmin2 = video::VMIN2; Vmax2 = video::VMAX2; Vset2 = video::VSET2; Vadd4 = video::VADD4;
+    Vsub4 = video::VSUB4; Vavrg4 = video::VAVRG4; Vabsdiff4 = video::VABSDIFF4; Vmin4 = video::VMIN4; Vmax4 = video::VMAX4;
+    Vset4 = video::VSET4;
 }
 
 impl Opcode {
