@@ -13,8 +13,12 @@ pub mod abi;
 mod func;
 mod lower;
 pub mod pass;
+mod print;
 mod program;
+mod verify;
 
 pub use func::*;
 pub use lower::{LowerError, LowerOptions, lower, lower_with};
+pub use print::{print, print_func};
 pub use program::*;
+pub use verify::{IrError, verify};

@@ -66,7 +66,17 @@ pub enum Pointee {
 }
 
 /// Stage of an [`Ir`]: which facts are there.
-pub trait Stage: Clone + std::fmt::Debug {}
+pub trait Stage: Clone + std::fmt::Debug {
+    /// The ABI's name, once there is one.
+    fn abi(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Places of a function, once there are such.
+    fn places(&self, _func: FuncId) -> Option<&abi::FuncPlaces> {
+        None
+    }
+}
 
 /// Formals and call arguments have no places yet.
 #[derive(Clone, Debug)]
@@ -82,7 +92,15 @@ pub struct Placed {
 }
 
 impl Stage for Virtual {}
-impl Stage for Placed {}
+impl Stage for Placed {
+    fn abi(&self) -> Option<&'static str> {
+        Some(self.abi)
+    }
+
+    fn places(&self, func: FuncId) -> Option<&abi::FuncPlaces> {
+        self.funcs.get(func.0 as usize)
+    }
+}
 
 /// A program in one stage.
 #[derive(Clone, Debug)]

@@ -5,13 +5,23 @@
 //! plan: every byte once, aligned, nothing overlapping.
 
 mod kernel;
+mod legacy;
 mod place;
 mod ptx;
+mod registry;
+mod simd;
+mod sm;
+mod sysv;
 mod verify;
 
 pub use kernel::{KernelLayout, kernel_layout, kernel_limit};
+pub use legacy::Legacy;
 pub use place::{kernel_plan, place};
 pub use ptx::Ptx;
+pub use registry::{by_name, registry};
+pub use simd::Simd;
+pub use sm::Sm;
+pub use sysv::SysV;
 pub use verify::{PlanError, verify, verify_with};
 
 use crate::{Ir, Virtual};

@@ -1,0 +1,114 @@
+//! `sm`: where ptxas puts parameters on the GPU, for explaining. Observed in the machine code of ptxas 13.5 for sm_80
+//! (sm_75 to sm_100 are alike), of functions that other modules may call (`-c`, `.visible`, indirect); calls inside one
+//! module are free to do otherwise. No contract of NVIDIA's.
+//!
+//! * R4 to R15 carry inputs: each formal as a whole takes the lowest free run of registers that is aligned to its alignment
+//!   (in words, at most 4); holes are filled by later formals. What finds no room goes to the next aligned place on the
+//!   stack, at R1. Unsized arrays always go there, behind everything else.
+//! * A return of up to 48 bytes comes back from R4 on. For a larger one the caller passes the 32-bit local address of a buffer
+//!   in R4, before all formals.
+//! * R20:R21 hold the return address. Kept for the caller are R2, R16 to R31 but for that pair, and from R36 on every second
+//!   group of four.
+//! * `.abi_preserve N` keeps N registers from R16 on, of which the last pair is the return address.
+
+use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
+use std::{ops::Range, sync::LazyLock};
+
+/// The `sm` ABI.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sm;
+
+const fn r(index: u16) -> Reg {
+    Reg { class: 'R', index, bytes: 4 }
+}
+
+/// General registers R0 to R254; predicates are not part of any plan.
+static REGISTERS: LazyLock<Vec<Reg>> = LazyLock::new(|| (0..255).map(r).collect());
+
+/// The first register of inputs and returns.
+const FIRST: u32 = 4;
+/// How many there are.
+const WORDS: u32 = 12;
+/// Where the return address is, with the next register.
+const RETURN_ADDRESS: u16 = 20;
+
+/// Words of registers that a value takes.
+fn words(size: u32) -> u32 {
+    size.div_ceil(4)
+}
+
+/// First word and number of words of the run that a value takes, if one is free.
+fn run(taken: u32, value: &Value) -> Option<Range<u32>> {
+    let (len, step) = (words(value.size).max(1), (value.align / 4).clamp(1, 4));
+    (0..WORDS)
+        .filter(|first| first % step == 0 && first + len <= WORDS)
+        .find(|first| (taken >> first) & ((1 << len) - 1) == 0)
+        .map(|first| first..first + len)
+}
+
+/// Pieces of a value in consecutive registers from word `first` on.
+fn in_registers(value: &Value, first: u32) -> Vec<Piece> {
+    (0..words(value.size))
+        .map(|w| Piece { bytes: 4 * w..(4 * w + 4).min(value.size), at: Place::Reg(r((FIRST + first + w) as u16)) })
+        .collect()
+}
+
+/// Registers that a callee may overwrite.
+fn clobbered(preserve: Option<u32>) -> Vec<Reg> {
+    let kept = |i: u16| match preserve {
+        None => i == 2 || ((16..32).contains(&i) && i & !1 != RETURN_ADDRESS) || (i >= 32 && i & 4 != 0),
+        Some(n) => i == 2 || (i >= 16 && u32::from(i) < (16 + n).saturating_sub(2)),
+    };
+    (0..255).filter(|i| *i != 1 && !kept(*i)).map(r).collect()
+}
+
+impl Abi for Sm {
+    fn name(&self) -> &'static str {
+        "sm"
+    }
+
+    fn registers(&self) -> &[Reg] {
+        &REGISTERS
+    }
+
+    fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
+        if sig.rets.len() > 1 {
+            return Err(NoPlan::of("rets[1]", "several returns need the ABI switched off; this ABI returns one value"));
+        }
+        let sub_word =
+            |v: &Value| !v.array && v.space == margay_check::FormalSpace::Reg && v.ty.bits() < 16 && v.ty.is_int();
+        for (what, values) in [("args", &sig.params), ("rets", &sig.rets)] {
+            if let Some(i) = values.iter().position(|v| v.ty == margay_isa::Type::Pred || sub_word(v)) {
+                return Err(NoPlan::of(
+                    format!("{what}[{i}]"),
+                    "predicates and 8-bit `.reg` parameters need the ABI switched off",
+                ));
+            }
+        }
+        let mut taken = 0u32;
+        let mut plan = Plan { clobbers: clobbered(sig.preserve), ..Plan::default() };
+        for value in &sig.rets {
+            if words(value.size) <= WORDS {
+                plan.rets.push(in_registers(value, 0));
+            } else {
+                taken |= 1;
+                plan.rets.push(vec![Piece { bytes: 0..value.size, at: Place::Behind(r(FIRST as u16)) }]);
+            }
+        }
+        let too_large = || NoPlan::new("the parameters are larger than 4 GiB");
+        for value in &sig.params {
+            if let (false, Some(found)) = (value.is_unsized, run(taken, value)) {
+                taken |= ((1 << found.len()) - 1) << found.start;
+                plan.args.push(in_registers(value, found.start));
+                continue;
+            }
+            // A scalar that finds no register takes a whole word.
+            let align = if value.array { value.align.max(1) } else { value.align.max(4) };
+            let offset = plan.stack.checked_next_multiple_of(align).ok_or_else(too_large)?;
+            let size = if value.array { value.size } else { value.size.max(4) };
+            plan.stack = offset.checked_add(size).ok_or_else(too_large)?;
+            plan.args.push(vec![Piece { bytes: 0..value.size, at: Place::Stack { offset } }]);
+        }
+        Ok(plan)
+    }
+}
