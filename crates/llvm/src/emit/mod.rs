@@ -1,0 +1,21 @@
+//! From a placed function to LLVM IR.
+//!
+//! A warp is 32 lanes. A register that is equal in all lanes is a scalar, one that is affine in the lane is the scalar of lane
+//! 0, everything else is a vector. Each function is written twice: a *full* version that runs while all 32 lanes are active
+//! and knows no masks, and a *masked* version for parts of a warp. Control moves from full to masked where lanes part, and
+//! back where all 32 have met again.
+//!
+//! The masked version visits blocks in layout order. Each block has a mask of lanes that wait to execute it; a block without
+//! any is skipped; the last block of a loop goes back to the header while lanes wait there. Every lane that waits at a block
+//! before the sweep comes by executes it in one go, so lanes meet again at the post-dominator of the branch that parted them.
+
+mod alu;
+mod control;
+mod func;
+mod memory;
+mod site;
+pub mod text;
+mod warp;
+
+pub use func::{Options, Refused, emit};
+pub use site::{Site, SiteKind};

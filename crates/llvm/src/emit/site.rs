@@ -1,0 +1,44 @@
+//! Places in generated code that come back to the host: what a helper must know about them.
+
+/// What a site does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SiteKind {
+    /// A memory access whose range is checked; keeps the last valid range in `WarpCtx::sites`.
+    Access {
+        /// Bytes of one lane's access.
+        size: u32,
+        /// Writes.
+        write: bool,
+        /// The space as people write it.
+        space: &'static str,
+    },
+    /// A pure row without native code: bits of each source and destination.
+    Pure {
+        /// Source widths.
+        srcs: Vec<u32>,
+        /// Destination widths.
+        dsts: Vec<u32>,
+    },
+    /// A row with effects that the host executes.
+    Effect {
+        /// Source widths.
+        srcs: Vec<u32>,
+        /// Destination widths.
+        dsts: Vec<u32>,
+    },
+    /// A fault that the code detected.
+    Fault(&'static str),
+}
+
+/// A site: function, instruction, kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Index into `Ir::funcs`.
+    pub func: u32,
+    /// Index into `Func::insts`; `u32::MAX` for a terminator.
+    pub inst: u32,
+    /// Index into `Func::places`.
+    pub at: u32,
+    /// What it does.
+    pub kind: SiteKind,
+}

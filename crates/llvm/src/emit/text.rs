@@ -1,0 +1,334 @@
+//! Writing LLVM IR: typed values and the handful of operations that lowering is made of.
+//!
+//! IR is written as text and read by LLVM's own parser: what is emitted can be read, compared and kept, and no builder call
+//! can be given a value of a wrong type without LLVM saying where. Values are scalars or vectors of 32 lanes; an operation on
+//! a scalar and a vector splats the scalar.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+};
+
+/// Element of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Elem {
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    I128,
+    F32,
+    F64,
+    Ptr,
+}
+
+impl Elem {
+    /// The integer element of so many bits.
+    pub fn int(bits: u32) -> Elem {
+        match bits {
+            1 => Elem::I1,
+            8 => Elem::I8,
+            16 => Elem::I16,
+            32 => Elem::I32,
+            64 => Elem::I64,
+            _ => Elem::I128,
+        }
+    }
+
+    /// Width in bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Elem::I1 => 1,
+            Elem::I8 => 8,
+            Elem::I16 => 16,
+            Elem::I32 | Elem::F32 => 32,
+            Elem::I64 | Elem::F64 | Elem::Ptr => 64,
+            Elem::I128 => 128,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Elem::I1 => "i1",
+            Elem::I8 => "i8",
+            Elem::I16 => "i16",
+            Elem::I32 => "i32",
+            Elem::I64 => "i64",
+            Elem::I128 => "i128",
+            Elem::F32 => "float",
+            Elem::F64 => "double",
+            Elem::Ptr => "ptr",
+        }
+    }
+}
+
+/// Type of a value: one element, or one for each of the 32 lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ty {
+    /// The element.
+    pub elem: Elem,
+    /// A vector of 32.
+    pub vector: bool,
+}
+
+impl Ty {
+    /// A scalar.
+    pub const fn scalar(elem: Elem) -> Ty {
+        Ty { elem, vector: false }
+    }
+
+    /// 32 lanes.
+    pub const fn lanes(elem: Elem) -> Ty {
+        Ty { elem, vector: true }
+    }
+
+    /// The same shape with another element.
+    pub const fn with(self, elem: Elem) -> Ty {
+        Ty { elem, vector: self.vector }
+    }
+}
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.vector { write!(f, "<32 x {}>", self.elem.name()) } else { f.write_str(self.elem.name()) }
+    }
+}
+
+/// Part of an intrinsic's name for a type: `v32i32`, `f32`, `i64`.
+pub fn mangle(ty: Ty) -> String {
+    let elem = match ty.elem {
+        Elem::F32 => "f32",
+        Elem::F64 => "f64",
+        Elem::Ptr => "p0",
+        e => e.name(),
+    };
+    if ty.vector { format!("v32{elem}") } else { elem.into() }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Name {
+    Temp(u32),
+    Text(Box<str>),
+}
+
+/// A value of the function being written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Val {
+    /// Its type.
+    pub ty: Ty,
+    name: Name,
+}
+
+impl fmt::Display for Val {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Name::Temp(n) => write!(f, "%t{n}"),
+            Name::Text(t) => f.write_str(t),
+        }
+    }
+}
+
+/// A named value: an argument, an `alloca`, a global.
+pub fn named(ty: Ty, name: impl Into<Box<str>>) -> Val {
+    Val { ty, name: Name::Text(name.into()) }
+}
+
+/// A scalar integer constant.
+pub fn int(elem: Elem, value: i128) -> Val {
+    let text = match elem {
+        Elem::I1 => if value & 1 == 1 { "true" } else { "false" }.into(),
+        Elem::I8 => (value as i8).to_string(),
+        Elem::I16 => (value as i16).to_string(),
+        Elem::I32 => (value as i32).to_string(),
+        Elem::I64 => (value as i64).to_string(),
+        Elem::F32 => format!("0x{:016X}", f64::from(f32::from_bits(value as u32)).to_bits()),
+        Elem::F64 => format!("0x{:016X}", value as u64),
+        Elem::I128 | Elem::Ptr => value.to_string(),
+    };
+    named(Ty::scalar(elem), text)
+}
+
+/// A constant of a type, the same in all lanes.
+pub fn constant(ty: Ty, value: i128) -> Val {
+    let scalar = int(ty.elem, value);
+    if ty.vector { named(ty, format!("splat ({} {scalar})", Ty::scalar(ty.elem))) } else { scalar }
+}
+
+/// A vector constant, lane by lane.
+pub fn per_lane(elem: Elem, f: impl Fn(u32) -> i128) -> Val {
+    let lanes: Vec<String> = (0..32).map(|l| format!("{} {}", Ty::scalar(elem), int(elem, f(l)))).collect();
+    named(Ty::lanes(elem), format!("<{}>", lanes.join(", ")))
+}
+
+/// Text of one function under construction, and what it needs declared.
+#[derive(Default, Debug)]
+pub struct Writer {
+    /// Instructions so far.
+    pub body: String,
+    /// `alloca`s, written at the head of the entry block.
+    pub allocas: String,
+    /// Declarations of intrinsics.
+    pub declared: BTreeSet<String>,
+    next: u32,
+}
+
+impl Writer {
+    fn fresh(&mut self, ty: Ty) -> Val {
+        self.next += 1;
+        Val { ty, name: Name::Temp(self.next) }
+    }
+
+    /// A new label.
+    pub fn label(&mut self, hint: &str) -> String {
+        self.next += 1;
+        format!("{hint}.{}", self.next)
+    }
+
+    /// Writes a line without a result.
+    pub fn line(&mut self, text: fmt::Arguments<'_>) {
+        let _ = writeln!(self.body, "  {text}");
+    }
+
+    /// Begins a block.
+    pub fn block(&mut self, label: &str) {
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// Writes a line with a result.
+    pub fn value(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
+        let v = self.fresh(ty);
+        let _ = writeln!(self.body, "  {v} = {text}");
+        v
+    }
+
+    /// A variable of the function's frame.
+    pub fn alloca(&mut self, ty: &str, align: u32) -> Val {
+        let v = self.fresh(Ty::scalar(Elem::Ptr));
+        let _ = writeln!(self.allocas, "  {v} = alloca {ty}, align {align}");
+        v
+    }
+
+    /// To all lanes; vectors stay.
+    pub fn splat(&mut self, v: &Val) -> Val {
+        if v.ty.vector {
+            return v.clone();
+        }
+        let ty = Ty::lanes(v.ty.elem);
+        if let Name::Text(t) = &v.name {
+            if !t.starts_with(['%', '@']) {
+                return named(ty, format!("splat ({} {t})", v.ty));
+            }
+        }
+        let one = self.value(ty, format_args!("insertelement {ty} poison, {} {v}, i32 0", v.ty));
+        self.value(ty, format_args!("shufflevector {ty} {one}, {ty} poison, <32 x i32> zeroinitializer"))
+    }
+
+    /// Makes both scalar or both vector.
+    pub fn agree(&mut self, a: &Val, b: &Val) -> (Val, Val) {
+        if a.ty.vector == b.ty.vector { (a.clone(), b.clone()) } else { (self.splat(a), self.splat(b)) }
+    }
+
+    /// A binary operation: `add`, `fmul`, `lshr`.
+    pub fn op(&mut self, name: &str, a: &Val, b: &Val) -> Val {
+        let (a, b) = self.agree(a, b);
+        self.value(a.ty, format_args!("{name} {} {a}, {b}", a.ty))
+    }
+
+    /// A binary operation with a constant.
+    pub fn op_const(&mut self, name: &str, a: &Val, b: i128) -> Val {
+        let b = constant(a.ty, b);
+        self.op(name, a, &b)
+    }
+
+    /// A comparison: `icmp eq`, `fcmp olt`.
+    pub fn cmp(&mut self, name: &str, a: &Val, b: &Val) -> Val {
+        let (a, b) = self.agree(a, b);
+        self.value(a.ty.with(Elem::I1), format_args!("{name} {} {a}, {b}", a.ty))
+    }
+
+    /// `c ? a : b`; the condition may be a scalar over vectors.
+    pub fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Val {
+        let (mut a, mut b) = self.agree(a, b);
+        if c.ty.vector {
+            (a, b) = (self.splat(&a), self.splat(&b));
+        }
+        self.value(a.ty, format_args!("select {} {c}, {} {a}, {} {b}", c.ty, a.ty, b.ty))
+    }
+
+    /// A conversion: `zext`, `bitcast`, `fptosi`. Nothing if the type is right already.
+    pub fn cast(&mut self, name: &str, v: &Val, elem: Elem) -> Val {
+        if v.ty.elem == elem {
+            return v.clone();
+        }
+        let ty = v.ty.with(elem);
+        self.value(ty, format_args!("{name} {} {v} to {ty}", v.ty))
+    }
+
+    /// Integer of another width: truncation, or extension by `zext` or `sext`.
+    pub fn resize(&mut self, v: &Val, elem: Elem, signed: bool) -> Val {
+        let name = match elem.bits().cmp(&v.ty.elem.bits()) {
+            std::cmp::Ordering::Less => "trunc",
+            std::cmp::Ordering::Equal => "bitcast",
+            std::cmp::Ordering::Greater if signed => "sext",
+            std::cmp::Ordering::Greater => "zext",
+        };
+        self.cast(name, v, elem)
+    }
+
+    /// Calls an intrinsic whose name is mangled with the type of its first argument.
+    pub fn intrinsic(&mut self, name: &str, result: Ty, args: &[&Val]) -> Val {
+        let full = args.first().map_or(name.to_string(), |a| format!("{name}.{}", mangle(a.ty)));
+        self.intrinsic_named(&full, result, args)
+    }
+
+    /// Calls an intrinsic by its full name.
+    pub fn intrinsic_named(&mut self, full: &str, result: Ty, args: &[&Val]) -> Val {
+        let types: Vec<String> = args.iter().map(|a| a.ty.to_string()).collect();
+        self.declared.insert(format!("declare {result} @{full}({})", types.join(", ")));
+        let list: Vec<String> = args.iter().map(|a| format!("{} {a}", a.ty)).collect();
+        self.value(result, format_args!("call {result} @{full}({})", list.join(", ")))
+    }
+
+    /// Loads from a pointer.
+    pub fn load(&mut self, ty: Ty, pointer: &Val, align: u32) -> Val {
+        self.value(ty, format_args!("load {ty}, ptr {pointer}, align {align}"))
+    }
+
+    /// Stores through a pointer.
+    pub fn store(&mut self, v: &Val, pointer: &Val, align: u32) {
+        self.line(format_args!("store {} {v}, ptr {pointer}, align {align}", v.ty));
+    }
+
+    /// Pointer plus bytes.
+    pub fn offset(&mut self, pointer: &Val, bytes: &Val) -> Val {
+        self.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {pointer}, {} {bytes}", bytes.ty))
+    }
+
+    /// Pointer plus constant bytes.
+    pub fn offset_const(&mut self, pointer: &Val, bytes: u64) -> Val {
+        if bytes == 0 { pointer.clone() } else { self.offset(pointer, &int(Elem::I64, i128::from(bytes))) }
+    }
+
+    /// An element of a vector.
+    pub fn extract(&mut self, v: &Val, index: &Val) -> Val {
+        let ty = Ty::scalar(v.ty.elem);
+        self.value(ty, format_args!("extractelement {} {v}, {} {index}", v.ty, index.ty))
+    }
+
+    /// Unconditional branch.
+    pub fn jump(&mut self, label: &str) {
+        self.line(format_args!("br label %{label}"));
+    }
+
+    /// Conditional branch on a scalar.
+    pub fn branch(&mut self, c: &Val, yes: &str, no: &str) {
+        self.line(format_args!("br i1 {c}, label %{yes}, label %{no}"));
+    }
+
+    /// Conditional branch whose condition is almost always false.
+    pub fn branch_unlikely(&mut self, c: &Val, yes: &str, no: &str) {
+        self.line(format_args!("br i1 {c}, label %{yes}, label %{no}, !prof !0"));
+    }
+}
