@@ -1,5 +1,7 @@
 //! The SIMD engine: PTX kernels as vector code through LLVM.
 mod ffi;
+mod ctx;
+pub mod emit;
 mod machine;
 
 #[cfg(test)]

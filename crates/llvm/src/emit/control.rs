@@ -347,12 +347,7 @@ impl Emitter<'_> {
 
     // ---- functions ----
 
-    /// Formals of a device function: registers and promoted variables from the argument block.
-    pub fn prologue(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Loads the formals; written at the head of the entry block's two versions by way of `allocas`.
+    /// Loads the formals from the argument block, before the two versions part.
     pub fn load_formals(&mut self) -> Result<()> {
         if self.func.kind == margay_check::FuncKind::Kernel {
             return Ok(());

@@ -67,6 +67,8 @@ pub(super) struct Emitter<'a> {
     pub sites: &'a mut Vec<Site>,
     /// Registers whose writes under a mask must keep the other lanes.
     pub blended: Vec<bool>,
+    /// Registers that may hold the host's NaNs.
+    pub lazy: Vec<bool>,
     /// Promoted frame variables: words of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub save_offsets: HashMap<u32, u64>,
@@ -133,6 +135,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
         pending: Vec::new(),
         sites,
         blended: Vec::new(),
+        lazy: super::alu::lazy_registers(func),
         frame: Vec::new(),
         save_offsets: HashMap::new(),
         save_size: 0,
@@ -158,9 +161,9 @@ pub(super) fn trivial_exit(func: &Func, b: BlockId) -> bool {
 impl Emitter<'_> {
     fn function(&mut self, kernel: bool) -> Result<Emitted> {
         self.allocate();
-        let body_start = if self.masks { "start" } else { "b0.full" };
         // The entry: whole warps begin in the full version.
         self.w.block("start");
+        self.load_formals()?;
         if self.masks {
             let alive = if kernel { self.ctx_value(Elem::I32, at::ALIVE) } else { named(Ty::scalar(Elem::I32), "%mask") };
             let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
@@ -172,8 +175,6 @@ impl Emitter<'_> {
         } else {
             self.w.jump("b0.full");
         }
-        let _ = body_start;
-        self.prologue()?;
         for position in 0..self.cfg.order.len() {
             let b = self.cfg.order[position];
             self.mode = Mode::Full;
@@ -463,8 +464,17 @@ impl Emitter<'_> {
         self.w.store(&packed, &slot.pointer, if slot.elem == Elem::I1 { 4 } else { 64 });
     }
 
-    /// An operand's value as integer bits of `elem`; registers of another width are cut or zero-extended.
+    /// An operand's value as integer bits of `elem`, NaNs made canonical where arithmetic left the host's.
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
+        let v = self.raw_value(operand, elem)?;
+        match operand {
+            Operand::Reg(r) if self.lazy[r.0 as usize] => Ok(self.canonical(&v, elem)),
+            _ => Ok(v),
+        }
+    }
+
+    /// An operand's value as integer bits of `elem`; registers of another width are cut or zero-extended.
+    pub fn raw_value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         Ok(match operand {
             Operand::Reg(r) => {
                 let v = self.read(*r);

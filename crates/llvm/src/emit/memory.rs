@@ -684,3 +684,10 @@ fn atomic_function(name: &str, integer: Elem, elem: Elem) -> String {
     lane_loop(&header, &before, &step, &after)
 }
 
+
+impl Emitter<'_> {
+    /// Loads a 32-bit word a lane from host addresses that are known to be good.
+    pub fn gather_lanes(&mut self, addresses: &Val) -> Val {
+        self.gather(&Address::Lanes(addresses.clone()), Elem::I32, None)
+    }
+}
