@@ -2,15 +2,16 @@
 
 use std::mem::offset_of;
 
-/// State of a warp as generated code sees it. Field offsets are part of the code that is cached on disk.
+/// State of a warp as generated code sees it. Pointers are held as addresses (their provenance is exposed where they are made), so
+/// that a warp may move between threads. Field offsets are part of the code that is cached on disk.
 #[repr(C, align(64))]
 pub struct WarpCtx {
     /// `%tid.x`, `.y`, `.z` by lane.
     pub tid: [[u32; 32]; 3],
     /// The host's side of this CTA, handed back to helpers.
-    pub host: *mut std::ffi::c_void,
+    pub host: u64,
     /// Helper functions, in the order of [`Helper`].
-    pub helpers: *const usize,
+    pub helpers: u64,
     /// Host address of the CTA's shared window.
     pub shared: u64,
     /// Bytes of it.
@@ -22,15 +23,15 @@ pub struct WarpCtx {
     /// Host address of the kernel's parameter block.
     pub params: u64,
     /// For each access site, the range of addresses that was found valid last.
-    pub sites: *mut [u64; 2],
+    pub sites: u64,
     /// Compiled device functions by id; null where there is none.
-    pub functions: *const usize,
+    pub functions: u64,
     /// Registers that live across barriers.
-    pub save: *mut u8,
+    pub save: u64,
     /// Lowest native stack address that device calls may reach.
     pub stack_end: u64,
     /// Addresses of module variables, by id.
-    pub globals: *const u64,
+    pub globals: u64,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`

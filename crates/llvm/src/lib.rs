@@ -1,23 +1,111 @@
-//! The SIMD engine: PTX kernels as vector code through LLVM.
-mod ffi;
+//! The SIMD engine: whole warps as vectors, compiled by LLVM.
+//!
+//! `emit` writes LLVM IR, `compile` turns it into code, `cta` runs it. Kernels that use what the engine has no code for run on
+//! the engine that it was given as its fallback, so the two together take every kernel that the fallback takes.
+
+mod compile;
+mod cta;
 mod ctx;
 pub mod emit;
+mod enter;
+mod ffi;
 mod machine;
+mod thunk;
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn an_object_links_and_runs() {
-        let context = inkwell::context::Context::create();
-        let module = context.create_module("t");
-        let i = context.i32_type();
-        let f = module.add_function("three", i.fn_type(&[], false), None);
-        let b = context.create_builder();
-        b.position_at_end(context.append_basic_block(f, "entry"));
-        b.build_return(Some(&i.const_int(3, false))).unwrap();
-        let object = machine::emit_object(&module, machine::Effort::Light).unwrap();
-        let linked = ffi::Linked::object("t", &object).unwrap();
-        assert_ne!(linked.address("three").unwrap(), 0);
+pub use machine::Effort;
+
+use compile::{CompileError, Compiled};
+use margay_exec::{Bug, Cta, Engine, Grid, Image, Kernel, Stop};
+use margay_ir::{FuncId, pass::WarpShape};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+/// The SIMD engine.
+pub struct SimdEngine {
+    fallback: Arc<dyn Engine>,
+    mask_registers: bool,
+}
+
+impl SimdEngine {
+    /// An engine that hands what it refuses to `fallback`.
+    pub fn new(fallback: Arc<dyn Engine>) -> SimdEngine {
+        let mask_registers = machine::host().1.split(',').any(|f| f == "+avx512vl");
+        SimdEngine { fallback, mask_registers }
+    }
+
+    /// The LLVM IR or the assembly of a kernel, for people.
+    pub fn show(&self, image: &Image, kernel: FuncId, block: Option<[u32; 3]>, assembly: bool) -> Result<String, Stop> {
+        let options = emit::Options { warp: WarpShape { block }, mask_registers: self.mask_registers };
+        compile::show(&image.ir, kernel, &options, assembly).map_err(|e| match e {
+            CompileError::Refused(r) => Stop::Bug(Bug(format!("the SIMD engine does not take {}", r.what))),
+            CompileError::Bug(b) => Stop::Bug(Bug(b)),
+        })
+    }
+}
+
+impl Engine for SimdEngine {
+    fn name(&self) -> &'static str {
+        "simd"
+    }
+
+    fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
+        let fallback = OnceLock::new();
+        let engine = self.fallback.clone();
+        Ok(Arc::new(SimdKernel {
+            image,
+            kernel,
+            mask_registers: self.mask_registers,
+            engine,
+            fallback,
+            compiled: Mutex::default(),
+        }))
+    }
+}
+
+struct SimdKernel {
+    image: Arc<Image>,
+    kernel: FuncId,
+    mask_registers: bool,
+    engine: Arc<dyn Engine>,
+    fallback: OnceLock<Arc<dyn Kernel>>,
+    /// By block shape; `None` where the kernel was refused.
+    compiled: Mutex<HashMap<[u32; 3], Option<Arc<Compiled>>>>,
+}
+
+impl SimdKernel {
+    fn code(&self, block: [u32; 3]) -> Result<Option<Arc<Compiled>>, Stop> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = compiled.get(&block) {
+            return Ok(found.clone());
+        }
+        let options = emit::Options { warp: WarpShape { block: Some(block) }, mask_registers: self.mask_registers };
+        let made = match compile::compile(&self.image.ir, self.kernel, &options, Effort::Full) {
+            Ok(c) => Some(Arc::new(c)),
+            Err(CompileError::Refused(_)) => None,
+            Err(CompileError::Bug(b)) => return Err(Stop::Bug(Bug(b))),
+        };
+        compiled.insert(block, made.clone());
+        Ok(made)
+    }
+}
+
+impl Kernel for SimdKernel {
+    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        let launch = grid.launch;
+        if launch.cluster == [1; 3] && !launch.cooperative && grid.observer.is_none() {
+            if let Some(code) = self.code(launch.block)? {
+                return Ok(Box::new(cta::SimdCta::new(code, grid, first)?));
+            }
+        }
+        if self.fallback.get().is_none() {
+            let prepared = self.engine.prepare(self.image.clone(), self.kernel)?;
+            let _ = self.fallback.set(prepared);
+        }
+        match self.fallback.get() {
+            Some(kernel) => kernel.start(grid, first),
+            None => Err(Stop::Bug(Bug("the fallback engine is gone".into()))),
+        }
     }
 }

@@ -17,7 +17,9 @@ use margay_isa::{Kind, Mod, Type, Var, Variant};
 /// Float rows whose results may carry the host's NaNs until somebody looks at their bits.
 fn arithmetic(variant: &Variant) -> bool {
     let t = variant.t();
-    matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad") && matches!(t, Type::F32 | Type::F64) && rounds_to_nearest(variant)
+    matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad")
+        && matches!(t, Type::F32 | Type::F64)
+        && rounds_to_nearest(variant)
 }
 
 fn rounds_to_nearest(variant: &Variant) -> bool {
@@ -99,7 +101,9 @@ impl Emitter<'_> {
                 return self.affine(&variant, &srcs, d);
             }
         }
-        let Some(results) = self.native(&variant, &srcs, &dsts)? else { return self.thunk(inst, &variant, &srcs, &dsts) };
+        let Some(results) = self.native(&variant, &srcs, &dsts)? else {
+            return self.thunk(inst, &variant, &srcs, &dsts);
+        };
         let guard = self.guard(inst);
         for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
@@ -216,7 +220,9 @@ impl Emitter<'_> {
         }
         Ok(match t.kind() {
             Kind::Float if matches!(t, Type::F32 | Type::F64) => self.float_row(variant, srcs)?.map(|v| vec![v]),
-            Kind::Signed | Kind::Unsigned | Kind::Bits | Kind::Pred => self.integer_row(variant, srcs)?.map(|v| vec![v]),
+            Kind::Signed | Kind::Unsigned | Kind::Bits | Kind::Pred => {
+                self.integer_row(variant, srcs)?.map(|v| vec![v])
+            }
             _ => None,
         })
     }
@@ -259,7 +265,8 @@ impl Emitter<'_> {
         let combine = |e: &mut Self, v: &Val| -> Result<Val> {
             let Some(c) = srcs.get(2) else { return Ok(v.clone()) };
             let c = e.value(c, Elem::I1)?;
-            let name = [(Mod::And, "and"), (Mod::Or, "or"), (Mod::Xor, "xor")].into_iter().find(|(m, _)| variant.has(*m));
+            let name =
+                [(Mod::And, "and"), (Mod::Or, "or"), (Mod::Xor, "xor")].into_iter().find(|(m, _)| variant.has(*m));
             Ok(match name {
                 Some((_, name)) => e.w.op(name, v, &c),
                 None => v.clone(),
@@ -382,7 +389,9 @@ impl Emitter<'_> {
                 Some(self.w.cast("zext", &zero, elem))
             }
             ("lop3", [a, b, c, _]) => match srcs[3] {
-                Operand::Imm(table) if !variant.has(Mod::And) && !variant.has(Mod::Or) => Some(self.lop3(a, b, c, table as u8)),
+                Operand::Imm(table) if !variant.has(Mod::And) && !variant.has(Mod::Or) => {
+                    Some(self.lop3(a, b, c, table as u8))
+                }
                 _ => None,
             },
             ("div" | "rem", [a, b]) => self.divide(name, a, b, signed, bits),
@@ -544,7 +553,11 @@ impl Emitter<'_> {
             }
             ("div", [a, b]) => self.w.op("fdiv", a, b),
             ("rcp", [a]) => {
-                let one = if t == Type::F64 { constant(a.ty, i128::from(1f64.to_bits())) } else { constant(a.ty, i128::from(1f32.to_bits())) };
+                let one = if t == Type::F64 {
+                    constant(a.ty, i128::from(1f64.to_bits()))
+                } else {
+                    constant(a.ty, i128::from(1f32.to_bits()))
+                };
                 self.w.op("fdiv", &one, a)
             }
             ("sqrt", [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),

@@ -279,7 +279,12 @@ impl Emitter<'_> {
             return Ok(());
         }
         let plain = variant.op.row().name == "bar" || variant.op.row().name == "barrier";
-        if !plain || variant.has(Mod::Red) || variant.has(Mod::Arrive) || variant.has(Mod::Cluster) || inst.guard.is_some() {
+        if !plain
+            || variant.has(Mod::Red)
+            || variant.has(Mod::Arrive)
+            || variant.has(Mod::Cluster)
+            || inst.guard.is_some()
+        {
             return self.refuse(format!("{variant} with a guard, a reduction, arrival or clusters"));
         }
         if self.func.kind != margay_check::FuncKind::Kernel {
@@ -337,7 +342,8 @@ impl Emitter<'_> {
         let next = self.save_size;
         let offset = *self.save_offsets.entry(r).or_insert(next);
         if offset == next {
-            self.save_size += (u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }).next_multiple_of(64);
+            self.save_size +=
+                (u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }).next_multiple_of(64);
         }
         let p = self.w.offset_const(save, offset);
         let (from, to) = if out { (&slot.pointer, &p) } else { (&p, &slot.pointer) };

@@ -165,7 +165,8 @@ impl Emitter<'_> {
         self.w.block("start");
         self.load_formals()?;
         if self.masks {
-            let alive = if kernel { self.ctx_value(Elem::I32, at::ALIVE) } else { named(Ty::scalar(Elem::I32), "%mask") };
+            let alive =
+                if kernel { self.ctx_value(Elem::I32, at::ALIVE) } else { named(Ty::scalar(Elem::I32), "%mask") };
             let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
             self.w.branch(&all, "b0.full", "enter.masked");
             self.w.block("enter.masked");
@@ -199,7 +200,8 @@ impl Emitter<'_> {
 
     fn assemble(&mut self, kernel: bool) -> Emitted {
         let mut text = String::with_capacity(self.w.body.len() + self.w.allocas.len() + 1024);
-        let args = if kernel { "ptr noalias %ctx" } else { "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets" };
+        let args =
+            if kernel { "ptr noalias %ctx" } else { "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets" };
         let _ = writeln!(text, "define i32 @{}({args}) #0 {{\nentry:", symbol(self.id));
         text.push_str(&self.w.allocas);
         if self.resumes.is_empty() {
@@ -260,9 +262,9 @@ impl Emitter<'_> {
                 let position = self.cfg.position[def_block[r] as usize];
                 let escapes = || {
                     self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
-                        (0..self.cfg.order.len() as u32).filter(|p| *p < l.first || *p > l.last).any(|p| {
-                            self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32)
-                        })
+                        (0..self.cfg.order.len() as u32)
+                            .filter(|p| *p < l.first || *p > l.last)
+                            .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
                 defs[r] > 1 || !self.cfg.reducible || fair || escapes()
@@ -276,7 +278,8 @@ impl Emitter<'_> {
         !self.cfg.loops.is_empty()
             && self.func.variants.iter().any(|v| {
                 v.op.row().name == "atom"
-                    || matches!(v.op.row().name, "ld") && (v.has(Mod::Volatile) || v.has(Mod::Acquire) || v.has(Mod::Relaxed))
+                    || matches!(v.op.row().name, "ld")
+                        && (v.has(Mod::Volatile) || v.has(Mod::Acquire) || v.has(Mod::Relaxed))
             })
     }
 
@@ -580,7 +583,6 @@ impl Emitter<'_> {
             _ => return self.refuse(s.info().name),
         })
     }
-
 
     /// Registers live after the current instruction.
     pub fn live_after(&self, block: BlockId, inst: u32) -> BitSet {

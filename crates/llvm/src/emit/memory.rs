@@ -22,8 +22,11 @@ enum Address {
 /// offsets. They never have an address.
 pub(super) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
     let func = e.func;
-    let mut fits: Vec<bool> =
-        func.frame.iter().map(|v| !v.address_taken && v.size > 0 && v.size <= 4096 && v.role != FrameRole::Local).collect();
+    let mut fits: Vec<bool> = func
+        .frame
+        .iter()
+        .map(|v| !v.address_taken && v.size > 0 && v.size <= 4096 && v.role != FrameRole::Local)
+        .collect();
     for inst in &func.insts {
         let variant = func.variant(inst);
         let name = variant.op.row().name;
@@ -41,8 +44,7 @@ pub(super) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
             }
         }
     }
-    let sizes: Vec<Option<u32>> =
-        func.frame.iter().zip(&fits).map(|(v, f)| f.then(|| v.size.div_ceil(4))).collect();
+    let sizes: Vec<Option<u32>> = func.frame.iter().zip(&fits).map(|(v, f)| f.then(|| v.size.div_ceil(4))).collect();
     sizes.into_iter().map(|s| s.map(|words| e.w.alloca(&format!("[{words} x <32 x i32>]"), 64))).collect()
 }
 
@@ -179,7 +181,9 @@ impl Emitter<'_> {
             let p = self.w.offset_const(save, offset);
             let (to, from) = if out { (&p, &words) } else { (&words, &p) };
             self.w.declared.insert("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)".into());
-            self.w.line(format_args!("call void @llvm.memcpy.p0.p0.i64(ptr align 64 {to}, ptr align 64 {from}, i64 {size}, i1 false)"));
+            self.w.line(format_args!(
+                "call void @llvm.memcpy.p0.p0.i64(ptr align 64 {to}, ptr align 64 {from}, i64 {size}, i1 false)"
+            ));
         }
     }
 
@@ -197,7 +201,14 @@ impl Emitter<'_> {
     }
 
     /// The address operand of an instruction, as host addresses, checked for `bytes` bytes a lane.
-    fn address(&mut self, inst: &Inst, operand: &Operand, bytes: u32, write: bool, mask: Option<&Val>) -> Result<Address> {
+    fn address(
+        &mut self,
+        inst: &Inst,
+        operand: &Operand,
+        bytes: u32,
+        write: bool,
+        mask: Option<&Val>,
+    ) -> Result<Address> {
         let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
@@ -245,7 +256,9 @@ impl Emitter<'_> {
             MemSpace::Local => {
                 let v = match raw {
                     Address::Affine(v, 0) => v,
-                    Address::Affine(v, s) => self.w.op("add", &v, &per_lane(Elem::I32, |l| i128::from(l) * i128::from(s))),
+                    Address::Affine(v, s) => {
+                        self.w.op("add", &v, &per_lane(Elem::I32, |l| i128::from(l) * i128::from(s)))
+                    }
                     Address::Lanes(v) => v,
                 };
                 (self.local_address(&v), ".local")
@@ -279,7 +292,8 @@ impl Emitter<'_> {
             Address::Affine(_, s) => 31 * s.unsigned_abs() + u64::from(bytes),
             Address::Lanes(_) => u64::from(bytes),
         };
-        let limit = self.w.intrinsic("llvm.usub.sat", Ty::scalar(Elem::I64), &[&len, &int(Elem::I64, i128::from(span - 1))]);
+        let limit =
+            self.w.intrinsic("llvm.usub.sat", Ty::scalar(Elem::I64), &[&len, &int(Elem::I64, i128::from(span - 1))]);
         let first = match address {
             Address::Affine(v, s) if *s < 0 => self.w.op_const("add", v, i128::from(31 * s)),
             Address::Affine(v, _) | Address::Lanes(v) => v.clone(),
@@ -468,7 +482,10 @@ impl Emitter<'_> {
 
     fn masked_load(&mut self, name: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val) -> Val {
         self.w.declared.insert(format!("declare {ty} @{name}(ptr, <32 x i1>, {ty})"));
-        self.w.value(ty, format_args!("call {ty} @{name}(ptr align {align} {pointer}, <32 x i1> {mask}, {ty} zeroinitializer)"))
+        self.w.value(
+            ty,
+            format_args!("call {ty} @{name}(ptr align {align} {pointer}, <32 x i1> {mask}, {ty} zeroinitializer)"),
+        )
     }
 
     /// 32 groups of `count` elements in a row, as `count` vectors.
@@ -480,7 +497,10 @@ impl Emitter<'_> {
         (0..count)
             .map(|k| {
                 let picks: Vec<String> = (0..32).map(|l| format!("i32 {}", l * count + k)).collect();
-                self.w.value(ty, format_args!("shufflevector {whole} {all}, {whole} poison, <32 x i32> <{}>", picks.join(", ")))
+                self.w.value(
+                    ty,
+                    format_args!("shufflevector {whole} {all}, {whole} poison, <32 x i32> <{}>", picks.join(", ")),
+                )
             })
             .collect()
     }
@@ -515,7 +535,8 @@ impl Emitter<'_> {
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let Some((target, values)) = srcs.split_first() else { return self.refuse("a store") };
         let (bytes, elem) = (ty.bytes(), Elem::int(ty.bits()));
-        let values = values.iter().take(variant.vec() as usize).map(|v| self.value(v, elem)).collect::<Result<Vec<Val>>>()?;
+        let values =
+            values.iter().take(variant.vec() as usize).map(|v| self.value(v, elem)).collect::<Result<Vec<Val>>>()?;
         if let Operand::Mem(MemBase::Frame(f), offset) = target {
             if let Some(words) = self.frame[f.0 as usize].clone() {
                 for (i, v) in values.iter().enumerate() {
@@ -536,8 +557,11 @@ impl Emitter<'_> {
                             None => int(Elem::I32, 31),
                             Some(m) => {
                                 let bits = self.bits(m);
-                                let zeros =
-                                    self.w.intrinsic_named("llvm.ctlz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 1)]);
+                                let zeros = self.w.intrinsic_named(
+                                    "llvm.ctlz.i32",
+                                    Ty::scalar(Elem::I32),
+                                    &[&bits, &int(Elem::I1, 1)],
+                                );
                                 self.w.op("sub", &int(Elem::I32, 31), &zeros)
                             }
                         };
@@ -557,7 +581,10 @@ impl Emitter<'_> {
                     Some(m) => {
                         let name = format!("llvm.masked.store.{}.p0", super::text::mangle(v.ty));
                         self.w.declared.insert(format!("declare void @{name}({}, ptr, <32 x i1>)", v.ty));
-                        self.w.line(format_args!("call void @{name}({} {v}, ptr align {bytes} {pointer}, <32 x i1> {m})", v.ty));
+                        self.w.line(format_args!(
+                            "call void @{name}({} {v}, ptr align {bytes} {pointer}, <32 x i1> {m})",
+                            v.ty
+                        ));
                     }
                 }
                 return Ok(());
@@ -585,7 +612,11 @@ impl Emitter<'_> {
         let address = self.address(inst, &srcs[0], ty.bytes(), true, mask)?;
         let addresses = self.spread(&address);
         let integer = Elem::int(ty.bits());
-        let operands = srcs[1..].iter().take(if name == "cas" { 2 } else { 1 }).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
+        let operands = srcs[1..]
+            .iter()
+            .take(if name == "cas" { 2 } else { 1 })
+            .map(|o| self.value(o, integer))
+            .collect::<Result<Vec<_>>>()?;
         let bits = match self.lanes(mask) {
             Some(m) => self.bits(&m),
             None => int(Elem::I32, -1),
@@ -595,7 +626,9 @@ impl Emitter<'_> {
         let ty_lanes = Ty::lanes(integer);
         let list: String = operands.iter().map(|v| format!(", {ty_lanes} {v}")).collect();
         let function = format!("margay.atomic.{name}.{}", Ty::scalar(elem));
-        let old = self.w.value(ty_lanes, format_args!("call {ty_lanes} @{function}(<32 x i64> {addresses}, i32 {bits}{list})"));
+        let old = self
+            .w
+            .value(ty_lanes, format_args!("call {ty_lanes} @{function}(<32 x i64> {addresses}, i32 {bits}{list})"));
         if let Some(Operand::Reg(r)) = self.func.operands(inst.dsts).first().copied() {
             let slot = self.slots[r.0 as usize].elem;
             let old = self.w.resize(&old, slot, false);
@@ -609,9 +642,10 @@ impl Emitter<'_> {
 fn rmw(variant: &margay_isa::Variant) -> Option<(&'static str, Elem)> {
     let ty = variant.t();
     let (integer, signed) = (Elem::int(ty.bits()), ty.is_signed());
-    let operation = [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor, Mod::Exch, Mod::Cas, Mod::Inc, Mod::Dec]
-        .into_iter()
-        .find(|m| variant.has(*m))?;
+    let operation =
+        [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor, Mod::Exch, Mod::Cas, Mod::Inc, Mod::Dec]
+            .into_iter()
+            .find(|m| variant.has(*m))?;
     Some(match (operation, ty) {
         (Mod::Add, Type::F32) => ("fadd", Elem::F32),
         (Mod::Add, Type::F64) => ("fadd", Elem::F64),
@@ -645,7 +679,9 @@ const SPILL: &str = "  %addresses = alloca <32 x i64>, align 64\n  store <32 x i
 
 fn gather_function(elem: Elem) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    let before = format!("{SPILL}  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
+    let before = format!(
+        "{SPILL}  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n"
+    );
     let step = format!(
         "  %v = load {t}, ptr %p, align {align}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
     );
@@ -659,7 +695,12 @@ fn scatter_function(elem: Elem) -> String {
     let step = format!(
         "  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  store {t} %v, ptr %p, align {align}\n"
     );
-    lane_loop(&format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)"), &before, &step, "  ret void\n")
+    lane_loop(
+        &format!("void @margay.scatter.{t}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)"),
+        &before,
+        &step,
+        "  ret void\n",
+    )
 }
 
 fn atomic_function(name: &str, integer: Elem, elem: Elem) -> String {
@@ -670,7 +711,8 @@ fn atomic_function(name: &str, integer: Elem, elem: Elem) -> String {
     );
     let mut step = format!("  %ip = getelementptr {i}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n");
     if name == "cas" {
-        before.push_str(&format!("  %ins = alloca <32 x {i}>, align 64\n  store <32 x {i}> %new, ptr %ins, align 64\n"));
+        before
+            .push_str(&format!("  %ins = alloca <32 x {i}>, align 64\n  store <32 x {i}> %new, ptr %ins, align 64\n"));
         step.push_str(&format!(
             "  %np = getelementptr {i}, ptr %ins, i32 %lane\n  %n = load {i}, ptr %np, align {align}\n  \
              %pair = cmpxchg ptr %p, {i} %v, {i} %n seq_cst seq_cst\n  %old = extractvalue {{ {i}, i1 }} %pair, 0\n"
@@ -678,12 +720,13 @@ fn atomic_function(name: &str, integer: Elem, elem: Elem) -> String {
     } else {
         step.push_str(&format!("  %old = atomicrmw {name} ptr %p, {t} %v seq_cst, align {align}\n"));
     }
-    step.push_str(&format!("  %op = getelementptr {i}, ptr %out, i32 %lane\n  store {t} %old, ptr %op, align {align}\n"));
+    step.push_str(&format!(
+        "  %op = getelementptr {i}, ptr %out, i32 %lane\n  store {t} %old, ptr %op, align {align}\n"
+    ));
     let after = format!("  %result = load <32 x {i}>, ptr %out, align 64\n  ret <32 x {i}> %result\n");
     let header = format!("<32 x {i}> @margay.atomic.{name}.{t}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{second})");
     lane_loop(&header, &before, &step, &after)
 }
-
 
 impl Emitter<'_> {
     /// Loads a 32-bit word a lane from host addresses that are known to be good.

@@ -103,9 +103,12 @@ impl Emitter<'_> {
     /// `a[index]` in every lane. Constant patterns become one shuffle.
     fn permute(&mut self, a: &Val, index: &Val, srcs: &[Operand], variant: &Variant) -> Val {
         if let (Operand::Imm(b), Operand::Imm(c)) = (srcs[1], srcs[2]) {
-            let picks: Vec<String> = (0..32u32).map(|l| format!("i32 {}", source_lane(variant, l, b as u32, c as u32))).collect();
+            let picks: Vec<String> =
+                (0..32u32).map(|l| format!("i32 {}", source_lane(variant, l, b as u32, c as u32))).collect();
             let ty = a.ty;
-            return self.w.value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")));
+            return self
+                .w
+                .value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")));
         }
         let buffer = self.w.alloca("<32 x i32>", 64);
         self.w.store(a, &buffer, 64);
@@ -198,4 +201,3 @@ fn source_lane(variant: &Variant, lane: u32, b: u32, c: u32) -> u32 {
     };
     if ok { source } else { lane }
 }
-

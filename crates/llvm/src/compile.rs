@@ -1,0 +1,164 @@
+//! A kernel and all that it calls, from IR to linked code.
+
+use crate::{
+    emit::{self, Options, Refused, Site, SiteKind},
+    ffi::Linked,
+    machine::{self, Effort},
+};
+use margay_exec::sem::{self, PureFn};
+use margay_ir::{Callee, FuncId, GlobalInit, Ir, Operand, Placed, Pointee};
+use std::{collections::BTreeSet, fmt::Write, time::Instant};
+
+/// A compiled kernel.
+pub struct Compiled {
+    /// Keeps the code mapped.
+    _linked: Linked,
+    /// Entry of the kernel.
+    pub entry: usize,
+    /// Entries of device functions by id; 0 where there is none.
+    pub functions: Vec<usize>,
+    /// Sites by number.
+    pub sites: Vec<Site>,
+    /// Semantic functions of `Pure` sites.
+    pub pure: Vec<Option<PureFn>>,
+    /// Bytes a warp saves across barriers.
+    pub save_size: u64,
+    /// Host nanoseconds that compilation took.
+    pub compile_ns: u64,
+}
+
+/// Why there is no code.
+#[derive(Debug)]
+pub enum CompileError {
+    /// The SIMD engine does not take this kernel; the reference engine does.
+    Refused(Refused),
+    /// LLVM complained: a bug of ours.
+    Bug(String),
+}
+
+/// Functions that a kernel can reach, itself first: by calls, and by address if anything calls indirectly.
+fn reachable(ir: &Ir<Placed>, kernel: FuncId) -> Vec<FuncId> {
+    let mut seen = BTreeSet::from([kernel]);
+    let mut order = vec![kernel];
+    let mut next = 0;
+    let mut add = |f: FuncId, order: &mut Vec<FuncId>| {
+        if !ir.func(f).blocks.is_empty() && seen.insert(f) {
+            order.push(f);
+        }
+    };
+    for global in &ir.globals {
+        for init in &global.init {
+            if let GlobalInit::Address { of: Pointee::Func(f), .. } = init {
+                if ir.func(*f).kind == margay_check::FuncKind::Device {
+                    add(*f, &mut order);
+                }
+            }
+        }
+    }
+    while let Some(f) = order.get(next).copied() {
+        next += 1;
+        let func = ir.func(f);
+        for site in &func.calls {
+            match &site.callee {
+                Callee::Direct(f) => add(*f, &mut order),
+                Callee::Indirect(_, targets) => targets.iter().flatten().for_each(|f| add(*f, &mut order)),
+            }
+        }
+        for operand in &func.operands {
+            if let Operand::Func(f) = operand {
+                add(*f, &mut order);
+            }
+        }
+    }
+    order
+}
+
+/// The LLVM IR of a kernel and what it reaches, as text.
+pub fn text(
+    ir: &Ir<Placed>,
+    kernel: FuncId,
+    options: &Options,
+) -> Result<(String, Vec<Site>, u64, Vec<FuncId>), Refused> {
+    let mut sites = Vec::new();
+    let mut declared = BTreeSet::new();
+    let mut bodies = String::new();
+    let mut save_size = 64;
+    let functions = reachable(ir, kernel);
+    for f in &functions {
+        let emitted = emit::emit(ir, *f, options, &mut sites)?;
+        bodies.push_str(&emitted.text);
+        declared.extend(emitted.declared);
+        save_size = save_size.max(emitted.save_size);
+    }
+    // Definitions of helpers bring declarations of their own: one line each, once.
+    let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
+    let mut out = String::with_capacity(bodies.len() + 4096);
+    for line in lines {
+        let _ = writeln!(out, "{line}");
+    }
+    for d in declared.iter().filter(|d| d.starts_with("define")) {
+        d.lines().filter(|l| !l.starts_with("declare")).for_each(|l| {
+            let _ = writeln!(out, "{l}");
+        });
+    }
+    out.push_str(&bodies);
+    out.push_str(
+        "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n",
+    );
+    Ok((out, sites, save_size, functions))
+}
+
+/// Compiles and links a kernel.
+pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effort) -> Result<Compiled, CompileError> {
+    let begun = Instant::now();
+    let (text, sites, save_size, reached) = text(ir, kernel, options).map_err(CompileError::Refused)?;
+    let mut pure = Vec::with_capacity(sites.len());
+    for site in &sites {
+        pure.push(match &site.kind {
+            SiteKind::Pure { srcs, dsts } => {
+                let func = &ir.funcs[site.func as usize];
+                let variant = func.variant(&func.insts[site.inst as usize]);
+                let found = sem::pure(variant, srcs, dsts);
+                if found.is_none() {
+                    let refused = Refused { what: variant.to_string(), func: FuncId(site.func), at: site.at };
+                    return Err(CompileError::Refused(refused));
+                }
+                found
+            }
+            _ => None,
+        });
+    }
+    let object = {
+        let context = inkwell::context::Context::create();
+        let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+        let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
+        machine::emit_object(&module, effort).map_err(CompileError::Bug)?
+    };
+    let linked = Linked::object("kernel", &object).map_err(CompileError::Bug)?;
+    let mut functions = vec![0; ir.funcs.len()];
+    for f in &reached {
+        functions[f.0 as usize] = linked.address(&format!("f{}", f.0)).map_err(CompileError::Bug)?;
+    }
+    Ok(Compiled {
+        entry: functions[kernel.0 as usize],
+        _linked: linked,
+        functions,
+        sites,
+        pure,
+        save_size,
+        compile_ns: begun.elapsed().as_nanos() as u64,
+    })
+}
+
+/// The text of the module, for people.
+pub fn show(ir: &Ir<Placed>, kernel: FuncId, options: &Options, assembly: bool) -> Result<String, CompileError> {
+    let (text, ..) = text(ir, kernel, options).map_err(CompileError::Refused)?;
+    if !assembly {
+        return Ok(text);
+    }
+    let context = inkwell::context::Context::create();
+    let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+    let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
+    machine::emit_object(&module, Effort::Full).map_err(CompileError::Bug)?;
+    machine::emit_assembly(&module, Effort::Full).map_err(CompileError::Bug)
+}
