@@ -1,0 +1,174 @@
+//! The approximate functions `sin`, `cos`, `lg2`, `ex2`, `tanh` (manual, sections 9.7.3.18 to 9.7.3.22, 9.7.4.9 and 9.7.4.10).
+//!
+//! Each is a short polynomial in double precision, rounded once at the end: a sequence of additions, multiplications and
+//! selections that gives the same bits on every host and can be written again as vector code. Errors are far below the
+//! manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No operation may be fused or reordered.
+
+use super::{PureFn, fp, map::lift, mode::legacy};
+use margay_isa::{Mod, Opcode, Type, Variant};
+
+/// Adding and subtracting it rounds a number below 2^51 to an integer.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// `2^x`; at least 2^-200 and at most 2^200, far outside of what single precision holds. NaN gives NaN.
+#[inline(always)]
+pub fn exp2(x: f64) -> f64 {
+    let x = if x < -200.0 { -200.0 } else { x };
+    let x = if x > 200.0 { 200.0 } else { x };
+    let shifted = x + ROUND;
+    let n = shifted.to_bits() << 52;
+    let t = (x - (shifted - ROUND)) * std::f64::consts::LN_2;
+    // e^t for |t| below 0.35, to t^9 / 9!.
+    let p = 1.0 / 362_880.0;
+    let p = p * t + 1.0 / 40_320.0;
+    let p = p * t + 1.0 / 5_040.0;
+    let p = p * t + 1.0 / 720.0;
+    let p = p * t + 1.0 / 120.0;
+    let p = p * t + 1.0 / 24.0;
+    let p = p * t + 1.0 / 6.0;
+    let p = p * t + 0.5;
+    let p = p * t + 1.0;
+    let p = p * t + 1.0;
+    // The lowest bits of `shifted` are the integer, in two's complement; the exponent of `p` takes them.
+    f64::from_bits(p.to_bits().wrapping_add(n))
+}
+
+/// `log2 x` for a positive finite `x` that is normal in double precision.
+#[inline(always)]
+pub fn log2(x: f64) -> f64 {
+    // Mantissa between sqrt(1/2) and sqrt(2), and exponent.
+    let b = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
+    let m = f64::from_bits((b & 0x000f_ffff_ffff_ffff).wrapping_add(0x3fe6_a09e_667f_3bcd));
+    let e = f64::from((b as i64 >> 52) as i32);
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    // log2 m = 2 / ln 2 * (s + s^3 / 3 + ...), |s| below 0.172.
+    let p = 1.0 / 13.0;
+    let p = p * z + 1.0 / 11.0;
+    let p = p * z + 1.0 / 9.0;
+    let p = p * z + 1.0 / 7.0;
+    let p = p * z + 1.0 / 5.0;
+    let p = p * z + 1.0 / 3.0;
+    let p = p * z + 1.0;
+    e + s * (2.0 * std::f64::consts::LOG2_E) * p
+}
+
+/// Sine (`quarter` 0) or cosine (`quarter` 1) of a single-precision angle. The angle is reduced in turns, which is exact enough
+/// while it is below 2^20 or so; beyond 2^53 turns the result is that of 0.
+#[inline(always)]
+fn circular(x: f32, quarter: u64) -> f64 {
+    let turns = f64::from(x) * (0.5 / std::f64::consts::PI);
+    let turns = if turns.abs() < 2_251_799_813_685_248.0 { turns } else { turns * 0.0 };
+    // In quarters of a turn: the nearest integer, and what is left, at most half a quarter.
+    let quarters = 4.0 * turns;
+    let shifted = quarters + ROUND;
+    let n = shifted.to_bits().wrapping_add(quarter);
+    let t = (quarters - (shifted - ROUND)) * std::f64::consts::FRAC_PI_2;
+    let z = t * t;
+    let s = -1.0 / 39_916_800.0;
+    let s = s * z + 1.0 / 362_880.0;
+    let s = s * z - 1.0 / 5_040.0;
+    let s = s * z + 1.0 / 120.0;
+    let s = s * z - 1.0 / 6.0;
+    let s = t + t * (z * s);
+    let c = 1.0 / 479_001_600.0;
+    let c = c * z - 1.0 / 3_628_800.0;
+    let c = c * z + 1.0 / 40_320.0;
+    let c = c * z - 1.0 / 720.0;
+    let c = c * z + 1.0 / 24.0;
+    let c = c * z - 0.5;
+    let c = c * z + 1.0;
+    let magnitude = if n & 1 == 0 { s } else { c };
+    if n & 2 == 0 { magnitude } else { -magnitude }
+}
+
+/// `sin.approx.f32`
+#[inline(always)]
+pub fn sin(x: f32) -> f32 {
+    // A zero keeps its sign, which the sum of the series would lose.
+    if x == 0.0 { x } else { fp::canon(circular(x, 0) as f32) }
+}
+
+/// `cos.approx.f32`
+#[inline(always)]
+pub fn cos(x: f32) -> f32 {
+    fp::canon(circular(x, 1) as f32)
+}
+
+/// `lg2.approx.f32`
+#[inline(always)]
+pub fn lg2(x: f32) -> f32 {
+    let y = log2(f64::from(x)) as f32;
+    if x > 0.0 && x < f32::INFINITY {
+        y
+    } else if x == 0.0 {
+        f32::NEG_INFINITY
+    } else if x > 0.0 {
+        x
+    } else {
+        f32::from_bits(fp::NAN32)
+    }
+}
+
+/// `ex2.approx.f32`
+#[inline(always)]
+pub fn ex2(x: f32) -> f32 {
+    fp::canon(exp2(f64::from(x)) as f32)
+}
+
+/// `tanh.approx.f32`
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let t = f64::from(x.abs());
+    // 1 beyond 20 (and NaN stays); the series where the quotient would cancel.
+    let t = if t > 20.0 { 20.0 } else { t };
+    let e = exp2(t * (2.0 * std::f64::consts::LOG2_E));
+    let quotient = (e - 1.0) / (e + 1.0);
+    let series = t - t * t * t * (1.0 / 3.0);
+    let y = if t < 0.000_244_140_625 { series } else { quotient };
+    fp::canon((y as f32).copysign(x))
+}
+
+/// Applies a single-precision function to both halves of a word.
+macro_rules! pairs {
+    ($from:path, $to:path, $f:expr) => {
+        lift!(a: u32 => u32 {
+            u32::from($to($f($from(a as u16)))) | u32::from($to($f($from((a >> 16) as u16)))) << 16
+        })
+    };
+}
+
+/// `ex2.approx.ftz.bf16`: subnormal operands and results are zeros.
+fn ex2_bf16_ftz(x: f32) -> f32 {
+    fp::flush(ex2(fp::flush(x)))
+}
+
+/// The approximate functions of one operand. `.f16` and `.bf16` go through single precision.
+pub(super) fn approx(v: &Variant, t: Type) -> Option<PureFn> {
+    let ftz = v.has(Mod::Ftz) || legacy(v);
+    macro_rules! single {
+        ($f:ident) => {
+            if ftz {
+                lift!(a: f32 => f32 { fp::flush($f(fp::flush(a))) })
+            } else {
+                lift!(a: f32 => f32 { $f(a) })
+            }
+        };
+    }
+    match (v.op, t) {
+        (Opcode::Sin, Type::F32) => single!(sin),
+        (Opcode::Cos, Type::F32) => single!(cos),
+        (Opcode::Lg2, Type::F32) => single!(lg2),
+        (Opcode::Ex2, Type::F32) => single!(ex2),
+        (Opcode::Tanh, Type::F32) => lift!(a: f32 => f32 { tanh(a) }),
+        (Opcode::Ex2, Type::F16) => lift!(a: u16 => u16 { fp::to_f16(ex2(fp::from_f16(a))) }),
+        (Opcode::Ex2, Type::F16x2) => pairs!(fp::from_f16, fp::to_f16, ex2),
+        (Opcode::Ex2, Type::Bf16) => lift!(a: u16 => u16 { fp::to_bf16(ex2_bf16_ftz(fp::from_bf16(a))) }),
+        (Opcode::Ex2, Type::Bf16x2) => pairs!(fp::from_bf16, fp::to_bf16, ex2_bf16_ftz),
+        (Opcode::Tanh, Type::F16) => lift!(a: u16 => u16 { fp::to_f16(tanh(fp::from_f16(a))) }),
+        (Opcode::Tanh, Type::F16x2) => pairs!(fp::from_f16, fp::to_f16, tanh),
+        (Opcode::Tanh, Type::Bf16) => lift!(a: u16 => u16 { fp::to_bf16(tanh(fp::from_bf16(a))) }),
+        (Opcode::Tanh, Type::Bf16x2) => pairs!(fp::from_bf16, fp::to_bf16, tanh),
+        _ => None,
+    }
+}

@@ -1,0 +1,242 @@
+//! Scalar helpers of the floating-point rows: NaNs, flushing, saturation, and the half formats on the host's floats.
+//!
+//! **NaNs** (introduction of section 9.7.3): single-precision rows return "an unspecified NaN"; here it is always the hardware's
+//! `0x7fffffff`. Half-precision rows return `0x7fff`. Double-precision rows keep payloads: the first operand that is a NaN,
+//! made quiet; an invalid operation gives `0xfff8000000000000`.
+
+/// The NaN that single-precision rows return.
+pub const NAN32: u32 = 0x7fff_ffff;
+/// The NaN that `.f16` and `.bf16` rows return.
+pub const NAN16: u16 = 0x7fff;
+/// The NaN of invalid double-precision operations.
+pub const NAN64: u64 = 0xfff8_0000_0000_0000;
+/// The bit that makes a double-precision NaN quiet.
+const QUIET64: u64 = 1 << 51;
+
+/// A result whose NaN is the canonical one.
+#[inline(always)]
+pub fn canon(x: f32) -> f32 {
+    if x.is_nan() { f32::from_bits(NAN32) } else { x }
+}
+
+/// A subnormal becomes a zero of its sign.
+#[inline(always)]
+pub fn flush(x: f32) -> f32 {
+    let b = x.to_bits();
+    f32::from_bits(if b & 0x7f80_0000 == 0 { b & 0x8000_0000 } else { b })
+}
+
+/// [`flush`] where `FTZ` is set.
+#[inline(always)]
+pub fn flush_if<const FTZ: bool>(x: f32) -> f32 {
+    if FTZ { flush(x) } else { x }
+}
+
+/// `.sat`: into [+0.0, 1.0]; NaN becomes +0.0.
+#[inline(always)]
+pub fn saturate(x: f32) -> f32 {
+    // Both comparisons fail for NaN; the first also turns -0.0 into +0.0.
+    let low = if x > 0.0 { x } else { 0.0 };
+    if low < 1.0 { low } else { 1.0 }
+}
+
+/// What every single-precision result goes through.
+#[inline(always)]
+pub fn finish<const FTZ: bool, const SAT: bool>(x: f32) -> f32 {
+    let x = flush_if::<FTZ>(x);
+    if SAT { saturate(x) } else { canon(x) }
+}
+
+/// `.sat` in double precision.
+#[inline(always)]
+pub fn saturate64(x: f64) -> f64 {
+    let low = if x > 0.0 { x } else { 0.0 };
+    if low < 1.0 { low } else { 1.0 }
+}
+
+/// The NaN that a double-precision row returns for operands `a`, `b`, given that its result is a NaN.
+#[inline(always)]
+pub fn nan64(a: f64, b: f64) -> f64 {
+    let second = if b.is_nan() { b.to_bits() | QUIET64 } else { NAN64 };
+    f64::from_bits(if a.is_nan() { a.to_bits() | QUIET64 } else { second })
+}
+
+/// A double-precision result `r` of `a` and `b`, with the right NaN.
+#[inline(always)]
+pub fn keep64(r: f64, a: f64, b: f64) -> f64 {
+    if r.is_nan() { nan64(a, b) } else { r }
+}
+
+/// A double-precision result `r` of `a`, `b` and `c`, with the right NaN.
+#[inline(always)]
+pub fn keep64_of3(r: f64, a: f64, b: f64, c: f64) -> f64 {
+    if !r.is_nan() {
+        r
+    } else if a.is_nan() || b.is_nan() {
+        nan64(a, b)
+    } else {
+        nan64(c, c)
+    }
+}
+
+/// A single-precision value in double precision; a NaN keeps sign and payload and becomes quiet.
+#[inline(always)]
+pub fn widen(x: f32) -> f64 {
+    let b = u64::from(x.to_bits());
+    let nan = (b & 0x8000_0000) << 32 | 0x7ff8_0000_0000_0000 | (b & 0x007f_ffff) << 29;
+    if x.is_nan() { f64::from_bits(nan) } else { f64::from(x) }
+}
+
+/// A double-precision value in single precision, to nearest; a NaN keeps its sign and the upper payload and becomes quiet.
+#[inline(always)]
+pub fn narrow(x: f64) -> f32 {
+    if x.is_nan() { f32::from_bits(narrow_nan(x)) } else { x as f32 }
+}
+
+/// Bits of a double-precision NaN as a single-precision one.
+#[inline(always)]
+pub fn narrow_nan(x: f64) -> u32 {
+    let b = x.to_bits();
+    (b >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (b >> 29) as u32 & 0x003f_ffff
+}
+
+/// `a * b + c` for factors of up to 26 bits, rounded *to odd* in double precision: exact, or with a lowest bit that says that
+/// something is missing. Whatever has two bits less can then be rounded from it in any mode as if from the exact value.
+#[inline(always)]
+pub fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
+    // The product is exact; Knuth's TwoSum gives the error of the sum.
+    let p = a * b;
+    let s = p + c;
+    let back = s - p;
+    let error = (p - (s - back)) + (c - back);
+    let (bits, toward) = (s.to_bits(), error.to_bits());
+    let step = if (bits ^ toward) >> 63 == 0 { 1 } else { u64::MAX };
+    let inexact = error != 0.0 && !error.is_nan();
+    f64::from_bits(if inexact && bits & 1 == 0 { bits.wrapping_add(step) } else { bits })
+}
+
+/// Double to single precision, rounded to odd.
+#[inline(always)]
+pub fn narrow_odd(x: f64) -> f32 {
+    let y = x as f32;
+    let back = f64::from(y);
+    let too_big = back.abs() > x.abs();
+    let inexact = back != x && !x.is_nan();
+    f32::from_bits(y.to_bits().wrapping_sub(u32::from(too_big)) | u32::from(inexact))
+}
+
+/// An `.f16` in single precision, exactly; NaNs become canonical.
+#[inline(always)]
+pub fn from_f16(h: u16) -> f32 {
+    let h = u32::from(h);
+    let sign = (h & 0x8000) << 16;
+    let shifted = (h & 0x7fff) << 13;
+    let normal = f32::from_bits(shifted + ((127 - 15) << 23));
+    // A subnormal's mantissa under the exponent of the smallest normal number, minus that number.
+    let smallest = f32::from_bits(113 << 23);
+    let small = f32::from_bits(shifted + (113 << 23)) - smallest;
+    let magnitude = if h & 0x7c00 == 0 {
+        small.to_bits()
+    } else if h & 0x7c00 == 0x7c00 {
+        if h & 0x03ff == 0 { 0x7f80_0000 } else { return f32::from_bits(NAN32) }
+    } else {
+        normal.to_bits()
+    };
+    f32::from_bits(magnitude | sign)
+}
+
+/// A single-precision value as `.f16`, to nearest; NaNs become canonical.
+#[inline(always)]
+pub fn to_f16(x: f32) -> u16 {
+    let b = x.to_bits();
+    let sign = (b >> 16) as u16 & 0x8000;
+    let a = b & 0x7fff_ffff;
+    if a > 0x7f80_0000 {
+        return NAN16;
+    }
+    // Below the smallest normal number: adding 0.5 puts the unit in the last place where the host rounds.
+    let small = (f32::from_bits(a) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+    let normal = a.wrapping_add(0xc800_0fff).wrapping_add(a >> 13 & 1) >> 13;
+    let magnitude = if a < 0x3880_0000 {
+        small
+    } else if a >= 0x4780_0000 {
+        0x7c00
+    } else {
+        normal
+    };
+    sign | magnitude as u16
+}
+
+/// A `.bf16` in single precision, exactly; NaNs become canonical.
+#[inline(always)]
+pub fn from_bf16(h: u16) -> f32 {
+    canon(f32::from_bits(u32::from(h) << 16))
+}
+
+/// A single-precision value as `.bf16`, to nearest; NaNs become canonical.
+#[inline(always)]
+pub fn to_bf16(x: f32) -> u16 {
+    let b = x.to_bits();
+    if x.is_nan() { NAN16 } else { (b.wrapping_add(0x7fff + (b >> 16 & 1)) >> 16) as u16 }
+}
+
+/// The integral value nearest to `x`, ties to even; keeps the sign of zero. NaNs stay NaNs.
+#[inline(always)]
+pub fn rint(x: f32) -> f32 {
+    // Adding 2^23 leaves no room for a fraction; beyond it every number is integral.
+    let magic = 8_388_608.0_f32.copysign(x);
+    let r = (x + magic) - magic;
+    if x.abs() < 8_388_608.0 { r.copysign(x) } else { x }
+}
+
+/// See [`rint`]: towards negative infinity.
+#[inline(always)]
+pub fn floor(x: f32) -> f32 {
+    let r = rint(x);
+    (r - if r > x { 1.0 } else { 0.0 }).copysign(x)
+}
+
+/// See [`rint`]: towards positive infinity.
+#[inline(always)]
+pub fn ceil(x: f32) -> f32 {
+    let r = rint(x);
+    (r + if r < x { 1.0 } else { 0.0 }).copysign(x)
+}
+
+/// See [`rint`]: towards zero.
+#[inline(always)]
+pub fn trunc(x: f32) -> f32 {
+    let r = rint(x);
+    let over = r.abs() > x.abs();
+    (r - if over { 1.0_f32.copysign(x) } else { 0.0 }).copysign(x)
+}
+
+/// See [`rint`].
+#[inline(always)]
+pub fn rint64(x: f64) -> f64 {
+    let magic = 4_503_599_627_370_496.0_f64.copysign(x);
+    let r = (x + magic) - magic;
+    if x.abs() < 4_503_599_627_370_496.0 { r.copysign(x) } else { x }
+}
+
+/// See [`floor`].
+#[inline(always)]
+pub fn floor64(x: f64) -> f64 {
+    let r = rint64(x);
+    (r - if r > x { 1.0 } else { 0.0 }).copysign(x)
+}
+
+/// See [`ceil`].
+#[inline(always)]
+pub fn ceil64(x: f64) -> f64 {
+    let r = rint64(x);
+    (r + if r < x { 1.0 } else { 0.0 }).copysign(x)
+}
+
+/// See [`trunc`].
+#[inline(always)]
+pub fn trunc64(x: f64) -> f64 {
+    let r = rint64(x);
+    let over = r.abs() > x.abs();
+    (r - if over { 1.0_f64.copysign(x) } else { 0.0 }).copysign(x)
+}

@@ -1,0 +1,279 @@
+//! Half-precision arithmetic (manual, section 9.7.4) on `.f16`, `.f16x2`, `.bf16`, `.bf16x2`, and mixed precision (9.7.5).
+//!
+//! All of it rounds once: sums and products are formed in double precision rounded to odd, which leaves enough bits for a
+//! correct second rounding (see [`fp::fma_odd`]).
+
+use super::{
+    PureFn, fp,
+    map::{lift, lift_mode},
+    mode::{Mode, ty},
+    soft::{self, BF16, F16, F32, Format, Num, Rnd},
+};
+use margay_isa::{Mod, Opcode, Type, Variant};
+
+/// A half format: how to leave it and how to come back.
+trait Half {
+    /// In single precision, exactly.
+    fn read(bits: u16) -> f32;
+    /// From single precision, to nearest.
+    fn write(x: f32) -> u16;
+    /// A subnormal becomes a zero.
+    fn flush(bits: u16) -> u16;
+}
+
+struct Ieee;
+struct Brain;
+
+impl Half for Ieee {
+    #[inline(always)]
+    fn read(bits: u16) -> f32 {
+        fp::from_f16(bits)
+    }
+    #[inline(always)]
+    fn write(x: f32) -> u16 {
+        fp::to_f16(x)
+    }
+    #[inline(always)]
+    fn flush(bits: u16) -> u16 {
+        if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
+    }
+}
+
+impl Half for Brain {
+    #[inline(always)]
+    fn read(bits: u16) -> f32 {
+        fp::from_bf16(bits)
+    }
+    #[inline(always)]
+    fn write(x: f32) -> u16 {
+        fp::to_bf16(x)
+    }
+    #[inline(always)]
+    fn flush(bits: u16) -> u16 {
+        if bits & 0x7f80 == 0 { bits & 0x8000 } else { bits }
+    }
+}
+
+/// `.ftz`, `.sat`, `.relu`, `.oob`.
+#[derive(Clone, Copy)]
+struct Post {
+    ftz: bool,
+    sat: bool,
+    relu: bool,
+    oob: bool,
+}
+
+/// The NaN that tensor copies write for elements out of bounds.
+const OOB: u16 = 0x7fff;
+
+impl Post {
+    fn of(v: &Variant) -> Post {
+        Post { ftz: v.has(Mod::Ftz), sat: v.has(Mod::Sat), relu: v.has(Mod::Relu), oob: v.has(Mod::Oob) }
+    }
+
+    #[inline(always)]
+    fn read<H: Half>(self, bits: u16) -> f64 {
+        f64::from(H::read(if self.ftz { H::flush(bits) } else { bits }))
+    }
+
+    /// Rounds a double-precision number, itself rounded to odd, and applies the modifiers.
+    #[inline(always)]
+    fn write<H: Half>(self, x: f64) -> u16 {
+        let x = fp::narrow_odd(x);
+        let x = if self.sat { fp::saturate(x) } else { x };
+        let x = if self.relu && x <= 0.0 { 0.0 } else { x };
+        let bits = H::write(x);
+        if self.ftz { H::flush(bits) } else { bits }
+    }
+
+    #[inline(always)]
+    fn add<H: Half>(self, a: u16, b: u16) -> u16 {
+        self.write::<H>(fp::fma_odd(self.read::<H>(a), 1.0, self.read::<H>(b)))
+    }
+
+    #[inline(always)]
+    fn sub<H: Half>(self, a: u16, b: u16) -> u16 {
+        self.write::<H>(fp::fma_odd(self.read::<H>(a), 1.0, -self.read::<H>(b)))
+    }
+
+    #[inline(always)]
+    fn mul<H: Half>(self, a: u16, b: u16) -> u16 {
+        self.write::<H>(self.read::<H>(a) * self.read::<H>(b))
+    }
+
+    #[inline(always)]
+    fn fma<H: Half>(self, a: u16, b: u16, c: u16) -> u16 {
+        if self.oob && (a == OOB || b == OOB || c == OOB) {
+            return 0;
+        }
+        self.write::<H>(fp::fma_odd(self.read::<H>(a), self.read::<H>(b), self.read::<H>(c)))
+    }
+}
+
+/// Applies a function to both halves.
+#[inline(always)]
+fn pair(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
+}
+
+/// See [`pair`].
+#[inline(always)]
+fn pair3(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
+    u32::from(f(a as u16, b as u16, c as u16))
+        | u32::from(f((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16)) << 16
+}
+
+/// `add`, `sub`, `mul`, `fma`.
+pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
+    macro_rules! two {
+        ($f:ident) => {
+            match t {
+                Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16 => u16 { m.$f::<Ieee>(a, b) }),
+                Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32 => u32 {
+                    pair(a, b, |a, b| m.$f::<Ieee>(a, b))
+                }),
+                Type::Bf16 => lift_mode!(m = Post::of; a: u16, b: u16 => u16 { m.$f::<Brain>(a, b) }),
+                Type::Bf16x2 => lift_mode!(m = Post::of; a: u32, b: u32 => u32 {
+                    pair(a, b, |a, b| m.$f::<Brain>(a, b))
+                }),
+                _ => None,
+            }
+        };
+    }
+    match v.op {
+        Opcode::Add => two!(add),
+        Opcode::Sub => two!(sub),
+        Opcode::Mul => two!(mul),
+        Opcode::Fma => match t {
+            Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16, c: u16 => u16 { m.fma::<Ieee>(a, b, c) }),
+            Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32, c: u32 => u32 {
+                pair3(a, b, c, |a, b, c| m.fma::<Ieee>(a, b, c))
+            }),
+            Type::Bf16 => lift_mode!(m = Post::of; a: u16, b: u16, c: u16 => u16 { m.fma::<Brain>(a, b, c) }),
+            Type::Bf16x2 => lift_mode!(m = Post::of; a: u32, b: u32, c: u32 => u32 {
+                pair3(a, b, c, |a, b, c| m.fma::<Brain>(a, b, c))
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `abs`: clears the sign, of NaNs too.
+pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
+    match t {
+        Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a & 0x7fff) }),
+        Type::F16x2 if v.has(Mod::Ftz) => lift!(a: u32 => u32 { pair(a, 0, |a, _| Ieee::flush(a & 0x7fff)) }),
+        Type::F16 | Type::Bf16 => lift!(a: u16 => u16 { a & 0x7fff }),
+        _ => lift!(a: u32 => u32 { a & 0x7fff_7fff }),
+    }
+}
+
+/// `neg`: turns the sign, of NaNs too.
+pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
+    match t {
+        Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a ^ 0x8000) }),
+        Type::F16x2 if v.has(Mod::Ftz) => lift!(a: u32 => u32 { pair(a, 0, |a, _| Ieee::flush(a ^ 0x8000)) }),
+        Type::F16 | Type::Bf16 => lift!(a: u16 => u16 { a ^ 0x8000 }),
+        _ => lift!(a: u32 => u32 { a ^ 0x8000_8000 }),
+    }
+}
+
+/// `min` and `max` with their modifiers.
+#[derive(Clone, Copy)]
+struct Pick {
+    /// Code of infinity: what is above is a NaN.
+    infinity: u16,
+    brain: bool,
+    max: bool,
+    ftz: bool,
+    nan: bool,
+    xorsign: bool,
+}
+
+impl Pick {
+    fn of(v: &Variant) -> Pick {
+        let brain = matches!(ty(v, 0), Some(Type::Bf16 | Type::Bf16x2));
+        Pick {
+            infinity: if brain { 0x7f80 } else { 0x7c00 },
+            brain,
+            max: v.op == Opcode::Max,
+            ftz: v.has(Mod::Ftz),
+            nan: v.has(Mod::PropagateNan),
+            xorsign: v.has(Mod::Xorsign),
+        }
+    }
+
+    #[inline(always)]
+    fn pick(self, a: u16, b: u16) -> u16 {
+        let sign = (a ^ b) & 0x8000;
+        let read = |x: u16| {
+            let x = match (self.ftz, self.brain) {
+                (false, _) => x,
+                (true, false) => Ieee::flush(x),
+                (true, true) => Brain::flush(x),
+            };
+            if self.xorsign { x & 0x7fff } else { x }
+        };
+        let (a, b) = (read(a), read(b));
+        let (a_nan, b_nan) = (a & 0x7fff > self.infinity, b & 0x7fff > self.infinity);
+        if a_nan && b_nan || self.nan && (a_nan || b_nan) {
+            return fp::NAN16;
+        }
+        // Codes in the order of their values, -0 just below +0.
+        let key = |x: u16| if x & 0x8000 != 0 { !x } else { x | 0x8000 };
+        let first = if self.max { key(a) > key(b) } else { key(a) < key(b) };
+        let d = if b_nan || !a_nan && first { a } else { b };
+        if self.xorsign { d & 0x7fff | sign } else { d }
+    }
+}
+
+/// `min`, `max`
+pub(super) fn min_max(_: &Variant, t: Type) -> Option<PureFn> {
+    match t {
+        Type::F16 | Type::Bf16 => lift_mode!(m = Pick::of; a: u16, b: u16 => u16 { m.pick(a, b) }),
+        _ => lift_mode!(m = Pick::of; a: u32, b: u32 => u32 { pair(a, b, |a, b| m.pick(a, b)) }),
+    }
+}
+
+/// A half operand's format in a mixed row.
+fn half_format(v: &Variant) -> Format {
+    if ty(v, 1) == Some(Type::Bf16) { BF16 } else { F16 }
+}
+
+/// Mixed precision: halves are made single, then `add`, `sub` or `fma` in single precision.
+pub(super) fn mixed(v: &Variant) -> Option<PureFn> {
+    #[derive(Clone, Copy)]
+    struct Mixed(Mode, Format);
+    impl Mixed {
+        fn of(v: &Variant) -> Mixed {
+            Mixed(Mode { ftz: false, ..Mode::of(v) }, half_format(v))
+        }
+        #[inline(always)]
+        fn half(self, bits: u16) -> f64 {
+            f64::from(if self.1 == BF16 { fp::from_bf16(bits) } else { fp::from_f16(bits) })
+        }
+        /// Rounds a double-precision number that is rounded to odd; other modes than to nearest take the exact value.
+        #[inline(always)]
+        fn round(self, x: f64, exact: impl Fn(Rnd) -> Num) -> f32 {
+            let y = match self.0.rnd {
+                Rnd::Nearest => x as f32,
+                r => f32::from_bits(F32.pack(exact(r), r, false) as u32),
+            };
+            if self.0.sat { fp::saturate(y) } else { fp::canon(y) }
+        }
+        #[inline(always)]
+        fn fma(self, a: f64, b: f64, c: f64) -> f32 {
+            let num = |x: f64| soft::F64.unpack(x.to_bits());
+            self.round(fp::fma_odd(a, b, c), |r| soft::fma(num(a), num(b), num(c), r))
+        }
+    }
+    match v.op {
+        Opcode::Add => lift_mode!(m = Mixed::of; a: u16, c: f32 => f32 { m.fma(m.half(a), 1.0, f64::from(c)) }),
+        Opcode::Sub => lift_mode!(m = Mixed::of; a: u16, c: f32 => f32 { m.fma(m.half(a), 1.0, -f64::from(c)) }),
+        Opcode::Fma => lift_mode!(m = Mixed::of; a: u16, b: u16, c: f32 => f32 {
+            m.fma(m.half(a), m.half(b), f64::from(c))
+        }),
+        _ => None,
+    }
+}

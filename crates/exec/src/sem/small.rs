@@ -1,0 +1,189 @@
+//! `cvt` with packed types: pairs of halves, and the formats of eight, six and four bits (manual, section 9.7.9.21; formats of
+//! sections 5.2.3 and 5.2.4).
+//!
+//! A conversion takes its elements from the highest to the lowest: one from each source operand, or the parts of one packed
+//! source. What the manual leaves open follows CUDA's headers: `.ue8m0` takes magnitudes. With `.rs`, elements that share a
+//! half of `rbits` use the same random bits, added at the top of what is cut off.
+
+use super::{
+    PureFn, fp,
+    map::lift,
+    mode::{rnd, ty},
+    soft::{self, Exact, Format, Num, Rnd},
+};
+use crate::{LANES, Row, lanes};
+use margay_isa::{Mod, Type, Variant};
+
+/// The format of an element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Float(Format),
+    /// A power of two: exponent with a bias of 127; all ones is NaN.
+    Ue8m0,
+    /// Two's complement, in units of 2^-6.
+    S2f6,
+}
+
+/// How a type is made of elements: their format, how many, and the bits that each takes.
+#[derive(Clone, Copy)]
+struct Layout {
+    element: Element,
+    count: usize,
+    bits: u32,
+}
+
+fn layout(t: Type) -> Option<Layout> {
+    let (element, count, bits) = match t {
+        Type::F32 => (Element::Float(soft::F32), 1, 32),
+        Type::F16x2 => (Element::Float(soft::F16), 2, 16),
+        Type::Bf16x2 => (Element::Float(soft::BF16), 2, 16),
+        Type::E4m3x2 => (Element::Float(soft::E4M3), 2, 8),
+        Type::E5m2x2 => (Element::Float(soft::E5M2), 2, 8),
+        Type::E3m2x2 => (Element::Float(soft::E3M2), 2, 8),
+        Type::E2m3x2 => (Element::Float(soft::E2M3), 2, 8),
+        Type::E2m1x2 => (Element::Float(soft::E2M1), 2, 4),
+        Type::E4m3x4 => (Element::Float(soft::E4M3), 4, 8),
+        Type::E5m2x4 => (Element::Float(soft::E5M2), 4, 8),
+        Type::E3m2x4 => (Element::Float(soft::E3M2), 4, 8),
+        Type::E2m3x4 => (Element::Float(soft::E2M3), 4, 8),
+        Type::E2m1x4 => (Element::Float(soft::E2M1), 4, 4),
+        Type::Ue8m0x2 => (Element::Ue8m0, 2, 8),
+        Type::S2f6x2 => (Element::S2f6, 2, 8),
+        _ => return None,
+    };
+    Some(Layout { element, count, bits })
+}
+
+impl Element {
+    fn unpack(self, bits: u32) -> Num {
+        match self {
+            Element::Float(f) => f.unpack(u64::from(bits)),
+            Element::Ue8m0 => match bits & 0xff {
+                0xff => Num::Nan,
+                exp => Num::Val(Exact { neg: false, exp: exp as i32 - 127, sig: 1 }),
+            },
+            Element::S2f6 => Num::from_int(i128::from(bits as u8 as i8)).scale(-6),
+        }
+    }
+
+    /// Writes a value; `random` holds the bits for stochastic rounding and their number.
+    fn pack(self, n: Num, m: &Convert, random: Option<(u32, u32)>) -> u32 {
+        match self {
+            Element::Float(f) => {
+                let code = match (n, random) {
+                    (Num::Val(x), Some((bits, width))) => f.round_stochastic(x, bits, width, m.finite),
+                    _ => f.pack(n, m.rnd, m.finite),
+                };
+                if m.relu && n.negative() { 0 } else { code as u32 }
+            }
+            Element::Ue8m0 => ue8m0(n, m),
+            Element::S2f6 => {
+                let min = if m.relu { 0 } else { -128 };
+                n.scale(6).integral(m.rnd).to_int(min, 127).unwrap_or(127) as u8 as u32
+            }
+        }
+    }
+}
+
+/// The exponent of a magnitude, rounded down or up; numbers below 2^-127 become 2^-127.
+fn ue8m0(n: Num, m: &Convert) -> u32 {
+    let code = match n {
+        Num::Nan => return 0xff,
+        Num::Zero(_) => 0,
+        Num::Inf(_) => 0xff,
+        Num::Val(x) => {
+            let msb = 127 - x.sig.leading_zeros() as i32;
+            let up = m.rnd == Rnd::Up && !x.sig.is_power_of_two();
+            (x.exp + msb + 127 + i32::from(up)).clamp(0, 255) as u32
+        }
+    };
+    if m.finite { code.min(0xfe) } else { code }
+}
+
+/// The modifiers.
+struct Convert {
+    to: Layout,
+    from: Layout,
+    rnd: Rnd,
+    stochastic: bool,
+    relu: bool,
+    finite: bool,
+    scaled: bool,
+}
+
+impl Convert {
+    fn of(v: &Variant) -> Option<Convert> {
+        Some(Convert {
+            to: layout(ty(v, 0)?)?,
+            from: layout(ty(v, 1)?)?,
+            rnd: rnd(v),
+            stochastic: v.has(Mod::Rs),
+            relu: v.has(Mod::Relu),
+            finite: v.has(Mod::Satfinite),
+            scaled: v.has(Mod::ScaledN2Ue8m0),
+        })
+    }
+
+    /// The random bits of element `e` (0 is the highest), and how many they are.
+    fn random(&self, e: usize, rbits: u32) -> (u32, u32) {
+        let half = |high: bool| if high { rbits >> 16 } else { rbits & 0xffff };
+        let first = 2 * e < self.to.count;
+        match self.to.element {
+            Element::Float(soft::F16) => (half(first) & 0x1fff, 13),
+            Element::Float(soft::E2M1) => {
+                let byte = |x: u32| if first { x >> 8 & 0xff } else { x & 0xff };
+                (byte(half(true)) << 8 | byte(half(false)), 16)
+            }
+            _ => (half(first), 16),
+        }
+    }
+}
+
+/// `cvt` with packed types. Destinations are never wider than they need to be, or zero-extended.
+pub(super) fn cvt(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
+    Convert::of(v)?;
+    let plain = rnd(v) == Rnd::Nearest && [Mod::Rs, Mod::Relu, Mod::Satfinite].into_iter().all(|m| !v.has(m));
+    match (d, s) {
+        (Type::F16x2, Type::F32) if plain => lift!(a: f32, b: f32 => u32 {
+            u32::from(fp::to_f16(a)) << 16 | u32::from(fp::to_f16(b))
+        }),
+        (Type::Bf16x2, Type::F32) if plain => lift!(a: f32, b: f32 => u32 {
+            u32::from(fp::to_bf16(a)) << 16 | u32::from(fp::to_bf16(b))
+        }),
+        _ => Some(convert),
+    }
+}
+
+fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
+    let Some(m) = Convert::of(v) else { return };
+    let word = |k: usize, lane: usize| s.get(k).map_or(0, |rows| rows[0].0[lane]);
+    // One source for each element, or all elements in the first; then random bits or scales.
+    let values = if m.from.count == 1 { m.to.count } else { 1 };
+    let out: [u32; LANES] = std::array::from_fn(|lane| {
+        let extra = word(values, lane);
+        (0..m.to.count).fold(0, |packed, e| {
+            let place = (m.to.count - 1 - e) as u32;
+            let bits = if m.from.count == 1 { word(e, lane) } else { word(0, lane) >> (place * m.from.bits) };
+            let n = m.from.element.unpack(bits & (u32::MAX >> (32 - m.from.bits)));
+            let n = if m.scaled { m.scale(n, extra >> (8 * place) & 0xff) } else { n };
+            let random = m.stochastic.then(|| m.random(e, extra));
+            packed << m.to.bits | m.to.element.pack(n, &m, random)
+        })
+    });
+    match d.len() {
+        1 => d[0].0 = out,
+        2 => *lanes::u64s_mut(d) = out.map(u64::from),
+        _ => lanes::set_u128s(d, &out.map(u128::from)),
+    }
+}
+
+impl Convert {
+    /// Divides by a scale on the way to `.s2f6`, multiplies on the way from it.
+    fn scale(&self, n: Num, code: u32) -> Num {
+        match (code, self.to.element) {
+            (0xff, _) => Num::Nan,
+            (exp, Element::S2f6) => n.scale(127 - exp as i32),
+            (exp, _) => n.scale(exp as i32 - 127),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Semantics of the pure rows against the manual's words, exact arithmetic and an independent soft-float library.
+
+mod harness;
+mod integer;
+mod table;
