@@ -127,7 +127,8 @@ impl<'a> SimdCta<'a> {
 }
 
 impl Cta for SimdCta<'_> {
-    fn run(&mut self, _fuel: u64) -> Result<Progress, Stop> {
+    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
+        let mut rounds = 0;
         let stack_end = enter::stack_pointer() - HOST_STACK;
         loop {
             for i in 0..self.warps.len() {
@@ -143,6 +144,7 @@ impl Cta for SimdCta<'_> {
                 match enter::enter(&self.host.compiled, ctx) {
                     status::DONE => warp.done = true,
                     status::BARRIER => warp.waiting = true,
+                    status::YIELD => {}
                     _ => {
                         let stop = self.host.stopped.borrow_mut().take();
                         return Err(stop.unwrap_or_else(|| Stop::Bug(Bug("code stopped without a reason".into()))));
@@ -151,6 +153,10 @@ impl Cta for SimdCta<'_> {
             }
             if self.warps.iter().all(|w| w.done) {
                 return Ok(Progress::Done);
+            }
+            rounds += 1;
+            if rounds > fuel {
+                return Ok(Progress::More);
             }
             if !self.open_barriers() && self.warps.iter().all(|w| w.done || w.waiting) {
                 let stuck = self

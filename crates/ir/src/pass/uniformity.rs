@@ -32,6 +32,9 @@ pub enum Shape {
 pub struct WarpShape {
     /// `%ntid`, if known.
     pub block: Option<[u32; 3]>,
+    /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
+    /// then nothing that a loop defines is shared by lanes.
+    pub interleaved: bool,
 }
 
 /// Result of the analysis.
@@ -190,6 +193,9 @@ impl Analysis<'_> {
 
     /// Whether the lanes that see one definition of a register see all of its definitions and uses together.
     fn together(&self, r: usize) -> bool {
+        if self.warp.interleaved && self.defs[r].iter().any(|b| self.cfg.innermost(self.cfg.position[*b as usize]).is_some()) {
+            return false;
+        }
         let mut blocks = self.defs[r].iter().chain(&self.uses[r]);
         let Some(first) = blocks.next() else { return true };
         let single = self.defs[r].len() == 1;

@@ -1,7 +1,7 @@
 //! Control flow: blocks in their two versions, terminators, barriers, calls, and which emitter takes which row.
 
 use super::{
-    func::{Emitter, Mode, Result, elem_of, symbol, trivial_exit},
+    func::{Emitter, Mode, PATIENCE, Result, elem_of, symbol, trivial_exit},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named},
 };
@@ -26,7 +26,11 @@ impl Emitter<'_> {
         for l in ending {
             let header = self.cfg.order[l.first as usize];
             let waiting = self.get_pending(header.0);
-            let any = self.any(&waiting);
+            let mut any = self.any(&waiting);
+            if self.spins {
+                let patient = self.spend();
+                any = self.w.op("and", &any, &patient);
+            }
             let (back, on) = (self.masked_label(header), self.w.label("left"));
             self.w.branch(&any, &back, &on);
             self.w.block(&on);
@@ -42,7 +46,7 @@ impl Emitter<'_> {
 
     /// After the last block: done, unless an irreducible graph left lanes waiting behind the sweep.
     pub fn finish_sweep(&mut self) {
-        if self.cfg.reducible {
+        if self.cfg.reducible && !self.spins {
             return self.w.jump("done");
         }
         let mut waiting = int(Elem::I1, 0);
@@ -51,8 +55,53 @@ impl Emitter<'_> {
             let any = self.any(&mask);
             waiting = self.w.op("or", &waiting, &any);
         }
+        let again = if self.spins { "overtake".to_string() } else { self.masked_label(self.cfg.order[0]) };
+        self.w.branch(&waiting, &again, "done");
+    }
+
+    /// Takes one of the back edges that are left; whether one was. The count begins anew after the last.
+    fn spend(&mut self) -> Val {
+        let Some(fuel) = self.fuel.clone() else { return int(Elem::I1, 1) };
+        let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
+        let less = self.w.op_const("sub", &left, 1);
+        let some = self.w.cmp("icmp ne", &less, &int(Elem::I32, 0));
+        let kept = self.w.select(&some, &less, &int(Elem::I32, i128::from(PATIENCE)));
+        self.w.store(&kept, &fuel, 4);
+        some
+    }
+
+    /// Lanes wait behind the sweep: in a kernel other warps get their turn first, then the sweep begins anew.
+    pub fn let_others_go_on(&mut self) {
+        self.w.block("overtake");
         let first = self.masked_label(self.cfg.order[0]);
-        self.w.branch(&waiting, &first, "done");
+        if self.func.kind != margay_check::FuncKind::Kernel {
+            return self.w.jump(&first);
+        }
+        let registers: Vec<u32> = (0..self.slots.len() as u32).collect();
+        let save = self.ctx_value(Elem::Ptr, at::SAVE);
+        self.save_state(&save, &registers, true);
+        let label = self.w.label("resume");
+        self.resumes.push(label.clone());
+        let p = self.ctx_pointer(at::RESUME);
+        self.w.store(&int(Elem::I32, self.resumes.len() as i128), &p, 4);
+        self.w.line(format_args!("ret i32 {}", status::YIELD));
+        self.w.block(&label);
+        let save = self.ctx_value(Elem::Ptr, at::SAVE);
+        self.save_state(&save, &registers, false);
+        self.w.jump(&first);
+    }
+
+    /// Registers, promoted variables and waiting lanes to or from the save area.
+    fn save_state(&mut self, save: &Val, registers: &[u32], out: bool) {
+        for r in registers {
+            self.move_slot(*r, save, out);
+        }
+        self.save_frame(save, out);
+        for b in 0..self.pending.len() {
+            let key = u32::MAX / 2 + b as u32;
+            let (ty, pointer) = (self.packed_type(), self.pending[b].clone());
+            self.move_saved(key, ty, &pointer, save, out);
+        }
     }
 
     /// One block in the current mode.
@@ -149,8 +198,8 @@ impl Emitter<'_> {
     fn go(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) -> Result<()> {
         let uniform = arms.iter().all(|(_, c)| c.as_ref().is_none_or(|c| !c.ty.vector));
         match (self.mode, uniform) {
-            (Mode::Full, true) => self.go_uniform(arms),
-            (Mode::Full, false) => self.part(arms),
+            (Mode::Full, true) => self.go_uniform(position, arms),
+            (Mode::Full, false) => self.part(position, arms),
             (Mode::Masked, _) => {
                 let active = self.active.clone();
                 for (to, condition) in arms {
@@ -174,19 +223,36 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn go_uniform(&mut self, arms: &[(BlockId, Option<Val>)]) {
+    fn go_uniform(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
         let Some(((last, _), firsts)) = arms.split_last() else { return self.w.jump("done") };
         for (to, c) in firsts {
-            let label = self.target_full(*to);
             let next = self.w.label("else");
-            match c {
-                Some(c) => self.w.branch(c, &label, &next),
-                None => self.w.jump(&label),
-            }
+            self.go_full(position, *to, c.as_ref(), &next);
             self.w.block(&next);
         }
-        let label = self.target_full(*last);
-        self.w.jump(&label);
+        self.go_full(position, *last, None, "");
+    }
+
+    /// All lanes go to a block if the condition holds, else control goes to `next`. Back edges of loops that may wait for other
+    /// threads end in a yield now and then.
+    fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
+        let target = self.target_full(to);
+        let back = self.spins && self.cfg.position[to.0 as usize] <= position;
+        let label = if back { self.w.label("back") } else { target.clone() };
+        match condition {
+            Some(c) => self.w.branch(c, &label, next),
+            None => self.w.jump(&label),
+        }
+        if back {
+            self.w.block(&label);
+            let patient = self.spend();
+            let tired = self.w.label("tired");
+            self.w.branch(&patient, &target, &tired);
+            self.w.block(&tired);
+            let all = constant(Ty::lanes(Elem::I1), 1);
+            self.set_pending(to.0, &all);
+            self.w.jump("overtake");
+        }
     }
 
     fn target_full(&self, to: BlockId) -> String {
@@ -194,15 +260,15 @@ impl Emitter<'_> {
     }
 
     /// All 32 lanes may part here: together if they agree, else on to the masked version.
-    fn part(&mut self, arms: &[(BlockId, Option<Val>)]) {
+    fn part(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
         let mut lowest: Option<BlockId> = None;
         let mut masks = Vec::new();
         for (to, c) in arms {
             let mask = c.clone().unwrap_or_else(|| constant(Ty::lanes(Elem::I1), 1));
             let bits = self.bits(&mask);
             let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
-            let (label, next) = (self.target_full(*to), self.w.label("apart"));
-            self.w.branch(&all, &label, &next);
+            let next = self.w.label("apart");
+            self.go_full(position, *to, Some(&all), &next);
             self.w.block(&next);
             masks.push((*to, mask));
         }
@@ -290,6 +356,9 @@ impl Emitter<'_> {
         if self.func.kind != margay_check::FuncKind::Kernel {
             return self.refuse("a barrier in a device function");
         }
+        if self.spins {
+            return self.refuse("a barrier beside loops that wait for other threads");
+        }
         if self.uniformity.divergent[block.0 as usize] || !self.cfg.reducible {
             return self.refuse("a barrier in divergent code");
         }
@@ -339,14 +408,19 @@ impl Emitter<'_> {
             (Shape::Varying, e) => Ty::lanes(e),
             (_, e) => Ty::scalar(e),
         };
+        self.move_saved(r, ty, &slot.pointer, save, out);
+    }
+
+    /// Moves a variable between its `alloca` and its place in the save area, which `key` names.
+    fn move_saved(&mut self, key: u32, ty: Ty, pointer: &Val, save: &Val, out: bool) {
         let next = self.save_size;
-        let offset = *self.save_offsets.entry(r).or_insert(next);
+        let offset = *self.save_offsets.entry(key).or_insert(next);
         if offset == next {
             self.save_size +=
                 (u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }).next_multiple_of(64);
         }
         let p = self.w.offset_const(save, offset);
-        let (from, to) = if out { (&slot.pointer, &p) } else { (&p, &slot.pointer) };
+        let (from, to) = if out { (pointer, &p) } else { (&p, pointer) };
         let v = self.w.load(ty, from, 4);
         self.w.store(&v, to, 4);
     }

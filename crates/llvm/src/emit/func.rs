@@ -21,6 +21,9 @@ pub struct Options {
     pub mask_registers: bool,
 }
 
+/// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.
+pub(super) const PATIENCE: u32 = 256;
+
 /// Why a function cannot be compiled for the SIMD engine: the construct, and the instruction.
 #[derive(Clone, Debug)]
 pub struct Refused {
@@ -59,6 +62,10 @@ pub(super) struct Emitter<'a> {
     pub slots: Vec<Slot>,
     /// Needs a masked version at all.
     pub masks: bool,
+    /// Loops may wait for other threads, so lanes that loop must let others go on.
+    pub spins: bool,
+    /// Back edges left until they do.
+    pub fuel: Option<Val>,
     pub mode: Mode,
     /// Active lanes, `<32 x i1>`; in full mode all.
     pub active: Val,
@@ -114,11 +121,13 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
     let cfg = Cfg::new(func, |from, to| {
         trivial(to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
     });
-    let uniformity = Uniformity::new(func, &cfg, options.warp);
+    let spins = spins(func, &cfg);
+    let warp = WarpShape { interleaved: spins, ..options.warp };
+    let uniformity = Uniformity::new(func, &cfg, warp);
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
     let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
-    let masks = !whole || uniformity.branches.iter().any(|b| *b);
+    let masks = !whole || spins || uniformity.branches.iter().any(|b| *b);
     let mut e = Emitter {
         ir,
         id,
@@ -130,6 +139,8 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
         w: Writer::default(),
         slots: Vec::new(),
         masks,
+        spins,
+        fuel: None,
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
         pending: Vec::new(),
@@ -156,6 +167,20 @@ pub(super) fn trivial_exit(func: &Func, b: BlockId) -> bool {
             Terminator::Exit => func.kind == margay_check::FuncKind::Kernel,
             _ => false,
         }
+}
+
+/// Whether loops of a function may wait for other threads: a lock taken by `atom.cas` or `atom.exch`, or a flag that is
+/// watched by ordered loads.
+fn spins(func: &Func, cfg: &Cfg) -> bool {
+    use margay_isa::{Mod, Opcode};
+    let watches = |inst: &Inst| {
+        let v = func.variant(inst);
+        let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
+        v.op == Opcode::Atom && has(&[Mod::Cas, Mod::Exch])
+            || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+    };
+    let looped = |b: &BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
+    cfg.order.iter().filter(|b| looped(b)).any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(watches))
 }
 
 impl Emitter<'_> {
@@ -190,6 +215,9 @@ impl Emitter<'_> {
             }
             self.w.block("swept");
             self.finish_sweep();
+            if self.spins {
+                self.let_others_go_on();
+            }
         }
         self.w.block("done");
         self.w.line(format_args!("ret i32 {}", status::DONE));
@@ -234,6 +262,11 @@ impl Emitter<'_> {
                 let _ = writeln!(self.w.allocas, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
         }
+        if self.spins {
+            let fuel = self.w.alloca("i32", 4);
+            let _ = writeln!(self.w.allocas, "  store i32 {PATIENCE}, ptr {fuel}, align 4");
+            self.fuel = Some(fuel);
+        }
         self.blended = self.find_blended();
         self.frame = super::memory::promote(self);
     }
@@ -256,7 +289,6 @@ impl Emitter<'_> {
                 regs.iter().for_each(|r| defs[r.0 as usize] += 2);
             }
         }
-        let fair = self.spins();
         (0..n)
             .map(|r| {
                 let position = self.cfg.position[def_block[r] as usize];
@@ -267,20 +299,9 @@ impl Emitter<'_> {
                             .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
-                defs[r] > 1 || !self.cfg.reducible || fair || escapes()
+                defs[r] > 1 || !self.cfg.reducible || self.spins || escapes()
             })
             .collect()
-    }
-
-    /// Whether loops of this function may wait for other threads.
-    pub fn spins(&self) -> bool {
-        use margay_isa::Mod;
-        !self.cfg.loops.is_empty()
-            && self.func.variants.iter().any(|v| {
-                v.op.row().name == "atom"
-                    || matches!(v.op.row().name, "ld")
-                        && (v.has(Mod::Volatile) || v.has(Mod::Acquire) || v.has(Mod::Relaxed))
-            })
     }
 
     fn slot_type(&self, shape: Shape, elem: Elem) -> String {
