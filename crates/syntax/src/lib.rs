@@ -6,12 +6,14 @@
 //! text, comments kept by position. A tree costs a few bytes for each byte of text, and no nesting depth can overflow a stack.
 #![forbid(unsafe_code)]
 
+mod confusable;
 pub mod diag;
+mod lex;
 mod parse;
 mod span;
 pub mod tree;
 
 pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
-pub use parse::{Parsed, parse};
+pub use parse::{Parsed, parse, parse_shared};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;

@@ -74,11 +74,11 @@ pub struct Tree {
     pub funcs: Vec<Func>,
     /// Directives with arguments.
     pub directives: Vec<Directive>,
-    /// Comments, in order of position; `//` ones without their line end.
+    /// Comments, in order of position, `//` ones without their line end; and the line markers `# 7 "file.cu"` of a preprocessor.
     pub comments: Vec<Span>,
 }
 
-/// A statement at module level.
+/// A statement at module level. Declarations of functions and aliases inside of bodies, which ptxas takes, are here, too.
 #[derive(Clone, Copy, Debug)]
 pub enum Item {
     /// `.global .u32 x = 3;` Index into [`Tree::vars`].
@@ -177,9 +177,9 @@ pub enum Kind {
     },
     /// A constant expression that is more than a literal or a name. Index into [`Tree::exprs`].
     Expr(u32),
-    /// `name+expr`: an address with an offset (`name+-4` has an offset that is an `Expr`).
+    /// `name+expr`: an address with an offset (`name+-4` has an offset that is an `Expr`). In initialisers `generic(x)+4` too.
     Sum {
-        /// Index of the base operand, a name.
+        /// Index of the base operand, a name (or a [`Kind::Apply`]).
         base: u32,
         /// Index of the offset operand.
         offset: u32,
@@ -195,9 +195,9 @@ pub enum Kind {
     },
     /// `addr_mode_0 = wrap` in the initialiser of a sampler or texture. Index of the name's operand, of the value's operand.
     Field(u32, u32),
-    /// `!p`. Index of the operand.
+    /// `!p`. Index of the name's operand. A negated name, `-a`, is an [`Expr::Unary`] over it.
     Not(u32),
-    /// `p|q`. Index of `p`; `q` is the operand after it.
+    /// `p|q`. Index of `p` (a name, or `{a, b}`); the name `q` is the operand after it.
     Pair(u32),
     /// `{a, b}`: vectors, nested initialisers.
     Braces(List<Operand>),
@@ -205,7 +205,7 @@ pub enum Kind {
     Brackets(List<Operand>),
     /// `(a, b)`: the lists of a call; `generic(x)` and masks (`0xFF(x)`) in initialisers are [`Kind::Apply`].
     Paren(List<Operand>),
-    /// `generic(x)`, `0xFF00(x)`, `.unified(1, 2)`: something before a parenthesis.
+    /// `generic(x)`, `0xFF00(x)`, `.unified(1, 2)`: something before a parenthesis; `L<3>` in `.branchtargets` too.
     Apply {
         /// Index of the operand before the parenthesis.
         head: u32,
@@ -214,7 +214,7 @@ pub enum Kind {
     },
     /// `"text"`, quotes in the span.
     String,
-    /// What could not be read; a diagnostic says why.
+    /// What could not be read; a diagnostic says why. An instruction with such an operand (always its last) is best left alone.
     Error,
 }
 
@@ -272,7 +272,7 @@ pub enum BinaryOp {
 pub struct Var {
     /// `.extern`, `.visible`, `.weak`, `.common` words before the space, in order.
     pub linkage: List<Directive>,
-    /// `.reg`, `.global`, ...; with bank suffix (`.const[2]`) included.
+    /// `.reg`, `.global`, ...; with bank suffix (`.const[2]`) included. Empty if the text has none (`.u32 x;`).
     pub space: Span,
     /// `.align N`: the operand. Everything between space and name may stand in odd order: the parser takes any order that
     /// ptxas takes and says so otherwise.
@@ -283,7 +283,7 @@ pub struct Var {
     pub ty: Option<Span>,
     /// `.ptr` attribute of a kernel parameter.
     pub ptr: Option<Ptr>,
-    /// `.attribute(.managed, .unified(1,2))`. Index into [`Tree::directives`].
+    /// `.attribute(.managed, .unified(1,2))`, the last one. Index into [`Tree::directives`].
     pub attribute: Option<u32>,
     /// The names.
     pub declarators: List<Declarator>,
@@ -367,6 +367,37 @@ pub struct Directive {
 }
 
 impl Tree {
+    /// Gives back memory that the pools reserved and did not need.
+    pub(crate) fn shrink(&mut self) {
+        self.items.shrink_to_fit();
+        self.stmts.shrink_to_fit();
+        self.instrs.shrink_to_fit();
+        self.operands.shrink_to_fit();
+        self.exprs.shrink_to_fit();
+        self.vars.shrink_to_fit();
+        self.declarators.shrink_to_fit();
+        self.funcs.shrink_to_fit();
+        self.directives.shrink_to_fit();
+        self.comments.shrink_to_fit();
+    }
+
+    /// Bytes that the pools take, without the text.
+    pub fn bytes(&self) -> usize {
+        fn of<T>(pool: &Vec<T>) -> usize {
+            pool.capacity() * size_of::<T>()
+        }
+        of(&self.items)
+            + of(&self.stmts)
+            + of(&self.instrs)
+            + of(&self.operands)
+            + of(&self.exprs)
+            + of(&self.vars)
+            + of(&self.declarators)
+            + of(&self.funcs)
+            + of(&self.directives)
+            + of(&self.comments)
+    }
+
     /// The text under a span.
     pub fn str(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")

@@ -48,5 +48,9 @@ codes! {
     MissingSemicolon = "E0003", "missing-semicolon", Error, "A statement does not end in `;`.";
     BadLiteral = "E0004", "bad-literal", Error, "A number is not written as PTX writes numbers.";
     Unclosed = "E0005", "unclosed", Error, "A bracket, brace, parenthesis, comment or string is never closed.";
+    ModuleHead = "E0006", "module-head", Error, "A module does not begin with `.version` and `.target`.";
+    WordOrder = "E0007", "word-order", Error, "A word of a declaration stands in the wrong place.";
+    TooDeep = "E0008", "too-deep", Error, "Blocks, parentheses or braces are nested too deeply.";
+    TooLarge = "E0009", "too-large", Error, "The file is too large.";
     UnknownDirective = "E0101", "unknown-directive", Error, "A directive that PTX does not have.";
 }

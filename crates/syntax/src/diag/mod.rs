@@ -1,8 +1,10 @@
 //! What margay says about a module: [`Diagnostic`], a value with a code, places and suggestions. Rendering is elsewhere.
 
 mod code;
+mod nearest;
 
 pub use code::{Code, CodeInfo};
+pub use nearest::nearest;
 
 use crate::Span;
 

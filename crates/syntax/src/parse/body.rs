@@ -1,0 +1,372 @@
+//! Statements of a body: instructions, labels, blocks, declarations and the directives that may stand there.
+
+use super::recover::After;
+use super::word::{self, Word};
+use super::{NESTED_BLOCKS, Parser, Reported, Result};
+use crate::lex::{T, Token};
+use crate::tree::*;
+use crate::{Code, Diagnostic, Span};
+
+impl Parser<'_> {
+    /// Everything between a function's braces, and the closing one.
+    pub(super) fn body(&mut self, open: Span) -> (List<Stmt>, Span) {
+        let first = self.tree.stmts.len() as u32;
+        let mut blocks: Vec<Span> = Vec::new();
+        let mut label = false;
+        let close = loop {
+            let labelled = std::mem::take(&mut label);
+            match self.t.kind {
+                T::Ident => {
+                    let name = self.bump();
+                    if self.at(T::Colon) {
+                        self.bump();
+                        self.tree.stmts.push(Stmt::Label(name.span));
+                        label = true;
+                    } else {
+                        self.instruction(name.span.start, None, name);
+                    }
+                }
+                T::At => {
+                    if self.guarded().is_err() {
+                        self.skip_statement();
+                    }
+                }
+                T::Dot => {
+                    let word = word::classify(self.word());
+                    if self.leaves_body(word) {
+                        self.report_unclosed(blocks.last().copied().unwrap_or(open));
+                        break self.prev.after();
+                    }
+                    if self.dotted(word, labelled).is_err() {
+                        self.skip_statement();
+                    }
+                }
+                T::LBrace => {
+                    let span = self.bump().span;
+                    if blocks.len() == NESTED_BLOCKS {
+                        let message = format!("blocks are nested more than {NESTED_BLOCKS} deep");
+                        self.report(Diagnostic::new(Code::TooDeep, span, message).here("here it is too much"));
+                    }
+                    blocks.push(span);
+                    self.tree.stmts.push(Stmt::Open(span));
+                }
+                T::RBrace => {
+                    let span = self.bump().span;
+                    if blocks.pop().is_none() {
+                        break span;
+                    }
+                    self.tree.stmts.push(Stmt::Close(span));
+                }
+                T::Semi => self.stray_semicolons("an empty statement; PTX has none"),
+                T::Eof => {
+                    self.report_unclosed(blocks.last().copied().unwrap_or(open));
+                    break self.prev.after();
+                }
+                T::Bad => {
+                    self.bump();
+                }
+                _ => {
+                    self.expected("a statement");
+                    self.skip_statement();
+                }
+            }
+        };
+        // Blocks stay balanced whatever was missing.
+        for _ in blocks {
+            self.tree.stmts.push(Stmt::Close(close));
+        }
+        (List::new(first, self.tree.stmts.len() as u32 - first), close)
+    }
+
+    /// Whether a directive shows that the body should have ended before it.
+    fn leaves_body(&mut self, word: Word) -> bool {
+        match word {
+            Word::Entry | Word::Section | Word::File => self.first_of_line(),
+            Word::Linkage => {
+                self.first_of_line() && {
+                    let mut ahead = self.lex.ahead();
+                    let next = ahead.next();
+                    match (next.kind, word::classify(self.str(next.span))) {
+                        (T::Dot, Word::Entry | Word::Space | Word::Align) => true,
+                        (T::Dot, Word::Func) => self.defines(),
+                        _ => false,
+                    }
+                }
+            }
+            Word::Func => self.first_of_line() && self.defines(),
+            _ => false,
+        }
+    }
+
+    /// Whether the header at the current token is followed by a body.
+    fn defines(&self) -> bool {
+        let mut ahead = self.lex.ahead();
+        for _ in 0..10_000 {
+            match ahead.next().kind {
+                T::LBrace => return true,
+                T::Semi | T::RBrace | T::Eof => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    #[cold]
+    fn report_unclosed(&mut self, open: Span) {
+        let at = self.here();
+        let what = if self.at(T::Eof) { "the file ends".into() } else { format!("{} follows", self.found()) };
+        let d = Diagnostic::new(Code::Unclosed, at, format!("`{{` is never closed: {what} inside the body"))
+            .here("expected `}`")
+            .label(open, "opened here");
+        self.report(d);
+    }
+
+    /// `@p`, `@!p` and the instruction behind it.
+    fn guarded(&mut self) -> Result<()> {
+        let start = self.bump().span.start;
+        let negated = self.eat(T::Not);
+        let name = self.name("the predicate of the guard")?;
+        if !self.at(T::Ident) {
+            return Err(self.expected("an instruction behind the guard"));
+        }
+        let opcode = self.bump();
+        if self.at(T::Colon) {
+            return Err(self.wrong(opcode.span, "a label stands before the guard", "expected an instruction"));
+        }
+        self.instruction(start, Some(Guard { name, negated }), opcode);
+        Ok(())
+    }
+
+    /// An instruction, from behind its first word on.
+    #[inline]
+    fn instruction(&mut self, start: u32, guard: Option<Guard>, opcode: Token) {
+        while self.t.kind == T::Dot {
+            self.bump();
+        }
+        let mnemonic = Span::new(opcode.span.start, self.prev.end);
+        let base = self.scratch.len();
+        let result = if opcode.span.len() == 4 && self.str(opcode.span) == "call" {
+            self.call().map(|()| {
+                self.semicolon(After::End);
+            })
+        } else if self.t.kind == T::Semi {
+            self.bump();
+            Ok(())
+        } else {
+            self.operands()
+        };
+        if result.is_err() {
+            // Whoever resolves instructions leaves one with an unreadable operand alone.
+            self.scratch.push(Operand { kind: Kind::Error, span: self.here() });
+            self.skip_statement();
+        }
+        let operands = self.list(base);
+        let span = self.since(start);
+        self.tree.instrs.push(Instr { guard, mnemonic, operands, span });
+        self.tree.stmts.push(Stmt::Instr(self.tree.instrs.len() as u32 - 1));
+    }
+
+    /// Operands and the semicolon.
+    #[inline]
+    fn operands(&mut self) -> Result<()> {
+        // `ret` without its semicolon.
+        if matches!(self.t.kind, T::RBrace | T::Eof | T::At)
+            || (self.t.kind == T::Ident && self.first_of_line() && self.word_starts_statement())
+        {
+            self.semicolon(After::End);
+            return Ok(());
+        }
+        loop {
+            let operand = self.operand()?;
+            self.scratch.push(operand);
+            match self.t.kind {
+                T::Comma => {
+                    self.bump();
+                }
+                T::Semi => {
+                    self.bump();
+                    return Ok(());
+                }
+                _ => {
+                    if self.semicolon(After::Operand) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The current name, first of its line, has modifiers or a colon behind it.
+    #[cold]
+    fn word_starts_statement(&self) -> bool {
+        !self.word().starts_with('%') && matches!(self.second().kind, T::Dot | T::Colon | T::Semi)
+    }
+
+    /// A statement that begins with a dotted word.
+    fn dotted(&mut self, word: Word, labelled: bool) -> Result<()> {
+        let start = self.t.span.start;
+        let stmt = match word {
+            Word::Space | Word::Align | Word::Attribute | Word::Type | Word::Vector => {
+                Stmt::Var(self.variable(start, List::empty())?)
+            }
+            Word::Loc => Stmt::Directive(self.loc()?),
+            Word::Pragma => Stmt::Directive(self.pragma()?),
+            Word::CallPrototype => {
+                self.want_label(labelled);
+                Stmt::Prototype(self.prototype()?)
+            }
+            Word::CallTargets | Word::BranchTargets => {
+                self.want_label(labelled);
+                Stmt::Directive(self.targets()?)
+            }
+            // ptxas takes declarations of functions and aliases in bodies; they belong to the module.
+            Word::Alias => {
+                let alias = self.alias()?;
+                self.tree.items.push(Item::Directive(alias));
+                return Ok(());
+            }
+            Word::Func => return self.function_in_body(start, List::empty()),
+            Word::Linkage => {
+                let linkage = self.linkage()?;
+                if self.at(T::Dot) && self.word() == ".func" {
+                    return self.function_in_body(start, linkage);
+                }
+                let message =
+                    format!("`{}` is for the module's own variables, not for those of a body", self.str(self.prev));
+                self.report(Diagnostic::new(Code::Syntax, self.prev, message).here("not in a body"));
+                Stmt::Var(self.variable(start, linkage)?)
+            }
+            Word::Unknown => {
+                self.unknown_directive();
+                return Err(Reported);
+            }
+            Word::Head
+            | Word::Entry
+            | Word::File
+            | Word::Section
+            | Word::Ptr
+            | Word::Tuning
+            | Word::FuncNote
+            | Word::Language => {
+                let message = format!("`{}` cannot stand in a body", self.word());
+                self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("not here"));
+                if matches!(word, Word::Head | Word::Tuning | Word::FuncNote | Word::Language | Word::File) {
+                    // These end with their arguments, not with a semicolon.
+                    self.bump();
+                    while matches!(self.t.kind, T::Int | T::Float | T::Comma | T::String) {
+                        self.bump();
+                    }
+                    self.eat(T::Semi);
+                    return Ok(());
+                }
+                return Err(Reported);
+            }
+        };
+        self.tree.stmts.push(stmt);
+        Ok(())
+    }
+
+    fn function_in_body(&mut self, start: u32, linkage: List<Directive>) -> Result<()> {
+        let func = self.function(start, linkage, true)?;
+        self.tree.items.push(Item::Func(func));
+        Ok(())
+    }
+
+    fn want_label(&mut self, labelled: bool) {
+        if !labelled {
+            let message = format!("`{}` needs a label before it", self.word());
+            self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("expected `NAME:` before it"));
+        }
+    }
+
+    /// `.branchtargets L1, L2;`, `.calltargets f, g;`, `.branchtargets L<3>;` (sections 11.3.1, 11.3.2)
+    fn targets(&mut self) -> Result<u32> {
+        let name = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.target_parts();
+        let args = self.list(base);
+        result?;
+        self.semicolon(After::End);
+        Ok(self.directive(name, args, name.to(self.prev)))
+    }
+
+    fn target_parts(&mut self) -> Result<()> {
+        loop {
+            let span = self.name("a label or the name of a function")?;
+            let mut target = Operand { kind: Kind::Name, span };
+            if self.at(T::Lt) {
+                let open = self.bump().span;
+                let count = self.integer_operand("how many names are meant")?;
+                self.close(T::Gt, open)?;
+                let head = self.keep(target);
+                let argument = self.keep(count);
+                target = Operand { kind: Kind::Apply { head, argument }, span: span.to(self.prev) };
+            }
+            self.scratch.push(target);
+            if !self.eat(T::Comma) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `.loc 1 7 3`, `.loc 1 7 3, function_name NAME, inlined_at 1 9 5` (section 11.5.4). It ends without a semicolon.
+    fn loc(&mut self) -> Result<u32> {
+        let name = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.loc_parts();
+        let args = self.list(base);
+        let index = self.directive(name, args, name.to(self.prev));
+        result?;
+        if self.at(T::Semi) {
+            self.stray_semicolons("`.loc` ends without a semicolon");
+        }
+        Ok(index)
+    }
+
+    fn loc_parts(&mut self) -> Result<()> {
+        self.position()?;
+        if !self.eat(T::Comma) {
+            return Ok(());
+        }
+        self.keyword("function_name")?;
+        let place = Operand { kind: Kind::Name, span: self.t.span };
+        if !matches!(self.t.kind, T::Ident | T::Dot) {
+            return Err(self.expected("a label or a section"));
+        }
+        self.bump();
+        let place = if self.at(T::Plus) {
+            self.bump();
+            let offset = self.integer_operand("an offset")?;
+            let span = place.span.to(offset.span);
+            let base = self.keep(place);
+            let offset = self.keep(offset);
+            Operand { kind: Kind::Sum { base, offset, minus: false }, span }
+        } else {
+            place
+        };
+        self.scratch.push(place);
+        if !self.eat(T::Comma) {
+            return Err(self.expected("`, inlined_at FILE LINE COLUMN`"));
+        }
+        self.keyword("inlined_at")?;
+        self.position()
+    }
+
+    fn keyword(&mut self, word: &str) -> Result<()> {
+        if self.at(T::Ident) && self.word() == word {
+            let span = self.bump().span;
+            self.scratch.push(Operand { kind: Kind::Name, span });
+            return Ok(());
+        }
+        let what = format!("`{word}`");
+        Err(self.expected(&what))
+    }
+
+    fn position(&mut self) -> Result<()> {
+        for what in ["a file's number", "a line", "a column"] {
+            let value = self.integer_operand(what)?;
+            self.scratch.push(value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,370 @@
+//! Constant expressions (section 4.5.4), with a stack of operators in place of recursion.
+
+use super::{Parser, Reported, Result};
+use crate::lex::{T, Token};
+use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp, Word};
+use crate::{Code, Diagnostic, Span};
+
+/// An operator whose right side is being read.
+#[derive(Clone, Copy)]
+pub(super) enum Pending {
+    Paren(Span),
+    Unary(UnaryOp, u32),
+    Binary(BinaryOp),
+    /// `c ?`
+    Question,
+    /// `c ? a :`
+    Colon,
+}
+
+/// Operators that wait at once; ptxas's parser gives up at 9,978 parentheses (measured).
+const WAITING: usize = 9978;
+
+/// Precedence of section 4.5.4, table 4; higher binds tighter.
+fn binary(kind: T) -> Option<(BinaryOp, u8)> {
+    use BinaryOp::*;
+    Some(match kind {
+        T::Star => (Mul, 12),
+        T::Slash => (Div, 12),
+        T::Percent => (Rem, 12),
+        T::Plus => (Add, 11),
+        T::Minus => (Sub, 11),
+        T::Shl => (Shl, 10),
+        T::Shr => (Shr, 10),
+        T::Lt => (Lt, 9),
+        T::Gt => (Gt, 9),
+        T::Le => (Le, 9),
+        T::Ge => (Ge, 9),
+        T::EqEq => (Eq, 8),
+        T::Ne => (Ne, 8),
+        T::Amp => (BitAnd, 7),
+        T::Caret => (BitXor, 6),
+        T::Pipe => (BitOr, 5),
+        T::AmpAmp => (And, 4),
+        T::PipePipe => (Or, 3),
+        _ => return None,
+    })
+}
+
+fn precedence(op: BinaryOp) -> u8 {
+    use BinaryOp::*;
+    match op {
+        Mul | Div | Rem => 12,
+        Add | Sub => 11,
+        Shl | Shr => 10,
+        Lt | Gt | Le | Ge => 9,
+        Eq | Ne => 8,
+        BitAnd => 7,
+        BitXor => 6,
+        BitOr => 5,
+        And => 4,
+        Or => 3,
+    }
+}
+
+/// `?:` binds least of all.
+const TERNARY: u8 = 2;
+
+impl Parser<'_> {
+    /// A constant expression. A literal by itself stays a literal.
+    pub(super) fn constant(&mut self) -> Result<Operand> {
+        // Most are one literal.
+        if matches!(self.t.kind, T::Int | T::Float | T::Single) {
+            let token = self.bump();
+            let value = self.literal(token);
+            if matches!(self.t.kind, T::Comma | T::Semi | T::RBrack | T::RBrace | T::RParen) {
+                return Ok(value);
+            }
+            return self.operators(Some(value));
+        }
+        self.operators(None)
+    }
+
+    /// The rest of an expression whose first literal has been read.
+    pub(super) fn constant_from(&mut self, first: Operand) -> Result<Operand> {
+        self.operators(Some(first))
+    }
+
+    /// The value of a literal.
+    pub(super) fn literal(&mut self, token: Token) -> Operand {
+        let text = self.str(token.span);
+        let kind = match token.kind {
+            T::Int => match integer(text) {
+                Some((value, unsigned)) => Kind::Int { value: Word::new(value), unsigned },
+                None => {
+                    self.overflow(token.span);
+                    Kind::Int { value: Word::new(0), unsigned: true }
+                }
+            },
+            T::Single => Kind::Float {
+                bits: Word::new(u64::from_str_radix(text.get(2..).unwrap_or(""), 16).unwrap_or(0)),
+                single: true,
+            },
+            T::Float => Kind::Float { bits: Word::new(double(text)), single: false },
+            _ => Kind::Name,
+        };
+        Operand { kind, span: token.span }
+    }
+
+    #[cold]
+    fn overflow(&mut self, span: Span) {
+        // A literal with a wrong digit has been reported where it was cut.
+        if self.str(span).trim_end_matches('U').bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X'))
+            && !self.lex.diagnostics.iter().rev().take(4).any(|d| d.span().start == span.start)
+        {
+            self.report(
+                Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits").here("more than 64 bits"),
+            );
+        }
+    }
+
+    fn operators(&mut self, first: Option<Operand>) -> Result<Operand> {
+        let (operators, values) = (self.operators.len(), self.values.len());
+        let result = self.expression(first, operators, values);
+        self.operators.truncate(operators);
+        self.values.truncate(values);
+        result
+    }
+
+    fn expression(&mut self, first: Option<Operand>, operators: usize, values: usize) -> Result<Operand> {
+        let mut want_operand = match first {
+            Some(value) => {
+                self.values.push(value);
+                false
+            }
+            None => true,
+        };
+        loop {
+            if self.operators.len() - operators > WAITING {
+                self.report(
+                    Diagnostic::new(Code::TooDeep, self.t.span, "the expression is nested too deeply")
+                        .here("here it is too much"),
+                );
+                return Err(Reported);
+            }
+            if want_operand {
+                want_operand = self.operand_of_expression()?;
+                continue;
+            }
+            if let Some((op, level)) = binary(self.t.kind) {
+                self.reduce(operators, level)?;
+                self.bump();
+                self.operators.push(Pending::Binary(op));
+                want_operand = true;
+                continue;
+            }
+            match self.t.kind {
+                T::Question => {
+                    self.reduce(operators, TERNARY + 1)?;
+                    self.bump();
+                    self.operators.push(Pending::Question);
+                    want_operand = true;
+                }
+                T::Colon if self.question(operators) => {
+                    while let Some(p) = self.operators.pop() {
+                        if matches!(p, Pending::Question) {
+                            break;
+                        }
+                        self.apply(p)?;
+                    }
+                    self.bump();
+                    self.operators.push(Pending::Colon);
+                    want_operand = true;
+                }
+                T::RParen if self.open_paren(operators) => {
+                    let close = self.bump().span;
+                    while let Some(p) = self.operators.pop() {
+                        if let Pending::Paren(open) = p {
+                            if let Some(value) = self.values.last_mut() {
+                                value.span = open.to(close);
+                            }
+                            break;
+                        }
+                        self.apply(p)?;
+                    }
+                }
+                _ => break,
+            }
+        }
+        while self.operators.len() > operators {
+            match self.operators.pop() {
+                Some(Pending::Paren(open)) => return Err(self.unclosed(T::RParen, open)),
+                Some(Pending::Question) => return Err(self.expected("`:` of `? :`")),
+                Some(p) => self.apply(p)?,
+                None => break,
+            }
+        }
+        match self.values.pop() {
+            Some(value) if self.values.len() == values => Ok(value),
+            _ => Err(self.expected("a constant")),
+        }
+    }
+
+    /// Reads an operand or a prefix; true if an operand is still wanted.
+    fn operand_of_expression(&mut self) -> Result<bool> {
+        let prefix = match self.t.kind {
+            T::Int | T::Float | T::Single | T::WarpSize => {
+                let token = self.bump();
+                let value = self.literal(token);
+                self.values.push(value);
+                return Ok(false);
+            }
+            T::LParen => {
+                let open = self.bump().span;
+                if !self.at(T::Dot) {
+                    self.operators.push(Pending::Paren(open));
+                    return Ok(true);
+                }
+                let word = self.word();
+                let op = match word {
+                    ".s64" => UnaryOp::CastSigned,
+                    ".u64" => UnaryOp::CastUnsigned,
+                    _ => {
+                        let message = format!("a constant cannot be cast to `{word}`");
+                        return Err(self.wrong(self.t.span, message, "only `.s64` and `.u64`"));
+                    }
+                };
+                self.bump();
+                self.close(T::RParen, open)?;
+                self.operators.push(Pending::Unary(op, open.start));
+                return Ok(true);
+            }
+            T::Plus => UnaryOp::Plus,
+            T::Minus => UnaryOp::Minus,
+            T::Not => UnaryOp::LogicalNot,
+            T::Tilde => UnaryOp::BitNot,
+            T::Ident => {
+                let message = format!("expected a constant, found the name {}", self.found());
+                return Err(self.wrong(self.t.span, message, "names cannot be part of a constant expression"));
+            }
+            _ => return Err(self.expected("a constant")),
+        };
+        let start = self.bump().span.start;
+        self.operators.push(Pending::Unary(prefix, start));
+        Ok(true)
+    }
+
+    /// A `?` of this parenthesis waits for its `:`.
+    fn question(&self, from: usize) -> bool {
+        for p in self.operators[from..].iter().rev() {
+            match p {
+                Pending::Question => return true,
+                Pending::Paren(_) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// A parenthesis is open, and no `?` within it waits for its `:`.
+    fn open_paren(&self, from: usize) -> bool {
+        for p in self.operators[from..].iter().rev() {
+            match p {
+                Pending::Paren(_) => return true,
+                Pending::Question => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Applies what binds at least as tightly.
+    fn reduce(&mut self, from: usize, level: u8) -> Result<()> {
+        while self.operators.len() > from {
+            let Some(top) = self.operators.last().copied() else { break };
+            let tight = match top {
+                Pending::Unary(..) => true,
+                Pending::Binary(op) => precedence(op) >= level,
+                // `a ? b : c ? d : e` groups to the right.
+                Pending::Colon => level < TERNARY,
+                Pending::Paren(_) | Pending::Question => false,
+            };
+            if !tight {
+                break;
+            }
+            self.operators.pop();
+            self.apply(top)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, operator: Pending) -> Result<()> {
+        let last = self.pop_value()?;
+        let (expr, span) = match operator {
+            Pending::Unary(op, start) => {
+                let span = Span::new(start, last.span.end);
+                (Expr::Unary(op, self.keep(last)), span)
+            }
+            Pending::Binary(op) => {
+                let left = self.pop_value()?;
+                let span = left.span.to(last.span);
+                let left = self.keep(left);
+                (Expr::Binary(op, left, self.keep(last)), span)
+            }
+            Pending::Colon => {
+                let then = self.pop_value()?;
+                let condition = self.pop_value()?;
+                let span = condition.span.to(last.span);
+                let (condition, then) = (self.keep(condition), self.keep(then));
+                (Expr::Select(condition, then, self.keep(last)), span)
+            }
+            Pending::Paren(_) | Pending::Question => {
+                self.values.push(last);
+                return Ok(());
+            }
+        };
+        self.tree.exprs.push(expr);
+        self.values.push(Operand { kind: Kind::Expr(self.tree.exprs.len() as u32 - 1), span });
+        Ok(())
+    }
+
+    /// An operand of an operator. Single-precision literals are no part of expressions (section 4.5.2).
+    fn pop_value(&mut self) -> Result<Operand> {
+        match self.values.pop() {
+            Some(Operand { kind: Kind::Float { single: true, .. }, span }) => {
+                Err(self.wrong(span, "a `0f` literal cannot be part of an expression", "stands for its 32 bits, alone"))
+            }
+            Some(value) => Ok(value),
+            None => Err(self.expected("a constant")),
+        }
+    }
+}
+
+/// Value and signedness of an integer literal (section 4.5.1); `None` if it does not fit 64 bits or is no number.
+pub(crate) fn integer(text: &str) -> Option<(u64, bool)> {
+    let (digits, suffix) = match text.strip_suffix('U') {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
+    let bytes = digits.as_bytes();
+    let value = if bytes.len() <= 18 && bytes[0] != b'0' {
+        let mut value = 0u64;
+        for b in bytes {
+            let digit = b.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + digit as u64;
+        }
+        value
+    } else if bytes == b"0" {
+        0
+    } else {
+        let (digits, radix) = match bytes.get(..2) {
+            Some(b"0x" | b"0X") => (&digits[2..], 16),
+            Some(b"0b" | b"0B") => (&digits[2..], 2),
+            Some([b'0', _]) => (&digits[1..], 8),
+            _ => (digits, 10),
+        };
+        u64::from_str_radix(digits, radix).ok()?
+    };
+    Some((value, suffix || value > i64::MAX as u64))
+}
+
+/// Bits of a literal of double precision.
+fn double(text: &str) -> u64 {
+    match text.as_bytes().get(..2) {
+        Some(b"0d" | b"0D") => u64::from_str_radix(&text[2..], 16).unwrap_or(0),
+        _ => text.parse::<f64>().unwrap_or(0.0).to_bits(),
+    }
+}

@@ -1,0 +1,210 @@
+//! Text to [`Tree`].
+//!
+//! A hand-written parser of one token of look-ahead over the grammar that ptxas 13.5 accepts (found by asking it; the manual gives
+//! no grammar). What fails is reported once and skipped up to the end of its statement; a forgotten semicolon or comma is put
+//! back in thought, so that nothing behind it is lost. Nothing here recurses over the nesting of the text: blocks are flat in the
+//! tree, expressions have a stack of their own, initialisers stop at [`NESTED_BRACES`].
+//!
+//! What the grammar leaves to `check`: `.ptr` on parameters of a `.func`, `.reg` parameters of a kernel, unknown modifiers and
+//! suffixes (`%r1.foo`), missing spaces (`.u32 x;`), initialisers where none may be, casts other than `.s64` and `.u64`.
+
+mod body;
+mod expr;
+mod func;
+mod module;
+mod operand;
+mod recover;
+mod var;
+mod word;
+
+use crate::lex::{Lexer, T, Token};
+use crate::tree::*;
+use crate::{Code, Diagnostic, Span, Tree};
+use std::sync::Arc;
+
+/// A tree and what could not be read.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// Always there; whatever could be read is in it.
+    pub tree: Arc<Tree>,
+    /// In order of position. At most a few hundred; the last one then says how many more there were.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Syntax errors recorded for a file; a file with more is no PTX.
+const ERRORS: usize = 400;
+/// Nested blocks of a body that ptxas takes before its parser gives up ("memory exhausted"), measured.
+const NESTED_BLOCKS: usize = 1663;
+/// Nested braces of an initialiser: one for each dimension.
+const NESTED_BRACES: u32 = 64;
+
+/// Parses a file. Never fails, never panics; linear in the length of the text.
+pub fn parse(text: &str) -> Parsed {
+    parse_shared(text.into())
+}
+
+/// [`parse`] for a text that is already shared; saves a copy.
+pub fn parse_shared(text: Arc<str>) -> Parsed {
+    if u32::try_from(text.len()).is_err() {
+        let message = format!("the file has {} bytes; files are limited to 4 GiB", text.len());
+        let tree = Parser::new("").tree;
+        return Parsed {
+            tree: Arc::new(tree),
+            diagnostics: vec![Diagnostic::new(Code::TooLarge, Span::default(), message)],
+        };
+    }
+    let mut parser = Parser::new(&text);
+    parser.module();
+    let mut diagnostics = parser.diagnostics;
+    let unrecorded = parser.unrecorded + parser.lex.unrecorded;
+    diagnostics.append(&mut parser.lex.diagnostics);
+    diagnostics.sort_by_key(|d| d.span());
+    if unrecorded > 0
+        && let Some(last) = diagnostics.last_mut()
+    {
+        last.notes.push(format!("{unrecorded} further syntax errors are not listed"));
+    }
+    let mut tree = parser.tree;
+    tree.comments = parser.lex.comments;
+    tree.shrink();
+    tree.text = text;
+    Parsed { tree: Arc::new(tree), diagnostics }
+}
+
+/// Something was wrong and has been reported; the caller goes on behind it.
+struct Reported;
+
+type Result<T> = std::result::Result<T, Reported>;
+
+struct Parser<'t> {
+    text: &'t str,
+    lex: Lexer<'t>,
+    /// The token to be read next.
+    t: Token,
+    /// The one before.
+    prev: Span,
+    tree: Tree,
+    /// Elements of lists that are being read; they move to their pool when the list ends.
+    scratch: Vec<Operand>,
+    /// Operators of the constant expression that is being read.
+    operators: Vec<expr::Pending>,
+    /// Its operands.
+    values: Vec<Operand>,
+    diagnostics: Vec<Diagnostic>,
+    unrecorded: u32,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str) -> Parser<'t> {
+        let mut lex = Lexer::new(text);
+        let t = lex.next();
+        let n = text.len();
+        let tree = Tree {
+            text: Arc::from(""),
+            items: Vec::new(),
+            stmts: Vec::with_capacity(n / 32),
+            instrs: Vec::with_capacity(n / 36),
+            operands: Vec::with_capacity(n / 9),
+            exprs: Vec::new(),
+            vars: Vec::new(),
+            declarators: Vec::new(),
+            funcs: Vec::new(),
+            directives: Vec::new(),
+            comments: Vec::new(),
+        };
+        Parser {
+            text,
+            lex,
+            t,
+            prev: Span::default(),
+            tree,
+            scratch: Vec::new(),
+            operators: Vec::new(),
+            values: Vec::new(),
+            diagnostics: Vec::new(),
+            unrecorded: 0,
+        }
+    }
+
+    /// Takes the current token.
+    #[inline(always)]
+    fn bump(&mut self) -> Token {
+        let taken = self.t;
+        self.prev = taken.span;
+        self.t = self.lex.next();
+        taken
+    }
+
+    #[inline(always)]
+    fn at(&self, kind: T) -> bool {
+        self.t.kind == kind
+    }
+
+    /// Takes the current token if it is of that kind.
+    #[inline(always)]
+    fn eat(&mut self, kind: T) -> bool {
+        let found = self.t.kind == kind;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn str(&self, span: Span) -> &'t str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    /// The text of the current token.
+    fn word(&self) -> &'t str {
+        self.str(self.t.span)
+    }
+
+    /// The token after the current one.
+    fn second(&self) -> Token {
+        self.lex.ahead().next()
+    }
+
+    /// Whether the current token is the first of its line.
+    fn first_of_line(&self) -> bool {
+        let gap = self.text.get(self.prev.end as usize..self.t.span.start as usize).unwrap_or("");
+        gap.contains('\n')
+    }
+
+    /// From an offset to the end of the last token taken.
+    fn since(&self, start: u32) -> Span {
+        Span::new(start, self.prev.end.max(start))
+    }
+
+    /// Moves the elements since `base` from the scratch space to the pool.
+    #[inline]
+    fn list(&mut self, base: usize) -> List<Operand> {
+        let start = self.tree.operands.len() as u32;
+        let len = (self.scratch.len() - base) as u32;
+        self.tree.operands.extend_from_slice(&self.scratch[base..]);
+        self.scratch.truncate(base);
+        List::new(start, len)
+    }
+
+    /// Puts an operand into the pool by itself.
+    #[inline]
+    fn keep(&mut self, operand: Operand) -> u32 {
+        self.tree.operands.push(operand);
+        self.tree.operands.len() as u32 - 1
+    }
+
+    /// Puts a directive into its pool.
+    fn directive(&mut self, name: Span, args: List<Operand>, span: Span) -> u32 {
+        self.tree.directives.push(Directive { name, args, span });
+        self.tree.directives.len() as u32 - 1
+    }
+
+    /// A name that the grammar wants here.
+    fn name(&mut self, what: &str) -> Result<Span> {
+        if self.at(T::Ident) { Ok(self.bump().span) } else { Err(self.expected(what)) }
+    }
+
+    /// A closing bracket.
+    fn close(&mut self, kind: T, open: Span) -> Result<()> {
+        if self.eat(kind) { Ok(()) } else { Err(self.unclosed(kind, open)) }
+    }
+}

@@ -1,0 +1,287 @@
+//! Operands of instructions (chapter 6). One grammar for all instructions, but for `call`, whose lists stand in parentheses.
+
+use super::{Parser, Result};
+use crate::Span;
+use crate::lex::T;
+use crate::tree::{Expr, Kind, List, Operand, UnaryOp};
+
+impl Parser<'_> {
+    /// One operand.
+    #[inline]
+    pub(super) fn operand(&mut self) -> Result<Operand> {
+        match self.t.kind {
+            T::Ident => {
+                let span = self.bump().span;
+                match self.t.kind {
+                    T::Comma | T::Semi => Ok(Operand { kind: Kind::Name, span }),
+                    T::Dot => Ok(self.suffix(span)),
+                    T::Plus => self.offset(Operand { kind: Kind::Name, span }),
+                    T::Pipe => self.pair(Operand { kind: Kind::Name, span }),
+                    T::LBrack => self.index(span),
+                    T::Minus => self.minus(span),
+                    _ => Ok(Operand { kind: Kind::Name, span }),
+                }
+            }
+            T::LBrack => self.address(),
+            T::LBrace => {
+                let vector = self.vector()?;
+                match self.t.kind {
+                    T::Pipe => self.pair(vector),
+                    _ => Ok(vector),
+                }
+            }
+            T::Underscore => {
+                let name = Operand { kind: Kind::Name, span: self.bump().span };
+                if self.at(T::Pipe) { self.pair(name) } else { Ok(name) }
+            }
+            T::Not if self.second().kind == T::Ident => {
+                let start = self.bump().span.start;
+                let name = self.bump().span;
+                let inner = self.keep(Operand { kind: Kind::Name, span: name });
+                Ok(Operand { kind: Kind::Not(inner), span: Span::new(start, name.end) })
+            }
+            T::Minus if self.second().kind == T::Ident => {
+                let start = self.bump().span.start;
+                let span = self.bump().span;
+                let name = if self.at(T::Dot) { self.suffix(span) } else { Operand { kind: Kind::Name, span } };
+                let inner = self.keep(name);
+                self.tree.exprs.push(Expr::Unary(UnaryOp::Minus, inner));
+                let kind = Kind::Expr(self.tree.exprs.len() as u32 - 1);
+                Ok(Operand { kind, span: Span::new(start, name.span.end) })
+            }
+            T::Int | T::Float | T::Single | T::WarpSize | T::LParen | T::Plus | T::Minus | T::Not | T::Tilde => {
+                self.constant()
+            }
+            _ => Err(self.expected("an operand")),
+        }
+    }
+
+    /// `%tid.x`, `v.b0`: the dotted word behind a name belongs to the name.
+    fn suffix(&mut self, name: Span) -> Operand {
+        let end = self.bump().span.end;
+        Operand { kind: Kind::Name, span: Span::new(name.start, end) }
+    }
+
+    /// `base + constant`
+    pub(super) fn offset(&mut self, base: Operand) -> Result<Operand> {
+        self.bump();
+        let offset = self.constant()?;
+        let span = base.span.to(offset.span);
+        let base = self.keep(base);
+        let offset = self.keep(offset);
+        Ok(Operand { kind: Kind::Sum { base, offset, minus: false }, span })
+    }
+
+    /// `name - constant`, which means something but is not PTX.
+    #[cold]
+    fn minus(&mut self, name: Span) -> Result<Operand> {
+        let sign = self.bump().span;
+        let offset = self.constant()?;
+        let simple = matches!(offset.kind, Kind::Int { .. });
+        let text = self.str(offset.span);
+        let with = if simple { format!("+-{text}") } else { format!("+-({text})") };
+        let d = crate::Diagnostic::new(crate::Code::Syntax, sign, "an offset is added, with `+`, never subtracted")
+            .here("not a sign of an offset")
+            .fix(sign.to(offset.span), with, "add the negative offset");
+        self.report(d);
+        let base = self.keep(Operand { kind: Kind::Name, span: name });
+        let index = self.keep(offset);
+        Ok(Operand { kind: Kind::Sum { base, offset: index, minus: true }, span: name.to(offset.span) })
+    }
+
+    /// `p|q`
+    fn pair(&mut self, first: Operand) -> Result<Operand> {
+        self.bump();
+        let named = matches!(first.kind, Kind::Name) && self.str(first.span) != "_";
+        let second = match self.t.kind {
+            T::Ident => Operand { kind: Kind::Name, span: self.bump().span },
+            T::Underscore if named => Operand { kind: Kind::Name, span: self.bump().span },
+            _ => return Err(self.expected("a name behind `|`")),
+        };
+        let index = self.keep(first);
+        self.keep(second);
+        Ok(Operand { kind: Kind::Pair(index), span: first.span.to(second.span) })
+    }
+
+    /// `a[3]`, `a[i]`, `a[i+3]`
+    fn index(&mut self, name: Span) -> Result<Operand> {
+        let open = self.bump().span;
+        let index = match self.t.kind {
+            T::Ident => {
+                let inner = Operand { kind: Kind::Name, span: self.bump().span };
+                if self.at(T::Plus) { self.offset(inner)? } else { inner }
+            }
+            _ => self.constant()?,
+        };
+        self.close(T::RBrack, open)?;
+        let base = self.keep(Operand { kind: Kind::Name, span: name });
+        let index = self.keep(index);
+        Ok(Operand { kind: Kind::Index { base, index }, span: name.to(self.prev) })
+    }
+
+    /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`
+    fn address(&mut self) -> Result<Operand> {
+        let open = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.address_parts(open);
+        let list = self.list(base);
+        result?;
+        Ok(Operand { kind: Kind::Brackets(list), span: open.to(self.prev) })
+    }
+
+    fn address_parts(&mut self, open: Span) -> Result<()> {
+        let first = match self.t.kind {
+            T::Ident => {
+                let name = Operand { kind: Kind::Name, span: self.bump().span };
+                match self.t.kind {
+                    T::RBrack | T::Comma => name,
+                    T::Plus => self.offset(name)?,
+                    T::Minus => self.minus(name.span)?,
+                    T::Dot => {
+                        return Err(self.wrong(
+                            self.t.span,
+                            format!("an address cannot have the suffix {}", self.found()),
+                            "not expected",
+                        ));
+                    }
+                    _ => name,
+                }
+            }
+            T::RBrack => return Err(self.expected("an address")),
+            _ => self.constant()?,
+        };
+        let plain = matches!(first.kind, Kind::Name);
+        self.scratch.push(first);
+        if self.at(T::Comma) && !plain {
+            return Err(self.wrong(
+                self.t.span,
+                "what has coordinates behind it is a plain name, without an offset",
+                "expected `]`",
+            ));
+        }
+        while self.eat(T::Comma) {
+            match self.t.kind {
+                T::Ident => {
+                    let span = self.bump().span;
+                    self.scratch.push(Operand { kind: Kind::Name, span });
+                }
+                T::LBrace => {
+                    let vector = self.vector()?;
+                    self.scratch.push(vector);
+                    // Coordinates come last.
+                    break;
+                }
+                _ => return Err(self.expected("a name or `{`")),
+            }
+        }
+        self.close(T::RBrack, open)
+    }
+
+    /// `{a, b.x, 1, _}`
+    fn vector(&mut self) -> Result<Operand> {
+        let open = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.vector_parts(open);
+        let list = self.list(base);
+        result?;
+        Ok(Operand { kind: Kind::Braces(list), span: open.to(self.prev) })
+    }
+
+    fn vector_parts(&mut self, open: Span) -> Result<()> {
+        loop {
+            let part = match self.t.kind {
+                T::Ident => {
+                    let span = self.bump().span;
+                    if self.at(T::Dot) { self.suffix(span) } else { Operand { kind: Kind::Name, span } }
+                }
+                T::Underscore => Operand { kind: Kind::Name, span: self.bump().span },
+                T::RBrace | T::Semi | T::Eof => return Err(self.expected("an element of the vector")),
+                _ => self.constant()?,
+            };
+            self.scratch.push(part);
+            if !self.eat(T::Comma) {
+                return self.close(T::RBrace, open);
+            }
+        }
+    }
+
+    /// What stands behind `call` (section 9.7.13.5): `(ret), f, (args), prototype`.
+    pub(super) fn call(&mut self) -> Result<()> {
+        if self.at(T::LParen) {
+            let rets = self.arguments()?;
+            self.scratch.push(rets);
+            self.comma("`,` and the function's name")?;
+        }
+        let callee = self.name("the name of a function")?;
+        self.scratch.push(Operand { kind: Kind::Name, span: callee });
+        if !self.call_comma()? {
+            return Ok(());
+        }
+        if self.at(T::LParen) {
+            let args = self.arguments()?;
+            self.scratch.push(args);
+            if !self.call_comma()? {
+                return Ok(());
+            }
+        }
+        let targets = self.name("the label of a `.callprototype` or `.calltargets`")?;
+        self.scratch.push(Operand { kind: Kind::Name, span: targets });
+        Ok(())
+    }
+
+    /// A comma inside a call; a forgotten one before `(` is put back.
+    fn call_comma(&mut self) -> Result<bool> {
+        if self.at(T::LParen) {
+            self.missing_comma();
+            return Ok(true);
+        }
+        Ok(self.eat(T::Comma))
+    }
+
+    fn comma(&mut self, what: &str) -> Result<()> {
+        if self.eat(T::Comma) {
+            return Ok(());
+        }
+        if self.at(T::Ident) {
+            self.missing_comma();
+            return Ok(());
+        }
+        Err(self.expected(what))
+    }
+
+    #[cold]
+    pub(super) fn missing_comma(&mut self) {
+        let place = self.prev.after();
+        let d = crate::Diagnostic::new(crate::Code::Syntax, place, format!("expected `,` before {}", self.found()))
+            .here("expected `,`")
+            .fix(place, ",", "put a `,` here");
+        self.report(d);
+    }
+
+    /// `(a, 5, _)`, `()`
+    fn arguments(&mut self) -> Result<Operand> {
+        let open = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.argument_parts(open);
+        let list: List<Operand> = self.list(base);
+        result?;
+        Ok(Operand { kind: Kind::Paren(list), span: open.to(self.prev) })
+    }
+
+    fn argument_parts(&mut self, open: Span) -> Result<()> {
+        if self.eat(T::RParen) {
+            return Ok(());
+        }
+        loop {
+            let part = match self.t.kind {
+                T::Ident | T::Underscore => Operand { kind: Kind::Name, span: self.bump().span },
+                T::RParen | T::Semi | T::Eof => return Err(self.expected("an argument")),
+                _ => self.constant()?,
+            };
+            self.scratch.push(part);
+            if !self.eat(T::Comma) {
+                return self.close(T::RParen, open);
+            }
+        }
+    }
+}

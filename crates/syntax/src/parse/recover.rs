@@ -1,0 +1,224 @@
+//! How faults are reported and where reading goes on.
+
+use super::{ERRORS, Parser, Reported, word};
+use crate::lex::T;
+use crate::{Code, Diagnostic, Span};
+
+/// What a statement lacked at its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// Operands may follow: a comma may be missing just as well.
+    Operand,
+    /// Nothing may follow but the semicolon.
+    End,
+}
+
+impl Parser<'_> {
+    #[cold]
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        if self.diagnostics.len() < ERRORS {
+            self.diagnostics.push(diagnostic);
+        } else {
+            self.unrecorded += 1;
+        }
+    }
+
+    /// How messages name the current token.
+    pub(super) fn found(&self) -> String {
+        match self.t.kind {
+            T::Eof => "the end of the file".into(),
+            T::Ident if self.word().len() > 40 => "a name".into(),
+            T::String => "a string".into(),
+            _ if self.word().len() > 40 => "a number".into(),
+            _ => format!("`{}`", self.word()),
+        }
+    }
+
+    /// `expected WHAT, found THE CURRENT TOKEN`
+    #[cold]
+    pub(super) fn expected(&mut self, what: &str) -> Reported {
+        // A stray character has been reported where it was read.
+        if !self.at(T::Bad) {
+            let message = format!("expected {what}, found {}", self.found());
+            let d = Diagnostic::new(Code::Syntax, self.here(), message).here(format!("expected {what}"));
+            self.report(d);
+        }
+        Reported
+    }
+
+    /// The current token's place; the end of the last token at the end of the file.
+    pub(super) fn here(&self) -> Span {
+        if self.at(T::Eof) { self.prev.after() } else { self.t.span }
+    }
+
+    /// A fault at a place, with the words under it.
+    #[cold]
+    pub(super) fn wrong(&mut self, span: Span, message: impl Into<String>, here: &str) -> Reported {
+        self.report(Diagnostic::new(Code::Syntax, span, message).here(here));
+        Reported
+    }
+
+    /// A bracket that something else than its partner ends.
+    #[cold]
+    pub(super) fn unclosed(&mut self, close: T, open: Span) -> Reported {
+        let sign = match close {
+            T::RParen => ")",
+            T::RBrack => "]",
+            T::Gt => ">",
+            _ => "}",
+        };
+        if self.at(T::Bad) {
+            return Reported;
+        }
+        if matches!(self.t.kind, T::Semi | T::Eof | T::RBrace | T::LBrace) || self.first_of_line() {
+            let message = format!("`{}` is not closed; expected `{sign}`, found {}", self.str(open), self.found());
+            let d = Diagnostic::new(Code::Unclosed, self.here(), message)
+                .here(format!("expected `{sign}`"))
+                .label(open, "opened here");
+            let d = d.fix(self.prev.after(), sign, format!("close it with `{sign}`"));
+            self.report(d);
+            return Reported;
+        }
+        self.expected(if sign == ">" {
+            "`>`"
+        } else {
+            ["`,` or `)`", "`,` or `]`", "`,` or `}`"][(close != T::RParen) as usize + (close == T::RBrace) as usize]
+        })
+    }
+
+    /// The semicolon at the end of a statement. If it is missing, says so once; true if the statement is over.
+    #[inline]
+    pub(super) fn semicolon(&mut self, after: After) -> bool {
+        if self.at(T::Semi) {
+            self.bump();
+            return true;
+        }
+        self.no_semicolon(after)
+    }
+
+    #[cold]
+    fn no_semicolon(&mut self, after: After) -> bool {
+        let starts_statement =
+            matches!(self.t.kind, T::Ident | T::Dot | T::At | T::LBrace | T::RBrace | T::Eof | T::Dwarf);
+        let ends = match self.t.kind {
+            T::RBrace | T::Eof | T::At => true,
+            T::Ident if !self.first_of_line() => {
+                let second = self.second();
+                !self.word().starts_with('%')
+                    && (matches!(second.kind, T::Dot) || self.word() == "ret" || self.word() == "exit")
+            }
+            _ => starts_statement && self.first_of_line(),
+        };
+        if ends {
+            let place = self.prev.after();
+            let d = Diagnostic::new(Code::MissingSemicolon, place, format!("expected `;` before {}", self.found()))
+                .here("expected `;`")
+                .fix(place, ";", "end the statement with `;`");
+            self.report(d);
+            return true;
+        }
+        let operand = matches!(
+            self.t.kind,
+            T::Ident
+                | T::Underscore
+                | T::WarpSize
+                | T::Int
+                | T::Float
+                | T::Single
+                | T::LBrack
+                | T::LBrace
+                | T::LParen
+                | T::Not
+                | T::Tilde
+        );
+        if after == After::Operand && operand {
+            let place = self.prev.after();
+            let d = Diagnostic::new(Code::Syntax, place, format!("expected `,` or `;` before {}", self.found()))
+                .here("expected `,`")
+                .fix(place, ",", "separate operands with `,`");
+            self.report(d);
+            return false;
+        }
+        self.expected(if after == After::Operand { "`,` or `;`" } else { "`;`" });
+        self.skip_statement();
+        true
+    }
+
+    /// A semicolon where none belongs: behind `}`, `.loc 1 2 3`, or alone.
+    #[cold]
+    pub(super) fn stray_semicolons(&mut self, message: &str) {
+        let first = self.t.span;
+        while self.at(T::Semi) {
+            self.bump();
+        }
+        let span = first.to(self.prev);
+        self.report(Diagnostic::new(Code::Syntax, span, message).here("not expected").fix(span, "", "remove it"));
+    }
+
+    /// Goes to the end of the statement: behind its semicolon, or before what surely begins another.
+    #[cold]
+    pub(super) fn skip_statement(&mut self) {
+        let mut depth = 0u32;
+        let mut first = true;
+        loop {
+            match self.t.kind {
+                T::Eof => return,
+                T::Semi => {
+                    self.bump();
+                    return;
+                }
+                T::LBrace => depth += 1,
+                T::RBrace if depth == 0 => return,
+                T::RBrace => depth -= 1,
+                T::At if !first && self.first_of_line() => return,
+                T::Dot if !first && self.first_of_line() && word::classify(self.word()) != word::Word::Unknown => {
+                    return;
+                }
+                T::Ident
+                    if !first
+                        && depth == 0
+                        && self.first_of_line()
+                        && matches!(self.second().kind, T::Dot | T::Colon) =>
+                {
+                    return;
+                }
+                _ => {}
+            }
+            first = false;
+            self.bump();
+        }
+    }
+
+    /// Goes to the next statement of the module: behind a semicolon or a block, or before a directive that begins a line.
+    #[cold]
+    pub(super) fn skip_item(&mut self) {
+        let mut depth = 0u32;
+        let mut first = true;
+        loop {
+            use word::Word::*;
+            match self.t.kind {
+                T::Eof => return,
+                T::Semi if depth == 0 => {
+                    self.bump();
+                    return;
+                }
+                T::LBrace => depth += 1,
+                T::RBrace => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        self.bump();
+                        return;
+                    }
+                }
+                T::Dot if !first && self.first_of_line() => match word::classify(self.word()) {
+                    Linkage | Entry | Func => return,
+                    Space | Alias | Section | File | Pragma if depth == 0 => return,
+                    _ => {}
+                },
+                _ => {}
+            }
+            first = false;
+            self.bump();
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! Declarations of variables (section 5.4) and of parameters (section 5.1.6).
+
+use super::word::{self, Word};
+use super::{NESTED_BRACES, Parser, Reported, Result};
+use crate::lex::T;
+use crate::tree::*;
+use crate::{Code, Diagnostic, Span};
+
+/// Where a declaration stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At module level, in a body: ends in a semicolon, may declare several names.
+    Statement,
+    /// In the parameter list of a kernel, where `.ptr` and `.align` may follow the type.
+    Kernel,
+    /// In a list of a function or a prototype.
+    Function,
+}
+
+impl Parser<'_> {
+    /// `.global .align 4 .v2 .f32 a[2] = {...}, b;` from the first word behind the linkage on.
+    pub(super) fn variable(&mut self, start: u32, linkage: List<Directive>) -> Result<u32> {
+        let mut var = self.var_head(start, linkage, Place::Statement)?;
+        let first = self.tree.declarators.len() as u32;
+        // ptxas takes a declaration without names.
+        if !self.at(T::Semi) {
+            loop {
+                let declarator = self.declarator(Place::Statement)?;
+                self.tree.declarators.push(declarator);
+                if !self.eat(T::Comma) {
+                    break;
+                }
+            }
+        }
+        var.declarators = List::new(first, self.tree.declarators.len() as u32 - first);
+        let done = self.semicolon(super::recover::After::Operand);
+        var.span = self.since(start);
+        self.tree.vars.push(var);
+        let index = self.tree.vars.len() as u32 - 1;
+        if !done {
+            // Names without a comma between: reported; the rest is not worth guessing.
+            self.skip_statement();
+        }
+        Ok(index)
+    }
+
+    /// `(.param .b32 a, .reg .f32 b)`, at the parenthesis. Reads on behind what is wrong.
+    pub(super) fn parameters(&mut self, place: Place) -> Result<List<Var>> {
+        let open = self.bump().span;
+        let first = self.tree.vars.len() as u32;
+        if !self.eat(T::RParen) {
+            loop {
+                let ok = match self.parameter(place) {
+                    Ok(var) => {
+                        self.tree.vars.push(var);
+                        true
+                    }
+                    Err(Reported) => false,
+                };
+                if !ok {
+                    self.skip_parameter();
+                }
+                match self.t.kind {
+                    T::Comma => {
+                        self.bump();
+                        if self.at(T::RParen) {
+                            let message = "expected a parameter, found `)`";
+                            let comma = self.prev;
+                            self.report(
+                                Diagnostic::new(Code::Syntax, self.t.span, message).here("expected a parameter").fix(
+                                    comma,
+                                    "",
+                                    "remove the comma",
+                                ),
+                            );
+                            self.bump();
+                            break;
+                        }
+                    }
+                    T::RParen => {
+                        self.bump();
+                        break;
+                    }
+                    T::Dot if ok => self.missing_comma(),
+                    _ if ok => {
+                        self.unclosed(T::RParen, open);
+                        self.skip_parameter();
+                        if !matches!(self.t.kind, T::Comma | T::RParen) {
+                            break;
+                        }
+                    }
+                    _ => break,
+                }
+            }
+        }
+        Ok(List::new(first, self.tree.vars.len() as u32 - first))
+    }
+
+    /// Goes to the comma or parenthesis behind a parameter, or to what ends the list in any case.
+    fn skip_parameter(&mut self) {
+        loop {
+            match self.t.kind {
+                T::Comma | T::RParen | T::LBrace | T::RBrace | T::Semi | T::Eof => return,
+                T::Dot if matches!(word::classify(self.word()), Word::Entry | Word::Func | Word::Tuning) => return,
+                _ => {
+                    self.bump();
+                }
+            }
+        }
+    }
+
+    fn parameter(&mut self, place: Place) -> Result<Var> {
+        let start = self.t.span.start;
+        if !self.at(T::Dot) {
+            return Err(self.expected("a parameter, `.param .TYPE NAME`"));
+        }
+        let mut var = self.var_head(start, List::empty(), place)?;
+        let declarator = self.declarator(place)?;
+        self.tree.declarators.push(declarator);
+        var.declarators = List::new(self.tree.declarators.len() as u32 - 1, 1);
+        var.span = self.since(start);
+        Ok(var)
+    }
+
+    /// Space, alignment, attribute, vector and type.
+    fn var_head(&mut self, start: u32, linkage: List<Directive>, place: Place) -> Result<Var> {
+        let mut var = Var {
+            linkage,
+            space: Span::new(start, start),
+            align: None,
+            vector: None,
+            ty: None,
+            ptr: None,
+            attribute: None,
+            declarators: List::empty(),
+            span: Span::default(),
+        };
+        while self.at(T::Dot) && var.ty.is_none() {
+            match word::classify(self.word()) {
+                Word::Space => {
+                    if !var.space.is_empty() {
+                        let d = Diagnostic::new(
+                            Code::Syntax,
+                            self.t.span,
+                            format!("a second state space, {}", self.found()),
+                        )
+                        .here("one too many")
+                        .label(var.space, "the first one");
+                        self.report(d);
+                        return Err(Reported);
+                    }
+                    var.space = self.space()?;
+                }
+                Word::Align => {
+                    self.bump();
+                    var.align = Some(self.integer("an alignment in bytes")?);
+                }
+                Word::Attribute => var.attribute = Some(self.attribute()?),
+                Word::Vector => {
+                    var.vector = Some(self.bump().span);
+                    if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
+                        if self.at(T::Dot)
+                            && matches!(word::classify(self.word()), Word::Align | Word::Space | Word::Attribute)
+                        {
+                            let (from, vector) = (self.prev, self.str(self.prev));
+                            self.misplaced_before(from, vector)?;
+                            continue;
+                        }
+                        return Err(self.expected("the type of the elements"));
+                    }
+                }
+                Word::Type => var.ty = Some(self.bump().span),
+                Word::Linkage => {
+                    let word = self.word();
+                    let message = format!("`{word}` stands before everything else in a declaration");
+                    let d = Diagnostic::new(Code::WordOrder, self.t.span, message).here("not here");
+                    self.report(d);
+                    self.bump();
+                }
+                _ => {
+                    let found = self.word();
+                    let span = self.t.span;
+                    let d = Diagnostic::new(Code::Syntax, span, format!("expected a type, found `{found}`"))
+                        .here("not a type");
+                    let types = [
+                        ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16", ".u32", ".u64", ".s8", ".s16", ".s32",
+                        ".s64", ".f16", ".f32", ".f64", ".pred", ".v2", ".v4", ".align",
+                    ];
+                    let d = match crate::diag::nearest(found, types) {
+                        Some(near) => d.help(format!("`{near}`?")),
+                        None => d,
+                    };
+                    self.report(d);
+                    return Err(Reported);
+                }
+            }
+        }
+        let Some(ty) = var.ty else {
+            return Err(self.expected("a type, such as `.u32`"));
+        };
+        while self.at(T::Dot) {
+            match word::classify(self.word()) {
+                Word::Ptr if place != Place::Statement && var.ptr.is_none() => var.ptr = Some(self.ptr()?),
+                // ptxas takes it in kernels, without `.ptr` too.
+                Word::Align if place == Place::Kernel && var.ptr.is_none() => {
+                    self.bump();
+                    var.align = Some(self.integer("an alignment in bytes")?);
+                }
+                Word::Align | Word::Vector | Word::Attribute | Word::Space | Word::Linkage => {
+                    let from = var.vector.unwrap_or(ty);
+                    self.misplaced(&mut var, from)?;
+                }
+                _ => return Err(self.expected("a name")),
+            }
+        }
+        Ok(var)
+    }
+
+    /// `.b8 .align 8`: a word behind the type that belongs before it. Says so, with the right order, and heeds it.
+    #[cold]
+    fn misplaced(&mut self, var: &mut Var, from: Span) -> Result<()> {
+        let word = self.t.span;
+        match word::classify(self.word()) {
+            Word::Align => {
+                self.bump();
+                var.align = Some(self.integer("an alignment in bytes")?);
+            }
+            Word::Vector => var.vector = Some(self.bump().span),
+            Word::Attribute => var.attribute = Some(self.attribute()?),
+            Word::Space if var.space.is_empty() => var.space = self.space()?,
+            _ => {
+                self.bump();
+            }
+        }
+        let behind = self.since(word.start);
+        let before = Span::new(from.start, word.start);
+        let right = format!("{} {}", self.str(behind), self.str(before).trim_end());
+        let message = format!("`{}` stands before the type", self.str(word));
+        let d = Diagnostic::new(Code::WordOrder, behind, message)
+            .here("not behind the type")
+            .label(from, "the type")
+            .fix(before.to(behind), right.clone(), format!("write `{right}`"));
+        self.report(d);
+        Ok(())
+    }
+
+    /// `.v4 .align 16 .b32`: the vector word stands directly before the type.
+    #[cold]
+    fn misplaced_before(&mut self, vector: Span, name: &str) -> Result<()> {
+        let message = format!("`{name}` stands directly before the type");
+        self.report(Diagnostic::new(Code::WordOrder, vector, message).here("not here"));
+        Ok(())
+    }
+
+    /// A state space, with the bank of `.const[3]` (section 5.1.3.1), which must touch it.
+    pub(super) fn space(&mut self) -> Result<Span> {
+        let space = self.bump().span;
+        if self.at(T::LBrack) && self.t.span.start == space.end && self.str(space) == ".const" {
+            let open = self.bump().span;
+            if !self.at(T::Int) {
+                return Err(self.expected("the number of a constant bank"));
+            }
+            self.bump();
+            self.close(T::RBrack, open)?;
+            return Ok(space.to(self.prev));
+        }
+        Ok(space)
+    }
+
+    /// `.ptr .global .align 8` (section 5.1.6.3)
+    fn ptr(&mut self) -> Result<Ptr> {
+        let word = self.bump().span;
+        let mut ptr = Ptr { word, space: None, align: None };
+        if self.at(T::Dot) && matches!(self.word(), ".global" | ".shared" | ".local" | ".const") {
+            ptr.space = Some(self.bump().span);
+        }
+        if self.at(T::Dot) && self.word() == ".align" {
+            self.bump();
+            ptr.align = Some(self.integer("an alignment in bytes")?);
+            if self.at(T::Dot)
+                && ptr.space.is_none()
+                && matches!(self.word(), ".global" | ".shared" | ".local" | ".const")
+            {
+                let space = self.bump().span;
+                let behind = Span::new(word.end, space.end);
+                let right = format!(" {}{}", self.str(space), self.str(Span::new(word.end, space.start)).trim_end());
+                let d =
+                    Diagnostic::new(Code::WordOrder, space, format!("`{}` stands before `.align`", self.str(space)))
+                        .here("not behind the alignment")
+                        .fix(behind, right.clone(), format!("write `.ptr{right}`"));
+                self.report(d);
+                ptr.space = Some(space);
+            }
+        }
+        Ok(ptr)
+    }
+
+    /// `.attribute(.managed, .unified(1, 2))` (section 5.4.8)
+    pub(super) fn attribute(&mut self) -> Result<u32> {
+        let name = self.bump().span;
+        if !self.at(T::LParen) {
+            return Err(self.expected("`(`"));
+        }
+        let open = self.bump().span;
+        let base = self.scratch.len();
+        let result = self.attributes(open);
+        let args = self.list(base);
+        result?;
+        Ok(self.directive(name, args, name.to(self.prev)))
+    }
+
+    fn attributes(&mut self, open: Span) -> Result<()> {
+        loop {
+            let head = Operand { kind: Kind::Name, span: self.t.span };
+            if !self.at(T::Dot) || !matches!(self.word(), ".managed" | ".unified") {
+                return Err(self.expected("`.managed` or `.unified(UUID, UUID)`"));
+            }
+            let unified = self.word() == ".unified";
+            self.bump();
+            let mut attribute = head;
+            if unified {
+                if !self.at(T::LParen) {
+                    return Err(self.expected("`(`"));
+                }
+                let paren = self.bump().span;
+                let (first, second);
+                first = self.integer_operand("the upper half of the UUID")?;
+                if !self.eat(T::Comma) {
+                    return Err(self.expected("`,`"));
+                }
+                second = self.integer_operand("the lower half of the UUID")?;
+                self.close(T::RParen, paren)?;
+                let base = self.scratch.len();
+                self.scratch.extend([first, second]);
+                let list = self.list(base);
+                let head = self.keep(head);
+                let argument = self.keep(Operand { kind: Kind::Paren(list), span: paren.to(self.prev) });
+                attribute = Operand { kind: Kind::Apply { head, argument }, span: attribute.span.to(self.prev) };
+            }
+            self.scratch.push(attribute);
+            if !self.eat(T::Comma) {
+                return self.close(T::RParen, open);
+            }
+        }
+    }
+
+    /// An integer literal, by itself, kept.
+    pub(super) fn integer(&mut self, what: &str) -> Result<u32> {
+        let operand = self.integer_operand(what)?;
+        Ok(self.keep(operand))
+    }
+
+    pub(super) fn integer_operand(&mut self, what: &str) -> Result<Operand> {
+        if !self.at(T::Int) {
+            let what = format!("{what} (an integer literal)");
+            return Err(self.expected(&what));
+        }
+        let token = self.bump();
+        Ok(self.literal(token))
+    }
+
+    /// `%r<8>`, `a[2][3] = {...}`
+    fn declarator(&mut self, place: Place) -> Result<Declarator> {
+        let name = match self.t.kind {
+            // `check` says that a formal of a function must have a name.
+            T::Underscore if place != Place::Statement => self.bump().span,
+            T::Underscore => {
+                return Err(self.wrong(
+                    self.t.span,
+                    "`_` cannot be declared",
+                    "it stands for a result that nobody wants",
+                ));
+            }
+            T::WarpSize => return Err(self.wrong(self.t.span, "`WARP_SZ` cannot be declared", "a constant of PTX")),
+            _ => self.name("a name")?,
+        };
+        let mut declarator = Declarator { name, count: None, dims: List::empty(), init: None, span: name };
+        if self.at(T::Lt) && place == Place::Statement {
+            let open = self.bump().span;
+            declarator.count = Some(self.integer("how many names are declared")?);
+            self.close(T::Gt, open)?;
+        } else {
+            if self.at(T::LBrack) {
+                declarator.dims = self.dimensions(place)?;
+            }
+            if self.at(T::Assign) && place == Place::Statement {
+                self.bump();
+                let init = self.initialiser(0)?;
+                declarator.init = Some(self.keep(init));
+            }
+        }
+        declarator.span = name.to(self.prev);
+        Ok(declarator)
+    }
+
+    fn dimensions(&mut self, place: Place) -> Result<List<Operand>> {
+        let base = self.scratch.len();
+        let result = self.dimension_parts(base, place);
+        let list = self.list(base);
+        result.map(|()| list)
+    }
+
+    fn dimension_parts(&mut self, base: usize, place: Place) -> Result<()> {
+        while self.at(T::LBrack) {
+            let open = self.t.span;
+            let first = self.scratch.len() == base;
+            if !first && place != Place::Statement {
+                return Err(self.wrong(open, "a parameter has one dimension at most", "a second dimension"));
+            }
+            self.bump();
+            let dim = match self.t.kind {
+                T::RBrack if first => Operand { kind: Kind::Error, span: self.prev.after() },
+                T::RBrack => {
+                    return Err(self.wrong(
+                        open.to(self.t.span),
+                        "only the first dimension may be left open",
+                        "expected a size",
+                    ));
+                }
+                _ => self.integer_operand("the number of elements")?,
+            };
+            self.scratch.push(dim);
+            self.close(T::RBrack, open)?;
+        }
+        Ok(())
+    }
+
+    /// What stands behind `=` (section 5.4.4).
+    fn initialiser(&mut self, depth: u32) -> Result<Operand> {
+        match self.t.kind {
+            T::LBrace => {
+                if depth == NESTED_BRACES {
+                    let message = "the initialiser is nested too deeply";
+                    self.report(Diagnostic::new(Code::TooDeep, self.t.span, message).here("here it is too much"));
+                    return Err(Reported);
+                }
+                let open = self.bump().span;
+                let base = self.scratch.len();
+                let result = self.initialisers(open, depth);
+                let list = self.list(base);
+                result?;
+                Ok(Operand { kind: Kind::Braces(list), span: open.to(self.prev) })
+            }
+            T::Ident => {
+                let span = self.bump().span;
+                let name = Operand { kind: Kind::Name, span };
+                match self.t.kind {
+                    T::LParen if self.str(span) == "generic" => {
+                        let apply = self.generic(span)?;
+                        if self.at(T::Plus) { self.offset(apply) } else { Ok(apply) }
+                    }
+                    T::Plus => self.offset(name),
+                    T::Assign if depth > 0 => {
+                        self.bump();
+                        let value = match self.t.kind {
+                            T::Ident => Operand { kind: Kind::Name, span: self.bump().span },
+                            _ => self.constant()?,
+                        };
+                        let name = self.keep(name);
+                        let value = self.keep(value);
+                        Ok(Operand { kind: Kind::Field(name, value), span: span.to(self.prev) })
+                    }
+                    _ => Ok(name),
+                }
+            }
+            T::Int => {
+                let second = self.lex.ahead().next();
+                if second.kind != T::LParen {
+                    return self.constant();
+                }
+                let token = self.bump();
+                let mask = self.literal(token);
+                self.mask(mask)
+            }
+            _ => self.constant(),
+        }
+    }
+
+    fn initialisers(&mut self, open: Span, depth: u32) -> Result<()> {
+        if self.eat(T::RBrace) {
+            return Ok(());
+        }
+        loop {
+            // Tables of plain numbers are long.
+            let element = if matches!(self.t.kind, T::Int | T::Single | T::Float) {
+                let token = self.t;
+                let value = self.literal(token);
+                self.bump();
+                match self.t.kind {
+                    T::Comma | T::RBrace => value,
+                    T::LParen if token.kind == T::Int => self.mask(value)?,
+                    _ => self.constant_from(value)?,
+                }
+            } else if matches!(self.t.kind, T::RBrace | T::Semi | T::Eof) {
+                return Err(self.expected("an element"));
+            } else {
+                self.initialiser(depth + 1)?
+            };
+            self.scratch.push(element);
+            if !self.eat(T::Comma) {
+                return self.close(T::RBrace, open);
+            }
+        }
+    }
+
+    /// `generic(x)`
+    fn generic(&mut self, head: Span) -> Result<Operand> {
+        let open = self.bump().span;
+        let name = self.name("the name of a variable")?;
+        self.close(T::RParen, open)?;
+        let head = self.keep(Operand { kind: Kind::Name, span: head });
+        let argument = self.keep(Operand { kind: Kind::Name, span: name });
+        let span = Span::new(self.tree.operands[head as usize].span.start, self.prev.end);
+        Ok(Operand { kind: Kind::Apply { head, argument }, span })
+    }
+
+    /// `0xFF00(x)`, `0xFF00(generic(x) + 4)`
+    fn mask(&mut self, mask: Operand) -> Result<Operand> {
+        let open = self.bump().span;
+        let span = self.name("a name, or `generic(NAME)`")?;
+        let inner = if self.at(T::LParen) && self.str(span) == "generic" {
+            self.generic(span)?
+        } else {
+            Operand { kind: Kind::Name, span }
+        };
+        let inner = if self.at(T::Plus) { self.offset(inner)? } else { inner };
+        self.close(T::RParen, open)?;
+        let head = self.keep(mask);
+        let argument = self.keep(inner);
+        Ok(Operand { kind: Kind::Apply { head, argument }, span: mask.span.to(self.prev) })
+    }
+}
