@@ -20,7 +20,7 @@ pub use place::{kernel_plan, place};
 pub use ptx::Ptx;
 pub use registry::{by_name, registry};
 pub use simd::Simd;
-pub use sm::Sm;
+pub use sm::{Sm, return_address};
 pub use sysv::SysV;
 pub use verify::{PlanError, verify, verify_with};
 

@@ -4,12 +4,12 @@
 //!
 //! * R4 to R15 carry inputs: each formal as a whole takes the lowest free run of registers that is aligned to its alignment
 //!   (in words, at most 4); holes are filled by later formals. What finds no room goes to the next aligned place on the
-//!   stack, at R1. Unsized arrays always go there, behind everything else.
+//!   stack (at R1), in whole words. Unsized arrays always go there, behind everything else.
 //! * A return of up to 48 bytes comes back from R4 on. For a larger one the caller passes the 32-bit local address of a buffer
 //!   in R4, before all formals.
 //! * R20:R21 hold the return address. Kept for the caller are R2, R16 to R31 but for that pair, and from R36 on every second
 //!   group of four.
-//! * `.abi_preserve N` keeps N registers from R16 on, of which the last pair is the return address.
+//! * `.abi_preserve N` keeps R2 and N registers from R16 on; the last pair of these is the return address.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use std::{ops::Range, sync::LazyLock};
@@ -22,15 +22,17 @@ const fn r(index: u16) -> Reg {
     Reg { class: 'R', index, bytes: 4 }
 }
 
-/// General registers R0 to R254; predicates are not part of any plan.
-static REGISTERS: LazyLock<Vec<Reg>> = LazyLock::new(|| (0..255).map(r).collect());
+/// How many general registers a thread can have; predicates are not part of any plan.
+const COUNT: u16 = 253;
+
+static REGISTERS: LazyLock<Vec<Reg>> = LazyLock::new(|| (0..COUNT).map(r).collect());
 
 /// The first register of inputs and returns.
 const FIRST: u32 = 4;
 /// How many there are.
 const WORDS: u32 = 12;
 /// Where the return address is, with the next register.
-const RETURN_ADDRESS: u16 = 20;
+const RETURN_ADDRESS: u32 = 20;
 
 /// Words of registers that a value takes.
 fn words(size: u32) -> u32 {
@@ -53,13 +55,21 @@ fn in_registers(value: &Value, first: u32) -> Vec<Piece> {
         .collect()
 }
 
+/// The first register of the pair with the return address: R20, or the last even pair of the block that `.abi_preserve` keeps
+/// (R14 where that is empty).
+pub fn return_address(preserve: Option<u32>) -> u32 {
+    preserve.map_or(RETURN_ADDRESS, |n| (16u32.saturating_add(n) & !1) - 2)
+}
+
 /// Registers that a callee may overwrite.
 fn clobbered(preserve: Option<u32>) -> Vec<Reg> {
-    let kept = |i: u16| match preserve {
-        None => i == 2 || ((16..32).contains(&i) && i & !1 != RETURN_ADDRESS) || (i >= 32 && i & 4 != 0),
-        Some(n) => i == 2 || (i >= 16 && u32::from(i) < (16 + n).saturating_sub(2)),
+    let kept = |i: u32| match preserve {
+        _ if i & !1 == return_address(preserve) => false,
+        _ if i == 2 => true,
+        None => (16..32).contains(&i) || (i >= 32 && i & 4 != 0),
+        Some(n) => i >= 16 && i < n.saturating_add(16),
     };
-    (0..255).filter(|i| *i != 1 && !kept(*i)).map(r).collect()
+    (0..COUNT).filter(|i| *i != 1 && !kept(u32::from(*i))).map(r).collect()
 }
 
 impl Abi for Sm {
@@ -75,13 +85,13 @@ impl Abi for Sm {
         if sig.rets.len() > 1 {
             return Err(NoPlan::of("rets[1]", "several returns need the ABI switched off; this ABI returns one value"));
         }
-        let sub_word =
-            |v: &Value| !v.array && v.space == margay_check::FormalSpace::Reg && v.ty.bits() < 16 && v.ty.is_int();
+        // ptxas takes `.b8`, `.b16` and `.f16`, but no integer of that size.
+        let sub_word = |v: &Value| !v.array && v.ty.bits() <= 16 && v.ty.is_int();
         for (what, values) in [("args", &sig.params), ("rets", &sig.rets)] {
             if let Some(i) = values.iter().position(|v| v.ty == margay_isa::Type::Pred || sub_word(v)) {
                 return Err(NoPlan::of(
                     format!("{what}[{i}]"),
-                    "predicates and 8-bit `.reg` parameters need the ABI switched off",
+                    "predicates and 8- and 16-bit integers need the ABI switched off",
                 ));
             }
         }
@@ -102,11 +112,10 @@ impl Abi for Sm {
                 plan.args.push(in_registers(value, found.start));
                 continue;
             }
-            // A scalar that finds no register takes a whole word.
-            let align = if value.array { value.align.max(1) } else { value.align.max(4) };
-            let offset = plan.stack.checked_next_multiple_of(align).ok_or_else(too_large)?;
-            let size = if value.array { value.size } else { value.size.max(4) };
-            plan.stack = offset.checked_add(size).ok_or_else(too_large)?;
+            // Stack slots are whole words.
+            let offset = plan.stack.checked_next_multiple_of(value.align.max(4)).ok_or_else(too_large)?;
+            let end = offset.checked_add(value.size).and_then(|e| e.checked_next_multiple_of(4));
+            plan.stack = end.ok_or_else(too_large)?;
             plan.args.push(vec![Piece { bytes: 0..value.size, at: Place::Stack { offset } }]);
         }
         Ok(plan)
