@@ -1,1 +1,37 @@
-//! Under construction.
+//! Devices, contexts, modules, streams, events and buffers as plain Rust values, and the scheduler that runs grids.
+//!
+//! ```text
+//! Device ── engines by name, a pool of threads, memory
+//!   └ Context ── limits, where `vprintf` writes
+//!       ├ Module ── checked files linked together; variables in memory; kernels lowered when first asked for
+//!       │   └ Kernel ── parameters by offset, limits; launch(config, params)
+//!       ├ Buffer ── an allocation, freed when dropped
+//!       └ Stream, Event ── work in order, beside the caller
+//! ```
+//!
+//! There are no globals: two devices in one process know nothing of each other. Nothing here is `unsafe`, and nothing here
+//! knows an instruction: engines come in as [`margay_exec::Engine`] values.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod context;
+mod device;
+mod error;
+mod image;
+mod kernel;
+mod launch;
+mod module;
+mod params;
+mod schedule;
+mod stream;
+
+pub use buffer::Buffer;
+pub use context::{Context, Limits, Output};
+pub use device::{Device, DeviceOptions};
+pub use error::{Error, Rejected, StopReport};
+pub use kernel::{Kernel, Param};
+pub use launch::{LaunchConfig, LaunchStats};
+pub use module::{LoadOptions, Module, SourceText, Variable};
+pub use params::{Params, ParamsError};
+pub use schedule::{Cancel, Progress};
+pub use stream::{Event, Stream};

@@ -1,0 +1,64 @@
+//! An allocation of device memory that frees itself.
+
+use crate::{Context, Error};
+use std::sync::Arc;
+
+/// Device memory owned by the caller. Dropping it frees the memory: launches that still use its address fault.
+#[derive(Debug)]
+pub struct Buffer {
+    context: Arc<Context>,
+    address: u64,
+    bytes: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(context: Arc<Context>, name: &str, bytes: u64) -> Result<Buffer, Error> {
+        let address = crate::image::allocate(context.device().memory(), name, bytes, 256)?;
+        Ok(Buffer { context, address, bytes })
+    }
+
+    /// The address of its first byte, as kernels see it.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> u64 {
+        self.bytes
+    }
+
+    /// True for a buffer of no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Copies bytes from the host to an offset.
+    pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.within(offset, data.len())?;
+        self.context.write(self.address + offset, data)
+    }
+
+    /// Copies bytes from an offset to the host.
+    pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
+        self.within(offset, data.len())?;
+        self.context.read(self.address + offset, data)
+    }
+
+    /// All bytes.
+    pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
+        let mut data = vec![0; self.bytes as usize];
+        self.read(0, &mut data)?;
+        Ok(data)
+    }
+
+    fn within(&self, offset: u64, len: usize) -> Result<(), Error> {
+        let end = offset.checked_add(len as u64).filter(|end| *end <= self.bytes);
+        end.map(drop).ok_or(Error::BadAddress { address: self.address.wrapping_add(offset), size: len as u64 })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.context.device().memory().free(self.address);
+    }
+}

@@ -1,0 +1,96 @@
+//! A context: limits, the place that `vprintf` writes to, and the door to modules, buffers and streams.
+
+use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
+use std::{
+    io::Write,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Limits of launches, as `cuCtxSetLimit` and the device's attributes name them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of stack of a thread, beyond the frame of the kernel itself.
+    pub stack: u32,
+    /// Threads of a CTA.
+    pub threads_per_block: u32,
+    /// Bytes of shared memory of a CTA, static and dynamic together.
+    pub shared_per_block: u32,
+    /// Warp instructions that a launch may execute before it counts as hanging; `None` for no limit.
+    pub instructions: Option<u64>,
+}
+
+impl Default for Limits {
+    /// The limits of a current data-centre GPU; the stack is larger (64 KiB), since on a CPU it costs nothing until it is used.
+    fn default() -> Limits {
+        Limits { stack: 64 << 10, threads_per_block: 1024, shared_per_block: 227 << 10, instructions: None }
+    }
+}
+
+/// Where the device's `vprintf` writes.
+pub type Output = Box<dyn Write + Send>;
+
+/// A context on a device.
+pub struct Context {
+    device: Arc<Device>,
+    limits: Mutex<Limits>,
+    output: Mutex<Output>,
+}
+
+impl Context {
+    pub(crate) fn new(device: Arc<Device>) -> Arc<Context> {
+        let output: Output = Box::new(std::io::stdout());
+        Arc::new(Context { device, limits: Mutex::default(), output: Mutex::new(output) })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Limits of launches from now on.
+    pub fn limits(&self) -> Limits {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the limits.
+    pub fn set_limits(&self, limits: Limits) {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// Sends what kernels print somewhere else than to standard output.
+    pub fn set_output(&self, output: Output) {
+        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = output;
+    }
+
+    pub(crate) fn print(&self, bytes: &[u8]) {
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        // A closed pipe is no reason to stop a kernel.
+        let _ = output.write_all(bytes).and_then(|()| output.flush());
+    }
+
+    /// Checks and links files into a module.
+    pub fn load(self: &Arc<Context>, files: &[SourceText<'_>], options: &LoadOptions) -> Result<Module, Error> {
+        Module::load(self.clone(), files, options)
+    }
+
+    /// An allocation of that many bytes, all zero.
+    pub fn buffer(self: &Arc<Context>, bytes: u64) -> Result<Buffer, Error> {
+        Buffer::new(self.clone(), "buffer", bytes)
+    }
+
+    /// An allocation with a name for messages ("12 bytes behind `argument 3`").
+    pub fn named_buffer(self: &Arc<Context>, name: &str, bytes: u64) -> Result<Buffer, Error> {
+        Buffer::new(self.clone(), name, bytes)
+    }
+
+    /// A queue of work that runs beside the caller.
+    pub fn stream(self: &Arc<Context>) -> Stream {
+        Stream::new()
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("device", &self.device).field("limits", &self.limits()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,82 @@
+//! A device: engines, threads and memory. Everything else borrows from it.
+
+use crate::{Context, Error};
+use margay_exec::{Engine, Memory};
+use std::sync::Arc;
+
+/// What a [`Device`] is made of.
+#[derive(Default)]
+pub struct DeviceOptions {
+    /// Threads that run CTAs; `None` for one a processor.
+    pub threads: Option<usize>,
+    /// The engines to choose from; the first is the default.
+    pub engines: Vec<Arc<dyn Engine>>,
+}
+
+/// A device that runs kernels on the host's processors.
+pub struct Device {
+    engines: Vec<Arc<dyn Engine>>,
+    memory: Memory,
+    pool: rayon::ThreadPool,
+}
+
+impl Device {
+    /// A device with the reference engine and one thread a processor.
+    pub fn new() -> Result<Arc<Device>, Error> {
+        Device::with(DeviceOptions { threads: None, engines: vec![Arc::new(margay_exec::Reference)] })
+    }
+
+    /// A device made to order.
+    pub fn with(options: DeviceOptions) -> Result<Arc<Device>, Error> {
+        let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.max(1))
+            .thread_name(|i| format!("margay-{i}"))
+            .build()
+            .map_err(|_| Error::OutOfMemory { size: 0 })?;
+        Ok(Arc::new(Device { engines: options.engines, memory: Memory::default(), pool }))
+    }
+
+    /// A context on this device with default limits.
+    pub fn context(self: &Arc<Device>) -> Arc<Context> {
+        Context::new(self.clone())
+    }
+
+    /// The engine of that name; the default one for `None`.
+    pub fn engine(&self, name: Option<&str>) -> Result<&Arc<dyn Engine>, Error> {
+        let found = match name {
+            Some(name) => self.engines.iter().find(|e| e.name() == name),
+            None => self.engines.first(),
+        };
+        found.ok_or_else(|| Error::NoSuch {
+            what: "engine",
+            name: name.unwrap_or_default().into(),
+            known: self.engines.iter().map(|e| e.name().into()).collect(),
+        })
+    }
+
+    /// Names of the engines, the default one first.
+    pub fn engine_names(&self) -> Vec<&'static str> {
+        self.engines.iter().map(|e| e.name()).collect()
+    }
+
+    /// Threads that run CTAs.
+    pub fn threads(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    /// The device's memory: all allocations of all contexts.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn pool(&self) -> &rayon::ThreadPool {
+        &self.pool
+    }
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Device").field("engines", &self.engine_names()).field("threads", &self.threads()).finish()
+    }
+}

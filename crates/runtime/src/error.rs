@@ -1,0 +1,115 @@
+//! What can go wrong, sorted by whose business it is.
+
+use margay_exec::{Image, Stop};
+use margay_ir::{LowerError, Source, abi::NoPlan};
+use margay_syntax::Diagnostic;
+use std::{fmt, sync::Arc};
+
+/// A file that did not pass the check.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    /// The file, with its text and lines.
+    pub source: Arc<Source>,
+    /// Everything that was found in it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// An execution that stopped before its end, with the program that it stopped in.
+#[derive(Clone, Debug)]
+pub struct StopReport {
+    /// Why.
+    pub stop: Stop,
+    /// The program: functions by id, with their sources.
+    pub image: Arc<Image>,
+}
+
+/// Why a request could not be served.
+#[derive(Clone, Debug)]
+pub enum Error {
+    /// Modules that are not right.
+    Rejected(Vec<Rejected>),
+    /// Modules that do not link, or ask for what margay does not support.
+    Lower(Box<LowerError>),
+    /// The chosen ABI cannot carry a signature of the module.
+    NoPlan(NoPlan),
+    /// No engine or ABI of that name; the names that there are.
+    NoSuch {
+        /// `engine`, `ABI`, `kernel`, `variable`.
+        what: &'static str,
+        /// The name asked for.
+        name: String,
+        /// The names that exist.
+        known: Vec<String>,
+    },
+    /// A launch that no device would take: what is wrong, in one sentence.
+    BadLaunch(String),
+    /// An address or a range that belongs to no allocation.
+    BadAddress {
+        /// First byte.
+        address: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// The host has no memory for it.
+    OutOfMemory {
+        /// Bytes asked for.
+        size: u64,
+    },
+    /// Execution stopped.
+    Stopped(Box<StopReport>),
+    /// The launch was cancelled.
+    Cancelled,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Rejected(files) => {
+                let names: Vec<&str> = files.iter().map(|r| r.source.name.as_str()).collect();
+                write!(f, "{} did not pass the check", names.join(", "))
+            }
+            Error::Lower(e) if e.unsupported => write!(f, "margay does not support {}", e.message),
+            Error::Lower(e) => write!(f, "{}", e.message),
+            Error::NoPlan(e) => match &e.value {
+                Some(value) => write!(f, "the ABI cannot carry {value}: {}", e.reason),
+                None => write!(f, "the ABI cannot carry a signature: {}", e.reason),
+            },
+            Error::NoSuch { what, name, known } if known.is_empty() => write!(f, "no {what} `{name}`; there is none"),
+            Error::NoSuch { what, name, known } => write!(f, "no {what} `{name}`; there is {}", some_of(known)),
+            Error::BadLaunch(why) => write!(f, "{why}"),
+            Error::BadAddress { address, size } => write!(f, "{size} bytes at {address:#x} lie in no allocation"),
+            Error::OutOfMemory { size } => write!(f, "the host has no {size} bytes of memory left"),
+            Error::Stopped(report) => match &report.stop {
+                Stop::Fault(fault) => write!(f, "the kernel stopped by a fault: {:?}", fault.kind),
+                Stop::Unsupported(what) => write!(f, "margay does not support {}", what.what),
+                Stop::Exhausted(what) => write!(f, "the machine ran out: {}", what.0),
+                Stop::Bug(what) => write!(f, "margay has a bug: {}", what.0),
+            },
+            Error::Cancelled => write!(f, "the launch was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<LowerError> for Error {
+    fn from(e: LowerError) -> Error {
+        Error::Lower(Box::new(e))
+    }
+}
+
+impl From<NoPlan> for Error {
+    fn from(e: NoPlan) -> Error {
+        Error::NoPlan(e)
+    }
+}
+
+/// "`a`, `b` and 7 more"
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,111 @@
+//! From a placed program to an [`Image`]: every variable gets an address and its initial contents.
+//!
+//! Variables of `.global` and `.const` belong to the module and are allocated once, whichever kernel asks first; shared
+//! variables are laid out for each kernel, and only those that the kernel reaches take space, as on a GPU.
+
+use crate::{Context, Error, module::Variables};
+use margay_exec::{Image, Memory};
+use margay_ir::{Arg, Callee, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
+use margay_isa::Space;
+use std::{collections::HashSet, sync::Arc};
+
+/// Allocates zeroed memory.
+pub(crate) fn allocate(memory: &Memory, name: &str, bytes: u64, align: u64) -> Result<u64, Error> {
+    memory.allocate(name, bytes, align).map_err(|_| Error::OutOfMemory { size: bytes })
+}
+
+impl Context {
+    /// Copies bytes of the host to device memory at an address inside an allocation.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
+        let outside = |_| Error::BadAddress { address, size: data.len() as u64 };
+        self.device().memory().write(address, data).map_err(outside)
+    }
+
+    /// Copies bytes of device memory at an address inside an allocation to the host.
+    pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Error> {
+        let size = data.len() as u64;
+        self.device().memory().read(address, data).map_err(|_| Error::BadAddress { address, size })
+    }
+}
+
+/// Gives the variables that `kernel` reaches their addresses.
+pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<Image, Error> {
+    let used = reached(&ir, kernel);
+    let mut addresses = vec![0; ir.globals.len()];
+    let (mut shared, mut dynamic_align) = (0u64, 16);
+    for (i, global) in ir.globals.iter().enumerate() {
+        let is_used = used.contains(&GlobalId(i as u32));
+        match global.space {
+            Space::Shared if is_used && global.size == 0 => dynamic_align = dynamic_align.max(u64::from(global.align)),
+            Space::Shared if is_used => {
+                addresses[i] = shared.next_multiple_of(u64::from(global.align.max(1)));
+                shared = addresses[i] + global.size;
+            }
+            Space::Global | Space::Const => addresses[i] = variables.address(&ir, GlobalId(i as u32))?,
+            _ => {}
+        }
+    }
+    let static_shared = match used.iter().any(|g| is_dynamic(ir.global(*g))) {
+        true => shared.next_multiple_of(dynamic_align),
+        false => shared,
+    };
+    for (i, global) in ir.globals.iter().enumerate().filter(|(_, g)| is_dynamic(g)) {
+        debug_assert_eq!(global.space, Space::Shared);
+        addresses[i] = static_shared;
+    }
+    let static_shared = u32::try_from(static_shared).map_err(|_| {
+        Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA has"))
+    })?;
+    variables.initialise(&ir, &addresses)?;
+    Ok(Image { ir: Arc::new(ir), addresses, static_shared })
+}
+
+fn is_dynamic(global: &Global) -> bool {
+    global.space == Space::Shared && global.size == 0
+}
+
+/// The variables that a kernel can reach: named in its code, in functions that it may call, or in initialisers of those.
+fn reached(ir: &Ir<Placed>, kernel: FuncId) -> HashSet<GlobalId> {
+    let (mut funcs, mut globals) = (HashSet::from([kernel]), HashSet::new());
+    let (mut funcs_todo, mut globals_todo) = (vec![kernel], Vec::new());
+    loop {
+        let mut found = |p: Pointee| match p {
+            Pointee::Func(f) if funcs.insert(f) => funcs_todo.push(f),
+            Pointee::Global(g) if globals.insert(g) => globals_todo.push(g),
+            Pointee::Func(_) | Pointee::Global(_) => {}
+        };
+        if let Some(global) = globals_todo.pop() {
+            for init in &ir.global(global).init {
+                if let GlobalInit::Address { of, .. } = init {
+                    found(*of);
+                }
+            }
+        } else if let Some(id) = funcs_todo.pop() {
+            let func = ir.func(id);
+            func.operands.iter().filter_map(named).for_each(&mut found);
+            for call in &func.calls {
+                match &call.callee {
+                    Callee::Direct(f) => found(Pointee::Func(*f)),
+                    Callee::Indirect(_, Some(targets)) => targets.iter().for_each(|f| found(Pointee::Func(*f))),
+                    Callee::Indirect(_, None) => {}
+                }
+                for arg in call.args.iter().chain(&call.rets) {
+                    if let Arg::Values(values) = arg {
+                        values.iter().filter_map(named).for_each(&mut found);
+                    }
+                }
+            }
+        } else {
+            return globals;
+        }
+    }
+}
+
+/// What an operand names.
+fn named(operand: &Operand) -> Option<Pointee> {
+    match operand {
+        Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => Some(Pointee::Global(*g)),
+        Operand::Func(f) => Some(Pointee::Func(*f)),
+        _ => None,
+    }
+}

@@ -1,0 +1,133 @@
+//! A launch: limits checked, parameters laid out, grid run.
+
+use crate::{
+    Cancel, Error, StopReport,
+    kernel::Prepared,
+    schedule::{self, Ended, Progress, Schedule},
+};
+use margay_exec::{Grid, Launch};
+use std::time::{Duration, Instant};
+
+/// What to launch with.
+#[derive(Clone)]
+pub struct LaunchConfig<'a> {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster; `None` for what the kernel says, or none.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Order of execution: 0 for the natural one on all threads; anything else is one reproducible interleaving.
+    pub seed: u64,
+    /// CTAs may wait for each other.
+    pub cooperative: bool,
+    /// Threads that run CTAs; `None` for all of the device.
+    pub threads: Option<usize>,
+    /// Stops the launch.
+    pub cancel: Option<Cancel>,
+    /// Hears of CTAs that are done.
+    pub progress: Option<Progress<'a>>,
+}
+
+impl LaunchConfig<'static> {
+    /// A launch of that many CTAs of that many threads, and nothing special.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig<'static> {
+        LaunchConfig {
+            grid,
+            block,
+            cluster: None,
+            shared: 0,
+            seed: 0,
+            cooperative: false,
+            threads: None,
+            cancel: None,
+            progress: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for LaunchConfig<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let LaunchConfig { grid, block, cluster, shared, seed, .. } = self;
+        write!(f, "LaunchConfig {{ grid: {grid:?}, block: {block:?}, cluster: {cluster:?}, shared: {shared}, seed: {seed} .. }}")
+    }
+}
+
+/// What a launch cost.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchStats {
+    /// From the first CTA's start to the last one's end.
+    pub time: Duration,
+}
+
+pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
+    let launch = check(kernel, config, params).map_err(Error::BadLaunch)?;
+    let device = kernel.context.device();
+    let print = |bytes: &[u8]| kernel.context.print(bytes);
+    let grid = Grid { launch: &launch, image: &kernel.image, memory: device.memory(), output: &print };
+    let schedule = Schedule {
+        pool: device.pool(),
+        workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),
+        instructions: kernel.context.limits().instructions,
+        cancel: config.cancel.as_ref(),
+        progress: config.progress,
+    };
+    let start = Instant::now();
+    match schedule::run(&*kernel.code, &grid, &schedule) {
+        Ok(()) => Ok(LaunchStats { time: start.elapsed() }),
+        Err(Ended::Cancelled) => Err(Error::Cancelled),
+        Err(Ended::Stopped(stop)) => Err(Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }))),
+    }
+}
+
+/// The rules of a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
+fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
+    let limits = kernel.context.limits();
+    let func = kernel.image.ir.func(kernel.func);
+    let (grid, block) = (config.grid, config.block);
+    let shape = |v: [u32; 3]| format!("{} x {} x {}", v[0], v[1], v[2]);
+    if grid.contains(&0) || block.contains(&0) {
+        return Err(format!("grid {} of CTAs {} has a size of zero", shape(grid), shape(block)));
+    }
+    if grid[0] > 0x7fff_ffff || grid[1] > 65535 || grid[2] > 65535 {
+        return Err(format!("grid {} is larger than 2147483647 x 65535 x 65535", shape(grid)));
+    }
+    let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
+    if threads > u64::from(limits.threads_per_block) || block[0] > 1024 || block[1] > 1024 || block[2] > 64 {
+        let most = limits.threads_per_block;
+        return Err(format!("a CTA of {} has {threads} threads; the most are {most}, in 1024 x 1024 x 64", shape(block)));
+    }
+    if let Some(required) = func.reqntid.filter(|r| *r != block) {
+        return Err(format!("the kernel says `.reqntid {}`, and CTAs of {} were asked for", shape(required), shape(block)));
+    }
+    let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
+    if let Some(most) = most.filter(|most| threads > *most) {
+        return Err(format!("the kernel says `.maxntid` of {most} threads, and CTAs of {threads} were asked for"));
+    }
+    let cluster = config.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
+    if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
+        return Err(format!("clusters of {} CTAs do not fill a grid of {}, or exceed 16", shape(cluster), shape(grid)));
+    }
+    let shared = u64::from(kernel.image.static_shared) + u64::from(config.shared);
+    if shared > u64::from(limits.shared_per_block) {
+        let (fixed, dynamic, most) = (kernel.image.static_shared, config.shared, limits.shared_per_block);
+        return Err(format!("{fixed} static and {dynamic} dynamic bytes of shared memory exceed the {most} of a CTA"));
+    }
+    let size = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+    if params.len() < size {
+        return Err(format!("a parameter block of {} bytes was given, and the kernel reads {size}", params.len()));
+    }
+    let frame = kernel.image.ir.stage.funcs.get(kernel.func.0 as usize).map_or(0, |p| p.frame_size);
+    Ok(Launch {
+        grid,
+        block,
+        cluster,
+        dynamic_shared: config.shared,
+        params: params.to_vec(),
+        seed: config.seed,
+        stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
+        cooperative: config.cooperative,
+    })
+}

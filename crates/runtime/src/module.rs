@@ -1,0 +1,283 @@
+//! A module: files that were checked and linked, their variables in memory, and their kernels.
+//!
+//! A module may hold megabytes and be wanted for one kernel, so kernels are lowered, placed and prepared when they are first
+//! asked for, each with what it reaches. All of them share the module's variables.
+
+use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared};
+use margay_check::{Checked, FuncKind, Options};
+use margay_exec::Image;
+use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, abi};
+use margay_isa::Space;
+use margay_syntax::{Diagnostic, LineIndex};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+/// A file to load.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceText<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// How to load.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Against what to check. Several files are checked as relocatable whatever this says.
+    pub check: Options,
+    /// The calling convention to execute under; `None` for `ptx`.
+    pub abi: Option<String>,
+    /// The engine; `None` for the device's default.
+    pub engine: Option<String>,
+}
+
+/// A loaded module.
+#[derive(Debug)]
+pub struct Module {
+    context: Arc<Context>,
+    options: LoadOptions,
+    files: Vec<(Arc<Source>, Checked)>,
+    warnings: Vec<(Arc<Source>, Vec<Diagnostic>)>,
+    variables: Arc<Variables>,
+    kernels: Mutex<HashMap<String, Kernel>>,
+}
+
+/// A variable of a module in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// Its address.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Whether kernels may not write it.
+    pub constant: bool,
+}
+
+impl Module {
+    pub(crate) fn load(context: Arc<Context>, texts: &[SourceText<'_>], options: &LoadOptions) -> Result<Module, Error> {
+        let mut check_options = options.check.clone();
+        check_options.relocatable |= texts.len() > 1;
+        let (mut files, mut warnings, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
+        for text in texts {
+            let (source, checked, diagnostics) = check(text, &check_options);
+            match checked {
+                Some(checked) => {
+                    files.push((source.clone(), checked));
+                    warnings.push((source, diagnostics));
+                }
+                None => rejected.push(Rejected { source, diagnostics }),
+            }
+        }
+        match rejected.is_empty() {
+            true => {
+                let variables = Arc::new(Variables { context: context.clone(), table: Mutex::default() });
+                let (options, kernels) = (options.clone(), Mutex::default());
+                Ok(Module { context, options, files, warnings, variables, kernels })
+            }
+            false => Err(Error::Rejected(rejected)),
+        }
+    }
+
+    /// What the check had to say about files that passed.
+    pub fn warnings(&self) -> &[(Arc<Source>, Vec<Diagnostic>)] {
+        &self.warnings
+    }
+
+    /// The checked files.
+    pub fn files(&self) -> &[(Arc<Source>, Checked)] {
+        &self.files
+    }
+
+    /// Names of all kernels, in order of the text.
+    pub fn kernel_names(&self) -> Vec<&str> {
+        let functions = self.files.iter().flat_map(|(_, c)| &c.module.funcs);
+        functions.filter(|f| f.kind == FuncKind::Kernel && f.defined).map(|f| &*f.name).collect()
+    }
+
+    /// A kernel by name; lowered, placed and prepared when asked for the first time.
+    pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(name) {
+            return Ok(kernel.clone());
+        }
+        let kernel = self.prepare(name)?;
+        kernels.insert(name.into(), kernel.clone());
+        Ok(kernel)
+    }
+
+    fn prepare(&self, name: &str) -> Result<Kernel, Error> {
+        let no_such = || {
+            let known = self.kernel_names().iter().map(|n| n.to_string()).collect();
+            Error::NoSuch { what: "kernel", name: name.into(), known }
+        };
+        if !self.kernel_names().contains(&name) {
+            return Err(no_such());
+        }
+        let engine = self.context.device().engine(self.options.engine.as_deref())?;
+        let start = Instant::now();
+        let placed = self.place(Some(name))?;
+        let func = *placed.func_names.get(name).ok_or_else(no_such)?;
+        let image = Arc::new(image::build(placed, func, &self.variables)?);
+        let stopped = |stop| Error::Stopped(Box::new(crate::StopReport { stop, image: image.clone() }));
+        let code = engine.prepare(image.clone(), func).map_err(stopped)?;
+        let params = crate::kernel::params(&image, func, &self.param_names(name));
+        let inner = Prepared {
+            context: self.context.clone(),
+            params,
+            code,
+            func,
+            prepare_time: start.elapsed(),
+            engine: engine.name(),
+            _variables: self.variables.clone(),
+            image,
+        };
+        Ok(Kernel { inner: Arc::new(inner) })
+    }
+
+    /// Lowers and places a kernel with what it reaches, or everything.
+    pub fn place(&self, kernel: Option<&str>) -> Result<Ir<Placed>, Error> {
+        let abi = find_abi(self.options.abi.as_deref().unwrap_or("ptx"))?;
+        Ok(abi::place(margay_ir::lower(&self.files, kernel)?, abi)?)
+    }
+
+    /// A variable of `.global` or `.const` by name: what `cuModuleGetGlobal` finds.
+    pub fn variable(&self, name: &str) -> Result<Variable, Error> {
+        let kernel = self.kernel_names().first().map(|n| n.to_string());
+        let image = match &kernel {
+            Some(kernel) => self.kernel(kernel)?.image().clone(),
+            None => {
+                let placed = self.place(None)?;
+                let addresses = self.variables.addresses(&placed)?;
+                self.variables.initialise(&placed, &addresses)?;
+                Arc::new(Image { ir: Arc::new(placed), addresses, static_shared: 0 })
+            }
+        };
+        let in_memory = |g: &GlobalId| matches!(image.ir.global(*g).space, Space::Global | Space::Const);
+        match image.ir.global_names.get(name).filter(|g| in_memory(g)) {
+            Some(id) => {
+                let Global { size, space, .. } = image.ir.global(*id);
+                Ok(Variable { address: image.addresses[id.0 as usize], size: *size, constant: *space == Space::Const })
+            }
+            None => {
+                let known = image.ir.global_names.iter().filter(|(_, g)| in_memory(g)).map(|(n, _)| n.to_string()).collect();
+                Err(Error::NoSuch { what: "variable", name: name.into(), known })
+            }
+        }
+    }
+
+    fn param_names(&self, kernel: &str) -> Vec<Box<str>> {
+        let functions = self.files.iter().flat_map(|(_, c)| &c.module.funcs);
+        let found = functions.filter(|f| f.defined).find(|f| &*f.name == kernel);
+        found.map(|f| f.params.iter().map(|p| p.name.clone()).collect()).unwrap_or_default()
+    }
+}
+
+/// Parses and checks a file.
+pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
+    let parsed = margay_syntax::parse(text.text);
+    let (tree, lines) = (parsed.tree.clone(), LineIndex::new(text.text));
+    let (checked, diagnostics) = margay_check::check(parsed, options);
+    let files = checked.as_ref().map(|c| c.module.files.clone()).unwrap_or_default();
+    let source = Source { name: text.name.into(), tree, lines, files };
+    (Arc::new(source), checked, diagnostics)
+}
+
+/// The ABI of that name.
+pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
+    abi::find(name).ok_or_else(|| Error::NoSuch {
+        what: "ABI",
+        name: name.into(),
+        known: abi::all().iter().map(|a| a.name().into()).collect(),
+    })
+}
+
+/// The variables of a module: one allocation each, freed with the module and its last kernel.
+#[derive(Debug)]
+pub(crate) struct Variables {
+    context: Arc<Context>,
+    table: Mutex<HashMap<Key, Entry>>,
+}
+
+/// Name of a variable, and which of several of that name (internal variables of linked files may share one).
+type Key = (Box<str>, u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    address: u64,
+    initialised: bool,
+}
+
+impl Variables {
+    /// The address of a variable of `.global` or `.const`, allocated if it is new.
+    pub(crate) fn address(&self, ir: &Ir<Placed>, id: GlobalId) -> Result<u64, Error> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = table.get(&key(ir, id)) {
+            return Ok(entry.address);
+        }
+        let global = ir.global(id);
+        if global.external && global.size == 0 {
+            return Ok(0);
+        }
+        let memory = self.context.device().memory();
+        let address = image::allocate(memory, &global.name, global.size, u64::from(global.align.max(16)))?;
+        table.insert(key(ir, id), Entry { address, initialised: false });
+        Ok(address)
+    }
+
+    /// Addresses of all variables in memory; 0 for others.
+    fn addresses(&self, ir: &Ir<Placed>) -> Result<Vec<u64>, Error> {
+        let ids = (0..ir.globals.len() as u32).map(GlobalId);
+        let address = |id: GlobalId| match ir.global(id).space {
+            Space::Global | Space::Const => self.address(ir, id),
+            _ => Ok(0),
+        };
+        ids.map(address).collect()
+    }
+
+    /// Writes initial contents into variables that do not have them yet.
+    pub(crate) fn initialise(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        for (i, global) in ir.globals.iter().enumerate() {
+            let Some(entry) = table.get_mut(&key(ir, GlobalId(i as u32))).filter(|e| !e.initialised) else { continue };
+            for init in &global.init {
+                match init {
+                    GlobalInit::Bytes(at, bytes) => self.context.write(entry.address + at, bytes)?,
+                    GlobalInit::Address { at, size, shift, of, offset, generic: _ } => {
+                        // Global addresses are generic addresses here, so `generic()` changes nothing.
+                        let base = match of {
+                            Pointee::Global(g) => addresses[g.0 as usize],
+                            Pointee::Func(f) => Image::function_address(*f),
+                        };
+                        let value = base.wrapping_add_signed(*offset) >> shift;
+                        let size = usize::from(*size).min(8);
+                        self.context.write(entry.address + at, &value.to_le_bytes()[..size])?;
+                    }
+                }
+            }
+            entry.initialised = true;
+            if global.space == Space::Const {
+                self.context.device().memory().protect(entry.address);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key(ir: &Ir<Placed>, id: GlobalId) -> Key {
+    let name = &ir.global(id).name;
+    let earlier = ir.globals[..id.0 as usize].iter().filter(|g| g.name == *name).count();
+    (name.clone(), earlier as u32)
+}
+
+impl Drop for Variables {
+    fn drop(&mut self) {
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for entry in table.values() {
+            self.context.device().memory().free(entry.address);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A kernel's parameter block: bytes at the offsets that `cuLaunchKernel` uses.
+
+use crate::Param;
+
+/// A parameter block in the making.
+#[derive(Clone, Debug)]
+pub struct Params<'a> {
+    params: &'a [Param],
+    bytes: Vec<u8>,
+    next: usize,
+}
+
+/// An argument that does not fit its parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ParamsError {
+    /// The kernel has only so many parameters.
+    TooMany(usize),
+    /// Arguments for so many parameters were given, of so many.
+    TooFew(usize, usize),
+    /// Parameter index, bytes that it takes, bytes given.
+    WrongSize(usize, u32, usize),
+}
+
+impl std::fmt::Display for ParamsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ParamsError::TooMany(n) => write!(f, "the kernel has {n} parameters, and more arguments were given"),
+            ParamsError::TooFew(given, n) => write!(f, "the kernel has {n} parameters, and {given} arguments were given"),
+            ParamsError::WrongSize(i, wanted, given) => {
+                write!(f, "argument {i} has {given} bytes, and the parameter takes {wanted}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParamsError {}
+
+impl<'a> Params<'a> {
+    /// A block of zeros for these parameters.
+    pub(crate) fn new(params: &'a [Param]) -> Params<'a> {
+        let size = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
+        Params { params, bytes: vec![0; size as usize], next: 0 }
+    }
+
+    /// The bytes of the next parameter; as many as it has.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<&mut Self, ParamsError> {
+        let index = self.next;
+        let param = self.params.get(index).ok_or(ParamsError::TooMany(self.params.len()))?;
+        if bytes.len() != param.size as usize {
+            return Err(ParamsError::WrongSize(index, param.size, bytes.len()));
+        }
+        self.bytes[param.offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        self.next += 1;
+        Ok(self)
+    }
+
+    /// An address for the next parameter, which has 4 or 8 bytes.
+    pub fn push_address(&mut self, address: u64) -> Result<&mut Self, ParamsError> {
+        let size = self.params.get(self.next).map_or(8, |p| p.size.min(8)) as usize;
+        self.push(&address.to_le_bytes()[..size])
+    }
+
+    /// The whole block, once every parameter has its bytes.
+    pub fn finish(self) -> Result<Vec<u8>, ParamsError> {
+        match self.next == self.params.len() {
+            true => Ok(self.bytes),
+            false => Err(ParamsError::TooFew(self.next, self.params.len())),
+        }
+    }
+}
