@@ -1,2 +1,2 @@
 //! Under construction.
-fn main(){}
+fn main() {}

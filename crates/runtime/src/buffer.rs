@@ -1,6 +1,7 @@
 //! An allocation of device memory that frees itself.
 
 use crate::{Context, Error};
+use margay_exec::mem::Kind;
 use std::sync::Arc;
 
 /// Device memory owned by the caller. Dropping it frees the memory: launches that still use its address fault.
@@ -13,7 +14,7 @@ pub struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(context: Arc<Context>, name: &str, bytes: u64) -> Result<Buffer, Error> {
-        let address = crate::image::allocate(context.device().memory(), name, bytes, 256)?;
+        let address = crate::image::allocate(context.device().memory(), Kind::Global, name, bytes, 256)?;
         Ok(Buffer { context, address, bytes })
     }
 
@@ -59,6 +60,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.context.device().memory().free(self.address);
+        // It is there: only this value knows the allocation as its own.
+        let _ = self.context.device().memory().free(self.address);
     }
 }

@@ -4,14 +4,15 @@
 //! variables are laid out for each kernel, and only those that the kernel reaches take space, as on a GPU.
 
 use crate::{Context, Error, module::Variables};
-use margay_exec::{Image, Memory};
-use margay_ir::{Arg, Callee, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
+use margay_exec::{Image, Memory, mem::Kind};
+use margay_ir::{Arg, Callee, Func, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
 use margay_isa::Space;
 use std::{collections::HashSet, sync::Arc};
 
 /// Allocates zeroed memory.
-pub(crate) fn allocate(memory: &Memory, name: &str, bytes: u64, align: u64) -> Result<u64, Error> {
-    memory.allocate(name, bytes, align).map_err(|_| Error::OutOfMemory { size: bytes })
+pub(crate) fn allocate(memory: &Memory, kind: Kind, name: &str, bytes: u64, align: u32) -> Result<u64, Error> {
+    let made = memory.alloc_as(bytes, align, kind, name).map_err(|_| Error::OutOfMemory { size: bytes })?;
+    Ok(made.block.base())
 }
 
 impl Context {
@@ -66,37 +67,34 @@ fn is_dynamic(global: &Global) -> bool {
 
 /// The variables that a kernel can reach: named in its code, in functions that it may call, or in initialisers of those.
 fn reached(ir: &Ir<Placed>, kernel: FuncId) -> HashSet<GlobalId> {
-    let (mut funcs, mut globals) = (HashSet::from([kernel]), HashSet::new());
-    let (mut funcs_todo, mut globals_todo) = (vec![kernel], Vec::new());
-    loop {
-        let mut found = |p: Pointee| match p {
-            Pointee::Func(f) if funcs.insert(f) => funcs_todo.push(f),
-            Pointee::Global(g) if globals.insert(g) => globals_todo.push(g),
+    let (mut funcs, mut globals) = (HashSet::new(), HashSet::new());
+    let mut todo = vec![Pointee::Func(kernel)];
+    while let Some(next) = todo.pop() {
+        match next {
+            Pointee::Func(f) if funcs.insert(f) => named_by_func(ir.func(f), &mut todo),
+            Pointee::Global(g) if globals.insert(g) => {
+                todo.extend(ir.global(g).init.iter().filter_map(|init| match init {
+                    GlobalInit::Address { of, .. } => Some(*of),
+                    GlobalInit::Bytes(..) => None,
+                }));
+            }
             Pointee::Func(_) | Pointee::Global(_) => {}
-        };
-        if let Some(global) = globals_todo.pop() {
-            for init in &ir.global(global).init {
-                if let GlobalInit::Address { of, .. } = init {
-                    found(*of);
-                }
-            }
-        } else if let Some(id) = funcs_todo.pop() {
-            let func = ir.func(id);
-            func.operands.iter().filter_map(named).for_each(&mut found);
-            for call in &func.calls {
-                match &call.callee {
-                    Callee::Direct(f) => found(Pointee::Func(*f)),
-                    Callee::Indirect(_, Some(targets)) => targets.iter().for_each(|f| found(Pointee::Func(*f))),
-                    Callee::Indirect(_, None) => {}
-                }
-                for arg in call.args.iter().chain(&call.rets) {
-                    if let Arg::Values(values) = arg {
-                        values.iter().filter_map(named).for_each(&mut found);
-                    }
-                }
-            }
-        } else {
-            return globals;
+        }
+    }
+    globals
+}
+
+fn named_by_func(func: &Func, out: &mut Vec<Pointee>) {
+    let in_calls = func.calls.iter().flat_map(|call| call.args.iter().chain(&call.rets)).flat_map(|arg| match arg {
+        Arg::Values(values) => values.as_slice(),
+        Arg::Frame(_) | Arg::Omitted => &[],
+    });
+    out.extend(func.operands.iter().chain(in_calls).filter_map(named));
+    for call in &func.calls {
+        match &call.callee {
+            Callee::Direct(f) => out.push(Pointee::Func(*f)),
+            Callee::Indirect(_, Some(targets)) => out.extend(targets.iter().map(|f| Pointee::Func(*f))),
+            Callee::Indirect(_, None) => {}
         }
     }
 }

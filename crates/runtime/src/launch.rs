@@ -51,7 +51,10 @@ impl LaunchConfig<'static> {
 impl std::fmt::Debug for LaunchConfig<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let LaunchConfig { grid, block, cluster, shared, seed, .. } = self;
-        write!(f, "LaunchConfig {{ grid: {grid:?}, block: {block:?}, cluster: {cluster:?}, shared: {shared}, seed: {seed} .. }}")
+        write!(
+            f,
+            "LaunchConfig {{ grid: {grid:?}, block: {block:?}, cluster: {cluster:?}, shared: {shared}, seed: {seed} .. }}"
+        )
     }
 }
 
@@ -66,7 +69,8 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let launch = check(kernel, config, params).map_err(Error::BadLaunch)?;
     let device = kernel.context.device();
     let print = |bytes: &[u8]| kernel.context.print(bytes);
-    let grid = Grid { launch: &launch, image: &kernel.image, memory: device.memory(), output: &print };
+    let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
+    let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?;
     let schedule = Schedule {
         pool: device.pool(),
         workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),
@@ -78,7 +82,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     match schedule::run(&*kernel.code, &grid, &schedule) {
         Ok(()) => Ok(LaunchStats { time: start.elapsed() }),
         Err(Ended::Cancelled) => Err(Error::Cancelled),
-        Err(Ended::Stopped(stop)) => Err(Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }))),
+        Err(Ended::Stopped(stop)) => Err(stopped(stop)),
     }
 }
 
@@ -97,10 +101,17 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
     let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
     if threads > u64::from(limits.threads_per_block) || block[0] > 1024 || block[1] > 1024 || block[2] > 64 {
         let most = limits.threads_per_block;
-        return Err(format!("a CTA of {} has {threads} threads; the most are {most}, in 1024 x 1024 x 64", shape(block)));
+        return Err(format!(
+            "a CTA of {} has {threads} threads; the most are {most}, in 1024 x 1024 x 64",
+            shape(block)
+        ));
     }
     if let Some(required) = func.reqntid.filter(|r| *r != block) {
-        return Err(format!("the kernel says `.reqntid {}`, and CTAs of {} were asked for", shape(required), shape(block)));
+        return Err(format!(
+            "the kernel says `.reqntid {}`, and CTAs of {} were asked for",
+            shape(required),
+            shape(block)
+        ));
     }
     let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
     if let Some(most) = most.filter(|most| threads > *most) {
@@ -127,7 +138,7 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
         dynamic_shared: config.shared,
         params: params.to_vec(),
         seed: config.seed,
-        stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
+        stack_limit: limits.stack.saturating_add(frame),
         cooperative: config.cooperative,
     })
 }

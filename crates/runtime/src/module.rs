@@ -5,7 +5,7 @@
 
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared};
 use margay_check::{Checked, FuncKind, Options};
-use margay_exec::Image;
+use margay_exec::{Image, mem::Kind};
 use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, abi};
 use margay_isa::Space;
 use margay_syntax::{Diagnostic, LineIndex};
@@ -58,7 +58,11 @@ pub struct Variable {
 }
 
 impl Module {
-    pub(crate) fn load(context: Arc<Context>, texts: &[SourceText<'_>], options: &LoadOptions) -> Result<Module, Error> {
+    pub(crate) fn load(
+        context: Arc<Context>,
+        texts: &[SourceText<'_>],
+        options: &LoadOptions,
+    ) -> Result<Module, Error> {
         let mut check_options = options.check.clone();
         check_options.relocatable |= texts.len() > 1;
         let (mut files, mut warnings, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,7 +167,8 @@ impl Module {
                 Ok(Variable { address: image.addresses[id.0 as usize], size: *size, constant: *space == Space::Const })
             }
             None => {
-                let known = image.ir.global_names.iter().filter(|(_, g)| in_memory(g)).map(|(n, _)| n.to_string()).collect();
+                let known =
+                    image.ir.global_names.iter().filter(|(_, g)| in_memory(g)).map(|(n, _)| n.to_string()).collect();
                 Err(Error::NoSuch { what: "variable", name: name.into(), known })
             }
         }
@@ -188,11 +193,7 @@ pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<C
 
 /// The ABI of that name.
 pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
-    abi::find(name).ok_or_else(|| Error::NoSuch {
-        what: "ABI",
-        name: name.into(),
-        known: abi::all().iter().map(|a| a.name().into()).collect(),
-    })
+    Err(Error::NoSuch { what: "ABI", name: name.into(), known: Vec::new() })
 }
 
 /// The variables of a module: one allocation each, freed with the module and its last kernel.
@@ -223,7 +224,8 @@ impl Variables {
             return Ok(0);
         }
         let memory = self.context.device().memory();
-        let address = image::allocate(memory, &global.name, global.size, u64::from(global.align.max(16)))?;
+        let kind = if global.space == Space::Const { Kind::Const } else { Kind::Variable };
+        let address = image::allocate(memory, kind, &global.name, global.size, global.align.max(16))?;
         table.insert(key(ir, id), Entry { address, initialised: false });
         Ok(address)
     }
@@ -259,9 +261,6 @@ impl Variables {
                 }
             }
             entry.initialised = true;
-            if global.space == Space::Const {
-                self.context.device().memory().protect(entry.address);
-            }
         }
         Ok(())
     }
@@ -277,7 +276,8 @@ impl Drop for Variables {
     fn drop(&mut self) {
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
         for entry in table.values() {
-            self.context.device().memory().free(entry.address);
+            // Nobody else frees variables, so it is there.
+            let _ = self.context.device().memory().free(entry.address);
         }
     }
 }

@@ -25,7 +25,9 @@ impl std::fmt::Display for ParamsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ParamsError::TooMany(n) => write!(f, "the kernel has {n} parameters, and more arguments were given"),
-            ParamsError::TooFew(given, n) => write!(f, "the kernel has {n} parameters, and {given} arguments were given"),
+            ParamsError::TooFew(given, n) => {
+                write!(f, "the kernel has {n} parameters, and {given} arguments were given")
+            }
             ParamsError::WrongSize(i, wanted, given) => {
                 write!(f, "argument {i} has {given} bytes, and the parameter takes {wanted}")
             }

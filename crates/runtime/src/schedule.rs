@@ -7,7 +7,7 @@
 //! promises that on a GPU. Cooperative grids start all units at once. With a seed, one worker picks units and lengths of
 //! slices at random, the same way for the same seed.
 
-use margay_exec::{Cta, Exhausted, Fault, FaultKind, Grid, Kernel, Progress as Step, Stop};
+use margay_exec::{Cta, Exhausted, Grid, Kernel, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
     sync::{
@@ -79,10 +79,8 @@ struct Shared<'a> {
 
 /// A cluster in flight.
 struct Unit<'a> {
-    ctas: Vec<Option<Box<dyn Cta + 'a>>>,
-    first: [u32; 3],
+    cta: Box<dyn Cta + 'a>,
     slices: u32,
-    idle_rounds: u32,
 }
 
 /// Runs every CTA of a grid.
@@ -157,9 +155,10 @@ impl<'a> Shared<'a> {
             let Some(mut unit) = live.pop_front() else { return };
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
             let fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
-            match self.advance(&mut unit, fuel) {
-                Ok(true) => self.unit_done(),
-                Ok(false) => {
+            match unit.cta.run(fuel) {
+                Ok(Step::Done) => self.unit_done(),
+                Ok(Step::More) => {
+                    unit.slices = unit.slices.saturating_add(1);
                     live.push_back(unit);
                     if self.spent.fetch_add(fuel, Relaxed) + fuel > limit {
                         let why = format!("the launch executed more than {limit} warp instructions");
@@ -178,43 +177,10 @@ impl<'a> Shared<'a> {
             *chunk = first..(first + self.chunk).min(self.units);
         }
         let Some(index) = chunk.next() else { return Ok(None) };
-        let (launch, size) = (self.grid.launch, self.grid.launch.cluster.map(|n| n.max(1)));
         let [x, y, _] = self.clusters.map(u64::from);
-        let at = [index % x, index / x % y, index / (x * y)];
-        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i]);
-        debug_assert!((0..3).all(|i| first[i] < launch.grid[i]));
-        let mut ctas = Vec::with_capacity(size.iter().product::<u32>() as usize);
-        for z in 0..size[2] {
-            for y in 0..size[1] {
-                for x in 0..size[0] {
-                    ctas.push(Some(self.kernel.start(self.grid, [first[0] + x, first[1] + y, first[2] + z])?));
-                }
-            }
-        }
-        Ok(Some(Unit { ctas, first, slices: 0, idle_rounds: 0 }))
-    }
-
-    /// Runs each CTA of a unit for a slice. True when all are done.
-    fn advance(&self, unit: &mut Unit<'_>, fuel: u64) -> Result<bool, Stop> {
-        let (mut all_done, mut moved) = (true, false);
-        for slot in &mut unit.ctas {
-            let Some(cta) = slot else { continue };
-            match cta.run(fuel)? {
-                Step::Done => {
-                    *slot = None;
-                    moved = true;
-                }
-                Step::More => (all_done, moved) = (false, true),
-                Step::Waiting => all_done = false,
-            }
-        }
-        unit.slices = unit.slices.saturating_add(1);
-        // A CTA may have been told to wait before the one that it waits for moved, so one idle round proves nothing.
-        unit.idle_rounds = if moved { 0 } else { unit.idle_rounds + 1 };
-        if !all_done && unit.idle_rounds > 2 {
-            return Err(cluster_deadlock(unit));
-        }
-        Ok(all_done)
+        let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
+        let first = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
+        Ok(Some(Unit { cta: self.kernel.start(self.grid, first)?, slices: 0 }))
     }
 
     fn unit_done(&self) {
@@ -234,20 +200,6 @@ impl<'a> Shared<'a> {
 
 fn chunk_left(chunk: &std::ops::Range<u64>, shared: &Shared<'_>) -> bool {
     !chunk.is_empty() || shared.next.load(Relaxed) < shared.units
-}
-
-fn cluster_deadlock(unit: &Unit<'_>) -> Stop {
-    let waiting = unit.ctas.iter().filter(|c| c.is_some()).count();
-    let ended = unit.ctas.len() - waiting;
-    let who = format!("{waiting} CTAs of a cluster wait for each other, {ended} have ended");
-    Stop::Fault(Box::new(Fault {
-        kind: FaultKind::Deadlock(who),
-        thread: [0; 3],
-        cta: unit.first,
-        at: None,
-        stack: Vec::new(),
-        notes: Vec::new(),
-    }))
 }
 
 /// SplitMix64; state 0 stands for "no seed" and is never used.
