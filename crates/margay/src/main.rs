@@ -1,2 +1,49 @@
+<<<<<<< HEAD
 //! Under construction.
 fn main() {}
+=======
+//! The `margay` command.
+
+mod args;
+mod cmd;
+mod exit;
+mod report;
+
+use args::{Cli, Command};
+use clap::Parser;
+use exit::{Failure, Outcome};
+use std::{io::Write, process::ExitCode};
+
+fn main() -> ExitCode {
+    exit::report_panics();
+    let cli = Cli::parse();
+    // On a thread of its own: deep nesting in a module must not meet a small main stack, and a panic ends in code 101.
+    let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(move || run(&cli));
+    let outcome = worker.map_or(Outcome::Usage, |thread| thread.join().unwrap_or(Outcome::Bug));
+    outcome.into()
+}
+
+fn run(cli: &Cli) -> Outcome {
+    let color = report::Style::new(cli.color);
+    let result = match &cli.command {
+        Command::Check(args) => cmd::check::run(args, color),
+        Command::Fmt(args) => cmd::fmt::run(args),
+        Command::Abi(args) => cmd::abi::run(args, color),
+        Command::Bindgen(args) => cmd::bindgen::run(args, color),
+        Command::Run(args) => cmd::run::run(args, color),
+        Command::Explain(args) => cmd::explain::run(args),
+        Command::Doc(args) => cmd::doc::run(args),
+        Command::Ir(args) => cmd::ir::run(args, color),
+        Command::Completions(args) => cmd::completions(args),
+    };
+    let outcome = result.unwrap_or_else(|Failure { message, outcome }| {
+        if !message.is_empty() {
+            eprintln!("{}", message.trim_end());
+        }
+        outcome
+    });
+    // A closed pipe (`margay ... | head`) is no failure.
+    let _ = std::io::stdout().flush();
+    outcome
+}
+>>>>>>> 59b6693 (Write the command line's parts)

@@ -1,0 +1,385 @@
+//! The command line as types.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Check, explain and run NVIDIA PTX without a GPU.
+#[derive(Debug, Parser)]
+#[command(name = "margay", version, max_term_width = 120, propagate_version = true)]
+#[command(after_help = "\
+Examples:
+  margay check kernel.ptx                        is it right?
+  margay abi kernel.ptx                          how do its functions talk to each other?
+  margay run saxpy.ptx --grid 8 --block 128 \\
+      --arg 1000 --arg 2.5 --arg x.npy --arg y.npy:out.npy
+  margay explain E0231                           what does this code mean?
+
+Exit codes: 0 clean, 1 findings, 2 usage or input/output, 3 unsupported by margay, 101 a bug of margay.")]
+pub struct Cli {
+    /// Colour: on terminals only, unless said otherwise; `NO_COLOR` is heeded
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[allow(missing_docs)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check modules: what ptxas would accept or refuse, said better
+    Check(CheckArgs),
+    /// Write modules in canonical form
+    Fmt(FmtArgs),
+    /// Show where parameters travel: formals, returns, call sites, the host's view of kernels
+    Abi(AbiArgs),
+    /// Write a C header and Rust structs with the layout of each kernel's parameters
+    Bindgen(BindgenArgs),
+    /// Run a kernel on this machine's processors
+    Run(Box<RunArgs>),
+    /// Explain a diagnostic's code: what, why, the manual's section, wrong and right
+    Explain(ExplainArgs),
+    /// Show the forms, types, versions and targets of an instruction
+    Doc(DocArgs),
+    /// Show the intermediate representation of a kernel and what it reaches
+    Ir(IrArgs),
+    /// Write a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// `margay check`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  margay check a.ptx b.ptx                       several files, in parallel
+  nvcc -ptx -o - k.cu | margay check -           from standard input
+  margay check --deny warnings --message-format github *.ptx
+  margay check --strict k.ptx                    what either ptxas or the manual refuses is an error
+  margay check --fix k.ptx                       apply the fixes that are surely right
+  margay check --requirements k.ptx              the lowest version and target that the module needs")]
+pub struct CheckArgs {
+    /// Files; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// How to write what was found
+    #[arg(long, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
+    pub message_format: MessageFormat,
+
+    /// Make a lint (by code or name) a warning
+    #[arg(short = 'W', long = "warn", value_name = "LINT")]
+    pub warn: Vec<String>,
+
+    /// Make a lint an error; `warnings` stands for all of them
+    #[arg(short = 'D', long = "deny", value_name = "LINT")]
+    pub deny: Vec<String>,
+
+    /// Be silent about a lint
+    #[arg(short = 'A', long = "allow", value_name = "LINT")]
+    pub allow: Vec<String>,
+
+    /// Show at most that many errors of a file; 0 for all
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub error_limit: usize,
+
+    /// Apply the fixes that are surely right, and write the files
+    #[arg(long)]
+    pub fix: bool,
+
+    /// Print the lowest version and target that each module needs, and why
+    #[arg(long)]
+    pub requirements: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub verdict: VerdictArgs,
+}
+
+/// What to check against.
+#[derive(Debug, Args)]
+pub struct VerdictArgs {
+    /// Errors where either ptxas or the manual refuses
+    #[arg(long, conflicts_with = "text")]
+    pub strict: bool,
+
+    /// Errors where the manual's text refuses; what only ptxas knows is left out
+    #[arg(long)]
+    pub text: bool,
+
+    /// Check as for relocatable code: undefined externals are fine
+    #[arg(short = 'c', long)]
+    pub relocatable: bool,
+
+    /// Check as if `.target` said this, such as `sm_90`
+    #[arg(long, value_name = "SM")]
+    pub target: Option<String>,
+
+    /// Check as if `.version` said this, such as `8.0`
+    #[arg(long, value_name = "VERSION")]
+    pub ptx_version: Option<String>,
+}
+
+/// How to write diagnostics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MessageFormat {
+    /// For people: the line, the place, what to do
+    Human,
+    /// One JSON object a line
+    Json,
+    /// One SARIF 2.1.0 log
+    Sarif,
+    /// Annotations of GitHub's workflows
+    Github,
+}
+
+/// `margay fmt`
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Files to write in place; `-` reads standard input and writes standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Write nothing; exit with 1 if a file is not in canonical form
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// `margay abi`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  margay abi kernel.ptx                          the table of every function and kernel
+  margay abi kernel.ptx --abi sm                 where ptxas puts the bytes on a GPU
+  margay abi kernel.ptx --json                   for programs")]
+pub struct AbiArgs {
+    /// The module; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The calling convention
+    #[arg(long, default_value = "ptx", value_name = "NAME")]
+    pub abi: String,
+
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+
+    /// One JSON object
+    #[arg(long, conflicts_with = "html")]
+    pub json: bool,
+
+    /// One self-contained HTML page
+    #[arg(long)]
+    pub html: bool,
+}
+
+/// `margay bindgen`
+#[derive(Debug, Args)]
+pub struct BindgenArgs {
+    /// The module; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// The language
+    #[arg(long, value_enum, default_value_t = Language::C)]
+    pub lang: Language,
+}
+
+/// Languages that `bindgen` writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Language {
+    /// A C header
+    C,
+    /// Rust structs
+    Rust,
+}
+
+/// `margay run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Arguments, in the order of the kernel's parameters:
+  3  -1.5  0x10  inf  nan           a scalar of the parameter's type (0f3F800000: by bits)
+  f32=2                             a scalar of that type
+  x.npy                             a buffer with the contents of a file
+  y.npy:out.npy                     the same, written to out.npy afterwards
+  f32[4,8]=zeros:out.npy            a buffer of that type and shape; also iota, fill:V, rand:SEED; without :OUT not saved
+  hex:0011aabb                      the bytes of a by-value parameter
+  {u8=3, f64=2.5, f32[16]=iota}     a struct by value, laid out as C does; buffers become pointers
+OUT may also end in .bin (raw bytes), or .png or .ppm for u8[h,w] and u8[h,w,3].
+
+Examples:
+  margay run saxpy.ptx --grid 8 --block 128 --arg 1000 --arg 2.5 --arg f32[1000]=iota --arg f32[1000]=fill:1 --print 3[0..8]
+  margay run k.ptx lib.ptx --kernel main --block 32 --arg x.npy:out.npy --expect 0=ref.npy --rtol 1e-5
+  margay run k.ptx --block 64 --arg u32[64]=zeros --seed 7        one interleaving, the same every time")]
+pub struct RunArgs {
+    /// The module; several files are linked; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// The kernel; may be left out if there is only one
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// CTAs of the grid
+    #[arg(long, default_value = "1", value_name = "X[,Y[,Z]]", value_parser = dim3)]
+    pub grid: [u32; 3],
+
+    /// Threads of a CTA
+    #[arg(long, default_value = "1", value_name = "X[,Y[,Z]]", value_parser = dim3)]
+    pub block: [u32; 3],
+
+    /// CTAs of a cluster
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
+    pub cluster: Option<[u32; 3]>,
+
+    /// An argument; once for each parameter, in order
+    #[arg(long = "arg", value_name = "SPEC", allow_hyphen_values = true)]
+    pub args: Vec<String>,
+
+    /// Bytes of dynamic shared memory
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    pub shared: u32,
+
+    /// The engine
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<String>,
+
+    /// The calling convention to execute under
+    #[arg(long, value_name = "NAME")]
+    pub abi: Option<String>,
+
+    /// One reproducible interleaving of threads and CTAs for each seed; 0 is the natural order
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+
+    /// Threads of the host that run CTAs
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+
+    /// CTAs may wait for each other (grid barriers)
+    #[arg(long)]
+    pub cooperative: bool,
+
+    /// Bytes of stack of a thread
+    #[arg(long, value_name = "BYTES")]
+    pub stack: Option<u32>,
+
+    /// Bytes of the device's heap (`malloc` of kernels)
+    #[arg(long, value_name = "BYTES")]
+    pub heap: Option<u64>,
+
+    /// Stop after that many warp instructions
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+
+    /// Print elements of an argument's buffer afterwards: `2`, `2[0..8]`, `2[5]`, `2[0..2,3]`
+    #[arg(long, value_name = "INDEX[RANGE]")]
+    pub print: Vec<String>,
+
+    /// Compare an argument's buffer with a file afterwards; exit with 1 if it differs
+    #[arg(long, value_name = "INDEX=REF.npy")]
+    pub expect: Vec<String>,
+
+    /// Relative tolerance of `--expect`
+    #[arg(long, default_value_t = 0.0, value_name = "R")]
+    pub rtol: f64,
+
+    /// Absolute tolerance of `--expect`
+    #[arg(long, default_value_t = 0.0, value_name = "A")]
+    pub atol: f64,
+
+    /// Launch that many times on the same buffers
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+
+    /// Print what it cost: for people, or `json`
+    #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "human", value_name = "FORMAT")]
+    pub stats: Option<StatsFormat>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub verdict: VerdictArgs,
+}
+
+/// How to write statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StatsFormat {
+    /// For people
+    Human,
+    /// One JSON object on the last line of standard output
+    Json,
+}
+
+/// `margay explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A code such as `E0231`, or its name; without one, all codes are listed
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}
+
+/// `margay doc`
+#[derive(Debug, Args)]
+pub struct DocArgs {
+    /// An instruction, with or without modifiers: `add`, `add.rn.f32`; without one, all are listed
+    #[arg(value_name = "INSTR")]
+    pub instruction: Option<String>,
+}
+
+/// `margay ir`
+#[derive(Debug, Args)]
+pub struct IrArgs {
+    /// The module; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// The kernel; without one, everything
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+
+    /// How far to go
+    #[arg(long, value_enum, default_value_t = Stage::Lowered)]
+    pub stage: Stage,
+
+    /// The calling convention of `--stage placed`
+    #[arg(long, default_value = "ptx", value_name = "NAME")]
+    pub abi: String,
+}
+
+/// Stages of the intermediate representation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Stage {
+    /// Control-flow graph over virtual registers
+    Lowered,
+    /// With places for frames, formals and arguments
+    Placed,
+}
+
+/// `margay completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+fn dim3(text: &str) -> Result<[u32; 3], String> {
+    let mut dims = [1; 3];
+    let parts: Vec<&str> = text.split([',', 'x']).collect();
+    if parts.len() > 3 {
+        return Err("at most three sizes: X,Y,Z".into());
+    }
+    for (dim, part) in dims.iter_mut().zip(&parts) {
+        *dim = part.trim().parse().map_err(|_| format!("`{part}` is no size; expected X, X,Y or X,Y,Z"))?;
+    }
+    Ok(dims)
+}

@@ -1,0 +1,229 @@
+//! `margay check`: files in parallel, findings in order.
+
+use super::{Result, name, options, read};
+use crate::{
+    args::{CheckArgs, MessageFormat},
+    exit::{Failure, Outcome},
+    report::{self, Found, Style},
+};
+use margay_check::Options;
+use margay_runtime::{SourceText, check};
+use margay_syntax::{Code, Diagnostic, Severity};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+/// What became of one file.
+struct Checked {
+    /// Rendered findings, unless the format is SARIF.
+    text: String,
+    /// Kept for SARIF only: a tree may be large.
+    found: Option<Found>,
+    errors: usize,
+    warnings: usize,
+}
+
+/// Runs the command.
+pub fn run(args: &CheckArgs, style: Style) -> Result {
+    let (options, levels) = (options(&args.verdict)?, Levels::new(args)?);
+    let results: Vec<Mutex<Option<Result<Checked>>>> = args.files.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(args.files.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let work = || loop {
+                let index = next.fetch_add(1, Relaxed);
+                let Some(path) = args.files.get(index) else { break };
+                let result = check_file(path, args, &options, &levels, style);
+                *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            };
+            let spawned = std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, work);
+            // Without threads the work is done here, below.
+            if spawned.is_err() {
+                break;
+            }
+        }
+    });
+    let (mut errors, mut warnings, mut failed, mut logs) = (0, 0, Outcome::Clean, Vec::new());
+    for (slot, path) in results.into_iter().zip(&args.files) {
+        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match result.unwrap_or_else(|| check_file(path, args, &options, &levels, style)) {
+            Ok(checked) => {
+                report::emit(&checked.text);
+                errors += checked.errors;
+                warnings += checked.warnings;
+                logs.extend(checked.found);
+            }
+            Err(e) => {
+                eprintln!("{}", e.message);
+                failed = failed.max(e.outcome);
+            }
+        }
+    }
+    match args.message_format {
+        MessageFormat::Sarif => report::emit(&format!("{:#}\n", report::sarif(&logs))),
+        MessageFormat::Human => summary(errors, warnings, args.files.len()),
+        MessageFormat::Json | MessageFormat::Github => {}
+    }
+    Ok(failed.max(if errors > 0 { Outcome::Findings } else { Outcome::Clean }))
+}
+
+/// Chatter, so it goes to standard error.
+fn summary(errors: usize, warnings: usize, files: usize) {
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    if errors + warnings > 0 {
+        eprintln!("{}, {} in {}", count(errors, "error"), count(warnings, "warning"), count(files, "file"));
+    }
+}
+
+fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels, style: Style) -> Result<Checked> {
+    let (name, mut text) = (name(path), read(path)?);
+    let (mut source, mut checked, mut diagnostics) = check(&SourceText { name: &name, text: &text }, options);
+    levels.apply(&mut diagnostics);
+    let mut out = String::new();
+    if args.fix && path.as_os_str() != "-" {
+        let (fixed, count) = apply_fixes(&text, &diagnostics);
+        if count > 0 {
+            std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
+            eprintln!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" });
+            text = fixed;
+            (source, checked, diagnostics) = check(&SourceText { name: &name, text: &text }, options);
+            levels.apply(&mut diagnostics);
+        }
+    }
+    let of = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    let hidden = limit(&mut diagnostics, args.error_limit);
+    let found = Found { source, diagnostics };
+    out += &report::render(&found, args.message_format, style.out);
+    if hidden > 0 && args.message_format == MessageFormat::Human {
+        out += &format!("{name}: {hidden} more errors; `--error-limit 0` shows all\n\n");
+    }
+    if args.requirements
+        && let Some(checked) = &checked
+    {
+        out += &margay::requirements::of(checked).render(&name, &found.source.tree.text);
+    }
+    let found = (args.message_format == MessageFormat::Sarif).then_some(found);
+    Ok(Checked { text: out, found, errors, warnings })
+}
+
+/// Drops errors beyond the limit, and what stands behind them. The number of errors dropped.
+fn limit(diagnostics: &mut Vec<Diagnostic>, limit: usize) -> usize {
+    let errors = |d: &[Diagnostic]| d.iter().filter(|d| d.severity == Severity::Error).count();
+    let position = diagnostics.iter().enumerate().filter(|(_, d)| d.severity == Severity::Error).nth(limit).map(|(i, _)| i);
+    match position {
+        Some(first) if limit > 0 => {
+            let hidden = errors(&diagnostics[first..]);
+            diagnostics.truncate(first);
+            hidden
+        }
+        _ => 0,
+    }
+}
+
+/// Applies the suggestions that are surely right, the first of each diagnostic, skipping those that overlap an earlier one.
+fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
+    let mut fixes: Vec<&[(margay_syntax::Span, String)]> = diagnostics
+        .iter()
+        .filter_map(|d| d.suggestions.iter().find(|s| s.machine_applicable && !s.edits.is_empty()))
+        .map(|s| s.edits.as_slice())
+        .collect();
+    fixes.sort_by_key(|edits| edits[0].0);
+    let (mut out, mut at, mut count) = (String::with_capacity(text.len()), 0usize, 0);
+    for edits in fixes {
+        let inside = |(span, _): &(margay_syntax::Span, String)| text.get(span.range()).is_some();
+        let ordered = edits.windows(2).all(|w| w[0].0.end <= w[1].0.start);
+        if (edits[0].0.start as usize) < at || !ordered || !edits.iter().all(inside) {
+            continue;
+        }
+        for (span, new) in edits {
+            out.push_str(&text[at..span.start as usize]);
+            out.push_str(new);
+            at = span.end as usize;
+        }
+        count += 1;
+    }
+    out.push_str(&text[at..]);
+    (out, count)
+}
+
+/// `-W`, `-D`, `-A`.
+struct Levels {
+    by_code: HashMap<Code, Option<Severity>>,
+    deny_all: bool,
+}
+
+impl Levels {
+    fn new(args: &CheckArgs) -> Result<Levels> {
+        let mut levels = Levels { by_code: HashMap::new(), deny_all: false };
+        // The strongest word wins, wherever it stands.
+        for (names, level) in [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))] {
+            for name in names {
+                if name == "warnings" && level == Some(Severity::Error) {
+                    levels.deny_all = true;
+                    continue;
+                }
+                let code = Code::find(name).ok_or_else(|| unknown_lint(name))?;
+                if code.info().severity == Severity::Error {
+                    let number = code.info().number;
+                    return Err(Failure::usage(format!("{number} is an error, not a lint: its level cannot be changed")));
+                }
+                levels.by_code.insert(code, level);
+            }
+        }
+        Ok(levels)
+    }
+
+    fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
+        diagnostics.retain_mut(|d| match self.by_code.get(&d.code) {
+            Some(None) => d.severity == Severity::Error,
+            Some(Some(level)) => {
+                d.severity = d.severity.max(*level);
+                true
+            }
+            None => {
+                if self.deny_all && d.severity == Severity::Warning {
+                    d.severity = Severity::Error;
+                }
+                true
+            }
+        });
+    }
+}
+
+fn unknown_lint(name: &str) -> Failure {
+    let lints = Code::ALL.iter().map(|c| c.info()).filter(|i| i.severity != Severity::Error);
+    let names: Vec<String> = lints.map(|i| format!("{} ({})", i.name, i.number)).collect();
+    Failure::usage(format!("no lint `{name}`; there are {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use margay_syntax::Span;
+
+    fn fix(start: u32, end: u32, new: &str) -> Diagnostic {
+        Diagnostic::new(Code::Syntax, Span::new(start, end), "").fix(Span::new(start, end), new, "")
+    }
+
+    #[test]
+    fn overlapping_fixes_are_left_for_the_next_time() {
+        let (text, count) = apply_fixes("abcdef", &[fix(1, 3, "X"), fix(2, 4, "Y"), fix(5, 5, "Z"), fix(90, 91, "?")]);
+        assert_eq!((text.as_str(), count), ("aXdeZf", 2));
+    }
+
+    #[test]
+    fn the_limit_counts_errors() {
+        let mut all = vec![fix(0, 0, ""), fix(1, 1, ""), fix(2, 2, "")];
+        all[1].severity = Severity::Warning;
+        assert_eq!(limit(&mut all.clone(), 0), 0);
+        assert_eq!(limit(&mut all, 1), 1);
+        assert_eq!(all.len(), 2);
+    }
+}

@@ -1,0 +1,125 @@
+//! One file for each subcommand, and what they share.
+
+pub mod abi;
+pub mod bindgen;
+pub mod check;
+pub mod doc;
+pub mod explain;
+pub mod fmt;
+pub mod ir;
+pub mod run;
+
+use crate::{
+    args::{Cli, CompletionsArgs, VerdictArgs},
+    exit::{Failure, Outcome},
+    report::{self, Style},
+};
+use clap::CommandFactory;
+use margay_check::{Options, Verdict};
+use margay_isa::{Suffix, Target, Version};
+use margay_runtime::{Context, Device, Error, LoadOptions, Module, SourceText};
+use std::{io::Read, path::Path, sync::Arc};
+
+/// How a command ends.
+pub type Result<T = Outcome> = std::result::Result<T, Failure>;
+
+/// `margay completions`
+pub fn completions(args: &CompletionsArgs) -> Result {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "margay", &mut script);
+    report::emit(&String::from_utf8_lossy(&script));
+    Ok(Outcome::Clean)
+}
+
+/// Reads a file, or standard input for `-`. Bytes that are no UTF-8 become U+FFFD, for the check to complain about.
+pub fn read(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().lock().read_to_end(&mut bytes).map(drop),
+        false => std::fs::read(path).map(|b| bytes = b),
+    };
+    read.map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+    if bytes.len() > u32::MAX as usize {
+        return Err(Failure::unsupported(format!("{}: files of more than 4 GiB", path.display())));
+    }
+    while bytes.last() == Some(&0) {
+        bytes.pop(); // images handed to a driver end in a zero byte
+    }
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+    })
+}
+
+/// The name under which a file is reported.
+pub fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" { "<stdin>".into() } else { path.display().to_string() }
+}
+
+/// What to check against, from the command line.
+pub fn options(args: &VerdictArgs) -> Result<Options> {
+    let verdict = match (args.strict, args.text) {
+        (true, _) => Verdict::Strict,
+        (_, true) => Verdict::Text,
+        _ => Verdict::Ptxas,
+    };
+    let target = args.target.as_deref().map(parse_target).transpose()?;
+    let version = args.ptx_version.as_deref().map(parse_version).transpose()?;
+    Ok(Options { verdict, relocatable: args.relocatable, target, version })
+}
+
+fn parse_target(text: &str) -> Result<Target> {
+    let body = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_")).unwrap_or(text);
+    let (digits, suffix) = match body.strip_suffix('a').map(|d| (d, Suffix::Arch)) {
+        Some(found) => found,
+        None => body.strip_suffix('f').map_or((body, Suffix::None), |d| (d, Suffix::Family)),
+    };
+    let wrong = || Failure::usage(format!("`{text}` is no target; expected one like sm_80 or sm_90a"));
+    Ok(Target { sm: digits.parse().map_err(|_| wrong())?, suffix })
+}
+
+fn parse_version(text: &str) -> Result<Version> {
+    let numbers = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    match numbers {
+        Some((major @ 1..=99, minor @ 0..=9)) => Ok(Version::new(major, minor)),
+        _ => Err(Failure::usage(format!("`{text}` is no PTX ISA version; expected one like 8.3"))),
+    }
+}
+
+/// A device with every engine that this build has.
+pub fn device(threads: Option<usize>) -> Result<Arc<Device>> {
+    let options = margay_runtime::DeviceOptions { threads, engines: margay::engines() };
+    Device::with(options).map_err(|e| Failure::usage(e))
+}
+
+/// Reads, checks and links files; diagnostics of a refused module are printed.
+pub fn load(context: &Arc<Context>, files: &[std::path::PathBuf], options: &LoadOptions, style: Style) -> Result<Module> {
+    let texts: Vec<(String, String)> = files.iter().map(|p| Ok((name(p), read(p)?))).collect::<Result<_>>()?;
+    let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
+    context.load(&sources, options).map_err(|e| failure(e, style))
+}
+
+/// An error of the runtime as the end of a command.
+pub fn failure(error: Error, style: Style) -> Failure {
+    match error {
+        Error::Rejected(files) => {
+            let mut message = String::new();
+            for file in &files {
+                let errors = file.diagnostics.iter().filter(|d| d.severity == margay_syntax::Severity::Error);
+                message.extend(errors.take(20).map(|d| report::human(&file.source, d, style.err)));
+                message += &format!("error: {} did not pass the check\n", file.source.name);
+            }
+            Failure { message, outcome: Outcome::Findings }
+        }
+        Error::Lower(e) => {
+            let outcome = if e.unsupported { Outcome::Unsupported } else { Outcome::Findings };
+            let what = if e.unsupported { "unsupported" } else { "error" };
+            Failure { message: format!("{what}: {}: {}", e.file, e.message), outcome }
+        }
+        Error::Stopped(report) => report::fault::stopped(&report, style.err),
+        Error::NoPlan(_) => Failure::unsupported(error),
+        Error::OutOfMemory { .. } | Error::Cancelled | Error::NoSuch { .. } | Error::BadLaunch(_) | Error::BadAddress { .. } => {
+            Failure::usage(error)
+        }
+    }
+}

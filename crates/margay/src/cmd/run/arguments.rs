@@ -1,0 +1,188 @@
+//! From SPECs to buffers and a parameter block.
+
+use super::title;
+use crate::{cmd::Result, exit::Failure};
+use margay::{
+    element::Element,
+    npy::{Array, describe},
+    picture,
+    spec::{BufferSpec, Fill, Init, Spec},
+};
+use margay_isa::{Kind, Type};
+use margay_runtime::{Buffer, Context, Kernel, Param};
+use std::{path::PathBuf, sync::Arc};
+
+/// An argument of the launch: its buffers, if it is or holds any.
+pub struct Argument {
+    /// The buffer, for an argument that is one.
+    pub buffer: Option<HostBuffer>,
+    /// Buffers inside of a struct.
+    inner: Vec<HostBuffer>,
+}
+
+/// A buffer, and what the host knows of it.
+pub struct HostBuffer {
+    device: Buffer,
+    element: Element,
+    shape: Vec<u64>,
+    out: Option<PathBuf>,
+}
+
+/// Makes all arguments and the parameter block.
+pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result<(Vec<Argument>, Vec<u8>)> {
+    let params = kernel.params();
+    if specs.len() != params.len() {
+        let names: Vec<String> = params.iter().map(|p| format!("`{}` {}", p.name, wants(p))).collect();
+        let list = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+        let (name, n, given) = (kernel.name(), params.len(), specs.len());
+        let s = if n == 1 { "" } else { "s" };
+        return Err(Failure::usage(format!("kernel `{name}` takes {n} argument{s}, and {given} were given{list}")));
+    }
+    let mut block = kernel.arguments();
+    let mut arguments = Vec::new();
+    for (index, (text, param)) in specs.iter().zip(params).enumerate() {
+        let wrong = |why: String| Failure::usage(format!("{}: `{text}`: {why}", title(index, kernel)));
+        let spec = Spec::parse(text).map_err(wrong)?;
+        let (argument, bytes) = make_one(context, index, &spec, param).map_err(wrong)?;
+        block.push(&bytes).map_err(|e| wrong(e.to_string()))?;
+        arguments.push(argument);
+    }
+    let block = block.finish().map_err(Failure::usage)?;
+    Ok((arguments, block))
+}
+
+/// What a parameter takes, for people.
+fn wants(param: &Param) -> String {
+    if param.array { format!("({} bytes by value)", param.size) } else { param.ty.to_string() }
+}
+
+fn make_one(context: &Arc<Context>, index: usize, spec: &Spec, param: &Param) -> std::result::Result<(Argument, Vec<u8>), String> {
+    let size = param.size as usize;
+    let plain = |bytes| (Argument { buffer: None, inner: Vec::new() }, bytes);
+    let by_value = |bytes: Vec<u8>| match bytes.len() == size {
+        true => Ok(bytes),
+        false => Err(format!("{} bytes were given, and the parameter takes {size}", bytes.len())),
+    };
+    match spec {
+        Spec::Scalar(text) if !param.array => Element::Ptx(param.ty).parse(text).and_then(by_value).map(plain),
+        Spec::Scalar(_) => Err(format!("the parameter is {size} bytes by value; write `hex:...` or `{{u8=3, f64=2.5}}`")),
+        Spec::Typed(element, text) => element.parse(text).and_then(by_value).map(plain),
+        Spec::Bytes(bytes) => by_value(bytes.clone()).map(plain),
+        Spec::Struct(fields) => {
+            let mut inner = Vec::new();
+            let (bytes, _) = layout(context, index, fields, &mut inner)?;
+            Ok((Argument { buffer: None, inner }, by_value(bytes)?))
+        }
+        Spec::Buffer(spec) => {
+            if param.array || !is_pointer(param.ty) {
+                return Err(format!("a buffer needs a pointer parameter, such as `.u64`, and this one is {}", wants(param)));
+            }
+            let buffer = HostBuffer::new(context, &format!("argument {index}"), spec)?;
+            let address = buffer.device.address();
+            if address >> (8 * size).min(63) != 0 {
+                return Err(format!("the address {address:#x} does not fit the parameter's {size} bytes"));
+            }
+            let bytes = address.to_le_bytes()[..size].to_vec();
+            Ok((Argument { buffer: Some(buffer), inner: Vec::new() }, bytes))
+        }
+    }
+}
+
+fn is_pointer(ty: Type) -> bool {
+    matches!(ty.bits(), 32 | 64) && matches!(ty.kind(), Kind::Bits | Kind::Unsigned | Kind::Signed)
+}
+
+/// The bytes and the alignment of a struct whose members are laid out as C does; buffers are pointers of 8 bytes.
+fn layout(
+    context: &Arc<Context>,
+    index: usize,
+    fields: &[Spec],
+    buffers: &mut Vec<HostBuffer>,
+) -> std::result::Result<(Vec<u8>, usize), String> {
+    let (mut bytes, mut align) = (Vec::new(), 1);
+    for field in fields {
+        let (field_bytes, field_align) = match field {
+            Spec::Typed(element, text) => (element.parse(text)?, element.bytes()),
+            Spec::Bytes(bytes) => (bytes.clone(), 1),
+            Spec::Struct(fields) => layout(context, index, fields, buffers)?,
+            Spec::Buffer(spec) => {
+                let buffer = HostBuffer::new(context, &format!("buffer {} of argument {index}", buffers.len()), spec)?;
+                let address = buffer.device.address().to_le_bytes().to_vec();
+                buffers.push(buffer);
+                (address, 8)
+            }
+            Spec::Scalar(text) => return Err(format!("a member needs its type: `s32={text}` or `f32={text}`")),
+        };
+        bytes.resize(bytes.len().next_multiple_of(field_align), 0);
+        bytes.extend(field_bytes);
+        align = align.max(field_align);
+    }
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+    Ok((bytes, align))
+}
+
+impl HostBuffer {
+    fn new(context: &Arc<Context>, name: &str, spec: &BufferSpec) -> std::result::Result<HostBuffer, String> {
+        let (element, shape, data) = match &spec.init {
+            Init::File(path) => {
+                let array = Array::load(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+                (array.element, array.shape, Some(array.data))
+            }
+            Init::Made(element, shape, fill) => {
+                let n = shape.iter().product::<u64>();
+                (*element, shape.clone(), fill_bytes(*element, n, fill)?)
+            }
+        };
+        let bytes = shape.iter().product::<u64>() * element.bytes() as u64;
+        let device = context.named_buffer(name, bytes).map_err(|e| e.to_string())?;
+        if let Some(data) = data {
+            device.write(0, &data).map_err(|e| e.to_string())?;
+        }
+        Ok(HostBuffer { device, element, shape, out: spec.out.clone() })
+    }
+
+    /// Type and shape for people: `f32[4,8]`.
+    pub fn describe(&self) -> String {
+        describe(self.element, &self.shape)
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The buffer's contents.
+    pub fn array(&self) -> Result<Array> {
+        let data = self.device.to_vec().map_err(Failure::usage)?;
+        Ok(Array { element: self.element, shape: self.shape.clone(), data })
+    }
+
+    fn save(&self) -> Result<()> {
+        let Some(path) = &self.out else { return Ok(()) };
+        let array = self.array()?;
+        let bytes = match path.extension().and_then(|e| e.to_str()) {
+            Some("png") => picture::png(&array).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?,
+            Some("ppm") => picture::ppm(&array).map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?,
+            Some("bin") => array.data,
+            _ => array.to_bytes(),
+        };
+        std::fs::write(path, bytes).map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))
+    }
+}
+
+impl Argument {
+    /// Writes the files that were asked for.
+    pub fn save(&self) -> Result<()> {
+        self.buffer.iter().chain(&self.inner).try_for_each(HostBuffer::save)
+    }
+}
+
+/// `None` for zeros: fresh memory holds them.
+fn fill_bytes(element: Element, n: u64, fill: &Fill) -> std::result::Result<Option<Vec<u8>>, String> {
+    Ok(match fill {
+        Fill::Zeros => None,
+        Fill::Iota => Some((0..n).flat_map(|i| element.iota(i)).collect()),
+        Fill::Value(text) => Some(element.parse(text)?.repeat(n as usize)),
+        Fill::Random(seed) => Some((0..n).flat_map(|i| element.random(*seed, i)).collect()),
+    })
+}

@@ -1,0 +1,62 @@
+//! How a command ends: exit codes, and the report of a bug.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Outcome {
+    /// Nothing to complain about.
+    Clean,
+    /// The module or the run has findings.
+    Findings,
+    /// The command line is wrong, or a file could not be read or written.
+    Usage,
+    /// margay does not support what the module asks for.
+    Unsupported,
+    /// margay has a bug.
+    Bug,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        ExitCode::from(match outcome {
+            Outcome::Clean => 0,
+            Outcome::Findings => 1,
+            Outcome::Usage => 2,
+            Outcome::Unsupported => 3,
+            Outcome::Bug => 101,
+        })
+    }
+}
+
+/// A command that cannot go on: what to print, and how to end.
+#[derive(Debug)]
+pub struct Failure {
+    /// Printed to standard error; complete, with its prefix. Empty if all was said.
+    pub message: String,
+    /// How to end.
+    pub outcome: Outcome,
+}
+
+impl Failure {
+    /// The command line is wrong, or a file could not be read or written.
+    pub fn usage(message: impl std::fmt::Display) -> Failure {
+        Failure { message: format!("error: {message}"), outcome: Outcome::Usage }
+    }
+
+    /// margay lacks something.
+    pub fn unsupported(message: impl std::fmt::Display) -> Failure {
+        Failure { message: format!("unsupported: {message}"), outcome: Outcome::Unsupported }
+    }
+}
+
+/// Makes panics end as a short report.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("no message");
+        let place = panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
+        eprintln!("margay has a bug: {what}");
+        eprintln!("  at {place}, margay {}", env!("CARGO_PKG_VERSION"));
+        eprintln!("  please report it with the command line and the PTX file");
+    }));
+}

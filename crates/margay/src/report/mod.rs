@@ -1,0 +1,100 @@
+//! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and faults of kernels.
+
+pub mod fault;
+mod json;
+mod sarif;
+
+use crate::args::{Color, MessageFormat};
+use margay_ir::Source;
+use margay_syntax::{Diagnostic, Severity, Span, diag};
+use std::{
+    io::{IsTerminal, Write},
+    sync::Arc,
+};
+
+pub use sarif::log as sarif;
+
+/// Whether to colour standard output and standard error.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Standard output.
+    pub out: bool,
+    /// Standard error.
+    pub err: bool,
+}
+
+impl Style {
+    /// From the command line, the environment and the terminal.
+    pub fn new(color: Color) -> Style {
+        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        match color {
+            Color::Always => Style { out: true, err: true },
+            Color::Never => Style { out: false, err: false },
+            Color::Auto => {
+                Style { out: allowed && std::io::stdout().is_terminal(), err: allowed && std::io::stderr().is_terminal() }
+            }
+        }
+    }
+}
+
+/// Writes to standard output. Whoever closed the other end does not want more, and that is no error.
+pub fn emit(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// What was found in one file.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The file.
+    pub source: Arc<Source>,
+    /// In order of position, severities decided.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Findings of a file as text; SARIF is one log for all files and stands in [`sarif`].
+pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
+    let lines = found.diagnostics.iter();
+    match format {
+        MessageFormat::Human => lines.map(|d| human(&found.source, d, color)).collect(),
+        MessageFormat::Json => lines.map(|d| format!("{}\n", json::diagnostic(&found.source, d))).collect(),
+        MessageFormat::Github => lines.map(|d| github(&found.source, d)).collect(),
+        MessageFormat::Sarif => String::new(),
+    }
+}
+
+/// A diagnostic for people.
+pub fn human(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
+    diag::render(diagnostic, &source.name, &source.tree.text, color)
+}
+
+/// `error`, `warning`, `note`.
+pub fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+/// 1-based line and column of both ends of a span.
+fn region(source: &Source, span: Span) -> [u32; 4] {
+    let (line, column) = source.lines.line_column(&source.tree.text, span.start);
+    let (end_line, end_column) = source.lines.line_column(&source.tree.text, span.end.max(span.start));
+    [line, column, end_line, end_column]
+}
+
+/// `::error file=k.ptx,line=3,col=5,title=E0231::message`: properties and message are percent-encoded as GitHub's runner asks.
+fn github(source: &Source, diagnostic: &Diagnostic) -> String {
+    let encode = |text: &str, property: bool| {
+        let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+        if property { text.replace(':', "%3A").replace(',', "%2C") } else { text }
+    };
+    let level = match diagnostic.severity {
+        Severity::Note => "notice",
+        other => severity(other),
+    };
+    let [line, column, end_line, end_column] = region(source, diagnostic.span());
+    let (file, code) = (encode(&source.name, true), diagnostic.code.info().number);
+    let message = encode(&diagnostic.message, false);
+    format!("::{level} file={file},line={line},col={column},endLine={end_line},endColumn={end_column},title={code}::{message}\n")
+}
