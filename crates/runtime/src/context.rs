@@ -1,6 +1,8 @@
 //! A context: limits, the place that `vprintf` writes to, and the door to modules, buffers and streams.
 
 use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
+use margay_check::Checked;
+use margay_ir::Source;
 use std::{
     io::Write,
     sync::{Arc, Mutex, PoisonError},
@@ -71,6 +73,11 @@ impl Context {
     /// Checks and links files into a module.
     pub fn load(self: &Arc<Context>, files: &[SourceText<'_>], options: &LoadOptions) -> Result<Module, Error> {
         Module::load(self.clone(), files, options)
+    }
+
+    /// Links files that passed the check into a module.
+    pub fn load_checked(self: &Arc<Context>, files: Vec<(Arc<Source>, Checked)>, options: &LoadOptions) -> Module {
+        Module::load_checked(self.clone(), files, options)
     }
 
     /// An allocation of that many bytes, all zero.

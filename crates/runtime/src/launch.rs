@@ -138,7 +138,7 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
         dynamic_shared: config.shared,
         params: params.to_vec(),
         seed: config.seed,
-        stack_limit: limits.stack.saturating_add(frame),
+        stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
         cooperative: config.cooperative,
     })
 }

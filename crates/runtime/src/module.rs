@@ -41,7 +41,6 @@ pub struct Module {
     context: Arc<Context>,
     options: LoadOptions,
     files: Vec<(Arc<Source>, Checked)>,
-    warnings: Vec<(Arc<Source>, Vec<Diagnostic>)>,
     variables: Arc<Variables>,
     kernels: Mutex<HashMap<String, Kernel>>,
 }
@@ -191,9 +190,19 @@ pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<C
     (Arc::new(source), checked, diagnostics)
 }
 
+/// Every ABI that modules can be placed under.
+pub fn abis() -> &'static [&'static dyn abi::Abi] {
+    &[&abi::Ptx]
+}
+
 /// The ABI of that name.
 pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
-    Err(Error::NoSuch { what: "ABI", name: name.into(), known: Vec::new() })
+    let found = abis().iter().copied().find(|a| a.name() == name);
+    found.ok_or_else(|| Error::NoSuch {
+        what: "ABI",
+        name: name.into(),
+        known: abis().iter().map(|a| a.name().into()).collect(),
+    })
 }
 
 /// The variables of a module: one allocation each, freed with the module and its last kernel.

@@ -259,7 +259,7 @@ fn is_array(f: &Formal) -> bool {
 }
 
 /// A function's interface as an ABI sees it. Kernel parameters are the same for all threads.
-pub(super) fn signature(f: &Function) -> Signature {
+pub fn signature(f: &Function) -> Signature {
     let value = |p: &Formal| Value {
         ty: p.ty,
         vector: p.vector,

@@ -11,6 +11,8 @@ mod link;
 mod operand;
 mod thread;
 
+pub use link::signature;
+
 use crate::{FuncId, GlobalInit, Ir, Pointee, Source, Virtual};
 use margay_check::Checked;
 use margay_syntax::Span;

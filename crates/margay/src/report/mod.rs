@@ -1,12 +1,13 @@
 //! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and faults of kernels.
 
 pub mod fault;
+mod human;
 mod json;
 mod sarif;
 
 use crate::args::{Color, MessageFormat};
 use margay_ir::Source;
-use margay_syntax::{Diagnostic, Severity, Span, diag};
+use margay_syntax::{Diagnostic, Severity, Span};
 use std::{
     io::{IsTerminal, Write},
     sync::Arc,
@@ -64,7 +65,7 @@ pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
 
 /// A diagnostic for people.
 pub fn human(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
-    diag::render(diagnostic, &source.name, &source.tree.text, color)
+    human::diagnostic(source, diagnostic, color)
 }
 
 /// `error`, `warning`, `note`.

@@ -1,0 +1,132 @@
+//! `margay doc INSTR`: the rows of an instruction, read off the table.
+
+use super::Result;
+use crate::{
+    args::DocArgs,
+    exit::{Failure, Outcome},
+    report::emit,
+};
+use margay_isa::{Count, Form, Op, Opcode, Opnd, Role, Since, Slot, Ty, Word};
+
+/// Runs the command.
+pub fn run(args: &DocArgs) -> Result {
+    let Some(text) = &args.instruction else {
+        for op in Opcode::ALL {
+            let row = op.row();
+            emit(&format!("{:16} {:12} {}\n", row.name, row.section, row.doc));
+        }
+        return Ok(Outcome::Clean);
+    };
+    let mut words = text.trim().trim_end_matches(';').split('.');
+    let name = words.next().unwrap_or_default();
+    let Some(op) = Opcode::from_name(name) else {
+        return Err(Failure::usage(format!("no instruction `{name}`; `margay doc` without one lists all of them{}", similar(name))));
+    };
+    let row = op.row();
+    let wanted: Vec<&str> = words.filter(|w| !w.is_empty()).collect();
+    for word in &wanted {
+        if Word::from_name(word).is_none() {
+            return Err(Failure::usage(format!("`.{word}` is no modifier or type of PTX")));
+        }
+    }
+    let forms: Vec<&Form> = row.forms.iter().filter(|f| wanted.iter().all(|w| allows(f, w))).collect();
+    if forms.is_empty() {
+        let all: Vec<String> = row.forms.iter().map(|f| syntax(row, f)).collect();
+        return Err(Failure::usage(format!("no form of `{name}` takes {}; its forms are\n  {}", wanted.join("."), all.join("\n  "))));
+    }
+    emit(&format!("{}: {}\nPTX ISA, section {}\n", row.name, row.doc, row.section));
+    for form in forms {
+        emit(&describe(row, form));
+    }
+    Ok(Outcome::Clean)
+}
+
+fn similar(name: &str) -> String {
+    let near: Vec<&str> = Opcode::ALL.iter().map(|o| o.row().name).filter(|n| n.starts_with(name) || name.starts_with(n)).collect();
+    if near.is_empty() || name.is_empty() { String::new() } else { format!("; similar: {}", near.join(", ")) }
+}
+
+fn allows(form: &Form, word: &str) -> bool {
+    let Some(word) = Word::from_name(word) else { return false };
+    form.slots.iter().any(|slot| match (slot, word) {
+        (Slot::One(m), Word::Mod(w)) => *m == w,
+        (Slot::Opt(c) | Slot::Req(c), Word::Mod(w)) => c.of.contains(&w),
+        (Slot::Type(_, types) | Slot::OptType(_, types), Word::Type(t)) => types.contains(&t),
+        _ => false,
+    })
+}
+
+/// `add{.rnd}{.ftz}{.sat}.f32 d, a, b`
+fn syntax(row: &Op, form: &Form) -> String {
+    let one_of = |names: Vec<String>| match &names[..] {
+        [one] => one.clone(),
+        many => format!("<{}>", many.join("|")),
+    };
+    let slot = |s: &Slot| match s {
+        Slot::One(m) => format!(".{}", m.name()),
+        Slot::Req(c) => one_of(c.of.iter().map(|m| format!(".{}", m.name())).collect()),
+        Slot::Opt(c) => format!("{{{}}}", c.of.iter().map(|m| format!(".{}", m.name())).collect::<Vec<_>>().join("|")),
+        Slot::Type(_, types) => one_of(types.iter().map(|t| t.to_string()).collect()),
+        Slot::OptType(_, types) => format!("{{{}}}", types.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("|")),
+    };
+    let modifiers: String = form.slots.iter().map(slot).collect();
+    let operands: Vec<String> = form.operands.iter().map(operand).collect();
+    format!("{}{modifiers} {};", row.name, operands.join(", ")).replace(" ;", ";")
+}
+
+fn operand(o: &Opnd) -> String {
+    let name = match o.role {
+        Role::Addr => format!("[{}]", o.name),
+        Role::Group(parts) => format!("[{}]", parts.iter().map(operand).collect::<Vec<_>>().join(", ")),
+        Role::Rets | Role::Args => format!("({}, ...)", o.name),
+        Role::Dst | Role::Src | Role::Imm | Role::Label | Role::Callee | Role::Table => match o.count {
+            Count::One => o.name.to_string(),
+            _ => format!("{{{}, ...}}", o.name),
+        },
+    };
+    let name = if o.pair.is_some() { format!("{name}{{|q}}") } else { name };
+    let name = if o.not { format!("{{!}}{name}") } else { name };
+    if o.optional { format!("{{{name}}}") } else { name }
+}
+
+fn describe(row: &Op, form: &Form) -> String {
+    let mut out = format!("\n  {}\n", syntax(row, form));
+    let types: Vec<String> = form
+        .operands
+        .iter()
+        .filter_map(|o| {
+            let ty = match o.ty {
+                Ty::Of(_) => return None,
+                Ty::Is(t) => t.to_string(),
+                Ty::Wide(_) => "twice the width of the type".into(),
+                Ty::Size(_) => "bits of the type's size".into(),
+                Ty::Pointer => "an address".into(),
+                Ty::Any => return None,
+            };
+            Some(format!("{}: {ty}", o.name))
+        })
+        .collect();
+    if !types.is_empty() {
+        out += &format!("    operands  {}\n", types.join(", "));
+    }
+    out += &format!("    since     {}\n", since(&form.since));
+    for need in form.needs {
+        out += &format!("    .{:8} {}\n", need.word.name(), since(&need.since));
+    }
+    if let Some(ulp) = form.ulp {
+        out += &format!("    error     at most {ulp} ulp\n");
+    }
+    out
+}
+
+fn since(s: &Since) -> String {
+    let mut out = format!("PTX ISA {}", s.ptx);
+    if s.sm > 0 {
+        out += &format!(", sm_{} or higher", s.sm);
+    }
+    if !s.only.is_empty() {
+        let targets: Vec<String> = s.only.iter().map(|t| t.to_string()).collect();
+        out += &format!(", on {} only", targets.join(", "));
+    }
+    out
+}

@@ -1,0 +1,26 @@
+//! `margay explain CODE`
+
+use super::Result;
+use crate::{
+    args::ExplainArgs,
+    exit::{Failure, Outcome},
+    report::{emit, severity},
+};
+use margay_syntax::Code;
+
+/// Runs the command.
+pub fn run(args: &ExplainArgs) -> Result {
+    let Some(text) = &args.code else {
+        for code in Code::ALL {
+            let info = code.info();
+            emit(&format!("{} {:32} {:8} {}\n", info.number, info.name, severity(info.severity), info.summary));
+        }
+        return Ok(Outcome::Clean);
+    };
+    let code = Code::find(text).ok_or_else(|| {
+        Failure::usage(format!("no code `{text}`; `margay explain` without a code lists all of them"))
+    })?;
+    let info = code.info();
+    emit(&format!("{} ({}), {}: {}\n", info.number, info.name, severity(info.severity), info.summary));
+    Ok(Outcome::Clean)
+}

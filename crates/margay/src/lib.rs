@@ -1,0 +1,178 @@
+//! Check, explain and run NVIDIA PTX without a GPU.
+//!
+//! The stations of a module are crates of their own (`margay_syntax`, `margay_check`, `margay_ir`, `margay_exec`,
+//! `margay_runtime`); this facade takes the common way through all of them.
+//!
+//! ```
+//! let text = "
+//!     .version 7.0
+//!     .target sm_50
+//!     .address_size 64
+//!     .visible .entry twice(.param .u64 numbers) {
+//!         .reg .b32 %x, %i;
+//!         .reg .b64 %at, %offset;
+//!         mov.u32 %i, %tid.x;
+//!         ld.param.u64 %at, [numbers];
+//!         mul.wide.u32 %offset, %i, 4;
+//!         add.u64 %at, %at, %offset;
+//!         ld.global.u32 %x, [%at];
+//!         add.u32 %x, %x, %x;
+//!         st.global.u32 [%at], %x;
+//!         ret;
+//!     }";
+//! let module = margay::Module::parse(text)?.check()?;
+//! let device = margay::device()?;
+//! let context = device.context();
+//! let loaded = module.load(&context)?;
+//!
+//! let numbers = context.buffer(4 * 32)?;
+//! numbers.write(0, &(0u32..32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>())?;
+//! let kernel = loaded.kernel("twice")?;
+//! let mut arguments = kernel.arguments();
+//! arguments.push_address(numbers.address())?;
+//! kernel.launch(&margay::LaunchConfig::new([1, 1, 1], [32, 1, 1]), &arguments.finish()?)?;
+//! assert_eq!(numbers.to_vec()?[4 * 31..], 62u32.to_le_bytes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A module that is not right says so, with the place:
+//!
+//! ```
+//! let error = margay::Module::parse(".version 7.0\n.target sm_50\n.entry k() { frobnicate; }")?.check().unwrap_err();
+//! assert_eq!(error.diagnostics[0].span().start, 40);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod element;
+pub mod npy;
+pub mod picture;
+pub mod requirements;
+pub mod spec;
+
+pub use margay_check::{Options, Verdict};
+pub use margay_exec::{Engine, Fault, FaultKind, Stop};
+pub use margay_runtime::{
+    Buffer, Cancel, Context, Device, DeviceOptions, Error, Event, Kernel, LaunchConfig, LaunchStats, Limits, LoadOptions,
+    Param, Params, SourceText, Stream,
+};
+pub use margay_syntax::{Code, Diagnostic, Severity};
+
+use margay_check::Checked;
+use margay_ir::Source;
+use margay_syntax::{LineIndex, Parsed};
+use std::{fmt, sync::Arc};
+
+/// Every engine of this build, the default one first.
+pub fn engines() -> Vec<Arc<dyn Engine>> {
+    vec![Arc::new(margay_exec::Reference)]
+}
+
+/// A device with every engine of this build and one thread a processor.
+pub fn device() -> Result<Arc<Device>, Error> {
+    Device::with(DeviceOptions { threads: None, engines: engines() })
+}
+
+/// A text that could be read as PTX, not checked yet.
+#[derive(Debug)]
+pub struct Unchecked {
+    name: String,
+    parsed: Parsed,
+}
+
+/// A module that passed the check.
+#[derive(Clone, Debug)]
+pub struct Module {
+    source: Arc<Source>,
+    checked: Checked,
+    warnings: Vec<Diagnostic>,
+}
+
+/// What is wrong with a module.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Name of the file.
+    pub name: String,
+    /// In order of position, warnings included.
+    pub diagnostics: Vec<Diagnostic>,
+    lines: LineIndex,
+    text: Arc<str>,
+}
+
+impl Module {
+    /// Reads a text. Fails where the text is no PTX; [`Unchecked::check`] says whether it makes sense.
+    pub fn parse(text: &str) -> Result<Unchecked, Findings> {
+        Module::parse_named("module.ptx", text)
+    }
+
+    /// The same, with a file name for messages.
+    pub fn parse_named(name: &str, text: &str) -> Result<Unchecked, Findings> {
+        let parsed = margay_syntax::parse(text);
+        match parsed.diagnostics.iter().any(|d| d.severity == Severity::Error) {
+            true => Err(Findings::new(name, &parsed.tree.text.clone(), parsed.diagnostics)),
+            false => Ok(Unchecked { name: name.into(), parsed }),
+        }
+    }
+
+    /// What the check had to say although the module passed.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// Symbols, signatures, bodies.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
+    }
+
+    /// Loads the module into a context, to be executed by the device's first engine under the `ptx` ABI.
+    pub fn load(&self, context: &Arc<Context>) -> Result<margay_runtime::Module, Error> {
+        self.load_with(context, &LoadOptions::default())
+    }
+
+    /// Loads the module with a choice of engine and ABI.
+    pub fn load_with(&self, context: &Arc<Context>, options: &LoadOptions) -> Result<margay_runtime::Module, Error> {
+        Ok(context.load_checked(vec![(self.source.clone(), self.checked.clone())], options))
+    }
+}
+
+impl Unchecked {
+    /// Checks as ptxas would.
+    pub fn check(self) -> Result<Module, Findings> {
+        self.check_with(&Options::default())
+    }
+
+    /// Checks with options: strictness, target, version.
+    pub fn check_with(self, options: &Options) -> Result<Module, Findings> {
+        let (name, tree) = (self.name, self.parsed.tree.clone());
+        let (checked, diagnostics) = margay_check::check(self.parsed, options);
+        match checked {
+            Some(checked) => {
+                let (lines, files) = (LineIndex::new(&tree.text), checked.module.files.clone());
+                let source = Arc::new(Source { name, tree, lines, files });
+                Ok(Module { source, checked, warnings: diagnostics })
+            }
+            None => Err(Findings::new(&name, &tree.text, diagnostics)),
+        }
+    }
+}
+
+impl Findings {
+    fn new(name: &str, text: &Arc<str>, diagnostics: Vec<Diagnostic>) -> Findings {
+        Findings { name: name.into(), diagnostics, lines: LineIndex::new(text), text: text.clone() }
+    }
+}
+
+impl fmt::Display for Findings {
+    /// One line for each finding: `file:line:column: error[E0231]: message`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for d in &self.diagnostics {
+            let (line, column) = self.lines.line_column(&self.text, d.span().start);
+            let (code, severity) = (d.code.info().number, format!("{:?}", d.severity).to_lowercase());
+            writeln!(f, "{}:{line}:{column}: {severity}[{code}]: {}", self.name, d.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Findings {}

@@ -1,0 +1,92 @@
+//! How an execution stopped, printed like a diagnostic: the PTX line, who, where, the CUDA line, the call stack.
+
+use super::human::{Message, render};
+use crate::exit::{Failure, Outcome};
+use margay_exec::{Access, Fault, FaultKind, Image, Stop, Unsupported};
+use margay_ir::{FuncId, SourcePlace};
+use margay_runtime::StopReport;
+use margay_syntax::Severity;
+
+/// The end of a command whose kernel stopped.
+pub fn stopped(report: &StopReport, color: bool) -> Failure {
+    let image = &report.image;
+    match &report.stop {
+        Stop::Fault(fault) => Failure { message: of_fault(image, fault, color), outcome: Outcome::Findings },
+        Stop::Unsupported(u) => Failure { message: of_unsupported(image, u, color), outcome: Outcome::Unsupported },
+        Stop::Exhausted(e) => Failure { message: format!("error: the machine ran out: {}", e.0), outcome: Outcome::Usage },
+        Stop::Bug(b) => Failure {
+            message: format!("margay has a bug: {}\n  please report it with the command line and the PTX file", b.0),
+            outcome: Outcome::Bug,
+        },
+    }
+}
+
+fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
+    let title = format!("unsupported: {}", u.what);
+    place(image, u.func.zip(u.at), &title, "margay does not execute this", &[], color)
+}
+
+fn of_fault(image: &Image, fault: &Fault, color: bool) -> String {
+    let (title, here) = words(&fault.kind);
+    let mut notes = vec![format!("thread {} of CTA {}", triple(fault.thread), triple(fault.cta))];
+    notes.extend(fault.notes.iter().cloned());
+    if let Some((func, at)) = fault.at {
+        notes.extend(cuda_line(image, func, at).map(|line| format!("the source is at {line}")));
+        notes.push(format!("in `{}`", image.ir.func(func).name));
+    }
+    for frame in &fault.stack {
+        let (func, at) = (image.ir.func(frame.func), frame.at);
+        let line = func.source.lines.line(at.span.start);
+        let cuda = cuda_line(image, frame.func, at).map(|l| format!(", {l}")).unwrap_or_default();
+        notes.push(format!("called by `{}` at {}:{line}{cuda}", func.name, func.source.name));
+    }
+    place(image, fault.at, &title, &here, &notes, color)
+}
+
+fn place(image: &Image, at: Option<(FuncId, SourcePlace)>, title: &str, here: &str, notes: &[String], color: bool) -> String {
+    let Some((func, at)) = at else {
+        let notes: String = notes.iter().map(|n| format!("  = note: {n}\n")).collect();
+        return format!("error: {title}\n{notes}");
+    };
+    let labels = vec![(at.span, here)];
+    let message = Message { severity: Severity::Error, code: None, title, labels, notes, suggestions: &[] };
+    render(&image.ir.func(func).source, &message, color)
+}
+
+/// `saxpy.cu:5:3`, from `.loc` and `.file`.
+fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
+    let (file, line, column) = at.loc;
+    let name = image.ir.func(func).source.files.get(&file)?;
+    match (line, column) {
+        (0, _) => None,
+        (line, 0) => Some(format!("{name}:{line}")),
+        (line, column) => Some(format!("{name}:{line}:{column}")),
+    }
+}
+
+fn triple(v: [u32; 3]) -> String {
+    format!("({}, {}, {})", v[0], v[1], v[2])
+}
+
+/// The title, and a few words at the place.
+fn words(kind: &FaultKind) -> (String, String) {
+    let access = |a: &Access| format!("{} of {} bytes at {:#x}", if a.write { "write" } else { "read" }, a.size, a.address);
+    let both = |title: String, here: &str| (title, here.to_string());
+    match kind {
+        FaultKind::OutOfBounds(a) => both(format!("out of bounds: {} in {} memory", access(a), a.space), "nothing is allocated here"),
+        FaultKind::Misaligned(a) => {
+            both(format!("misaligned: {} in {} memory", access(a), a.space), &format!("needs a multiple of {}", a.size))
+        }
+        FaultKind::ReadOnly(a) => both(format!("read-only: {} in {} memory", access(a), a.space), "this memory cannot be written"),
+        FaultKind::Trap => both("the kernel executed `trap`".into(), ""),
+        FaultKind::Breakpoint => both("the kernel executed `brkpt`".into(), ""),
+        FaultKind::Assert(message, file, line, function) => {
+            both(format!("{file}:{line}: {function}: assertion `{message}` failed"), "")
+        }
+        FaultKind::Stack(why) => both(format!("stack: {why}"), ""),
+        FaultKind::BadTarget(why) => both(format!("bad target: {why}"), ""),
+        FaultKind::Deadlock(who) => both(format!("deadlock: {who}"), ""),
+        FaultKind::Barrier(why) => both(format!("barrier: {why}"), ""),
+        FaultKind::Undefined(name) => both(format!("`{name}` is called, and defined nowhere"), ""),
+    }
+}
