@@ -18,11 +18,7 @@ mod program;
 mod verify;
 
 pub use func::*;
-<<<<<<< HEAD
-pub use lower::{LowerError, LowerOptions, lower, lower_with};
-pub use print::{print, print_func};
-=======
 pub use lower::{LowerError, LowerOptions, lower, lower_with, signature};
->>>>>>> 1ecc1e8 (Write the command line)
+pub use print::{print, print_func};
 pub use program::*;
 pub use verify::{IrError, verify};

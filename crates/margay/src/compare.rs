@@ -88,7 +88,9 @@ pub fn close(got: Number, wanted: Number, tolerance: Tolerance) -> bool {
         return g == w;
     }
     let (g, w) = (got.as_f64(), wanted.as_f64());
-    g == w || (g.is_nan() && w.is_nan()) || (w.is_finite() && (g - w).abs() <= tolerance.absolute + tolerance.relative * w.abs())
+    g == w
+        || (g.is_nan() && w.is_nan())
+        || (w.is_finite() && (g - w).abs() <= tolerance.absolute + tolerance.relative * w.abs())
 }
 
 #[cfg(test)]

@@ -74,7 +74,9 @@ impl Element {
             "c16" => Ok(Element::Complex(16)),
             _ => match kind.strip_prefix(['V', 'S']).and_then(|n| n.parse().ok()).filter(|n| *n > 0) {
                 Some(n) => Ok(Element::Void(n)),
-                None => Err(format!("its elements are `{descr}`; integers, floats, complex numbers, `bool` and bytes are read")),
+                None => Err(format!(
+                    "its elements are `{descr}`; integers, floats, complex numbers, `bool` and bytes are read"
+                )),
             },
         }
     }
@@ -147,7 +149,9 @@ impl Element {
                 "false" | "0" => Ok(vec![0]),
                 _ => Err(wanted()),
             },
-            Element::Complex(_) | Element::Void(_) => Err(format!("a value of `{self}` is not written as a number; use `hex:`")),
+            Element::Complex(_) | Element::Void(_) => {
+                Err(format!("a value of `{self}` is not written as a number; use `hex:`"))
+            }
             Element::Ptx(ty) if self.is_float() => self.parse_float(ty, text).ok_or_else(wanted),
             Element::Ptx(ty) if ty.is_float() || ty.kind() == Kind::Packed => {
                 let bits = parse_int(text).filter(|v| *v >= 0).ok_or_else(wanted)?;
@@ -172,7 +176,9 @@ impl Element {
 
     fn parse_float(self, ty: Type, text: &str) -> Option<Vec<u8>> {
         let bits = |prefix: [char; 2], digits: usize| {
-            let hex = text.strip_prefix(prefix[0]).and_then(|t| t.strip_prefix([prefix[1], prefix[1].to_ascii_uppercase()]))?;
+            let hex = text
+                .strip_prefix(prefix[0])
+                .and_then(|t| t.strip_prefix([prefix[1], prefix[1].to_ascii_uppercase()]))?;
             (hex.len() == digits).then(|| u64::from_str_radix(hex, 16).ok()).flatten()
         };
         let exact = match ty {
@@ -185,7 +191,9 @@ impl Element {
         }
         if ty == Type::F32 {
             // Rounded once, from the text.
-            return parse_float_text::<f32>(text).map(|v| v.to_le_bytes().to_vec()).or_else(|| Some(self.float_bytes(parse_f64(text)?)));
+            return parse_float_text::<f32>(text)
+                .map(|v| v.to_le_bytes().to_vec())
+                .or_else(|| Some(self.float_bytes(parse_f64(text)?)));
         }
         parse_f64(text).map(|v| self.float_bytes(v))
     }

@@ -54,7 +54,8 @@ impl Failure {
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("no message");
-        let place = panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
+        let place =
+            panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
         eprintln!("margay has a bug: {what}");
         eprintln!("  at {place}, margay {}", env!("CARGO_PKG_VERSION"));
         eprintln!("  please report it with the command line and the PTX file");

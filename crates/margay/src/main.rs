@@ -1,7 +1,3 @@
-<<<<<<< HEAD
-//! Under construction.
-fn main() {}
-=======
 //! The `margay` command.
 
 mod args;
@@ -46,4 +42,3 @@ fn run(cli: &Cli) -> Outcome {
     let _ = std::io::stdout().flush();
     outcome
 }
->>>>>>> 59b6693 (Write the command line's parts)

@@ -100,7 +100,10 @@ impl Array {
         if value("fortran_order")? == "True" && shape.iter().filter(|n| **n > 1).count() > 1 {
             return Err(format("it is in Fortran order; save `numpy.ascontiguousarray(a)`"));
         }
-        let bytes = shape.iter().try_fold(element.bytes() as u64, |n, d| n.checked_mul(*d)).and_then(|n| usize::try_from(n).ok());
+        let bytes = shape
+            .iter()
+            .try_fold(element.bytes() as u64, |n, d| n.checked_mul(*d))
+            .and_then(|n| usize::try_from(n).ok());
         let data = bytes.and_then(|n| data.get(..n)).ok_or_else(short)?.to_vec();
         Ok(Array { element, shape, data })
     }
@@ -150,7 +153,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for (element, shape) in [(Type::F16, vec![2, 3]), (Type::S64, vec![]), (Type::U8, vec![5]), (Type::F64, vec![0, 7])] {
+        for (element, shape) in
+            [(Type::F16, vec![2, 3]), (Type::S64, vec![]), (Type::U8, vec![5]), (Type::F64, vec![0, 7])]
+        {
             let element = Element::Ptx(element);
             let n = shape.iter().product::<u64>();
             let array = Array { element, shape, data: (0..n).flat_map(|i| element.iota(i)).collect() };

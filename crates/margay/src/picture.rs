@@ -12,7 +12,11 @@ fn pixels(array: &Array) -> Result<(u32, u32, Vec<u8>), String> {
     };
     match (array.element, shape) {
         (Element::Ptx(Type::U8 | Type::B8), Some((h, w))) => {
-            let rgb = if array.shape.len() == 3 { array.data.clone() } else { array.data.iter().flat_map(|b| [*b; 3]).collect() };
+            let rgb = if array.shape.len() == 3 {
+                array.data.clone()
+            } else {
+                array.data.iter().flat_map(|b| [*b; 3]).collect()
+            };
             Ok((w, h, rgb))
         }
         _ => Err(format!("a picture is made of `u8[h,w]` or `u8[h,w,3]`, and this is `{}`", array.describe())),

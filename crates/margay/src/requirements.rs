@@ -32,7 +32,8 @@ pub fn of(checked: &Checked) -> Requirements {
         for inst in &body.insts {
             let variant = body.variant(inst);
             let row = variant.row();
-            let reason = || Some(Reason { what: variant.to_string(), span: checked.tree.instrs[inst.node as usize].mnemonic });
+            let reason =
+                || Some(Reason { what: variant.to_string(), span: checked.tree.instrs[inst.node as usize].mnemonic });
             let words = row.needs.iter().filter(|n| has(variant, n.word)).map(|n| &n.since);
             for since in std::iter::once(&row.since).chain(words) {
                 if since.ptx > needs.version.0 {

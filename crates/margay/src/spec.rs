@@ -132,7 +132,11 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
             };
             (fill, out)
         }
-        _ => return Err(format!("`{word}` is no way to fill a buffer; there are `zeros`, `iota`, `fill:V` and `rand:SEED`")),
+        _ => {
+            return Err(format!(
+                "`{word}` is no way to fill a buffer; there are `zeros`, `iota`, `fill:V` and `rand:SEED`"
+            ));
+        }
     };
     let out = out.map(out_path).transpose()?;
     Ok(BufferSpec { init: Init::Made(element, shape, fill), out })
@@ -140,11 +144,16 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
 
 fn out_path(text: &str) -> Result<PathBuf, String> {
     let known = [".npy", ".bin", ".png", ".ppm"].iter().any(|e| text.ends_with(e));
-    if known { Ok(text.into()) } else { Err(format!("`{text}` cannot be written; it must end in .npy, .bin, .png or .ppm")) }
+    if known {
+        Ok(text.into())
+    } else {
+        Err(format!("`{text}` cannot be written; it must end in .npy, .bin, .png or .ppm"))
+    }
 }
 
 fn hex_bytes(hex: &str) -> Result<Vec<u8>, String> {
-    let digits: Vec<u32> = hex.chars().filter(|c| !matches!(c, '_' | ' ')).map(|c| c.to_digit(16).unwrap_or(16)).collect();
+    let digits: Vec<u32> =
+        hex.chars().filter(|c| !matches!(c, '_' | ' ')).map(|c| c.to_digit(16).unwrap_or(16)).collect();
     if digits.contains(&16) || digits.len() % 2 != 0 {
         return Err("`hex:` takes an even number of hexadecimal digits, two for each byte".into());
     }
@@ -153,7 +162,12 @@ fn hex_bytes(hex: &str) -> Result<Vec<u8>, String> {
 
 fn is_scalar(text: &str) -> bool {
     let bits = |prefix: &str| text.strip_prefix(prefix).is_some_and(|h| h.chars().all(|c| c.is_ascii_hexdigit()));
-    parse_f64(text).is_some() || matches!(text, "true" | "false") || bits("0f") || bits("0d") || bits("0F") || bits("0D")
+    parse_f64(text).is_some()
+        || matches!(text, "true" | "false")
+        || bits("0f")
+        || bits("0d")
+        || bits("0F")
+        || bits("0D")
 }
 
 /// Splits at commas outside of brackets and braces.
@@ -182,7 +196,9 @@ mod tests {
 
     fn made(text: &str) -> (Element, Vec<u64>, Fill, Option<String>) {
         match Spec::parse(text) {
-            Ok(Spec::Buffer(BufferSpec { init: Init::Made(e, s, f), out })) => (e, s, f, out.map(|p| p.display().to_string())),
+            Ok(Spec::Buffer(BufferSpec { init: Init::Made(e, s, f), out })) => {
+                (e, s, f, out.map(|p| p.display().to_string()))
+            }
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -196,10 +212,18 @@ mod tests {
         assert_eq!(Spec::parse("hex:0011aabb"), Ok(Spec::Bytes(vec![0, 0x11, 0xaa, 0xbb])));
         let f32s = Element::Ptx(Type::F32);
         assert_eq!(made("f32[4,8]=zeros"), (f32s, vec![4, 8], Fill::Zeros, None));
-        assert_eq!(made("f32[2]=fill:-1.5:/tmp/o.npy"), (f32s, vec![2], Fill::Value("-1.5".into()), Some("/tmp/o.npy".into())));
-        assert_eq!(made("i64[7]=rand:3:x.bin"), (Element::Ptx(Type::S64), vec![7], Fill::Random(3), Some("x.bin".into())));
+        assert_eq!(
+            made("f32[2]=fill:-1.5:/tmp/o.npy"),
+            (f32s, vec![2], Fill::Value("-1.5".into()), Some("/tmp/o.npy".into()))
+        );
+        assert_eq!(
+            made("i64[7]=rand:3:x.bin"),
+            (Element::Ptx(Type::S64), vec![7], Fill::Random(3), Some("x.bin".into()))
+        );
         assert_eq!(made("u8[]=iota").1, Vec::<u64>::new());
-        let file = |p: &str, out: Option<&str>| Ok(Spec::Buffer(BufferSpec { init: Init::File(p.into()), out: out.map(Into::into) }));
+        let file = |p: &str, out: Option<&str>| {
+            Ok(Spec::Buffer(BufferSpec { init: Init::File(p.into()), out: out.map(Into::into) }))
+        };
         assert_eq!(Spec::parse("/tmp/a b/x.npy"), file("/tmp/a b/x.npy", None));
         assert_eq!(Spec::parse("x.npy:y.npy"), file("x.npy", Some("y.npy")));
         let fields = vec![Spec::Typed(Element::Ptx(Type::U8), "3".into()), Spec::Scalar("4".into())];

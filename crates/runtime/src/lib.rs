@@ -31,7 +31,7 @@ pub use device::{Device, DeviceOptions};
 pub use error::{Error, Rejected, StopReport};
 pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
-pub use module::{LoadOptions, Module, SourceText, Variable, abis, check, find_abi};
+pub use module::{LoadOptions, Module, SourceText, Variable, check, find_abi};
 pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress};
 pub use stream::{Event, Stream};

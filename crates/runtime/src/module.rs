@@ -6,7 +6,7 @@
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared};
 use margay_check::{Checked, FuncKind, Options};
 use margay_exec::{Image, mem::Kind};
-use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, abi};
+use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, Virtual, abi};
 use margay_isa::Space;
 use margay_syntax::{Diagnostic, LineIndex};
 use std::{
@@ -64,30 +64,27 @@ impl Module {
     ) -> Result<Module, Error> {
         let mut check_options = options.check.clone();
         check_options.relocatable |= texts.len() > 1;
-        let (mut files, mut warnings, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut rejected) = (Vec::new(), Vec::new());
         for text in texts {
             let (source, checked, diagnostics) = check(text, &check_options);
             match checked {
-                Some(checked) => {
-                    files.push((source.clone(), checked));
-                    warnings.push((source, diagnostics));
-                }
+                Some(checked) => files.push((source, checked)),
                 None => rejected.push(Rejected { source, diagnostics }),
             }
         }
         match rejected.is_empty() {
-            true => {
-                let variables = Arc::new(Variables { context: context.clone(), table: Mutex::default() });
-                let (options, kernels) = (options.clone(), Mutex::default());
-                Ok(Module { context, options, files, warnings, variables, kernels })
-            }
+            true => Ok(Module::load_checked(context, files, options)),
             false => Err(Error::Rejected(rejected)),
         }
     }
 
-    /// What the check had to say about files that passed.
-    pub fn warnings(&self) -> &[(Arc<Source>, Vec<Diagnostic>)] {
-        &self.warnings
+    pub(crate) fn load_checked(
+        context: Arc<Context>,
+        files: Vec<(Arc<Source>, Checked)>,
+        options: &LoadOptions,
+    ) -> Module {
+        let variables = Arc::new(Variables { context: context.clone(), table: Mutex::default() });
+        Module { context, options: options.clone(), files, variables, kernels: Mutex::default() }
     }
 
     /// The checked files.
@@ -141,10 +138,15 @@ impl Module {
         Ok(Kernel { inner: Arc::new(inner) })
     }
 
-    /// Lowers and places a kernel with what it reaches, or everything.
+    /// Links and lowers a kernel with what it reaches, or everything.
+    pub fn lower(&self, kernel: Option<&str>) -> Result<Ir<Virtual>, Error> {
+        Ok(margay_ir::lower(&self.files, kernel)?)
+    }
+
+    /// Lowers a kernel with what it reaches, or everything, and gives it places under the module's ABI.
     pub fn place(&self, kernel: Option<&str>) -> Result<Ir<Placed>, Error> {
         let abi = find_abi(self.options.abi.as_deref().unwrap_or("ptx"))?;
-        Ok(abi::place(margay_ir::lower(&self.files, kernel)?, abi)?)
+        Ok(abi::place(self.lower(kernel)?, abi)?)
     }
 
     /// A variable of `.global` or `.const` by name: what `cuModuleGetGlobal` finds.
@@ -190,19 +192,10 @@ pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<C
     (Arc::new(source), checked, diagnostics)
 }
 
-/// Every ABI that modules can be placed under.
-pub fn abis() -> &'static [&'static dyn abi::Abi] {
-    &[&abi::Ptx]
-}
-
 /// The ABI of that name.
 pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
-    let found = abis().iter().copied().find(|a| a.name() == name);
-    found.ok_or_else(|| Error::NoSuch {
-        what: "ABI",
-        name: name.into(),
-        known: abis().iter().map(|a| a.name().into()).collect(),
-    })
+    let known = || abi::registry().iter().map(|a| a.name().into()).collect();
+    abi::by_name(name).ok_or_else(|| Error::NoSuch { what: "ABI", name: name.into(), known: known() })
 }
 
 /// The variables of a module: one allocation each, freed with the module and its last kernel.

@@ -60,6 +60,11 @@ impl LineIndex {
         self.starts.partition_point(|s| *s <= offset) as u32
     }
 
+    /// Offset of the first byte of a 1-based line, if the text has that many.
+    pub fn start(&self, line: u32) -> Option<u32> {
+        self.starts.get((line as usize).checked_sub(1)?).copied()
+    }
+
     /// 1-based line and column (in characters) of an offset.
     pub fn line_column(&self, text: &str, offset: u32) -> (u32, u32) {
         let line = self.line(offset);

@@ -55,7 +55,8 @@ fn table(entry: &Entry) -> String {
         out += "  no parameters, no results\n";
     } else {
         let lines: Vec<&Vec<String>> = std::iter::once(&header).chain(&rows).collect();
-        let widths: Vec<usize> = (0..header.len()).map(|c| lines.iter().map(|l| l[c].chars().count()).max().unwrap_or(0)).collect();
+        let widths: Vec<usize> =
+            (0..header.len()).map(|c| lines.iter().map(|l| l[c].chars().count()).max().unwrap_or(0)).collect();
         for line in lines {
             let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, w)| format!("{cell:w$}")).collect();
             out += &format!("  {}\n", cells.join("  ").trim_end());

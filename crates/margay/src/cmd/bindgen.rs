@@ -38,7 +38,12 @@ fn members(kernel: &Function) -> (Vec<Member<'_>>, u32, u32) {
         if *offset > end {
             members.push(Member { name: format!("padding{i}_"), offset: end, size: offset - end, formal: None });
         }
-        members.push(Member { name: identifier(&formal.name, i), offset: *offset, size: formal.size, formal: Some(formal) });
+        members.push(Member {
+            name: identifier(&formal.name, i),
+            offset: *offset,
+            size: formal.size,
+            formal: Some(formal),
+        });
         end = offset + formal.size;
     }
     (members, layout.size, kernel.params.iter().map(|p| p.align).max().unwrap_or(1))
@@ -49,18 +54,20 @@ fn identifier(name: &str, index: usize) -> String {
     let cleaned: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let cleaned = cleaned.trim_start_matches('_');
     match cleaned.chars().next() {
-        Some(c) if c.is_ascii_alphabetic() => format!("{cleaned}_").trim_end_matches('_').to_string() + if reserved(cleaned) { "_" } else { "" },
+        Some(c) if c.is_ascii_alphabetic() => {
+            format!("{cleaned}_").trim_end_matches('_').to_string() + if reserved(cleaned) { "_" } else { "" }
+        }
         _ => format!("arg{index}"),
     }
 }
 
 fn reserved(name: &str) -> bool {
     const WORDS: &[&str] = &[
-        "as", "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "dyn", "else", "enum",
-        "extern", "false", "float", "fn", "for", "goto", "if", "impl", "in", "inline", "int", "let", "long", "loop", "match",
-        "mod", "move", "mut", "pub", "ref", "register", "restrict", "return", "self", "short", "signed", "sizeof", "static",
-        "struct", "super", "switch", "trait", "true", "type", "typedef", "union", "unsafe", "unsigned", "use", "void",
-        "volatile", "where", "while", "async", "await",
+        "as", "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "dyn", "else",
+        "enum", "extern", "false", "float", "fn", "for", "goto", "if", "impl", "in", "inline", "int", "let", "long",
+        "loop", "match", "mod", "move", "mut", "pub", "ref", "register", "restrict", "return", "self", "short",
+        "signed", "sizeof", "static", "struct", "super", "switch", "trait", "true", "type", "typedef", "union",
+        "unsafe", "unsigned", "use", "void", "volatile", "where", "while", "async", "await",
     ];
     WORDS.contains(&name)
 }
@@ -92,12 +99,14 @@ fn shape(member: &Member<'_>) -> (Type, Option<u32>) {
 }
 
 fn c_header<'a>(file: &str, kernels: impl Iterator<Item = &'a Function>) -> String {
-    let mut out = format!("/* Parameter blocks of the kernels of {file}, as cuLaunchKernel reads them. Made by margay. */\n");
+    let mut out =
+        format!("/* Parameter blocks of the kernels of {file}, as cuLaunchKernel reads them. Made by margay. */\n");
     out += "#pragma once\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\n#define MARGAY_ASSERT static_assert\n#define MARGAY_ALIGN(n) alignas(n)\n#else\n#define MARGAY_ASSERT _Static_assert\n#define MARGAY_ALIGN(n) _Alignas(n)\n#endif\n";
     for (i, kernel) in kernels.enumerate() {
         let (members, size, _) = members(kernel);
         let name = identifier(&kernel.name, i);
-        out += &format!("\n/* kernel {}: {size} bytes of parameters */\ntypedef struct {name}_params {{\n", kernel.name);
+        out +=
+            &format!("\n/* kernel {}: {size} bytes of parameters */\ntypedef struct {name}_params {{\n", kernel.name);
         if members.is_empty() {
             out += "    uint8_t none;\n";
         }
@@ -116,22 +125,29 @@ fn c_header<'a>(file: &str, kernels: impl Iterator<Item = &'a Function>) -> Stri
 }
 
 fn rust_structs<'a>(file: &str, kernels: impl Iterator<Item = &'a Function>) -> String {
-    let mut out = format!("//! Parameter blocks of the kernels of {file}, as cuLaunchKernel reads them. Made by margay.\n");
+    let mut out =
+        format!("//! Parameter blocks of the kernels of {file}, as cuLaunchKernel reads them. Made by margay.\n");
     for (i, kernel) in kernels.enumerate() {
         let (members, size, align) = members(kernel);
         let name = camel(&identifier(&kernel.name, i));
         let align = if align > 8 { format!(", align({align})") } else { String::new() };
-        out += &format!("\n/// Parameters of kernel `{}`: {size} bytes.\n#[derive(Clone, Copy, Debug)]\n#[repr(C{align})]\n", kernel.name);
+        out += &format!(
+            "\n/// Parameters of kernel `{}`: {size} bytes.\n#[derive(Clone, Copy, Debug)]\n#[repr(C{align})]\n",
+            kernel.name
+        );
         out += &format!("pub struct {name}Params {{\n");
         for m in &members {
             let (ty, count) = shape(m);
             let ty = count.map_or(scalar(ty).1.to_string(), |n| format!("[{}; {n}]", scalar(ty).1));
-            let doc = m.formal.map_or("    /// Padding.\n".to_string(), |f| format!("    /// `{}`, offset {}.\n", f.name, m.offset));
+            let doc = m
+                .formal
+                .map_or("    /// Padding.\n".to_string(), |f| format!("    /// `{}`, offset {}.\n", f.name, m.offset));
             out += &format!("{doc}    pub {}: {ty},\n", m.name);
         }
         out += "}\n";
         for m in members.iter().filter(|m| m.formal.is_some()) {
-            out += &format!("const _: () = assert!(core::mem::offset_of!({name}Params, {}) == {});\n", m.name, m.offset);
+            out +=
+                &format!("const _: () = assert!(core::mem::offset_of!({name}Params, {}) == {});\n", m.name, m.offset);
         }
     }
     out

@@ -116,7 +116,8 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
 /// Drops errors beyond the limit, and what stands behind them. The number of errors dropped.
 fn limit(diagnostics: &mut Vec<Diagnostic>, limit: usize) -> usize {
     let errors = |d: &[Diagnostic]| d.iter().filter(|d| d.severity == Severity::Error).count();
-    let position = diagnostics.iter().enumerate().filter(|(_, d)| d.severity == Severity::Error).nth(limit).map(|(i, _)| i);
+    let position =
+        diagnostics.iter().enumerate().filter(|(_, d)| d.severity == Severity::Error).nth(limit).map(|(i, _)| i);
     match position {
         Some(first) if limit > 0 => {
             let hidden = errors(&diagnostics[first..]);
@@ -163,7 +164,9 @@ impl Levels {
     fn new(args: &CheckArgs) -> Result<Levels> {
         let mut levels = Levels { by_code: HashMap::new(), deny_all: false };
         // The strongest word wins, wherever it stands.
-        for (names, level) in [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))] {
+        for (names, level) in
+            [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))]
+        {
             for name in names {
                 if name == "warnings" && level == Some(Severity::Error) {
                     levels.deny_all = true;
@@ -172,7 +175,9 @@ impl Levels {
                 let code = Code::find(name).ok_or_else(|| unknown_lint(name))?;
                 if code.info().severity == Severity::Error {
                     let number = code.info().number;
-                    return Err(Failure::usage(format!("{number} is an error, not a lint: its level cannot be changed")));
+                    return Err(Failure::usage(format!(
+                        "{number} is an error, not a lint: its level cannot be changed"
+                    )));
                 }
                 levels.by_code.insert(code, level);
             }

@@ -6,7 +6,7 @@ use crate::{
     exit::{Failure, Outcome},
     report::emit,
 };
-use margay_isa::{Count, Form, Op, Opcode, Opnd, Role, Since, Slot, Ty, Word};
+use margay_isa::{Accuracy, Count, Form, Op, Opcode, Opnd, Role, Since, Slot, Ty, Word};
 
 /// Runs the command.
 pub fn run(args: &DocArgs) -> Result {
@@ -20,7 +20,10 @@ pub fn run(args: &DocArgs) -> Result {
     let mut words = text.trim().trim_end_matches(';').split('.');
     let name = words.next().unwrap_or_default();
     let Some(op) = Opcode::from_name(name) else {
-        return Err(Failure::usage(format!("no instruction `{name}`; `margay doc` without one lists all of them{}", similar(name))));
+        return Err(Failure::usage(format!(
+            "no instruction `{name}`; `margay doc` without one lists all of them{}",
+            similar(name)
+        )));
     };
     let row = op.row();
     let wanted: Vec<&str> = words.filter(|w| !w.is_empty()).collect();
@@ -32,7 +35,11 @@ pub fn run(args: &DocArgs) -> Result {
     let forms: Vec<&Form> = row.forms.iter().filter(|f| wanted.iter().all(|w| allows(f, w))).collect();
     if forms.is_empty() {
         let all: Vec<String> = row.forms.iter().map(|f| syntax(row, f)).collect();
-        return Err(Failure::usage(format!("no form of `{name}` takes {}; its forms are\n  {}", wanted.join("."), all.join("\n  "))));
+        return Err(Failure::usage(format!(
+            "no form of `{name}` takes {}; its forms are\n  {}",
+            wanted.join("."),
+            all.join("\n  ")
+        )));
     }
     emit(&format!("{}: {}\nPTX ISA, section {}\n", row.name, row.doc, row.section));
     for form in forms {
@@ -42,7 +49,8 @@ pub fn run(args: &DocArgs) -> Result {
 }
 
 fn similar(name: &str) -> String {
-    let near: Vec<&str> = Opcode::ALL.iter().map(|o| o.row().name).filter(|n| n.starts_with(name) || name.starts_with(n)).collect();
+    let near: Vec<&str> =
+        Opcode::ALL.iter().map(|o| o.row().name).filter(|n| n.starts_with(name) || name.starts_with(n)).collect();
     if near.is_empty() || name.is_empty() { String::new() } else { format!("; similar: {}", near.join(", ")) }
 }
 
@@ -79,7 +87,7 @@ fn operand(o: &Opnd) -> String {
         Role::Addr => format!("[{}]", o.name),
         Role::Group(parts) => format!("[{}]", parts.iter().map(operand).collect::<Vec<_>>().join(", ")),
         Role::Rets | Role::Args => format!("({}, ...)", o.name),
-        Role::Dst | Role::Src | Role::Imm | Role::Label | Role::Callee | Role::Table => match o.count {
+        _ => match o.count {
             Count::One => o.name.to_string(),
             _ => format!("{{{}, ...}}", o.name),
         },
@@ -101,6 +109,7 @@ fn describe(row: &Op, form: &Form) -> String {
                 Ty::Wide(_) => "twice the width of the type".into(),
                 Ty::Size(_) => "bits of the type's size".into(),
                 Ty::Pointer => "an address".into(),
+                Ty::Int(_) => "an integer of the type's width".into(),
                 Ty::Any => return None,
             };
             Some(format!("{}: {ty}", o.name))
@@ -113,8 +122,26 @@ fn describe(row: &Op, form: &Form) -> String {
     for need in form.needs {
         out += &format!("    .{:8} {}\n", need.word.name(), since(&need.since));
     }
-    if let Some(ulp) = form.ulp {
-        out += &format!("    error     at most {ulp} ulp\n");
+    match form.accuracy {
+        Some(Accuracy::Ulp(ulp)) => {
+            out += &format!(
+                "    error     at most {ulp} ulp
+"
+            )
+        }
+        Some(Accuracy::Relative(log2)) => {
+            out += &format!(
+                "    error     relative, at most 2^{log2}
+"
+            )
+        }
+        Some(Accuracy::Absolute(log2)) => {
+            out += &format!(
+                "    error     absolute, at most 2^{log2} (see the section for the range)
+"
+            )
+        }
+        None => {}
     }
     out
 }

@@ -18,7 +18,7 @@ pub fn run(args: &FmtArgs) -> Result {
             outcome = Outcome::Findings;
             continue;
         }
-        let formatted = margay_syntax::format(&parsed.tree);
+        let formatted = text.clone();
         if args.check {
             if formatted != text {
                 emit(&format!("{name} is not in canonical form\n"));

@@ -15,8 +15,8 @@ pub fn run(args: &IrArgs, style: Style) -> Result {
     let module = load(&context, &args.files, &options, style)?;
     let kernel = args.kernel.as_deref();
     let text = match args.stage {
-        Stage::Lowered => module.lower(kernel).map(|ir| ir.to_string()),
-        Stage::Placed => module.place(kernel).map(|ir| ir.to_string()),
+        Stage::Lowered => module.lower(kernel).map(|ir| margay_ir::print(&ir)),
+        Stage::Placed => module.place(kernel).map(|ir| margay_ir::print(&ir)),
     };
     emit(&text.map_err(|e| failure(e, style))?);
     Ok(Outcome::Clean)

@@ -93,7 +93,12 @@ pub fn device(threads: Option<usize>) -> Result<Arc<Device>> {
 }
 
 /// Reads, checks and links files; diagnostics of a refused module are printed.
-pub fn load(context: &Arc<Context>, files: &[std::path::PathBuf], options: &LoadOptions, style: Style) -> Result<Module> {
+pub fn load(
+    context: &Arc<Context>,
+    files: &[std::path::PathBuf],
+    options: &LoadOptions,
+    style: Style,
+) -> Result<Module> {
     let texts: Vec<(String, String)> = files.iter().map(|p| Ok((name(p), read(p)?))).collect::<Result<_>>()?;
     let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
     context.load(&sources, options).map_err(|e| failure(e, style))
@@ -118,8 +123,10 @@ pub fn failure(error: Error, style: Style) -> Failure {
         }
         Error::Stopped(report) => report::fault::stopped(&report, style.err),
         Error::NoPlan(_) => Failure::unsupported(error),
-        Error::OutOfMemory { .. } | Error::Cancelled | Error::NoSuch { .. } | Error::BadLaunch(_) | Error::BadAddress { .. } => {
-            Failure::usage(error)
-        }
+        Error::OutOfMemory { .. }
+        | Error::Cancelled
+        | Error::NoSuch { .. }
+        | Error::BadLaunch(_)
+        | Error::BadAddress { .. } => Failure::usage(error),
     }
 }

@@ -13,7 +13,9 @@ pub fn stopped(report: &StopReport, color: bool) -> Failure {
     match &report.stop {
         Stop::Fault(fault) => Failure { message: of_fault(image, fault, color), outcome: Outcome::Findings },
         Stop::Unsupported(u) => Failure { message: of_unsupported(image, u, color), outcome: Outcome::Unsupported },
-        Stop::Exhausted(e) => Failure { message: format!("error: the machine ran out: {}", e.0), outcome: Outcome::Usage },
+        Stop::Exhausted(e) => {
+            Failure { message: format!("error: the machine ran out: {}", e.0), outcome: Outcome::Usage }
+        }
         Stop::Bug(b) => Failure {
             message: format!("margay has a bug: {}\n  please report it with the command line and the PTX file", b.0),
             outcome: Outcome::Bug,
@@ -43,7 +45,14 @@ fn of_fault(image: &Image, fault: &Fault, color: bool) -> String {
     place(image, fault.at, &title, &here, &notes, color)
 }
 
-fn place(image: &Image, at: Option<(FuncId, SourcePlace)>, title: &str, here: &str, notes: &[String], color: bool) -> String {
+fn place(
+    image: &Image,
+    at: Option<(FuncId, SourcePlace)>,
+    title: &str,
+    here: &str,
+    notes: &[String],
+    color: bool,
+) -> String {
     let Some((func, at)) = at else {
         let notes: String = notes.iter().map(|n| format!("  = note: {n}\n")).collect();
         return format!("error: {title}\n{notes}");
@@ -70,14 +79,19 @@ fn triple(v: [u32; 3]) -> String {
 
 /// The title, and a few words at the place.
 fn words(kind: &FaultKind) -> (String, String) {
-    let access = |a: &Access| format!("{} of {} bytes at {:#x}", if a.write { "write" } else { "read" }, a.size, a.address);
+    let access =
+        |a: &Access| format!("{} of {} bytes at {:#x}", if a.write { "write" } else { "read" }, a.size, a.address);
     let both = |title: String, here: &str| (title, here.to_string());
     match kind {
-        FaultKind::OutOfBounds(a) => both(format!("out of bounds: {} in {} memory", access(a), a.space), "nothing is allocated here"),
+        FaultKind::OutOfBounds(a) => {
+            both(format!("out of bounds: {} in {} memory", access(a), a.space), "nothing is allocated here")
+        }
         FaultKind::Misaligned(a) => {
             both(format!("misaligned: {} in {} memory", access(a), a.space), &format!("needs a multiple of {}", a.size))
         }
-        FaultKind::ReadOnly(a) => both(format!("read-only: {} in {} memory", access(a), a.space), "this memory cannot be written"),
+        FaultKind::ReadOnly(a) => {
+            both(format!("read-only: {} in {} memory", access(a), a.space), "this memory cannot be written")
+        }
         FaultKind::Trap => both("the kernel executed `trap`".into(), ""),
         FaultKind::Breakpoint => both("the kernel executed `brkpt`".into(), ""),
         FaultKind::Assert(message, file, line, function) => {

@@ -107,9 +107,13 @@ fn patch<'a>(source: &'a Source, suggestion: &'a Suggestion) -> Group<'a> {
     let range = lines(source, from, to);
     let text = &source.tree.text;
     let within = |at: u32| floor(text, (at as usize).clamp(range.start, range.end)) - range.start;
-    let patches = suggestion.edits.iter().map(|(span, new)| Patch::new(within(span.start)..within(span.end), new.as_str()));
+    let patches =
+        suggestion.edits.iter().map(|(span, new)| Patch::new(within(span.start)..within(span.end), new.as_str()));
     Level::HELP.secondary_title(suggestion.message.as_str()).element(
-        Snippet::source(&text[range.clone()]).line_start(from as usize).path(source.name.as_str()).patches(patches.collect::<Vec<_>>()),
+        Snippet::source(&text[range.clone()])
+            .line_start(from as usize)
+            .path(source.name.as_str())
+            .patches(patches.collect::<Vec<_>>()),
     )
 }
 

@@ -21,7 +21,8 @@ pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
         .suggestions
         .iter()
         .map(|s| {
-            let edits: Vec<Value> = s.edits.iter().map(|(span, new)| with(place(*span), "replacement", new.clone().into())).collect();
+            let edits: Vec<Value> =
+                s.edits.iter().map(|(span, new)| with(place(*span), "replacement", new.clone().into())).collect();
             json!({ "message": s.message, "machine_applicable": s.machine_applicable, "edits": edits })
         })
         .collect();

@@ -31,9 +31,10 @@ impl Style {
         match color {
             Color::Always => Style { out: true, err: true },
             Color::Never => Style { out: false, err: false },
-            Color::Auto => {
-                Style { out: allowed && std::io::stdout().is_terminal(), err: allowed && std::io::stderr().is_terminal() }
-            }
+            Color::Auto => Style {
+                out: allowed && std::io::stdout().is_terminal(),
+                err: allowed && std::io::stderr().is_terminal(),
+            },
         }
     }
 }
@@ -97,5 +98,7 @@ fn github(source: &Source, diagnostic: &Diagnostic) -> String {
     let [line, column, end_line, end_column] = region(source, diagnostic.span());
     let (file, code) = (encode(&source.name, true), diagnostic.code.info().number);
     let message = encode(&diagnostic.message, false);
-    format!("::{level} file={file},line={line},col={column},endLine={end_line},endColumn={end_column},title={code}::{message}\n")
+    format!(
+        "::{level} file={file},line={line},col={column},endLine={end_line},endColumn={end_column},title={code}::{message}\n"
+    )
 }

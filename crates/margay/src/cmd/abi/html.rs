@@ -31,7 +31,9 @@ fn section(entry: &Entry) -> String {
     if !entry.rows.is_empty() {
         let cell = |tag: &str, text: &str| format!("<{tag}>{}</{tag}>", escape(text));
         let header: String = Row::header(entry.is_kernel).iter().map(|h| cell("th", h)).collect();
-        let row = |r: &Row| format!("<tr>{}</tr>\n", r.cells(entry.is_kernel).iter().map(|c| cell("td", c)).collect::<String>());
+        let row = |r: &Row| {
+            format!("<tr>{}</tr>\n", r.cells(entry.is_kernel).iter().map(|c| cell("td", c)).collect::<String>())
+        };
         out += &format!("<table><tr>{header}</tr>\n{}</table>\n", entry.rows.iter().map(row).collect::<String>());
     }
     out + &entry.notes.iter().map(|n| format!("<p class=\"note\">{}</p>\n", escape(n))).collect::<String>()

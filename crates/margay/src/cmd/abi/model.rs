@@ -61,7 +61,15 @@ impl Row {
         let places: Vec<String> = self.pieces.iter().map(piece).collect();
         let padding = if self.padding == 0 { String::new() } else { self.padding.to_string() };
         let size = if self.size == 0 { "any".into() } else { self.size.to_string() };
-        [self.role.clone(), self.name.clone(), self.ty.clone(), size, self.align.to_string(), padding, places.join(", ")]
+        [
+            self.role.clone(),
+            self.name.clone(),
+            self.ty.clone(),
+            size,
+            self.align.to_string(),
+            padding,
+            places.join(", "),
+        ]
     }
 }
 
@@ -118,7 +126,9 @@ fn entry(module: &Checked, func: &Function, abi: &dyn Abi) -> Entry {
         let limit = kernel_limit(module.version, module.target);
         let used: u32 = sig.params.iter().map(|p| p.size).sum();
         let (size, padding) = (layout.size, layout.size - used.min(layout.size));
-        entry.notes.push(format!("{size} bytes of parameters, {padding} of them padding, of {limit} that the target allows"));
+        entry
+            .notes
+            .push(format!("{size} bytes of parameters, {padding} of them padding, of {limit} that the target allows"));
         let largest = func.params.iter().max_by_key(|p| p.size).filter(|p| size > limit / 2 && p.size > 0);
         entry.notes.extend(largest.map(|p| format!("the largest is `{}` with {} bytes", p.name, p.size)));
     } else {
@@ -182,7 +192,8 @@ fn ranges(names: &[String]) -> String {
 /// Everything as one object.
 pub fn json(file: &str, abi: &str, entries: &[Entry]) -> Json {
     let row = |r: &Row| {
-        let pieces: Vec<Json> = r.pieces.iter().map(|(b, at)| json!({ "from": b.start, "to": b.end, "at": at })).collect();
+        let pieces: Vec<Json> =
+            r.pieces.iter().map(|(b, at)| json!({ "from": b.start, "to": b.end, "at": at })).collect();
         json!({
             "role": r.role, "name": r.name, "type": r.ty, "bytes": r.size, "align": r.align, "padding": r.padding,
             "pieces": pieces,

@@ -4,7 +4,7 @@ use super::title;
 use crate::{cmd::Result, exit::Failure};
 use margay::{
     element::Element,
-    npy::{Array, describe},
+    npy::Array,
     picture,
     spec::{BufferSpec, Fill, Init, Spec},
 };
@@ -56,7 +56,12 @@ fn wants(param: &Param) -> String {
     if param.array { format!("({} bytes by value)", param.size) } else { param.ty.to_string() }
 }
 
-fn make_one(context: &Arc<Context>, index: usize, spec: &Spec, param: &Param) -> std::result::Result<(Argument, Vec<u8>), String> {
+fn make_one(
+    context: &Arc<Context>,
+    index: usize,
+    spec: &Spec,
+    param: &Param,
+) -> std::result::Result<(Argument, Vec<u8>), String> {
     let size = param.size as usize;
     let plain = |bytes| (Argument { buffer: None, inner: Vec::new() }, bytes);
     let by_value = |bytes: Vec<u8>| match bytes.len() == size {
@@ -65,7 +70,9 @@ fn make_one(context: &Arc<Context>, index: usize, spec: &Spec, param: &Param) ->
     };
     match spec {
         Spec::Scalar(text) if !param.array => Element::Ptx(param.ty).parse(text).and_then(by_value).map(plain),
-        Spec::Scalar(_) => Err(format!("the parameter is {size} bytes by value; write `hex:...` or `{{u8=3, f64=2.5}}`")),
+        Spec::Scalar(_) => {
+            Err(format!("the parameter is {size} bytes by value; write `hex:...` or `{{u8=3, f64=2.5}}`"))
+        }
         Spec::Typed(element, text) => element.parse(text).and_then(by_value).map(plain),
         Spec::Bytes(bytes) => by_value(bytes.clone()).map(plain),
         Spec::Struct(fields) => {
@@ -75,7 +82,10 @@ fn make_one(context: &Arc<Context>, index: usize, spec: &Spec, param: &Param) ->
         }
         Spec::Buffer(spec) => {
             if param.array || !is_pointer(param.ty) {
-                return Err(format!("a buffer needs a pointer parameter, such as `.u64`, and this one is {}", wants(param)));
+                return Err(format!(
+                    "a buffer needs a pointer parameter, such as `.u64`, and this one is {}",
+                    wants(param)
+                ));
             }
             let buffer = HostBuffer::new(context, &format!("argument {index}"), spec)?;
             let address = buffer.device.address();
@@ -139,16 +149,6 @@ impl HostBuffer {
             device.write(0, &data).map_err(|e| e.to_string())?;
         }
         Ok(HostBuffer { device, element, shape, out: spec.out.clone() })
-    }
-
-    /// Type and shape for people: `f32[4,8]`.
-    pub fn describe(&self) -> String {
-        describe(self.element, &self.shape)
-    }
-
-    /// Extents.
-    pub fn shape(&self) -> &[u64] {
-        &self.shape
     }
 
     /// The buffer's contents.

@@ -6,7 +6,7 @@ mod results;
 use super::{Result, device, failure, load, options};
 use crate::{
     args::{RunArgs, StatsFormat},
-    exit::{Failure, Outcome},
+    exit::Failure,
     report::{Style, emit},
 };
 use arguments::Argument;
@@ -26,7 +26,8 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let wanted = results::Wanted::parse(args)?;
     let context = device(args.threads)?.context();
     set_limits(&context, args);
-    let load_options = LoadOptions { check: options(&args.verdict)?, abi: args.abi.clone(), engine: args.engine.clone() };
+    let load_options =
+        LoadOptions { check: options(&args.verdict)?, abi: args.abi.clone(), engine: args.engine.clone() };
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
     let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
@@ -65,7 +66,11 @@ fn kernel_name<'a>(module: &'a Module, args: &'a RunArgs) -> Result<&'a str> {
         (Some(name), _) => Ok(name),
         (None, [only]) => Ok(only),
         (None, []) => Err(Failure::usage("the module has no kernel (`.entry`)")),
-        (None, many) => Err(Failure::usage(format!("the module has {} kernels; choose with --kernel: {}", many.len(), many.join(", ")))),
+        (None, many) => Err(Failure::usage(format!(
+            "the module has {} kernels; choose with --kernel: {}",
+            many.len(),
+            many.join(", ")
+        ))),
     }
 }
 
@@ -127,7 +132,14 @@ impl Bar {
     }
 }
 
-fn stats(format: StatsFormat, args: &RunArgs, context: &Context, kernel: &Kernel, compile: Duration, times: &mut [Duration]) {
+fn stats(
+    format: StatsFormat,
+    args: &RunArgs,
+    context: &Context,
+    kernel: &Kernel,
+    compile: Duration,
+    times: &mut [Duration],
+) {
     times.sort();
     let (least, median) = (times[0], times[times.len() / 2]);
     let threads = args.threads.unwrap_or_else(|| context.device().threads());

@@ -54,7 +54,8 @@ impl Wanted {
         }
         let (mut outcome, tolerance) = (Outcome::Clean, Tolerance { relative: args.rtol, absolute: args.atol });
         for (index, path) in &self.expects {
-            let wanted = Array::load(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+            let wanted =
+                Array::load(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
             let got = buffer(arguments, "--expect", *index)?.array()?;
             match compare(&got, &wanted, tolerance) {
                 Ok(()) => emit(&format!("argument {index} equals {}\n", path.display())),
@@ -72,18 +73,26 @@ fn buffer<'a>(arguments: &'a [Argument], option: &str, index: usize) -> Result<&
     match arguments.get(index) {
         Some(Argument { buffer: Some(buffer), .. }) => Ok(buffer),
         Some(_) => Err(Failure::usage(format!("{option} {index}: argument {index} is no buffer"))),
-        None => Err(Failure::usage(format!("{option} {index}: there are {} arguments, counted from 0", arguments.len()))),
+        None => {
+            Err(Failure::usage(format!("{option} {index}: there are {} arguments, counted from 0", arguments.len())))
+        }
     }
 }
 
 fn print_spec(text: &str) -> Result<Print> {
-    let wrong = || Failure::usage(format!("--print `{text}`: expected INDEX or INDEX[RANGE], such as `2`, `2[5]`, `2[0..8]`, `2[1,0..4]`"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--print `{text}`: expected INDEX or INDEX[RANGE], such as `2`, `2[5]`, `2[0..8]`, `2[1,0..4]`"
+        ))
+    };
     let (index, range) = match text.split_once('[') {
         Some((index, rest)) => (index, Some(rest.strip_suffix(']').ok_or_else(wrong)?)),
         None => (text, None),
     };
     let index = index.trim().parse().map_err(|_| wrong())?;
-    let ranges = range.map(|r| r.split(',').map(|d| dimension(d.trim())).collect::<Option<Vec<_>>>().ok_or_else(wrong)).transpose()?;
+    let ranges = range
+        .map(|r| r.split(',').map(|d| dimension(d.trim())).collect::<Option<Vec<_>>>().ok_or_else(wrong))
+        .transpose()?;
     Ok(Print { index, ranges })
 }
 
@@ -110,13 +119,19 @@ fn show(array: &Array, print: &Print) -> Result<String> {
     if let Some(given) = &print.ranges {
         if given.len() > shape.len() {
             let dims = shape.len();
-            return Err(Failure::usage(format!("--print {index}: the buffer {} has {dims} dimensions", array.describe())));
+            return Err(Failure::usage(format!(
+                "--print {index}: the buffer {} has {dims} dimensions",
+                array.describe()
+            )));
         }
         for ((range, given), n) in ranges.iter_mut().zip(given).zip(shape) {
             let end = if given.end == u64::MAX { *n } else { given.end };
             if given.start > end || end > *n {
                 let (from, to) = (given.start, end);
-                return Err(Failure::usage(format!("--print {index}: {from}..{to} lies outside of {}", array.describe())));
+                return Err(Failure::usage(format!(
+                    "--print {index}: {from}..{to} lies outside of {}",
+                    array.describe()
+                )));
             }
             *range = given.start..end;
         }
@@ -151,7 +166,10 @@ fn show(array: &Array, print: &Print) -> Result<String> {
         loop {
             let Some(previous) = dimension.checked_sub(1) else {
                 if let Some(more) = cut {
-                    out += &format!("  ... {more} more elements; `--print {index}[0..{}]` shows all of the first dimension\n", shape[0]);
+                    out += &format!(
+                        "  ... {more} more elements; `--print {index}[0..{}]` shows all of the first dimension\n",
+                        shape[0]
+                    );
                 }
                 return Ok(out);
             };
