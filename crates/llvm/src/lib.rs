@@ -37,7 +37,8 @@ impl SimdEngine {
 
     /// The LLVM IR or the assembly of a kernel, for people.
     pub fn show(&self, image: &Image, kernel: FuncId, block: Option<[u32; 3]>, assembly: bool) -> Result<String, Stop> {
-        let options = emit::Options { warp: WarpShape { block, ..WarpShape::default() }, mask_registers: self.mask_registers };
+        let options =
+            emit::Options { warp: WarpShape { block, ..WarpShape::default() }, mask_registers: self.mask_registers };
         compile::show(&image.ir, kernel, &options, assembly).map_err(|e| match e {
             CompileError::Refused(r) => Stop::Bug(Bug(format!("the SIMD engine does not take {}", r.what))),
             CompileError::Bug(b) => Stop::Bug(Bug(b)),
@@ -80,7 +81,10 @@ impl SimdKernel {
         if let Some(found) = compiled.get(&block) {
             return Ok(found.clone());
         }
-        let options = emit::Options { warp: WarpShape { block: Some(block), ..WarpShape::default() }, mask_registers: self.mask_registers };
+        let options = emit::Options {
+            warp: WarpShape { block: Some(block), ..WarpShape::default() },
+            mask_registers: self.mask_registers,
+        };
         let made = match compile::compile(&self.image.ir, self.kernel, &options, Effort::Full) {
             Ok(c) => Some(Arc::new(c)),
             Err(CompileError::Refused(_)) => None,

@@ -34,7 +34,6 @@ pub(super) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
         let harmless = variant.op.row().name == "mov"
             && matches!(func.operands(inst.srcs), [Operand::Imm(v)] if match variant.t() {
                 Type::F32 | Type::B32 => !f32::from_bits(*v as u32).is_nan(),
-                Type::F64 | Type::B64 => !f64::from_bits(*v).is_nan(),
                 _ => false,
             });
         let arithmetic = arithmetic(variant) && !variant.has(Mod::Sat);
@@ -58,18 +57,12 @@ pub(super) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
 }
 
 impl Emitter<'_> {
-    /// Makes NaNs canonical.
-    pub fn canonical(&mut self, v: &Val, elem: Elem) -> Val {
-        let (float, nan) = match elem {
-            Elem::I64 | Elem::F64 => (Elem::F64, 0x7fff_ffff_ffff_ffffu64),
-            _ => (Elem::F32, 0x7fff_ffff),
-        };
-        let f = self.w.cast("bitcast", v, float);
+    /// Makes single-precision NaNs canonical.
+    pub fn canonical(&mut self, v: &Val) -> Val {
+        let f = self.w.cast("bitcast", v, Elem::F32);
         let is_nan = self.w.cmp("fcmp uno", &f, &f);
-        let bits = self.w.cast("bitcast", v, if float == Elem::F64 { Elem::I64 } else { Elem::I32 });
-        let nan = if float == Elem::F64 { 0x7ff8_0000_0000_0000u64 } else { nan };
-        let nan = constant(bits.ty, i128::from(nan as i64));
-        self.w.select(&is_nan, &nan, &bits)
+        let bits = self.w.cast("bitcast", v, Elem::I32);
+        self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &bits)
     }
 
     /// Subnormals to zeros of their sign.
@@ -529,18 +522,41 @@ impl Emitter<'_> {
 
     fn float_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (name, t, ftz) = (variant.op.row().name, variant.t(), variant.has(Mod::Ftz));
-        if !rounds_to_nearest(variant) {
+        if !rounds_to_nearest(variant) || srcs.len() > 3 {
             return Ok(None);
         }
-        let ieee = matches!(name, "div" | "sqrt" | "rcp") && variant.has(Mod::Rn);
-        if !ieee && !matches!(name, "add" | "sub" | "mul" | "fma" | "mad") {
+        let single = t == Type::F32;
+        let plain = variant.words.iter().all(|w| match w {
+            margay_isa::Word::Mod(m) => matches!(m, Mod::Rn | Mod::Ftz | Mod::Sat | Mod::Approx | Mod::Full),
+            margay_isa::Word::Type(_) => true,
+        });
+        let approximate =
+            matches!(name, "ex2" | "lg2" | "sin" | "cos" | "rsqrt" | "tanh") && single && variant.has(Mod::Approx);
+        let rounded = variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
+        let known = match name {
+            "add" | "sub" | "mul" | "fma" | "mad" => true,
+            "div" | "sqrt" | "rcp" => rounded,
+            "neg" | "abs" => true,
+            "min" | "max" => single && srcs.len() == 2,
+            _ => approximate,
+        };
+        if !plain || !known {
             return Ok(None);
         }
         let mut v = Vec::new();
         for s in srcs {
-            let x = self.float(s, t, ftz)?;
+            // Rows that keep a NaN's bits must not see the host's.
+            let x = if matches!(name, "neg" | "abs") {
+                let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
+                let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
+                if ftz && single { self.flush(&x) } else { x }
+            } else {
+                self.float(s, t, ftz)?
+            };
             v.push(x);
         }
+        let one =
+            |v: &Val| constant(v.ty, if single { i128::from(1f32.to_bits()) } else { i128::from(1f64.to_bits()) });
         let result = match (name, &v[..]) {
             ("add", [a, b]) => self.w.op("fadd", a, b),
             ("sub", [a, b]) => self.w.op("fsub", a, b),
@@ -551,21 +567,46 @@ impl Emitter<'_> {
                 let (a, b) = self.w.agree(&a, &b);
                 self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
             }
-            ("div", [a, b]) => self.w.op("fdiv", a, b),
-            ("rcp", [a]) => {
-                let one = if t == Type::F64 {
-                    constant(a.ty, i128::from(1f64.to_bits()))
+            ("div", [a, b]) => {
+                let q = self.w.op("fdiv", a, b);
+                if !variant.has(Mod::Approx) {
+                    q
                 } else {
-                    constant(a.ty, i128::from(1f32.to_bits()))
-                };
-                self.w.op("fdiv", &one, a)
+                    // Zero of the sign for divisors beyond 2^126 (manual 9.7.3.8).
+                    let size = self.w.intrinsic("llvm.fabs", b.ty, &[b]);
+                    let limit = constant(b.ty, 0x7e80_0000);
+                    let big = self.w.cmp("fcmp ogt", &size, &limit);
+                    let zero = self.w.intrinsic("llvm.copysign", b.ty, &[&constant(b.ty, 0), b]);
+                    let nothing = self.w.op("fmul", a, &zero);
+                    self.w.select(&big, &nothing, &q)
+                }
             }
+            ("rcp", [a]) => self.w.op("fdiv", &one(a), a),
             ("sqrt", [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
+            ("neg", [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
+            ("abs", [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
+            ("min" | "max", [a, b]) => {
+                let (a, b) = self.w.agree(a, b);
+                let chosen = if name == "min" { "llvm.minimumnum" } else { "llvm.maximumnum" };
+                let r = self.w.intrinsic(chosen, a.ty, &[&a, &b]);
+                self.canonical_float(&r)
+            }
+            (_, [a]) => match self.approximate(name, a) {
+                Some(r) => self.canonical_float(&r),
+                None => return Ok(None),
+            },
             _ => return Ok(None),
         };
-        let result = if ftz && t == Type::F32 { self.flush(&result) } else { result };
+        let keeps_bits = matches!(name, "neg" | "abs");
+        let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
-        Ok(Some(result))
+        let lazy = arithmetic(variant) && !variant.has(Mod::Sat);
+        Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
+    }
+
+    fn canonical_float(&mut self, v: &Val) -> Val {
+        let bits = self.canonical(v);
+        self.w.cast("bitcast", &bits, Elem::F32)
     }
 
     /// Clamps to [0, 1]; NaN gives +0.
@@ -580,11 +621,11 @@ impl Emitter<'_> {
 
     fn cvt(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (to, Some(from)) = (variant.t(), variant.ty(Var::U)) else { return Ok(None) };
-        if variant.has(Mod::Sat) || variant.has(Mod::Ftz) || srcs.len() != 1 || to.bits() > 64 || from.bits() > 64 {
+        if variant.has(Mod::Sat) || srcs.len() != 1 || to.bits() > 64 || from.bits() > 64 {
             return Ok(None);
         }
-        let int_like = |t: Type| t.is_int();
-        if int_like(to) && int_like(from) {
+        let ftz = variant.has(Mod::Ftz);
+        if to.is_int() && from.is_int() {
             let v = self.value(&srcs[0], Elem::int(from.bits().max(8)))?;
             return Ok(Some(self.w.resize(&v, Elem::int(to.bits()), from.is_signed())));
         }
@@ -593,24 +634,64 @@ impl Emitter<'_> {
             Type::F64 => Some(Elem::F64),
             _ => None,
         };
-        let nearest = variant.has(Mod::Rn) || !variant.words.iter().any(|w| matches!(w, margay_isa::Word::Mod(_)));
+        let modifiers =
+            variant.words.iter().filter(|w| matches!(w, margay_isa::Word::Mod(m) if *m != Mod::Ftz)).count();
+        let nearest = variant.has(Mod::Rn) || modifiers == 0;
+        let rounding =
+            [(Mod::Rni, "llvm.roundeven"), (Mod::Rzi, "llvm.trunc"), (Mod::Rmi, "llvm.floor"), (Mod::Rpi, "llvm.ceil")]
+                .into_iter()
+                .find(|(m, _)| variant.has(*m));
         match (float(to), float(from)) {
-            (Some(f), None) if int_like(from) && nearest => {
+            (Some(f), None) if from.is_int() && nearest => {
                 let v = self.value(&srcs[0], Elem::int(from.bits()))?;
                 Ok(Some(self.w.cast(if from.is_signed() { "sitofp" } else { "uitofp" }, &v, f)))
             }
             (Some(Elem::F64), Some(Elem::F32)) if nearest => {
-                let v = self.float(&srcs[0], from, false)?;
-                let v = self.w.cast("fpext", &v, Elem::F64);
-                Ok(Some(self.canonical(&v, Elem::F64)))
+                let bits = self.value(&srcs[0], Elem::I32)?;
+                let v = self.w.cast("bitcast", &bits, Elem::F32);
+                let v = if ftz { self.flush(&v) } else { v };
+                Ok(Some(self.w.cast("fpext", &v, Elem::F64)))
             }
             (Some(Elem::F32), Some(Elem::F64)) if nearest => {
                 let v = self.float(&srcs[0], from, false)?;
                 let v = self.w.cast("fptrunc", &v, Elem::F32);
-                Ok(Some(self.canonical(&v, Elem::F32)))
+                Ok(Some(if ftz { self.flush(&v) } else { v }))
+            }
+            (Some(Elem::F32), Some(Elem::F32)) if !ftz => match rounding {
+                Some((_, name)) => {
+                    let v = self.float(&srcs[0], from, false)?;
+                    let v = self.w.intrinsic(name, v.ty, &[&v]);
+                    Ok(Some(self.canonical_float(&v)))
+                }
+                None => Ok(None),
+            },
+            (None, Some(Elem::F32)) if matches!(to, Type::S32 | Type::U32) => {
+                let Some((mode, name)) = rounding else { return Ok(None) };
+                if ftz && !matches!(mode, Mod::Rzi | Mod::Rni) {
+                    return Ok(None);
+                }
+                let v = self.float(&srcs[0], from, false)?;
+                let v = if mode == Mod::Rzi { v } else { self.w.intrinsic(name, v.ty, &[&v]) };
+                Ok(Some(self.clamped_integer(&v, to.is_signed())))
             }
             _ => Ok(None),
         }
+    }
+
+    /// A float as a 32-bit integer, towards zero: NaN gives 0, what is out of range the nearest end.
+    fn clamped_integer(&mut self, v: &Val, signed: bool) -> Val {
+        let single = |x: f32| constant(v.ty, i128::from(x.to_bits()));
+        let (low, high) = if signed { (-2_147_483_648.0, 2_147_483_648.0) } else { (0.0, 4_294_967_296.0) };
+        let (least, most) = if signed { (i32::MIN, i32::MAX) } else { (0, -1) };
+        let enough = self.w.cmp("fcmp oge", v, &single(low));
+        let fits = self.w.cmp("fcmp olt", v, &single(high));
+        let inside = self.w.op("and", &enough, &fits);
+        let safe = self.w.select(&inside, v, &single(0.0));
+        let n = self.w.cast(if signed { "fptosi" } else { "fptoui" }, &safe, Elem::I32);
+        let beyond = self.w.cmp("fcmp oge", v, &single(high));
+        let n = self.w.select(&beyond, &constant(n.ty, i128::from(most)), &n);
+        let below = self.w.cmp("fcmp olt", v, &single(low));
+        self.w.select(&below, &constant(n.ty, i128::from(least)), &n)
     }
 
     // ---- helpers ----

@@ -492,7 +492,7 @@ impl Emitter<'_> {
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         let v = self.raw_value(operand, elem)?;
         match operand {
-            Operand::Reg(r) if self.lazy[r.0 as usize] => Ok(self.canonical(&v, elem)),
+            Operand::Reg(r) if self.lazy[r.0 as usize] => Ok(self.canonical(&v)),
             _ => Ok(v),
         }
     }

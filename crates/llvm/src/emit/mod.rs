@@ -10,6 +10,7 @@
 //! before the sweep comes by executes it in one go, so lanes meet again at the post-dominator of the branch that parted them.
 
 mod alu;
+mod approx;
 mod control;
 mod func;
 mod memory;
