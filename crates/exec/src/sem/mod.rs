@@ -23,6 +23,7 @@ mod mode;
 mod mov;
 mod small;
 pub mod soft;
+mod video;
 
 use crate::Row;
 use margay_isa::{Effect, Mod, Opcode, Type, Variant};
@@ -109,7 +110,7 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
         Opcode::Prmt => logic::prmt(v),
         Opcode::Mov => mov::mov(v, src_bits, dst_bits),
         Opcode::Cvt => cvt::cvt(v, src_bits, dst_bits),
-        // Pure by the table, but functions of the machine's address map; the test below knows them by name.
-        _ => None,
+        // What is left is video, or pure by the table but functions of the machine's address map (their engine has them).
+        _ => video::video(v, src_bits.len()),
     }
 }

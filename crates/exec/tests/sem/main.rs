@@ -2,4 +2,6 @@
 
 mod harness;
 mod integer;
+mod moves;
 mod table;
+mod video;

@@ -71,7 +71,7 @@ impl Builder<'_, '_> {
         at: Place,
     ) -> Result<(), LowerError> {
         for (opnd, operand) in roles.iter().zip(operands) {
-            let selector = opnd.parts.map(|_| match *operand {
+            let selector = (opnd.parts.is_some() || opnd.neg).then(|| match *operand {
                 check::Operand::Part { part, neg, .. } => part.map_or(0, Part::code) | u32::from(neg) << 31,
                 _ => 0,
             });
