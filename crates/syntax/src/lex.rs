@@ -545,7 +545,6 @@ impl<'t> Lexer<'t> {
                 ('#', _) => d.help(
                     "run the preprocessor first: PTX knows only the line markers `# LINE \"FILE\"` that it leaves",
                 ),
-                ('\0', _) => d.note("ptxas stops reading here"),
                 _ => d,
             }
         });

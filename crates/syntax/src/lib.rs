@@ -8,12 +8,14 @@
 
 mod confusable;
 pub mod diag;
+mod eval;
 mod lex;
 mod parse;
 mod span;
 pub mod tree;
 
 pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
+pub use eval::{EvalError, Value, eval};
 pub use parse::{Parsed, parse, parse_shared};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;

@@ -52,5 +52,6 @@ codes! {
     WordOrder = "E0007", "word-order", Error, "A word of a declaration stands in the wrong place.";
     TooDeep = "E0008", "too-deep", Error, "Blocks, parentheses or braces are nested too deeply.";
     TooLarge = "E0009", "too-large", Error, "The file is too large.";
+    LiteralWraps = "W0010", "literal-wraps", Warning, "An integer literal does not fit 64 bits and loses its upper bits.";
     UnknownDirective = "E0101", "unknown-directive", Error, "A directive that PTX does not have.";
 }

@@ -89,33 +89,53 @@ impl Parser<'_> {
     pub(super) fn literal(&mut self, token: Token) -> Operand {
         let text = self.str(token.span);
         let kind = match token.kind {
-            T::Int => match integer(text) {
-                Some((value, unsigned)) => Kind::Int { value: Word::new(value), unsigned },
-                None => {
-                    self.overflow(token.span);
-                    Kind::Int { value: Word::new(0), unsigned: true }
-                }
-            },
-            T::Single => Kind::Float {
-                bits: Word::new(u64::from_str_radix(text.get(2..).unwrap_or(""), 16).unwrap_or(0)),
-                single: true,
-            },
-            T::Float => Kind::Float { bits: Word::new(double(text)), single: false },
+            T::Int => {
+                let (value, unsigned) = match integer(text) {
+                    Integer::Fits(value) => (value, value > i64::MAX as u64 || text.ends_with('U')),
+                    other => (self.odd_integer(token.span, other), true),
+                };
+                Kind::Int { value: Word::new(value), unsigned }
+            }
+            T::Single => Kind::Float { bits: Word::new(u64::from_str_radix(text.get(2..).unwrap_or(""), 16).unwrap_or(0)), single: true },
+            T::Float => Kind::Float { bits: Word::new(self.double(token.span)), single: false },
             _ => Kind::Name,
         };
         Operand { kind, span: token.span }
     }
 
+    /// Says what is wrong with an integer literal that does not fit; its value all the same.
     #[cold]
-    fn overflow(&mut self, span: Span) {
-        // A literal with a wrong digit has been reported where it was cut.
-        if self.str(span).trim_end_matches('U').bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b'x' | b'X'))
-            && !self.lex.diagnostics.iter().rev().take(4).any(|d| d.span().start == span.start)
-        {
-            self.report(
-                Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits").here("more than 64 bits"),
-            );
+    fn odd_integer(&mut self, span: Span, integer: Integer) -> u64 {
+        match integer {
+            Integer::Fits(value) => value,
+            Integer::Wraps(value) => {
+                let message = "the number does not fit 64 bits; ptxas drops the upper bits without a word";
+                self.report(Diagnostic::new(Code::LiteralWraps, span, message).here(format!("becomes {value:#x}")));
+                value
+            }
+            Integer::Overflows => {
+                self.report(Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits").here("more than 64 bits"));
+                0
+            }
+            // The lexer has said so.
+            Integer::NoNumber => 0,
         }
+    }
+
+    /// Bits of a literal of double precision; 0 for what was reported.
+    fn double(&mut self, span: Span) -> u64 {
+        let text = self.str(span);
+        if let Some(b"0d" | b"0D") = text.as_bytes().get(..2) {
+            return u64::from_str_radix(&text[2..], 16).unwrap_or(0);
+        }
+        let Ok(value) = text.parse::<f64>() else { return 0 };
+        let mantissa = text.split(['e', 'E']).next().unwrap_or("");
+        let zero = mantissa.bytes().all(|b| matches!(b, b'0' | b'.'));
+        if !value.is_finite() || (!value.is_normal() && !zero) {
+            let message = "the number is outside of the range of normal doubles";
+            self.report(Diagnostic::new(Code::BadLiteral, span, message).here("write its bits, `0d` and 16 hexadecimal digits"));
+        }
+        value.to_bits()
     }
 
     fn operators(&mut self, first: Option<Operand>) -> Result<Operand> {
@@ -330,41 +350,51 @@ impl Parser<'_> {
     }
 }
 
-/// Value and signedness of an integer literal (section 4.5.1); `None` if it does not fit 64 bits or is no number.
-pub(crate) fn integer(text: &str) -> Option<(u64, bool)> {
-    let (digits, suffix) = match text.strip_suffix('U') {
-        Some(digits) => (digits, true),
-        None => (text, false),
-    };
+/// What an integer literal comes to (section 4.5.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Integer {
+    Fits(u64),
+    /// Too large, but ptxas keeps the lower 64 bits.
+    Wraps(u64),
+    /// Too large for ptxas, too.
+    Overflows,
+    NoNumber,
+}
+
+pub(crate) fn integer(text: &str) -> Integer {
+    let digits = text.strip_suffix('U').unwrap_or(text);
     let bytes = digits.as_bytes();
-    let value = if bytes.len() <= 18 && bytes[0] != b'0' {
+    if bytes.len() <= 18 && bytes.first() != Some(&b'0') {
         let mut value = 0u64;
         for b in bytes {
             let digit = b.wrapping_sub(b'0');
             if digit > 9 {
-                return None;
+                return Integer::NoNumber;
             }
             value = value * 10 + digit as u64;
         }
-        value
-    } else if bytes == b"0" {
-        0
-    } else {
-        let (digits, radix) = match bytes.get(..2) {
-            Some(b"0x" | b"0X") => (&digits[2..], 16),
-            Some(b"0b" | b"0B") => (&digits[2..], 2),
-            Some([b'0', _]) => (&digits[1..], 8),
-            _ => (digits, 10),
-        };
-        u64::from_str_radix(digits, radix).ok()?
-    };
-    Some((value, suffix || value > i64::MAX as u64))
-}
-
-/// Bits of a literal of double precision.
-fn double(text: &str) -> u64 {
-    match text.as_bytes().get(..2) {
-        Some(b"0d" | b"0D") => u64::from_str_radix(&text[2..], 16).unwrap_or(0),
-        _ => text.parse::<f64>().unwrap_or(0.0).to_bits(),
+        return Integer::Fits(value);
     }
+    if bytes == b"0" {
+        return Integer::Fits(0);
+    }
+    let (digits, radix) = match bytes.get(..2) {
+        Some(b"0x" | b"0X") => (&digits[2..], 16),
+        Some(b"0b" | b"0B") => (&digits[2..], 2),
+        Some([b'0', _]) => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    if let Ok(value) = u64::from_str_radix(digits, radix) {
+        return Integer::Fits(value);
+    }
+    // ptxas 13.5 refuses a digit behind what has reached 2^63, and else drops what is carried out (measured).
+    let mut value = 0u64;
+    for c in digits.chars() {
+        let Some(digit) = c.to_digit(radix) else { return Integer::NoNumber };
+        if value > i64::MAX as u64 {
+            return Integer::Overflows;
+        }
+        value = value.wrapping_mul(radix as u64).wrapping_add(digit as u64);
+    }
+    if digits.is_empty() { Integer::NoNumber } else { Integer::Wraps(value) }
 }

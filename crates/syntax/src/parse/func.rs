@@ -82,7 +82,7 @@ impl Parser<'_> {
             if func.kind == FuncKind::Entry {
                 return Err(self.wrong(self.t.span, "a kernel takes no `.attribute`", "expected a name"));
             }
-            func.attribute = Some(self.attribute()?);
+            func.attribute = Some(self.attribute(true)?);
         }
         if self.at(T::LParen) {
             if func.kind == FuncKind::Entry {

@@ -155,7 +155,7 @@ impl Parser<'_> {
                     self.bump();
                     var.align = Some(self.integer("an alignment in bytes")?);
                 }
-                Word::Attribute => var.attribute = Some(self.attribute()?),
+                Word::Attribute => var.attribute = Some(self.attribute(false)?),
                 Word::Vector => {
                     var.vector = Some(self.bump().span);
                     if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
@@ -226,7 +226,7 @@ impl Parser<'_> {
                 var.align = Some(self.integer("an alignment in bytes")?);
             }
             Word::Vector => var.vector = Some(self.bump().span),
-            Word::Attribute => var.attribute = Some(self.attribute()?),
+            Word::Attribute => var.attribute = Some(self.attribute(false)?),
             Word::Space if var.space.is_empty() => var.space = self.space()?,
             _ => {
                 self.bump();
@@ -296,24 +296,24 @@ impl Parser<'_> {
     }
 
     /// `.attribute(.managed, .unified(1, 2))` (section 5.4.8)
-    pub(super) fn attribute(&mut self) -> Result<u32> {
+    pub(super) fn attribute(&mut self, of_function: bool) -> Result<u32> {
         let name = self.bump().span;
         if !self.at(T::LParen) {
             return Err(self.expected("`(`"));
         }
         let open = self.bump().span;
         let base = self.scratch.len();
-        let result = self.attributes(open);
+        let result = self.attributes(open, of_function);
         let args = self.list(base);
         result?;
         Ok(self.directive(name, args, name.to(self.prev)))
     }
 
-    fn attributes(&mut self, open: Span) -> Result<()> {
+    fn attributes(&mut self, open: Span, of_function: bool) -> Result<()> {
         loop {
             let head = Operand { kind: Kind::Name, span: self.t.span };
-            if !self.at(T::Dot) || !matches!(self.word(), ".managed" | ".unified") {
-                return Err(self.expected("`.managed` or `.unified(UUID, UUID)`"));
+            if !self.at(T::Dot) || !(self.word() == ".unified" || self.word() == ".managed" && !of_function) {
+                return Err(self.expected(if of_function { "`.unified(UUID, UUID)`" } else { "`.managed` or `.unified(UUID, UUID)`" }));
             }
             let unified = self.word() == ".unified";
             self.bump();

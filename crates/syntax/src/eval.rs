@@ -1,0 +1,237 @@
+//! Values of constant expressions (sections 4.5.4 to 4.5.6).
+//!
+//! Integers have 64 bits and are signed or unsigned; floating-point values are doubles. The rules are the manual's, which are C's with
+//! all cases defined. Where ptxas 13.5 computes differently, this says so at the operator.
+
+use crate::tree::{BinaryOp, Expr, Kind, UnaryOp};
+use crate::{Span, Tree};
+
+/// The value of a constant expression.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// `.s64`
+    Signed(i64),
+    /// `.u64`
+    Unsigned(u64),
+    /// `.f64`
+    Double(f64),
+    /// `0f3F800000`: 32 bits that stay as they are. Never part of an expression.
+    Single(u32),
+}
+
+impl Value {
+    /// The 64 bits of an integer; `None` for floating point.
+    pub fn bits(self) -> Option<u64> {
+        match self {
+            Value::Signed(v) => Some(v as u64),
+            Value::Unsigned(v) => Some(v),
+            Value::Double(_) | Value::Single(_) => None,
+        }
+    }
+
+    /// A double, also from a single-precision literal; `None` for integers.
+    pub fn double(self) -> Option<f64> {
+        match self {
+            Value::Double(v) => Some(v),
+            Value::Single(bits) => Some(f32::from_bits(bits) as f64),
+            Value::Signed(_) | Value::Unsigned(_) => None,
+        }
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EvalError {
+    /// `5 / 0`, `5 % 0`; the place is the divisor's.
+    DivisionByZero(Span),
+    /// An integer and a floating-point value meet; the place is the expression's.
+    Mixed(Span),
+    /// `1.5 << 2`, `~1.0`, `1.0 ? 2 : 3`: the operator wants integers; the place is the operand's.
+    WantsInteger(Span),
+    /// A name, an address or what could not be read is no constant.
+    NotConstant(Span),
+}
+
+impl EvalError {
+    /// Where.
+    pub fn span(self) -> Span {
+        let (EvalError::DivisionByZero(s) | EvalError::Mixed(s) | EvalError::WantsInteger(s) | EvalError::NotConstant(s)) = self;
+        s
+    }
+}
+
+/// `WARP_SZ` on every target so far.
+const WARP_SIZE: i64 = 32;
+
+/// Steps of the evaluation, on a stack of its own: expressions may be nested thousands deep.
+enum Step {
+    Value(u32),
+    Unary(UnaryOp, u32),
+    Binary(BinaryOp, u32, u32, u32),
+    /// Condition, operands and the expression itself.
+    Select(u32, u32),
+}
+
+/// The value of an operand that is a literal, `WARP_SZ` or a constant expression. Index into [`Tree::operands`].
+pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
+    let mut values: Vec<Value> = Vec::new();
+    let mut steps = vec![Step::Value(operand)];
+    let span = |n: u32| tree.operands.get(n as usize).map_or(Span::default(), |o| o.span);
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Value(n) => {
+                let Some(operand) = tree.operands.get(n as usize) else { return Err(EvalError::NotConstant(Span::default())) };
+                match operand.kind {
+                    Kind::Int { value, unsigned: true } => values.push(Value::Unsigned(value.get())),
+                    Kind::Int { value, unsigned: false } => values.push(Value::Signed(value.get() as i64)),
+                    Kind::Float { bits, single: true } => values.push(Value::Single(bits.get() as u32)),
+                    Kind::Float { bits, single: false } => values.push(Value::Double(f64::from_bits(bits.get()))),
+                    Kind::Name if tree.str(operand.span) == "WARP_SZ" => values.push(Value::Signed(WARP_SIZE)),
+                    Kind::Expr(e) => match tree.exprs.get(e as usize) {
+                        Some(Expr::Unary(op, a)) => steps.extend([Step::Unary(*op, *a), Step::Value(*a)]),
+                        Some(Expr::Binary(op, a, b)) => steps.extend([Step::Binary(*op, *a, *b, n), Step::Value(*b), Step::Value(*a)]),
+                        Some(Expr::Select(c, a, b)) => steps.extend([Step::Select(*c, n), Step::Value(*b), Step::Value(*a), Step::Value(*c)]),
+                        None => return Err(EvalError::NotConstant(operand.span)),
+                    },
+                    _ => return Err(EvalError::NotConstant(operand.span)),
+                }
+            }
+            Step::Unary(op, a) => {
+                let Some(v) = values.pop() else { return Err(EvalError::NotConstant(span(a))) };
+                values.push(unary(op, v).ok_or(EvalError::WantsInteger(span(a)))?);
+            }
+            Step::Binary(op, a, b, whole) => {
+                let (Some(y), Some(x)) = (values.pop(), values.pop()) else { return Err(EvalError::NotConstant(span(whole))) };
+                let value = binary(op, x, y).map_err(|e| match e {
+                    Fault::Zero => EvalError::DivisionByZero(span(b)),
+                    Fault::Mixed => EvalError::Mixed(span(whole)),
+                    Fault::Left => EvalError::WantsInteger(span(a)),
+                    Fault::Right => EvalError::WantsInteger(span(b)),
+                })?;
+                values.push(value);
+            }
+            Step::Select(c, whole) => {
+                let (Some(y), Some(x), Some(condition)) = (values.pop(), values.pop(), values.pop()) else {
+                    return Err(EvalError::NotConstant(span(whole)));
+                };
+                let Some(condition) = condition.bits() else { return Err(EvalError::WantsInteger(span(c))) };
+                let (x, y) = usual(x, y).ok_or(EvalError::Mixed(span(whole)))?;
+                values.push(if condition != 0 { x } else { y });
+            }
+        }
+    }
+    values.pop().ok_or(EvalError::NotConstant(span(operand)))
+}
+
+fn unary(op: UnaryOp, v: Value) -> Option<Value> {
+    use Value::*;
+    Some(match (op, v) {
+        (UnaryOp::Plus, Signed(_) | Unsigned(_) | Double(_)) => v,
+        (UnaryOp::Minus, Signed(v)) => Signed(v.wrapping_neg()),
+        (UnaryOp::Minus, Unsigned(v)) => Unsigned(v.wrapping_neg()),
+        (UnaryOp::Minus, Double(v)) => Double(-v),
+        (UnaryOp::LogicalNot, Signed(_) | Unsigned(_)) => Signed((v.bits() == Some(0)) as i64),
+        (UnaryOp::BitNot, Signed(_) | Unsigned(_)) => Unsigned(!v.bits()?),
+        (UnaryOp::CastSigned, Signed(_) | Unsigned(_)) => Signed(v.bits()? as i64),
+        (UnaryOp::CastUnsigned, Signed(_) | Unsigned(_)) => Unsigned(v.bits()?),
+        (_, Double(_) | Single(_)) => return None,
+    })
+}
+
+/// The usual arithmetic conversions: both unsigned if either is. `None` if an integer meets a double.
+fn usual(x: Value, y: Value) -> Option<(Value, Value)> {
+    use Value::*;
+    Some(match (x, y) {
+        (Signed(_), Signed(_)) | (Double(_), Double(_)) => (x, y),
+        (Signed(_) | Unsigned(_), Signed(_) | Unsigned(_)) => (Unsigned(x.bits()?), Unsigned(y.bits()?)),
+        _ => return None,
+    })
+}
+
+enum Fault {
+    Zero,
+    Mixed,
+    Left,
+    Right,
+}
+
+fn binary(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
+    use BinaryOp::*;
+    use Value::*;
+    let integers = || match (x.bits(), y.bits()) {
+        (Some(a), Some(b)) => Ok((a, b)),
+        (None, _) => Err(Fault::Left),
+        (_, None) => Err(Fault::Right),
+    };
+    let truth = |b: bool| Ok(Signed(b as i64));
+    match op {
+        // Operands are taken as unsigned (section 4.5.5), and the result is signed (table 5).
+        Rem => {
+            let (a, b) = integers()?;
+            if b == 0 { Err(Fault::Zero) } else { Ok(Signed((a % b) as i64)) }
+        }
+        Shl | Shr => {
+            let (_, by) = integers()?;
+            // Amounts of 64 and more shift everything out.
+            Ok(match (op, x) {
+                (Shl, Signed(v)) => Signed(if by < 64 { v << by } else { 0 }),
+                (Shl, _) => Unsigned(if by < 64 { x.bits().unwrap_or(0) << by } else { 0 }),
+                (_, Signed(v)) => Signed(v >> by.min(63)),
+                _ => Unsigned(if by < 64 { x.bits().unwrap_or(0) >> by } else { 0 }),
+            })
+        }
+        And => integers().and_then(|(a, b)| truth(a != 0 && b != 0)),
+        Or => integers().and_then(|(a, b)| truth(a != 0 || b != 0)),
+        BitAnd | BitXor | BitOr => {
+            let (a, b) = integers()?;
+            let v = match op {
+                BitAnd => a & b,
+                BitXor => a ^ b,
+                _ => a | b,
+            };
+            let signed = matches!((x, y), (Signed(_), Signed(_)));
+            Ok(if signed { Signed(v as i64) } else { Unsigned(v) })
+        }
+        Mul | Div | Add | Sub => Ok(match usual(x, y).ok_or(Fault::Mixed)? {
+            (Double(a), Double(b)) => Double(match op {
+                Mul => a * b,
+                Div if b == 0.0 => return Err(Fault::Zero),
+                Div => a / b,
+                Add => a + b,
+                _ => a - b,
+            }),
+            (Signed(a), Signed(b)) => Signed(match op {
+                Mul => a.wrapping_mul(b),
+                Div if b == 0 => return Err(Fault::Zero),
+                Div => a.wrapping_div(b),
+                Add => a.wrapping_add(b),
+                _ => a.wrapping_sub(b),
+            }),
+            (a, b) => {
+                let (a, b) = (a.bits().unwrap_or(0), b.bits().unwrap_or(0));
+                Unsigned(match op {
+                    Mul => a.wrapping_mul(b),
+                    Div => a.checked_div(b).ok_or(Fault::Zero)?,
+                    Add => a.wrapping_add(b),
+                    _ => a.wrapping_sub(b),
+                })
+            }
+        }),
+        Lt | Gt | Le | Ge | Eq | Ne => {
+            let order = match usual(x, y).ok_or(Fault::Mixed)? {
+                (Double(a), Double(b)) => a.partial_cmp(&b),
+                (Signed(a), Signed(b)) => Some(a.cmp(&b)),
+                (a, b) => Some(a.bits().cmp(&b.bits())),
+            };
+            use std::cmp::Ordering::*;
+            truth(match op {
+                Lt => order == Some(Less),
+                Gt => order == Some(Greater),
+                Le => matches!(order, Some(Less | Equal)),
+                Ge => matches!(order, Some(Greater | Equal)),
+                Eq => order == Some(Equal),
+                _ => order != Some(Equal),
+            })
+        }
+    }
+}
