@@ -48,6 +48,8 @@ pub enum EvalError {
     Mixed(Span),
     /// `1.5 << 2`, `~1.0`, `1.0 ? 2 : 3`: the operator wants integers; the place is the operand's.
     WantsInteger(Span),
+    /// `1 ? 1.5 : 2.5`: by the manual a double, but ptxas 13.5 wants integers; the place is the expression's.
+    SelectOfDoubles(Span),
     /// A name, an address or what could not be read is no constant.
     NotConstant(Span),
 }
@@ -55,7 +57,11 @@ pub enum EvalError {
 impl EvalError {
     /// Where.
     pub fn span(self) -> Span {
-        let (EvalError::DivisionByZero(s) | EvalError::Mixed(s) | EvalError::WantsInteger(s) | EvalError::NotConstant(s)) = self;
+        let (EvalError::DivisionByZero(s)
+        | EvalError::Mixed(s)
+        | EvalError::WantsInteger(s)
+        | EvalError::SelectOfDoubles(s)
+        | EvalError::NotConstant(s)) = self;
         s
     }
 }
@@ -80,7 +86,9 @@ pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
     while let Some(step) = steps.pop() {
         match step {
             Step::Value(n) => {
-                let Some(operand) = tree.operands.get(n as usize) else { return Err(EvalError::NotConstant(Span::default())) };
+                let Some(operand) = tree.operands.get(n as usize) else {
+                    return Err(EvalError::NotConstant(Span::default()));
+                };
                 match operand.kind {
                     Kind::Int { value, unsigned: true } => values.push(Value::Unsigned(value.get())),
                     Kind::Int { value, unsigned: false } => values.push(Value::Signed(value.get() as i64)),
@@ -89,8 +97,12 @@ pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
                     Kind::Name if tree.str(operand.span) == "WARP_SZ" => values.push(Value::Signed(WARP_SIZE)),
                     Kind::Expr(e) => match tree.exprs.get(e as usize) {
                         Some(Expr::Unary(op, a)) => steps.extend([Step::Unary(*op, *a), Step::Value(*a)]),
-                        Some(Expr::Binary(op, a, b)) => steps.extend([Step::Binary(*op, *a, *b, n), Step::Value(*b), Step::Value(*a)]),
-                        Some(Expr::Select(c, a, b)) => steps.extend([Step::Select(*c, n), Step::Value(*b), Step::Value(*a), Step::Value(*c)]),
+                        Some(Expr::Binary(op, a, b)) => {
+                            steps.extend([Step::Binary(*op, *a, *b, n), Step::Value(*b), Step::Value(*a)])
+                        }
+                        Some(Expr::Select(c, a, b)) => {
+                            steps.extend([Step::Select(*c, n), Step::Value(*b), Step::Value(*a), Step::Value(*c)])
+                        }
                         None => return Err(EvalError::NotConstant(operand.span)),
                     },
                     _ => return Err(EvalError::NotConstant(operand.span)),
@@ -101,7 +113,9 @@ pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
                 values.push(unary(op, v).ok_or(EvalError::WantsInteger(span(a)))?);
             }
             Step::Binary(op, a, b, whole) => {
-                let (Some(y), Some(x)) = (values.pop(), values.pop()) else { return Err(EvalError::NotConstant(span(whole))) };
+                let (Some(y), Some(x)) = (values.pop(), values.pop()) else {
+                    return Err(EvalError::NotConstant(span(whole)));
+                };
                 let value = binary(op, x, y).map_err(|e| match e {
                     Fault::Zero => EvalError::DivisionByZero(span(b)),
                     Fault::Mixed => EvalError::Mixed(span(whole)),
@@ -116,6 +130,9 @@ pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
                 };
                 let Some(condition) = condition.bits() else { return Err(EvalError::WantsInteger(span(c))) };
                 let (x, y) = usual(x, y).ok_or(EvalError::Mixed(span(whole)))?;
+                if matches!(x, Value::Double(_)) {
+                    return Err(EvalError::SelectOfDoubles(span(whole)));
+                }
                 values.push(if condition != 0 { x } else { y });
             }
         }
@@ -165,19 +182,21 @@ fn binary(op: BinaryOp, x: Value, y: Value) -> Result<Value, Fault> {
     };
     let truth = |b: bool| Ok(Signed(b as i64));
     match op {
-        // Operands are taken as unsigned (section 4.5.5), and the result is signed (table 5).
+        // Operands are taken as unsigned (section 4.5.5). The result is signed by table 5, unsigned for ptxas 13.5; as it computes
+        // what runs, so does this.
         Rem => {
             let (a, b) = integers()?;
-            if b == 0 { Err(Fault::Zero) } else { Ok(Signed((a % b) as i64)) }
+            if b == 0 { Err(Fault::Zero) } else { Ok(Unsigned(a % b)) }
         }
         Shl | Shr => {
             let (_, by) = integers()?;
-            // Amounts of 64 and more shift everything out.
+            // The manual does not say what amounts of 64 and more do; ptxas 13.5 takes them modulo 64.
+            let by = by as u32;
             Ok(match (op, x) {
-                (Shl, Signed(v)) => Signed(if by < 64 { v << by } else { 0 }),
-                (Shl, _) => Unsigned(if by < 64 { x.bits().unwrap_or(0) << by } else { 0 }),
-                (_, Signed(v)) => Signed(v >> by.min(63)),
-                _ => Unsigned(if by < 64 { x.bits().unwrap_or(0) >> by } else { 0 }),
+                (Shl, Signed(v)) => Signed(v.wrapping_shl(by)),
+                (Shl, _) => Unsigned(x.bits().unwrap_or(0).wrapping_shl(by)),
+                (_, Signed(v)) => Signed(v.wrapping_shr(by)),
+                _ => Unsigned(x.bits().unwrap_or(0).wrapping_shr(by)),
             })
         }
         And => integers().and_then(|(a, b)| truth(a != 0 && b != 0)),

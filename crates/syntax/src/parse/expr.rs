@@ -96,7 +96,10 @@ impl Parser<'_> {
                 };
                 Kind::Int { value: Word::new(value), unsigned }
             }
-            T::Single => Kind::Float { bits: Word::new(u64::from_str_radix(text.get(2..).unwrap_or(""), 16).unwrap_or(0)), single: true },
+            T::Single => Kind::Float {
+                bits: Word::new(u64::from_str_radix(text.get(2..).unwrap_or(""), 16).unwrap_or(0)),
+                single: true,
+            },
             T::Float => Kind::Float { bits: Word::new(self.double(token.span)), single: false },
             _ => Kind::Name,
         };
@@ -114,7 +117,10 @@ impl Parser<'_> {
                 value
             }
             Integer::Overflows => {
-                self.report(Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits").here("more than 64 bits"));
+                self.report(
+                    Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits")
+                        .here("more than 64 bits"),
+                );
                 0
             }
             // The lexer has said so.
@@ -133,7 +139,9 @@ impl Parser<'_> {
         let zero = mantissa.bytes().all(|b| matches!(b, b'0' | b'.'));
         if !value.is_finite() || (!value.is_normal() && !zero) {
             let message = "the number is outside of the range of normal doubles";
-            self.report(Diagnostic::new(Code::BadLiteral, span, message).here("write its bits, `0d` and 16 hexadecimal digits"));
+            self.report(
+                Diagnostic::new(Code::BadLiteral, span, message).here("write its bits, `0d` and 16 hexadecimal digits"),
+            );
         }
         value.to_bits()
     }

@@ -56,7 +56,8 @@ pub fn parse_shared(text: Arc<str>) -> Parsed {
     let mut parser = Parser::new(&text);
     if let Some(nul) = memchr::memchr(0, text.as_bytes()) {
         let span = Span::new(nul as u32, nul as u32 + 1);
-        let d = Diagnostic::new(Code::UnexpectedCharacter, span, "unexpected character U+0000 (NUL)").here("ptxas stops reading here");
+        let d = Diagnostic::new(Code::UnexpectedCharacter, span, "unexpected character U+0000 (NUL)")
+            .here("ptxas stops reading here");
         parser.report(d);
     }
     parser.module();

@@ -313,7 +313,11 @@ impl Parser<'_> {
         loop {
             let head = Operand { kind: Kind::Name, span: self.t.span };
             if !self.at(T::Dot) || !(self.word() == ".unified" || self.word() == ".managed" && !of_function) {
-                return Err(self.expected(if of_function { "`.unified(UUID, UUID)`" } else { "`.managed` or `.unified(UUID, UUID)`" }));
+                return Err(self.expected(if of_function {
+                    "`.unified(UUID, UUID)`"
+                } else {
+                    "`.managed` or `.unified(UUID, UUID)`"
+                }));
             }
             let unified = self.word() == ".unified";
             self.bump();
