@@ -74,6 +74,10 @@ pub struct Func {
     pub kind: FuncKind,
     /// Formals and returns.
     pub sig: Arc<Signature>,
+    /// Names of the formals, by index of [`Signature::params`].
+    pub param_names: Vec<Box<str>>,
+    /// The same for returns.
+    pub ret_names: Vec<Box<str>>,
     /// Where each formal lives in the body, by index of [`Signature::params`].
     pub params: Vec<FormalHome>,
     /// The same for returns.

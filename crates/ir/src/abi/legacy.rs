@@ -48,6 +48,10 @@ impl Abi for Legacy {
         &REGISTERS
     }
 
+    fn about(&self) -> &'static str {
+        "registers only, as without the stack-based ABI (PTX 1.x)"
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         let (args, rets) = (assign("args", &sig.params)?, assign("rets", &sig.rets)?);
         Ok(Plan { args, rets, stack: 0, clobbers: REGISTERS.clone() })

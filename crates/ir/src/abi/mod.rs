@@ -4,11 +4,13 @@
 //! that moves bytes (call sequences, prologues, `margay abi`) is written once against the plan, and [`verify`] checks any
 //! plan: every byte once, aligned, nothing overlapping.
 
+pub mod html;
 mod kernel;
 mod legacy;
 mod place;
 mod ptx;
 mod registry;
+pub mod report;
 mod simd;
 mod sm;
 mod sysv;
@@ -189,6 +191,16 @@ pub trait Abi: Send + Sync {
     /// What no single signature tells: an ABI without a stack refuses recursion here.
     fn accepts(&self, _program: &Ir<Virtual>) -> Result<(), NoPlan> {
         Ok(())
+    }
+
+    /// Registers that can carry inputs, in the order in which they are given out, where that is a short list. For pictures.
+    fn argument_registers(&self) -> Vec<Reg> {
+        Vec::new()
+    }
+
+    /// One line for people: what this convention is.
+    fn about(&self) -> &'static str {
+        ""
     }
 
     /// How people write a register.

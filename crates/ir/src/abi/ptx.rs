@@ -26,6 +26,10 @@ impl Abi for Ptx {
         &[]
     }
 
+    fn about(&self) -> &'static str {
+        "everything in `.param` space, as PTX itself sees it"
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         let mut end = 0;
         let mut plan = Plan { args: vec![Vec::new(); sig.params.len()], ..Plan::default() };

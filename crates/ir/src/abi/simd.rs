@@ -66,6 +66,10 @@ impl Abi for Simd {
         &REGISTERS
     }
 
+    fn about(&self) -> &'static str {
+        "whole warps: uniform values in scalar registers, varying ones in vectors"
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         let mut plan = Plan { clobbers: REGISTERS.clone(), ..Plan::default() };
         let (mut inputs, mut outputs) = (Next::default(), Next::default());

@@ -81,6 +81,14 @@ impl Abi for Sm {
         &REGISTERS
     }
 
+    fn about(&self) -> &'static str {
+        "where ptxas puts parameters on the GPU (observed, sm_80)"
+    }
+
+    fn argument_registers(&self) -> Vec<Reg> {
+        (FIRST..FIRST + WORDS).map(|i| r(i as u16)).collect()
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         if sig.rets.len() > 1 {
             return Err(NoPlan::of("rets[1]", "several returns need the ABI switched off; this ABI returns one value"));

@@ -70,6 +70,14 @@ impl Abi for SysV {
         }
     }
 
+    fn about(&self) -> &'static str {
+        "the C convention of x86-64 hosts (System V)"
+    }
+
+    fn argument_registers(&self) -> Vec<Reg> {
+        INTEGER_ARGS.into_iter().map(general).chain((0..8).map(xmm)).collect()
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         if sig.rets.len() > 1 {
             return Err(NoPlan::of("rets[1]", "a C function returns one value"));

@@ -145,6 +145,8 @@ impl Builder<'_, '_> {
         // Before PTX 1.4 kernel parameters were declared in the body.
         let in_body = kernel && version < Version::new(1, 4);
         if in_body {
+            let declared = locals.iter().filter(|l| l.space == Space::Param);
+            self.func.param_names.extend(declared.map(|l| Box::from(self.tree.str(l.name))));
             let sig = Arc::make_mut(&mut self.func.sig);
             sig.params.extend(locals.iter().filter(|l| l.space == Space::Param).map(|l| abi::Value {
                 ty: l.ty,

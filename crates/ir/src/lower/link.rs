@@ -234,6 +234,8 @@ fn entry(modules: &[(Arc<Source>, Checked)], module: usize, id: check::FuncId) -
         builtin: if f.defined { None } else { Builtin::from_name(&f.name) },
         kind: f.kind,
         sig: Arc::new(signature(f)),
+        param_names: f.params.iter().map(|p| p.name.clone()).collect(),
+        ret_names: f.rets.iter().map(|p| p.name.clone()).collect(),
         params: Vec::new(),
         rets: Vec::new(),
         regs: Vec::new(),

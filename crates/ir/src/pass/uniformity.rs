@@ -193,7 +193,9 @@ impl Analysis<'_> {
 
     /// Whether the lanes that see one definition of a register see all of its definitions and uses together.
     fn together(&self, r: usize) -> bool {
-        if self.warp.interleaved && self.defs[r].iter().any(|b| self.cfg.innermost(self.cfg.position[*b as usize]).is_some()) {
+        if self.warp.interleaved
+            && self.defs[r].iter().any(|b| self.cfg.innermost(self.cfg.position[*b as usize]).is_some())
+        {
             return false;
         }
         let mut blocks = self.defs[r].iter().chain(&self.uses[r]);

@@ -1,0 +1,346 @@
+//! `margay abi --html`: one self-contained page. Each function is a picture: its formals on the left, the registers and the
+//! stack on the right, a line from every piece to its place. A kernel is its parameter block, sixteen bytes a row.
+
+use super::{
+    Abi, Place, Reg,
+    report::{FuncReport, PieceReport, Report, Row, places},
+};
+use std::fmt::Write;
+
+const STYLE: &str = "\
+:root{--ink:#1b2430;--soft:#5b6878;--line:#d5dce6;--card:#fff;--page:#f4f6fa;--empty:#eef1f6}\
+@media(prefers-color-scheme:dark){:root{--ink:#e7ecf3;--soft:#9aa7b8;--line:#36404e;--card:#1d242e;--page:#141a22;--empty:#28313d}}\
+body{font:15px/1.5 system-ui,sans-serif;margin:0 auto;max-width:66rem;padding:1.5rem;color:var(--ink);background:var(--page)}\
+h1{font-size:1.5rem;margin:.2rem 0}h2{font:600 1.05rem ui-monospace,monospace;margin:0 0 .6rem}\
+section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:1rem 1.2rem;margin:1.2rem 0;overflow-x:auto}\
+table{border-collapse:collapse;font:13px ui-monospace,monospace;margin-top:.8rem}\
+td,th{padding:.2rem .9rem .2rem 0;text-align:left;border-bottom:1px solid var(--line)}th{color:var(--soft);font-weight:500}\
+.n,p.about,summary{color:var(--soft)}.n{margin:.5rem 0 0}svg{display:block;font:12px ui-monospace,monospace}\
+svg text{fill:var(--ink)}svg .soft{fill:var(--soft)}svg .on{fill:#fff}\
+.empty{fill:var(--empty);stroke:var(--line)}.frame{fill:none;stroke:var(--line)}\
+.c{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin-right:.5em}";
+
+/// Colours of formals, told apart by most people.
+const COLOURS: [&str; 8] = ["#2c6fb0", "#b5542a", "#2f7f57", "#7d4ba0", "#9a3b63", "#52701c", "#1f7a86", "#8a6a12"];
+/// Height of a register or of a stack word in the picture.
+const CELL: u32 = 24;
+/// Most words of the stack, and most rows of a kernel's block, that are drawn.
+const MOST_ROWS: usize = 40;
+/// Bytes in a row of a kernel's block.
+const ROW: u32 = 16;
+
+/// The page.
+pub fn page(report: &Report, abi: &dyn Abi, file: &str) -> String {
+    let title = format!("{}: parameters under the {} ABI", escape(file), escape(report.abi));
+    let body: String = report.functions.iter().map(|f| section(f, abi)).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\n\
+         <body><h1>{title}</h1>\n<p class=\"about\">{}: {}.</p>\n{body}</body></html>\n",
+        escape(report.abi),
+        escape(report.about)
+    )
+}
+
+fn colour(i: usize) -> &'static str {
+    COLOURS[i % COLOURS.len()]
+}
+
+fn section(f: &FuncReport, abi: &dyn Abi) -> String {
+    let mut out = format!("<section><h2>{} {}</h2>\n", f.kind_name(), escape(&f.name));
+    if let Some(why) = &f.no_plan {
+        let _ = write!(out, "<p class=\"n\">This ABI cannot carry it: {}</p></section>\n", escape(why));
+        return out;
+    }
+    out += &if f.block.is_some() { block(f) } else { picture(f, abi) };
+    out += &table(f);
+    for note in f.notes() {
+        let _ = writeln!(out, "<p class=\"n\">{}</p>", escape(&note));
+    }
+    if !f.calls.is_empty() {
+        let _ = writeln!(out, "<details><summary>{} calls</summary><table>", f.calls.len());
+        out += "<tr><th>line</th><th>callee</th><th>passes</th><th>gets</th></tr>\n";
+        for c in &f.calls {
+            let side = |list: &[super::report::Passed], arrow: &str| {
+                let one = |p: &super::report::Passed| format!("{} {arrow} {}", p.what, places(&p.pieces));
+                escape(&list.iter().map(one).collect::<Vec<_>>().join(", "))
+            };
+            let args = c.no_plan.as_ref().map_or_else(|| side(&c.args, "→"), |why| escape(why));
+            let (callee, rets) = (escape(&c.callee), side(&c.rets, "←"));
+            let _ = writeln!(out, "<tr><td>{}</td><td>{callee}</td><td>{args}</td><td>{rets}</td></tr>", c.line);
+        }
+        out += "</table></details>\n";
+    }
+    out + "</section>\n"
+}
+
+/// Returns, then formals, with the number that decides their colour.
+fn values(f: &FuncReport) -> Vec<(usize, &'static str, &Row)> {
+    let rets = f.rets.iter().map(|r| ("result", r));
+    rets.chain(f.params.iter().map(|r| ("argument", r))).enumerate().map(|(i, (role, r))| (i, role, r)).collect()
+}
+
+fn table(f: &FuncReport) -> String {
+    if f.params.is_empty() && f.rets.is_empty() {
+        return "<p class=\"n\">no parameters, no results</p>\n".into();
+    }
+    let mut out = String::from(
+        "<table><tr><th></th><th>name</th><th>type</th><th>bytes</th><th>align</th><th>padding</th><th>place</th></tr>\n",
+    );
+    for (i, role, r) in values(f) {
+        let taken = if r.address_taken { " (address taken)" } else { "" };
+        let _ = writeln!(
+            out,
+            "<tr><td><span class=\"c\" style=\"background:{}\"></span>{role}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>\
+             <td>{}</td><td>{}{taken}</td></tr>",
+            colour(i),
+            escape(&r.name),
+            escape(&r.ty),
+            r.size(),
+            r.align,
+            r.padding,
+            escape(&r.places())
+        );
+    }
+    out + "</table>\n"
+}
+
+/// What is in a register: colour, name, bytes used.
+type Held<'a> = Option<(usize, &'a Row, &'a PieceReport)>;
+
+/// Formals on the left, registers in the middle, the outgoing area on the right.
+fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
+    let values = values(f);
+    if values.is_empty() {
+        return String::new();
+    }
+    let mut regs = abi.argument_registers();
+    for p in values.iter().flat_map(|v| &v.2.pieces) {
+        if let Place::Reg(r) | Place::Behind(r) = p.place {
+            if !regs.contains(&r) {
+                regs.push(r);
+            }
+        }
+    }
+    let (left, middle, right) = (0u32, 330u32, 560u32);
+    let mut svg = String::new();
+    // Registers and stack words remember where they are drawn, for the lines.
+    let reg_y = |r: Reg| regs.iter().position(|x| *x == r).map(|i| 24 + i as u32 * CELL + CELL / 2);
+    if !regs.is_empty() {
+        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"14\">registers</text>");
+    }
+    for (k, reg) in regs.iter().enumerate() {
+        // An input and the return may use one register: the input is at the left, the return at the right.
+        let find = |role: &str| -> Held<'_> {
+            let of = values.iter().filter(|v| v.1 == role);
+            of.flat_map(|v| v.2.pieces.iter().map(move |p| (v.0, v.2, p)))
+                .find(|(_, _, p)| matches!(p.place, Place::Reg(r) | Place::Behind(r) if r == *reg))
+        };
+        let y = 24 + k as u32 * CELL;
+        let name = abi.register_name(*reg);
+        let _ =
+            write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{name}</text>", middle - 6, y + 16);
+        cell(&mut svg, middle, y, 78, find("argument"), u32::from(reg.bytes));
+        cell(&mut svg, middle + 84, y, 78, find("result"), u32::from(reg.bytes));
+    }
+    if !regs.is_empty() {
+        let y = 24 + regs.len() as u32 * CELL + 14;
+        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"{y}\">at the call</text>");
+        let _ = write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{y}\">at the return</text>", middle + 84);
+    }
+    let words = memory_words(f);
+    if !words.is_empty() {
+        let space = values.iter().flat_map(|v| &v.2.pieces).any(|p| matches!(p.place, Place::Space { .. }));
+        let what = if space { "parameter space" } else { "stack" };
+        let _ = write!(svg, "<text class=\"soft\" x=\"{right}\" y=\"14\">{what}</text>");
+    }
+    for (k, word) in words.iter().take(MOST_ROWS).enumerate() {
+        let y = 24 + k as u32 * CELL;
+        let _ = write!(
+            svg,
+            "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">+{}</text>",
+            right - 6,
+            y + 16,
+            word.0
+        );
+        let width = 170;
+        let _ =
+            write!(svg, "<rect class=\"empty\" x=\"{right}\" y=\"{y}\" width=\"{width}\" height=\"{}\"/>", CELL - 2);
+        for (i, from, to, name) in &word.1 {
+            let (x, w) = (right + from * width / 8, (to - from) * width / 8);
+            let _ = write!(
+                svg,
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\
+                 <text class=\"on\" x=\"{}\" y=\"{}\">{}</text>",
+                CELL - 2,
+                colour(*i),
+                escape(name),
+                x + 4,
+                y + 16,
+                escape(&shorten(name, (w / 8) as usize))
+            );
+        }
+    }
+    if words.len() > MOST_ROWS {
+        let y = 24 + MOST_ROWS as u32 * CELL + 14;
+        let _ =
+            write!(svg, "<text class=\"soft\" x=\"{right}\" y=\"{y}\">… {} more words</text>", words.len() - MOST_ROWS);
+    }
+    let mut y = 24;
+    for (i, role, row) in &values {
+        let _ = write!(
+            svg,
+            "<rect x=\"{left}\" y=\"{y}\" width=\"220\" height=\"{}\" rx=\"4\" fill=\"{}\"><title>{} {}</title></rect>\
+             <text class=\"on\" x=\"8\" y=\"{}\">{} {}</text>",
+            CELL - 2,
+            colour(*i),
+            escape(&row.name),
+            escape(&row.ty),
+            y + 16,
+            if *role == "result" { "←" } else { "→" },
+            escape(&shorten(&format!("{} {}", row.name, row.ty), 25))
+        );
+        for p in &row.pieces {
+            let target = match p.place {
+                Place::Reg(r) | Place::Behind(r) => {
+                    let side = if *role == "result" && matches!(p.place, Place::Reg(_)) { 84 } else { 0 };
+                    reg_y(r).map(|ty| (middle + side, ty))
+                }
+                Place::Stack { offset } | Place::Space { offset } => words
+                    .iter()
+                    .take(MOST_ROWS)
+                    .position(|w| w.0 <= offset && offset < w.0 + 8)
+                    .map(|k| (right, 24 + k as u32 * CELL + CELL / 2)),
+            };
+            if let Some((tx, ty)) = target {
+                let (sx, sy, mid) = (220, y + CELL / 2, (220 + tx) / 2);
+                let _ = write!(
+                    svg,
+                    "<path d=\"M{sx} {sy}C{mid} {sy} {mid} {ty} {} {ty}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" opacity=\".7\"/>",
+                    tx - if tx == right { 2 } else { 0 },
+                    colour(*i)
+                );
+            }
+        }
+        y += CELL + 6;
+    }
+    let rows = regs.len().max(words.len().min(MOST_ROWS)) as u32;
+    let height = (24 + rows * CELL + 24).max(y + 4);
+    format!("<svg width=\"760\" height=\"{height}\" viewBox=\"0 0 760 {height}\" role=\"img\">{svg}</svg>\n")
+}
+
+/// A register: filled as far as it is used.
+fn cell(svg: &mut String, x: u32, y: u32, width: u32, held: Held<'_>, bytes: u32) {
+    let height = CELL - 2;
+    let _ = write!(svg, "<rect class=\"empty\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+    let Some((i, row, p)) = held else { return };
+    let pointer = matches!(p.place, Place::Behind(_));
+    let used = if pointer { bytes } else { (p.bytes.end - p.bytes.start).min(bytes) };
+    let label = match (pointer, row.pieces.len()) {
+        (true, _) => format!("→{}", row.name),
+        (_, 1) => row.name.clone(),
+        _ => format!("{}+{}", row.name, p.bytes.start),
+    };
+    let _ = write!(
+        svg,
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{height}\" fill=\"{}\"><title>{} bytes {}..{}</title></rect>\
+         <text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>",
+        width * used / bytes.max(1),
+        colour(i),
+        escape(&row.name),
+        p.bytes.start,
+        p.bytes.end,
+        if used * 2 > bytes { "on" } else { "" },
+        x + 4,
+        y + 16,
+        escape(&shorten(&label, 9))
+    );
+}
+
+/// The outgoing area in words of eight bytes that hold anything: offset, and (colour, from, to, name) in it.
+type Words = Vec<(u32, Vec<(usize, u32, u32, String)>)>;
+
+fn memory_words(f: &FuncReport) -> Words {
+    let mut words: Words = Vec::new();
+    for (i, _, row) in values(f) {
+        for p in &row.pieces {
+            let (Place::Stack { offset } | Place::Space { offset }) = p.place else { continue };
+            let end = offset.saturating_add((p.bytes.end - p.bytes.start).max(1));
+            let mut at = offset;
+            while at < end && words.len() <= 4 * MOST_ROWS {
+                let (word, stop) = (at / 8 * 8, end.min(at / 8 * 8 + 8));
+                let part = (i, at - word, stop - word, row.name.clone());
+                match words.iter_mut().find(|w| w.0 == word) {
+                    Some(w) => w.1.push(part),
+                    None => words.push((word, vec![part])),
+                }
+                at = stop;
+            }
+        }
+    }
+    words.sort_by_key(|w| w.0);
+    words
+}
+
+/// A kernel's parameter block.
+fn block(f: &FuncReport) -> String {
+    let Some(size) = f.block.map(|b| b.size).filter(|s| *s > 0) else { return String::new() };
+    let mut svg = String::new();
+    let rows = size.div_ceil(ROW);
+    let shown = rows.min(MOST_ROWS as u32);
+    let byte = 36;
+    for k in 0..shown {
+        let y = 20 + k * CELL;
+        let _ = write!(svg, "<text class=\"soft\" x=\"44\" y=\"{}\" text-anchor=\"end\">+{}</text>", y + 16, k * ROW);
+        let width = byte * ROW.min(size - k * ROW);
+        let _ = write!(svg, "<rect class=\"empty\" x=\"50\" y=\"{y}\" width=\"{width}\" height=\"{}\"/>", CELL - 2);
+    }
+    for b in 0..ROW {
+        let _ = write!(
+            svg,
+            "<text class=\"soft\" x=\"{}\" y=\"12\" text-anchor=\"middle\">{b}</text>",
+            50 + b * byte + byte / 2
+        );
+    }
+    for (i, row) in f.params.iter().enumerate() {
+        let Some(Place::Space { offset }) = row.pieces.first().map(|p| p.place) else { continue };
+        let (mut at, end) = (offset, offset.saturating_add(row.bytes));
+        while at < end && at / ROW < shown {
+            let stop = end.min(at / ROW * ROW + ROW);
+            let (x, y, w) = (50 + at % ROW * byte, 20 + at / ROW * CELL, (stop - at) * byte);
+            let label = if at == offset { shorten(&row.name, (w / 8) as usize) } else { String::new() };
+            let _ = write!(
+                svg,
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{} at {offset}, {} bytes</title></rect>\
+                 <text class=\"on\" x=\"{}\" y=\"{}\">{}</text>",
+                w - 1,
+                CELL - 2,
+                colour(i + f.rets.len()),
+                escape(&row.name),
+                row.bytes,
+                x + 4,
+                y + 16,
+                escape(&label)
+            );
+            at = stop;
+        }
+    }
+    let mut height = 24 + shown * CELL;
+    if shown < rows {
+        let _ = write!(svg, "<text class=\"soft\" x=\"50\" y=\"{}\">… up to +{size}</text>", height + 8);
+        height += 16;
+    }
+    format!("<svg width=\"640\" height=\"{height}\" viewBox=\"0 0 640 {height}\" role=\"img\">{svg}</svg>\n")
+}
+
+fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        text.to_string()
+    } else {
+        text.chars().take(most.saturating_sub(1)).collect::<String>() + "…"
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
