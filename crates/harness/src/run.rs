@@ -1,0 +1,355 @@
+//! Runs a case under every engine and every ABI that can place it.
+
+use crate::{
+    case::{Arg, At, BufferInit, Case, Expect, Launch, Value},
+    expr::{Expr, Scope},
+};
+use margay::{
+    Buffer, Context, DeviceOptions, Error, LaunchConfig, LoadOptions, Options, SourceText, Stop,
+    compare::{Tolerance, close},
+    element::{Element, Number},
+    npy::Array,
+    spec::Fill,
+};
+use margay_runtime::Device;
+use std::{
+    collections::HashMap,
+    io::Write,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Warp instructions after which a case counts as hanging.
+const FUEL: u64 = 50_000_000;
+
+/// Runs a case file. The error says under which engine, ABI and seed what was wrong.
+pub fn run(path: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    let case = Case::parse(&text).map_err(|e| e.to_string())?;
+    let mut texts = vec![(path.display().to_string(), text)];
+    for link in &case.links {
+        let other = path.parent().unwrap_or(Path::new("")).join(link);
+        texts.push((other.display().to_string(), std::fs::read_to_string(&other).map_err(|e| format!("{link}: {e}"))?));
+    }
+    let engines = margay::engines();
+    let device =
+        Device::with(DeviceOptions { threads: Some(2), engines: engines.clone() }).map_err(|e| e.to_string())?;
+    let mut placed = Vec::new();
+    for engine in &engines {
+        for abi in margay_ir::abi::registry() {
+            if case.only_abis.as_ref().is_some_and(|only| !only.iter().any(|o| o == abi.name())) {
+                continue;
+            }
+            for seed in std::iter::once(0).chain(case.seeds.iter().copied()) {
+                let setting = format!("engine {}, ABI {}, seed {seed}", engine.name(), abi.name());
+                match under(&case, &texts, &device, engine.name(), abi.name(), seed) {
+                    Ok(Ran::Yes) => placed.push(abi.name()),
+                    Ok(Ran::NoPlan(why)) if abi.name() == "ptx" => return Err(format!("{setting}: no plan: {why}")),
+                    Ok(Ran::NoPlan(_)) => break,
+                    Err(why) => return Err(format!("{setting}: {why}")),
+                }
+            }
+        }
+    }
+    match case.must_place.iter().find(|abi| !placed.contains(&abi.as_str())) {
+        Some(abi) => Err(format!("the ABI {abi} cannot place it")),
+        None => Ok(()),
+    }
+}
+
+/// Whether the ABI could carry the module.
+enum Ran {
+    Yes,
+    NoPlan(String),
+}
+
+fn under(
+    case: &Case,
+    texts: &[(String, String)],
+    device: &Arc<Device>,
+    engine: &str,
+    abi: &str,
+    seed: u64,
+) -> Result<Ran, String> {
+    let context = device.context();
+    let printed = Arc::new(Mutex::new(Vec::new()));
+    context.set_output(Box::new(Recorder(printed.clone())));
+    let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
+    let check = Options { relocatable: case.relocatable, ..Options::default() };
+    let options = LoadOptions { check, abi: Some(abi.into()), engine: Some(engine.into()) };
+    let module = context.load(&sources, &options).map_err(|e| explain(&e))?;
+    let mut buffers = Buffers { by_name: HashMap::new() };
+    for launch in &case.launches {
+        let mut limits = margay::Limits { instructions: Some(FUEL), ..margay::Limits::default() };
+        limits.stack = launch.stack.unwrap_or(limits.stack);
+        context.set_limits(limits);
+        printed.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let kernel = match module.kernel(&launch.kernel) {
+            Ok(kernel) => kernel,
+            Err(Error::NoPlan(why)) => return Ok(Ran::NoPlan(why.reason)),
+            Err(e) => return Err(explain(&e)),
+        };
+        let mut block = kernel.arguments();
+        for arg in &launch.args {
+            let bytes =
+                buffers.argument(&context, arg).map_err(|e| format!("line {}: `{}`: {e}", launch.line, arg.name))?;
+            let size = kernel
+                .params()
+                .get(launch.args.iter().position(|a| a.name == arg.name).unwrap_or(0))
+                .map_or(0, |p| p.size);
+            let bytes = if matches!(arg.value, Value::Bytes(_) | Value::Scalar(..)) {
+                bytes
+            } else {
+                bytes[..(size as usize).min(8)].to_vec()
+            };
+            block.push(&bytes).map_err(|e| format!("line {}: `{}`: {e}", launch.line, arg.name))?;
+        }
+        let block = block.finish().map_err(|e| format!("line {}: {e}", launch.line))?;
+        let config = LaunchConfig {
+            shared: launch.shared,
+            cluster: launch.cluster,
+            cooperative: launch.cooperative,
+            seed,
+            ..LaunchConfig::new(launch.grid, launch.block)
+        };
+        let result = kernel.launch(&config, &block);
+        verdict(launch, result.map(drop))?;
+        buffers.refresh()?;
+        for arg in &launch.args {
+            buffers.unchanged(arg)?;
+        }
+        for expect in &launch.expects {
+            buffers.holds(expect)?;
+        }
+        if let Some(wanted) = &launch.prints {
+            let got = String::from_utf8_lossy(&printed.lock().unwrap_or_else(PoisonError::into_inner)).into_owned();
+            if &got != wanted {
+                return Err(format!("line {}: printed {got:?}, expected {wanted:?}", launch.line));
+            }
+        }
+    }
+    Ok(Ran::Yes)
+}
+
+/// Compares how a launch ended with how it must end.
+fn verdict(launch: &Launch, result: Result<(), Error>) -> Result<(), String> {
+    match (&launch.fault, result) {
+        (None, Ok(())) => Ok(()),
+        (None, Err(e)) => Err(explain(&e)),
+        (Some((kind, _)), Ok(())) => Err(format!("line {}: ended well, expected the fault {kind}", launch.line)),
+        (Some((kind, text)), Err(Error::Stopped(report))) => {
+            let Stop::Fault(fault) = &report.stop else { return Err(explain(&Error::Stopped(report))) };
+            let debug = format!("{:?}", fault.kind);
+            let name = debug.split(['(', ' ', '{']).next().unwrap_or_default();
+            let all = format!("{debug} {}", fault.notes.join(" "));
+            match name == kind && all.contains(text.as_str()) {
+                true => Ok(()),
+                false => Err(format!("line {}: ended with {all}, expected {kind} {text}", launch.line)),
+            }
+        }
+        (Some(_), Err(e)) => Err(explain(&e)),
+    }
+}
+
+/// An error with what a case's author needs to see.
+fn explain(error: &Error) -> String {
+    match error {
+        Error::Rejected(files) => {
+            let line = |r: &margay_runtime::Rejected, d: &margay::Diagnostic| {
+                format!(
+                    "{}:{}: {} {}",
+                    r.source.name,
+                    r.source.lines.line(d.span().start),
+                    d.code.info().number,
+                    d.message
+                )
+            };
+            let errors = |r: &margay_runtime::Rejected| -> Vec<String> {
+                let errors = r.diagnostics.iter().filter(|d| d.severity == margay::Severity::Error);
+                errors.map(|d| line(r, d)).collect()
+            };
+            files.iter().flat_map(errors).collect::<Vec<_>>().join("\n")
+        }
+        Error::Stopped(report) => {
+            let place = match &report.stop {
+                Stop::Fault(fault) => fault.at,
+                Stop::Unsupported(u) => u.func.zip(u.at),
+                Stop::Exhausted(_) | Stop::Bug(_) => None,
+            };
+            let line = place.map(|(func, at)| report.image.ir.func(func).source.lines.line(at.span.start));
+            let notes = if let Stop::Fault(fault) = &report.stop { fault.notes.join("; ") } else { String::new() };
+            format!("{error} {}{notes}", line.map(|l| format!("in line {l} ")).unwrap_or_default())
+        }
+        _ => error.to_string(),
+    }
+}
+
+struct Recorder(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Recorder {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Named {
+    device: Buffer,
+    /// What the buffer held before the launch.
+    before: Array,
+    /// What it holds.
+    now: Array,
+}
+
+struct Buffers {
+    by_name: HashMap<String, Named>,
+}
+
+impl Buffers {
+    /// The bytes of an argument; a buffer is made, or taken from an earlier launch.
+    fn argument(&mut self, context: &Arc<Context>, arg: &Arg) -> Result<Vec<u8>, String> {
+        match &arg.value {
+            Value::Scalar(element, text) => element.parse(text),
+            Value::Bytes(bytes) => Ok(bytes.clone()),
+            Value::Same => {
+                let named = self.by_name.get_mut(&arg.name).ok_or("no earlier launch has it")?;
+                named.before = named.now.clone();
+                Ok(named.device.address().to_le_bytes().to_vec())
+            }
+            Value::Buffer { element, shape, init, .. } => {
+                let data = self.contents(*element, shape.iter().product(), init)?;
+                let device = context.named_buffer(&arg.name, data.len() as u64).map_err(|e| e.to_string())?;
+                device.write(0, &data).map_err(|e| e.to_string())?;
+                let address = device.address();
+                let before = Array { element: *element, shape: shape.clone(), data };
+                self.by_name.insert(arg.name.clone(), Named { device, now: before.clone(), before });
+                Ok(address.to_le_bytes().to_vec())
+            }
+        }
+    }
+
+    fn contents(&self, element: Element, n: u64, init: &BufferInit) -> Result<Vec<u8>, String> {
+        Ok(match init {
+            BufferInit::Fill(Fill::Zeros) => vec![0; n as usize * element.bytes()],
+            BufferInit::Fill(Fill::Iota) => (0..n).flat_map(|i| element.iota(i)).collect(),
+            BufferInit::Fill(Fill::Value(text)) => element.parse(text)?.repeat(n as usize),
+            BufferInit::Fill(Fill::Random(seed)) => (0..n).flat_map(|i| element.random(*seed, i)).collect(),
+            BufferInit::List(values) => {
+                let mut data = Vec::new();
+                for value in values {
+                    data.extend(element.parse(value)?);
+                }
+                data.resize(n as usize * element.bytes(), 0);
+                data
+            }
+            BufferInit::Formula(expr) => {
+                let mut data = Vec::new();
+                for i in 0..n {
+                    let value = expr.eval(&At0 { buffers: self, index: i }).map_err(|e| e.to_string())?;
+                    data.extend(bytes_of(element, value)?);
+                }
+                data
+            }
+        })
+    }
+
+    fn refresh(&mut self) -> Result<(), String> {
+        for named in self.by_name.values_mut() {
+            named.now.data = named.device.to_vec().map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn unchanged(&self, arg: &Arg) -> Result<(), String> {
+        let read_only = matches!(arg.value, Value::Buffer { read_only: true, .. });
+        match self.by_name.get(&arg.name).filter(|_| read_only) {
+            Some(named) if named.before != named.now => Err(format!("`{}` is `in` and was changed", arg.name)),
+            _ => Ok(()),
+        }
+    }
+
+    fn holds(&self, expect: &Expect) -> Result<(), String> {
+        let fail = |why: String| format!("line {}: {}: {why}", expect.line, expect.text);
+        let named = self.by_name.get(&expect.buffer).ok_or_else(|| fail("no buffer of that name".into()))?;
+        let index = |e: &Expr| match e.eval(&At0 { buffers: self, index: 0 }) {
+            Ok(Number::Int(i)) => u64::try_from(i).map_err(|_| fail("a negative index".into())),
+            Ok(Number::Float(_)) => Err(fail("an index is an integer".into())),
+            Err(e) => Err(fail(e.0)),
+        };
+        let (from, to) = match &expect.at {
+            At::All => (0, named.now.len()),
+            At::One(e) => (index(e)?, index(e)? + 1),
+            At::Range(from, to) => (index(from)?, index(to)?),
+        };
+        if to > named.now.len() || from >= to {
+            return Err(fail(format!("`{}` has {} elements", expect.buffer, named.now.len())));
+        }
+        if expect.wanted.len() > 1 && expect.wanted.len() as u64 != to - from {
+            return Err(fail(format!("{} elements are compared with {} values", to - from, expect.wanted.len())));
+        }
+        for i in from..to {
+            let wanted = if expect.wanted.len() == 1 { &expect.wanted[0] } else { &expect.wanted[(i - from) as usize] };
+            let got = named.now.at(i);
+            if !self.equal(named.now.element, got, wanted, i, expect.tolerance).map_err(fail)? {
+                let wanted = match wanted {
+                    Expr::Bits(bits) => format!("bits {bits:#x}"),
+                    e => e.eval(&At0 { buffers: self, index: i }).map_or(String::new(), |n| format!("{n:?}")),
+                };
+                let bits: String = got.iter().rev().map(|b| format!("{b:02x}")).collect();
+                let value = named.now.element.show(got);
+                return Err(fail(format!("`{}[{i}]` is {value} (0x{bits}), expected {wanted}", expect.buffer)));
+            }
+        }
+        Ok(())
+    }
+
+    fn equal(&self, element: Element, got: &[u8], wanted: &Expr, index: u64, tolerance: f64) -> Result<bool, String> {
+        if let Expr::Bits(bits) = wanted {
+            return Ok(got == &bits.to_le_bytes()[..got.len().min(8)]);
+        }
+        let value = wanted.eval(&At0 { buffers: self, index }).map_err(|e| e.0)?;
+        let number = element.number(got);
+        if tolerance > 0.0 {
+            return Ok(close(number, value, Tolerance { relative: 0.0, absolute: tolerance }));
+        }
+        let is_nan = |n: Number| matches!(n, Number::Float(f) if f.is_nan());
+        Ok(is_nan(number) && is_nan(value) || got == bytes_of(element, value)?)
+    }
+}
+
+/// A number in an element's format: integers wrap to its width, floats are rounded to it.
+fn bytes_of(element: Element, value: Number) -> Result<Vec<u8>, String> {
+    let float = matches!(element.number(&vec![0; element.bytes()]), Number::Float(_));
+    match value {
+        Number::Int(v) if !float => Ok(v.to_le_bytes()[..element.bytes().min(16)].to_vec()),
+        Number::Float(_) if !float => Err(format!("a float is compared with `{element}`")),
+        Number::Int(v) => element.parse(&v.to_string()),
+        Number::Float(v) => element.parse(&format!("{v:?}")),
+    }
+}
+
+/// Names and buffers as expressions see them, at one index.
+struct At0<'a> {
+    buffers: &'a Buffers,
+    index: u64,
+}
+
+impl Scope for At0<'_> {
+    fn name(&self, name: &str) -> Option<Number> {
+        match name {
+            "i" => Some(Number::Int(i128::from(self.index))),
+            "inf" => Some(Number::Float(f64::INFINITY)),
+            "nan" => Some(Number::Float(f64::NAN)),
+            _ => None,
+        }
+    }
+
+    fn element(&self, buffer: &str, index: i128) -> Option<Number> {
+        let array = &self.buffers.by_name.get(buffer)?.now;
+        let index = u64::try_from(index).ok().filter(|i| *i < array.len())?;
+        Some(array.element.number(array.at(index)))
+    }
+}

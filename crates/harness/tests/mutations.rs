@@ -1,0 +1,59 @@
+//! Damaged modules: parsing, checking, lowering and running them must end, and never by a panic.
+//!
+//! `MARGAY_MUTATIONS=10000` runs the full number; the ordinary tests run fewer.
+
+use margay::{DeviceOptions, LaunchConfig, Limits, LoadOptions, SourceText};
+use margay_harness::{files, mutate::Mutator};
+use margay_runtime::Device;
+use std::time::{Duration, Instant};
+
+/// Generous: the machine may be busy. A hang is what is looked for.
+const LONGEST: Duration = Duration::from_secs(20);
+
+#[test]
+fn damaged_modules_never_panic_or_hang() {
+    let count: u64 = std::env::var("MARGAY_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(1000);
+    let texts: Vec<(String, String)> = files("examples")
+        .into_iter()
+        .chain(files("tests/run"))
+        .filter_map(|(name, path)| Some((name, std::fs::read_to_string(path).ok()?)))
+        .collect();
+    assert!(texts.len() > 10, "the examples are there");
+    let device = Device::with(DeviceOptions { threads: Some(1), engines: margay::engines() }).expect("a device");
+    let (mut passed, mut ran) = (0, 0);
+    for seed in 0..count {
+        let mut mutator = Mutator::new(seed);
+        let (name, text) = &texts[mutator.below(texts.len())];
+        let damaged = mutator.mutate(text);
+        let started = Instant::now();
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| attempt(&device, name, &damaged)));
+        let Ok((did_pass, did_run)) = outcome else { panic!("mutation {seed} of {name} panics:\n{damaged}") };
+        assert!(started.elapsed() < LONGEST, "mutation {seed} of {name} took {:?}:\n{damaged}", started.elapsed());
+        passed += u32::from(did_pass);
+        ran += u32::from(did_run);
+    }
+    println!("{count} mutations: {passed} passed the check, {ran} ran to an end");
+}
+
+/// Whether it passed the check, and whether a kernel of it was launched.
+fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bool) {
+    let context = device.context();
+    context.set_limits(Limits { instructions: Some(20_000), stack: 4096, ..Limits::default() });
+    context.set_output(Box::new(std::io::sink()));
+    let Ok(module) = context.load(&[SourceText { name, text }], &LoadOptions::default()) else { return (false, false) };
+    let names: Vec<String> = module.kernel_names().iter().map(|n| n.to_string()).collect();
+    let mut ran = false;
+    for name in names.iter().take(2) {
+        let Ok(kernel) = module.kernel(name) else { continue };
+        let size = kernel.params().iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+        let Ok(buffer) = context.buffer(1 << 16) else { continue };
+        let mut block = vec![0; size];
+        for p in kernel.params().iter().filter(|p| p.size == 8 && !p.array) {
+            block[p.offset as usize..][..8].copy_from_slice(&buffer.address().to_le_bytes());
+        }
+        // A fault is as good an end as any other.
+        let _ = kernel.launch(&LaunchConfig { shared: 1024, ..LaunchConfig::new([2, 1, 1], [64, 1, 1]) }, &block);
+        ran = true;
+    }
+    (true, ran)
+}
