@@ -91,18 +91,12 @@ fn under(
         };
         let mut block = kernel.arguments();
         for arg in &launch.args {
-            let bytes =
-                buffers.argument(&context, arg).map_err(|e| format!("line {}: `{}`: {e}", launch.line, arg.name))?;
-            let size = kernel
-                .params()
-                .get(launch.args.iter().position(|a| a.name == arg.name).unwrap_or(0))
-                .map_or(0, |p| p.size);
-            let bytes = if matches!(arg.value, Value::Bytes(_) | Value::Scalar(..)) {
-                bytes
-            } else {
-                bytes[..(size as usize).min(8)].to_vec()
-            };
-            block.push(&bytes).map_err(|e| format!("line {}: `{}`: {e}", launch.line, arg.name))?;
+            let fail = |e: &dyn std::fmt::Display| format!("line {}: `{}`: {e}", launch.line, arg.name);
+            match buffers.argument(&context, arg).map_err(|e| fail(&e))? {
+                Given::Bytes(bytes) => block.push(&bytes).map(drop),
+                Given::Address(address) => block.push_address(address).map(drop),
+            }
+            .map_err(|e| fail(&e))?;
         }
         let block = block.finish().map_err(|e| format!("line {}: {e}", launch.line))?;
         let config = LaunchConfig {
@@ -196,6 +190,12 @@ impl Write for Recorder {
     }
 }
 
+/// What an argument puts into the parameter block.
+enum Given {
+    Bytes(Vec<u8>),
+    Address(u64),
+}
+
 struct Named {
     device: Buffer,
     /// What the buffer held before the launch.
@@ -210,14 +210,14 @@ struct Buffers {
 
 impl Buffers {
     /// The bytes of an argument; a buffer is made, or taken from an earlier launch.
-    fn argument(&mut self, context: &Arc<Context>, arg: &Arg) -> Result<Vec<u8>, String> {
+    fn argument(&mut self, context: &Arc<Context>, arg: &Arg) -> Result<Given, String> {
         match &arg.value {
-            Value::Scalar(element, text) => element.parse(text),
-            Value::Bytes(bytes) => Ok(bytes.clone()),
+            Value::Scalar(element, text) => element.parse(text).map(Given::Bytes),
+            Value::Bytes(bytes) => Ok(Given::Bytes(bytes.clone())),
             Value::Same => {
                 let named = self.by_name.get_mut(&arg.name).ok_or("no earlier launch has it")?;
                 named.before = named.now.clone();
-                Ok(named.device.address().to_le_bytes().to_vec())
+                Ok(Given::Address(named.device.address()))
             }
             Value::Buffer { element, shape, init, .. } => {
                 let data = self.contents(*element, shape.iter().product(), init)?;
@@ -226,7 +226,7 @@ impl Buffers {
                 let address = device.address();
                 let before = Array { element: *element, shape: shape.clone(), data };
                 self.by_name.insert(arg.name.clone(), Named { device, now: before.clone(), before });
-                Ok(address.to_le_bytes().to_vec())
+                Ok(Given::Address(address))
             }
         }
     }

@@ -13,7 +13,7 @@ use margay_isa::{Kind, Type};
 /// Runs the command.
 pub fn run(args: &BindgenArgs, style: Style) -> Result {
     let (name, text) = (name(&args.file), read(&args.file)?);
-    let module = checked(&name, &text, style)?;
+    let (_, module) = checked(&name, &text, style)?;
     let kernels = module.module.funcs.iter().filter(|f| f.kind == FuncKind::Kernel);
     emit(&match args.lang {
         Language::C => c_header(&name, kernels),
