@@ -1,6 +1,7 @@
 //! A kernel and all that it calls, from IR to linked code.
 
 use crate::{
+    cache,
     emit::{self, Options, Refused, Site, SiteKind},
     ffi::Linked,
     machine::{self, Effort},
@@ -128,11 +129,16 @@ pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effor
             _ => None,
         });
     }
-    let object = {
-        let context = inkwell::context::Context::create();
-        let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
-        let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
-        machine::emit_object(&module, effort).map_err(CompileError::Bug)?
+    let object = match cache::find(&text, effort) {
+        Some(object) => object,
+        None => {
+            let context = inkwell::context::Context::create();
+            let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
+            let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
+            let object = machine::emit_object(&module, effort).map_err(CompileError::Bug)?;
+            cache::keep(&text, effort, &object);
+            object
+        }
     };
     let linked = Linked::object("kernel", &object).map_err(CompileError::Bug)?;
     let mut functions = vec![0; ir.funcs.len()];

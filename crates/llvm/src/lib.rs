@@ -3,6 +3,7 @@
 //! `emit` writes LLVM IR, `compile` turns it into code, `cta` runs it. Kernels that use what the engine has no code for run on
 //! the engine that it was given as its fallback, so the two together take every kernel that the fallback takes.
 
+mod cache;
 mod compile;
 mod cta;
 mod ctx;

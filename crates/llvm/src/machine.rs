@@ -6,7 +6,7 @@ use inkwell::{
     passes::PassBuilderOptions,
     targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine},
 };
-use std::sync::Once;
+use std::sync::{LazyLock, Once};
 
 /// How hard to optimise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,8 +18,11 @@ pub enum Effort {
 }
 
 /// CPU name and features of the host, as the cache key needs them.
-pub fn host() -> (String, String) {
-    (TargetMachine::get_host_cpu_name().to_string(), TargetMachine::get_host_cpu_features().to_string())
+pub fn host() -> &'static (String, String) {
+    static HOST: LazyLock<(String, String)> = LazyLock::new(|| {
+        (TargetMachine::get_host_cpu_name().to_string(), TargetMachine::get_host_cpu_features().to_string())
+    });
+    &HOST
 }
 
 /// A target machine for the host.
@@ -34,7 +37,7 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
         Effort::Full => OptimizationLevel::Default,
     };
     target
-        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Small)
+        .create_target_machine(&triple, cpu, features, level, RelocMode::PIC, CodeModel::Small)
         .ok_or_else(|| format!("LLVM has no machine for {triple}"))
 }
 
