@@ -16,7 +16,7 @@ mod thunk;
 pub use machine::Effort;
 
 use compile::{CompileError, Compiled};
-use margay_exec::{Bug, Cta, Engine, Grid, Image, Kernel, Stop};
+use margay_exec::{Bug, Cta, Engine, Grid, Image, Kernel, Stop, Unsupported};
 use margay_ir::{FuncId, pass::WarpShape};
 use std::{
     collections::HashMap,
@@ -25,13 +25,13 @@ use std::{
 
 /// The SIMD engine.
 pub struct SimdEngine {
-    fallback: Arc<dyn Engine>,
+    fallback: Option<Arc<dyn Engine>>,
     mask_registers: bool,
 }
 
 impl SimdEngine {
-    /// An engine that hands what it refuses to `fallback`.
-    pub fn new(fallback: Arc<dyn Engine>) -> SimdEngine {
+    /// An engine that hands what it refuses to `fallback`; without one, a refusal ends a launch by name.
+    pub fn new(fallback: Option<Arc<dyn Engine>>) -> SimdEngine {
         let mask_registers = machine::host().1.split(',').any(|f| f == "+avx512vl");
         SimdEngine { fallback, mask_registers }
     }
@@ -66,18 +66,21 @@ impl Engine for SimdEngine {
     }
 }
 
+/// Code for a block shape, or why there is none.
+type Code = Result<Arc<Compiled>, emit::Refused>;
+
 struct SimdKernel {
     image: Arc<Image>,
     kernel: FuncId,
     mask_registers: bool,
-    engine: Arc<dyn Engine>,
+    engine: Option<Arc<dyn Engine>>,
     fallback: OnceLock<Arc<dyn Kernel>>,
-    /// By block shape; `None` where the kernel was refused.
-    compiled: Mutex<HashMap<[u32; 3], Option<Arc<Compiled>>>>,
+    /// By block shape.
+    compiled: Mutex<HashMap<[u32; 3], Code>>,
 }
 
 impl SimdKernel {
-    fn code(&self, block: [u32; 3]) -> Result<Option<Arc<Compiled>>, Stop> {
+    fn code(&self, block: [u32; 3]) -> Result<Code, Stop> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = compiled.get(&block) {
             return Ok(found.clone());
@@ -87,8 +90,8 @@ impl SimdKernel {
             mask_registers: self.mask_registers,
         };
         let made = match compile::compile(&self.image.ir, self.kernel, &options, Effort::Full) {
-            Ok(c) => Some(Arc::new(c)),
-            Err(CompileError::Refused(_)) => None,
+            Ok(c) => Ok(Arc::new(c)),
+            Err(CompileError::Refused(r)) => Err(r),
             Err(CompileError::Bug(b)) => return Err(Stop::Bug(Bug(b))),
         };
         compiled.insert(block, made.clone());
@@ -99,13 +102,21 @@ impl SimdKernel {
 impl Kernel for SimdKernel {
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
         let launch = grid.launch;
-        if launch.cluster == [1; 3] && !launch.cooperative && grid.observer.is_none() {
-            if let Some(code) = self.code(launch.block)? {
-                return Ok(Box::new(cta::SimdCta::new(code, grid, first)?));
+        let refused = if launch.cluster != [1; 3] || launch.cooperative {
+            emit::Refused { what: "a cluster or cooperative launch".into(), func: self.kernel, at: u32::MAX }
+        } else {
+            match self.code(launch.block)? {
+                Ok(code) if grid.observer.is_none() => return Ok(Box::new(cta::SimdCta::new(code, grid, first)?)),
+                Ok(_) => emit::Refused { what: "a watched launch".into(), func: self.kernel, at: u32::MAX },
+                Err(refused) => refused,
             }
-        }
+        };
+        let Some(engine) = &self.engine else {
+            let at = self.image.ir.func(refused.func).places.get(refused.at as usize).copied();
+            return Err(Stop::Unsupported(Unsupported { what: refused.what, func: Some(refused.func), at }));
+        };
         if self.fallback.get().is_none() {
-            let prepared = self.engine.prepare(self.image.clone(), self.kernel)?;
+            let prepared = engine.prepare(self.image.clone(), self.kernel)?;
             let _ = self.fallback.set(prepared);
         }
         match self.fallback.get() {

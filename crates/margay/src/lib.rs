@@ -66,7 +66,11 @@ use std::{fmt, sync::Arc};
 
 /// Every engine of this build, the default one first.
 pub fn engines() -> Vec<Arc<dyn Engine>> {
-    Vec::new()
+    #[cfg_attr(not(feature = "simd"), expect(unused_mut))]
+    let mut engines: Vec<Arc<dyn Engine>> = Vec::new();
+    #[cfg(feature = "simd")]
+    engines.push(Arc::new(margay_llvm::SimdEngine::new(engines.first().cloned())));
+    engines
 }
 
 /// A device with every engine of this build and one thread a processor.
