@@ -13,6 +13,8 @@
 mod modifier;
 mod resolve;
 mod row;
+pub mod sample;
+mod shape;
 mod since;
 mod space;
 mod special;
@@ -23,7 +25,8 @@ mod types;
 pub use modifier::{Class, Mod, Word};
 pub use resolve::{Mismatch, Resolved, Variant, resolve};
 pub use row::*;
-pub use since::{Missing, Need, Since, Until, m, need, need_on, t};
+pub use shape::Shape;
+pub use since::{COMMON, Missing, Need, Since, Until, m, need, need_on, t};
 pub use space::Space;
 pub use special::{Component, Special, SpecialInfo};
 pub use table::Opcode;

@@ -1,6 +1,6 @@
 //! Modifier words: everything after a dot on an instruction that is not a type.
 
-use crate::Type;
+use crate::{Space, Type};
 
 /// One dotted word of a mnemonic: a type or a modifier.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -15,6 +15,14 @@ impl Word {
     /// The word of that name (no dot), if PTX has one anywhere.
     pub fn from_name(name: &str) -> Option<Word> {
         Type::from_name(name).map(Word::Type).or_else(|| Mod::from_name(name).map(Word::Mod))
+    }
+
+    /// The state space that the word names, if it names one.
+    pub fn as_space(self) -> Option<Space> {
+        match self {
+            Word::Mod(m) => m.space(),
+            Word::Type(_) => None,
+        }
     }
 
     /// The name without its dot.
@@ -40,6 +48,26 @@ impl Class {
     pub const fn new(name: &'static str, of: &'static [Mod]) -> Class {
         assert!(!of.is_empty(), "a class has at least one modifier");
         Class { name, of }
+    }
+}
+
+impl Mod {
+    /// Whether ptxas lets the word stand twice; it refuses all others ("Duplicate modifier").
+    pub fn repeatable(self) -> bool {
+        use Mod::*;
+        matches!(self, Approx | Cc | Relu | Sat | Satfinite | Shiftamt | Sync | Uni | PropagateNan)
+    }
+
+    /// The state space that the modifier names, without its sub-qualifier.
+    pub fn space(self) -> Option<Space> {
+        Some(match self {
+            Mod::Const => Space::Const,
+            Mod::Global => Space::Global,
+            Mod::Local => Space::Local,
+            Mod::Param | Mod::ParamEntry | Mod::ParamFunc => Space::Param,
+            Mod::Shared | Mod::SharedCta | Mod::SharedCluster => Space::Shared,
+            _ => return None,
+        })
     }
 }
 

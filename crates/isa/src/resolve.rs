@@ -1,6 +1,9 @@
 //! From an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it yields.
 
-use crate::{Class, Count, Form, Mod, Op, Opcode, Opnd, Slot, Type, VARS, Var, Word};
+use crate::{
+    Class, Count, Form, Missing, Mod, Op, Opcode, Opnd, Role, Rule, Since, Slot, Space, Target, Type, VARS, Var,
+    Version, Word, table,
+};
 
 /// An instruction's opcode, form and chosen modifiers: what every stage after `check` carries.
 ///
@@ -17,6 +20,12 @@ pub struct Variant {
 }
 
 impl Variant {
+    /// The form's variant with these words, which stand in its order.
+    pub fn new(op: Opcode, form: u16, words: &[Word]) -> Option<Variant> {
+        let (words, types) = match_in_order(op.row().forms.get(usize::from(form))?, words)?;
+        Some(Variant { op, form, words, types })
+    }
+
     /// The row.
     pub fn row(&self) -> &'static Form {
         &self.op.row().forms[usize::from(self.form)]
@@ -35,6 +44,53 @@ impl Variant {
             Count::Exactly(n) => u32::from(n),
             Count::Table(table) => table.iter().filter(|(m, _)| self.has(*m)).map(|(_, n)| u32::from(*n)).product(),
             Count::Free => return None,
+        })
+    }
+
+    /// Whether a module of that version and target has this instruction; if not, the word that it lacks (none: the form as
+    /// a whole) and what that needs.
+    pub fn available(&self, version: Version, target: Target) -> Result<(), (Option<Word>, Missing)> {
+        let row = self.row();
+        row.since.check(version, target).map_err(|m| (None, m))?;
+        if let Some(until) = row.until.filter(|u| version >= u.ptx && target.sm >= u.sm) {
+            return Err((None, Missing::Removed(until)));
+        }
+        let generic =
+            self.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
+        if generic {
+            Since::new(2, 0, 20).check(version, target).map_err(|m| (None, m))?;
+        }
+        for need in row.needs.iter().chain(crate::COMMON).filter(|n| n.applies(&self.words)) {
+            need.since.check(version, target).map_err(|m| (Some(need.word), m))?;
+        }
+        Ok(())
+    }
+
+    /// The rule of the row that these words break together, and the words; nothing if they go together.
+    pub fn clash(&self) -> Option<(Rule, [Option<Word>; 2])> {
+        let of = |mods: &[Mod]| mods.iter().find(|m| self.has(**m)).map(|m| Word::Mod(*m));
+        let evicts_l2 = of(table::L2_EVICT.of);
+        let space = self.words.iter().find(|w| w.as_space().is_some()).copied();
+        let global = matches!(self.space(), Space::Generic | Space::Global);
+        let bits = self.vec() * self.t().bits();
+        let wide = bits == 256 && self.t().bits() <= 64 && global;
+        self.row().rules.iter().find_map(|rule| match rule {
+            Rule::VectorWidth => {
+                let fits = self.vec() == 1 || bits <= 128 || wide;
+                (!fits).then(|| (*rule, [of(table::VEC.of), Some(Word::Type(self.t()))]))
+            }
+            Rule::NarrowVector => {
+                let fits = self.vec() == 1 || bits <= 128;
+                (!fits).then(|| (*rule, [of(table::VEC.of), Some(Word::Type(self.t()))]))
+            }
+            Rule::GlobalHint if !global => {
+                let hint = of(table::HINT.of).or(of(table::PREFETCH.of)).or(of(table::L1_EVICT.of)).or(evicts_l2);
+                hint.map(|h| (*rule, [Some(h), space]))
+            }
+            Rule::WideEviction if !wide => evicts_l2.map(|e| (*rule, [Some(e), of(table::VEC.of)])),
+            Rule::GlobalHint | Rule::WideEviction => None,
+            // These look at operands and belong to `check`.
+            Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
         })
     }
 
@@ -103,7 +159,10 @@ pub struct Mismatch {
 pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> bool) -> Result<Resolved, Mismatch> {
     let row = op.row();
     let mut fallback = None;
+    let repeated = |i: usize| matches!(words[i], Word::Mod(m) if m.repeatable()) && words[..i].contains(&words[i]);
+    let once: Vec<Word> = (0..words.len()).filter(|i| !repeated(*i)).map(|i| words[i]).collect();
     for in_order in [true, false] {
+        let words = if in_order { words } else { &once };
         for (index, form) in row.forms.iter().enumerate() {
             let matched = if in_order { match_in_order(form, words) } else { match_any_order(form, words) };
             if let Some((chosen, types)) = matched {
@@ -165,9 +224,10 @@ fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     let mut used = vec![false; words.len()];
     let mut chosen = Vec::with_capacity(words.len());
     for (index, slot) in form.slots.iter().enumerate() {
+        let done = chosen.len();
         let mut unused = (0..words.len()).filter(|i| !used[*i]);
         let found = match slot {
-            _ if index < usize::from(form.fixed) => unused.next().filter(|i| *i == index && fits(slot, words[*i])),
+            _ if index < usize::from(form.fixed) => unused.next().filter(|i| *i == done && fits(slot, words[*i])),
             Slot::Type(..) | Slot::OptType(..) => {
                 unused.find(|i| matches!(words[*i], Word::Type(_))).filter(|i| fits(slot, words[*i]))
             }

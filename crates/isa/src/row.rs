@@ -57,6 +57,8 @@ pub enum Ty {
     Size(Var),
     /// A signed or unsigned integer or bits, of the variable's width.
     Int(Var),
+    /// This type of bits, in a register that was declared with it and no other of its size.
+    Untyped(Type),
     /// An integer or bits of 32 or 64 bits, as addresses are.
     Pointer,
     /// Anything: a named [`Rule`] decides.
@@ -190,8 +192,10 @@ pub struct Opnd {
     pub ty: Ty,
     /// How many registers.
     pub count: Count,
-    /// Type of the partner after `|` (`p|q`, `d|p`), which is always optional.
+    /// Type of the partner after `|` (`p|q`, `d|p`), if one may stand there.
     pub pair: Option<Ty>,
+    /// The partner may not be left out.
+    pub paired: bool,
     /// May be left out (together with everything behind it).
     pub optional: bool,
     /// `_` may stand here.
@@ -218,6 +222,8 @@ pub struct Opnd {
     pub unified: bool,
     /// Smallest and largest value of a constant, where ptxas checks it.
     pub range: Option<(i64, i64)>,
+    /// A constant must be a multiple of this.
+    pub step: i64,
 }
 
 impl Opnd {
@@ -229,6 +235,7 @@ impl Opnd {
             ty,
             count: Count::One,
             pair: None,
+            paired: false,
             optional: false,
             sink: false,
             not: false,
@@ -242,6 +249,7 @@ impl Opnd {
             special: false,
             unified: false,
             range: None,
+            step: 1,
         }
     }
 
@@ -266,6 +274,13 @@ impl Opnd {
     /// May have a partner of type `ty` after `|`.
     pub const fn pair(mut self, ty: Ty) -> Opnd {
         self.pair = Some(ty);
+        self
+    }
+
+    /// Must have a partner of type `ty` after `|`.
+    pub const fn paired(mut self, ty: Ty) -> Opnd {
+        self.pair = Some(ty);
+        self.paired = true;
         self
     }
 
@@ -326,6 +341,12 @@ impl Opnd {
     /// A constant must lie between `low` and `high`.
     pub const fn range(mut self, low: i64, high: i64) -> Opnd {
         self.range = Some((low, high));
+        self
+    }
+
+    /// A constant must be a multiple of `step`.
+    pub const fn step(mut self, step: i64) -> Opnd {
+        self.step = step;
         self
     }
 
@@ -408,6 +429,14 @@ pub enum Rule {
     ParamWindow,
     /// `call`: arguments against the callee's signature or prototype.
     CallSignature,
+    /// Vectors hold at most 128 bits in all, or, in generic or global memory, 256 bits as `.v8.b32` or `.v4.b64`.
+    VectorWidth,
+    /// Vectors hold at most 128 bits in all.
+    NarrowVector,
+    /// Cache hints, eviction priorities and prefetch sizes are for generic and global addresses.
+    GlobalHint,
+    /// An L2 eviction priority needs an access of 256 bits.
+    WideEviction,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }
@@ -641,4 +670,3 @@ pub const fn opt(class: &'static Class) -> Slot {
 pub const fn req(class: &'static Class) -> Slot {
     Slot::Req(class)
 }
-

@@ -49,6 +49,15 @@ pub enum Missing {
     Removed(Until),
 }
 
+/// What these words need wherever they stand.
+#[rustfmt::skip]
+pub static COMMON: &[Need] = &[
+    m(Mod::Ftz, 1, 4, 0), m(Mod::Satfinite, 6, 0, 70), m(Mod::Cluster, 7, 8, 90), m(Mod::L2CacheHint, 7, 4, 80),
+    m(Mod::SharedCta, 7, 8, 0),
+    m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::U64)]), m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::S64)]),
+    m(Mod::Sys, 8, 4, 0).with(&[Word::Type(Type::B128)]), m(Mod::SharedCluster, 7, 8, 90),
+];
+
 impl Since {
     /// Every version and target has it.
     pub const ALWAYS: Since = Since::new(1, 0, 0);
@@ -82,6 +91,8 @@ impl Since {
         if target.sm < self.sm {
             return Err(Missing::Sm(self.sm));
         }
+        // ptxas judges 5.1, the version in which `sm_70` was tried out, as 6.0.
+        let version = if version == Version::new(5, 1) { Version::new(6, 0) } else { version };
         if version < self.ptx {
             return Err(Missing::Ptx(self.ptx));
         }

@@ -5,7 +5,7 @@ use crate::{Effect::*, Mod as M, Ty::*, Type::*, Var::*, *};
 
 pub static MOV: Op = joined!("mov", Pure, "Move a value or an address; pack and unpack vectors.",
     rows("9.7.9.3", &[
-        form(&[T.of(&[Pred, U16, U32, U64, S16, S32, S64, F32, F64])], &[d(T), a(T).special()]).rules(&[Rule::MovOperand]).only(&[t(F64, 1, 0, 13)]),
+        form(&[T.of(&[Pred, U16, U32, U64, S16, S32, S64, F32, F64])], &[d(T), a(T).special()]).rules(&[Rule::MovOperand]),
     ]),
     rows("9.7.9.4", &[
         form(&[T.of(&[B16, B32, B64, B128])], &[d(T).count(Count::Free).sink(), a(T).count(Count::Free).special()])
@@ -16,7 +16,7 @@ static SHFL_MODE: Class = Class::new("shuffle mode", &[M::Up, M::Down, M::Bfly, 
 pub static SHFL: Op = joined!("shfl", Warp, "Exchange values between the lanes of a warp.",
     rows("9.7.9.6", &[
         form(&[one(M::Sync), req(&SHFL_MODE), T.of(&[B32])],
-             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c"), src(Is(B32)).named("membermask")]).ptx(6, 0).sm(30),
+             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c"), src(Is(U32)).named("membermask")]).ptx(6, 0).sm(30),
     ]),
     rows("9.7.9.5", &[
         form(&[req(&SHFL_MODE), T.of(&[B32])],
@@ -29,24 +29,31 @@ pub static PRMT: Op = op("prmt", "9.7.9.7", Pure, "Pick bytes from a register pa
 ]);
 
 /// The policy that `.L2::cache_hint` asks for.
-const POLICY: Opnd = src(Is(B64)).named("cache-policy").reg().when(&[M::L2CacheHint]);
-const LD_D: Opnd = d(T).count(Count::ByVec).wider().sink();
+const POLICY: Opnd = src(Is(U64)).named("cache-policy").when(&[M::L2CacheHint]);
+const LD_D: Opnd = d(T).count(Count::ByVec).wider();
 const LD_A: Opnd = addr().unified();
+const ASYNC_B: Opnd = a(T).count(Count::ByVec).named("b");
+static ASYNC_DATA: &[Type] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
 const ST_B: Opnd = a(T).count(Count::ByVec).wider().named("b");
 static LD_COP: Class = Class::new("cache operator", &[M::Ca, M::Cg, M::Cs, M::Lu, M::Cv]);
 static NC_COP: Class = Class::new("cache operator", &[M::Ca, M::Cg, M::Cs]);
 static ST_COP: Class = Class::new("cache operator", &[M::Wb, M::Cg, M::Cs, M::Wt]);
-static ORDERED_SPACE: Class = Class::new("state space", &[M::Global, M::Local, M::Shared, M::SharedCta, M::SharedCluster]);
+static VOLATILE_SPACE: Class = Class::new("state space", &[M::Global, M::Local, M::Shared, M::SharedCta, M::SharedCluster]);
+static MMIO_SPACE: Class = Class::new("state space", &[M::Global]);
+/// What binds width, space and hints of every load and store.
+const ACCESS: &[Rule] = &[Rule::VectorWidth, Rule::GlobalHint, Rule::WideEviction];
+const WINDOW_ACCESS: &[Rule] = &[Rule::VectorWidth, Rule::GlobalHint, Rule::WideEviction, Rule::ParamWindow];
 /// Needs of words that `ld` and `st` share.
 const NEEDS: &[Need] = &[
-    t(F64, 1, 0, 13), t(B128, 8, 3, 70),
-    m(M::Weak, 6, 0, 70), m(M::Cluster, 7, 8, 90),
-    m(M::SharedCta, 7, 8, 30), m(M::SharedCluster, 7, 8, 90), m(M::ParamEntry, 8, 3, 0), m(M::ParamFunc, 8, 3, 0),
+    t(B128, 8, 3, 70),
+    m(M::Weak, 6, 0, 70), m(M::ParamEntry, 8, 3, 0), m(M::ParamFunc, 8, 3, 0), m(M::Volatile, 9, 1, 0).with(&[Word::Mod(M::Local)]),
     m(M::Ca, 2, 0, 20), m(M::Cg, 2, 0, 20), m(M::Cs, 2, 0, 20), m(M::Lu, 2, 0, 20), m(M::Cv, 2, 0, 20), m(M::Wb, 2, 0, 20), m(M::Wt, 2, 0, 20),
     m(M::L1EvictNormal, 7, 4, 70), m(M::L1EvictUnchanged, 7, 4, 70), m(M::L1EvictFirst, 7, 4, 70), m(M::L1EvictLast, 7, 4, 70), m(M::L1NoAllocate, 7, 4, 70),
     m(M::L2EvictNormal, 8, 8, 100), m(M::L2EvictFirst, 8, 8, 100), m(M::L2EvictLast, 8, 8, 100),
-    m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 75), m(M::L2B128, 7, 4, 75), m(M::L2B256, 7, 4, 80),
-    m(M::V8, 8, 8, 100),
+    m(M::L2B64, 7, 4, 75), m(M::L2B128, 7, 4, 75), m(M::L2B256, 7, 4, 80),
+    m(M::V8, 8, 8, 100).with(&[Word::Type(B32)]), m(M::V8, 8, 8, 100).with(&[Word::Type(U32)]), m(M::V8, 8, 8, 100).with(&[Word::Type(S32)]),
+    m(M::V8, 8, 8, 100).with(&[Word::Type(F32)]), m(M::V4, 8, 8, 100).with(&[Word::Type(B64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(U64)]),
+    m(M::V4, 8, 8, 100).with(&[Word::Type(S64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(F64)]),
 ];
 static LD_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Acquire]);
 static ST_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Release]);
@@ -54,58 +61,57 @@ static ST_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Release]);
 pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
     rows("9.7.9.8", &[
         form(&[opt(&WEAK), opt(&LD_SPACE), opt(&LD_COP), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, LD_A, POLICY]).only(NEEDS).rules(&[Rule::ParamWindow]),
-        form(&[opt(&WEAK), opt(&LD_SPACE), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS),
-        form(&[opt(&WEAK), opt(&LD_SPACE), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS),
-        form(&[one(M::Volatile), opt(&LD_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, addr()]).ptx(1, 1).only(NEEDS),
-        form(&[req(&LD_SEM), req(&SCOPE), opt(&ORDERED_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, addr(), POLICY]).ptx(6, 0).sm(70).only(NEEDS),
-        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&GLOBAL), T.of(DATA)],
-             &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS),
+             &[LD_D, LD_A, POLICY]).only(NEEDS).rules(WINDOW_ACCESS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr()]).ptx(1, 1).only(NEEDS).rules(ACCESS),
+        form(&[req(&LD_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, addr(), POLICY]).ptx(6, 0).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)],
+             &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS).rules(ACCESS),
     ]),
     rows("9.7.9.9", &[
         form(&[one(M::Global), opt(&NC_COP), one(M::Nc), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, addr(), POLICY]).ptx(3, 1).sm(32).only(NEEDS),
+             &[LD_D, addr(), POLICY]).ptx(3, 1).sm(32).only(NEEDS).rules(ACCESS),
         form(&[one(M::Global), one(M::Nc), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, addr(), POLICY]).ptx(7, 4).sm(70).only(NEEDS),
+             &[LD_D, addr(), POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[one(M::Global), one(M::Nc), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, addr(), POLICY]).ptx(8, 8).sm(100).only(NEEDS),
+             &[LD_D, addr(), POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
     ]));
 pub static LDU: Op = op("ldu", "9.7.9.10", Memory, "Load read-only data that all lanes read from the same address.", &[
-    form(&[opt(&GLOBAL), opt(&VEC4), T.of(DATA)], &[LD_D, addr()]).ptx(2, 0).sm(20).only(&[t(B128, 8, 3, 70)]),
+    form(&[opt(&GLOBAL), opt(&VEC4), T.of(DATA)], &[LD_D, addr()]).ptx(2, 0).sm(20).only(&[t(B128, 8, 3, 70)]).rules(&[Rule::NarrowVector]),
 ]);
 pub static ST: Op = joined!("st", Memory, "Store to a state space.",
     rows("9.7.9.11", &[
         form(&[opt(&WEAK), opt(&ST_SPACE), opt(&ST_COP), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).only(NEEDS).rules(&[Rule::ParamWindow]),
-        form(&[opt(&WEAK), opt(&ST_SPACE), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).ptx(7, 4).sm(70).only(NEEDS),
-        form(&[opt(&WEAK), opt(&ST_SPACE), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS),
-        form(&[one(M::Volatile), opt(&ST_SPACE), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B]).ptx(1, 1).only(NEEDS),
-        form(&[req(&ST_SEM), req(&SCOPE), opt(&ORDERED_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).ptx(6, 0).sm(70).only(NEEDS),
-        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&GLOBAL), T.of(DATA)],
-             &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS),
+             &[addr(), ST_B, POLICY]).only(NEEDS).rules(WINDOW_ACCESS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B]).ptx(1, 1).only(NEEDS).rules(ACCESS),
+        form(&[req(&ST_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(6, 0).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)],
+             &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS).rules(ACCESS),
     ]),
     rows("9.7.9.12", &[
         form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
-             &[addr(), ST_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90),
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
         form(&[one(M::Async), opt(&CLUSTER), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
-             &[addr(), ST_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 7).sm(90),
-        form(&[one(M::Async), opt(&MMIO), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(&[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64])],
-             &[addr(), ST_B]).fixed(1).ptx(8, 7).sm(100),
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
+        form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
+        form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
     ]),
     rows("9.7.9.13", &[
         form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
-             &[addr(), src(Pointer).named("size"), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
+             &[addr(), src(Pointer).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
     ]));
 static CLUSTER: Class = Class::new("scope", &[M::Cluster]);
-static MMIO: Class = Class::new("memory-mapped input and output", &[M::Mmio]);
 static GPU_SYS: Class = Class::new("scope", &[M::Gpu, M::Sys]);
 static SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
 
@@ -131,17 +137,17 @@ static PRIMARY: Class = Class::new("primary priority", &[M::L2EvictLast, M::L2Ev
 static SECONDARY: Class = Class::new("secondary priority", &[M::L2EvictFirst, M::L2EvictUnchanged]);
 pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Pure, "Make a cache policy for `.L2::cache_hint`.", &[
     form(&[one(M::Range), opt(&GLOBAL), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
-         &[d(T).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
+         &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
     form(&[one(M::Fractional), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
-         &[d(T).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80),
-    form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[d(T).named("cache-policy"), src(Is(B64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
+         &[dst(Is(U64)).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80),
+    form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[dst(Is(U64)).named("cache-policy"), src(Is(B64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
 ]);
 static WINDOW: Class = Class::new(
     "state space",
     &[M::Const, M::Global, M::Local, M::Shared, M::SharedCta, M::SharedCluster, M::Param, M::ParamEntry],
 );
 const WINDOW_NEEDS: &[Need] = &[
-    m(M::Const, 3, 1, 0), m(M::Param, 7, 7, 70), m(M::ParamEntry, 8, 3, 70), m(M::SharedCta, 7, 8, 30), m(M::SharedCluster, 7, 8, 90),
+    m(M::Const, 3, 1, 0), m(M::Param, 7, 7, 70), m(M::ParamEntry, 8, 3, 70)
 ];
 pub static ISSPACEP: Op = op("isspacep", "9.7.9.19", Pure, "Whether a generic address lies in a space.", &[
     form(&[req(&WINDOW)], &[p_out(), src(Pointer)]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),

@@ -89,11 +89,11 @@ pub static SZEXT: Op = op("szext", "9.7.1.21", Pure, "Sign- or zero-extend the l
     form(&[req(&CLAMP_WRAP), T.of(INT32)],        &[d(T), a(T), src(Is(U32)).named("b")]).ptx(7, 6).sm(70),
 ]);
 pub static BMSK: Op = op("bmsk", "9.7.1.22", Pure, "A mask of `b` bits from position `a`.", &[
-    form(&[req(&CLAMP_WRAP), T.of(&[B32])],       &[d(T), src(Is(B32)), src(Is(B32)).named("b")]).ptx(7, 6).sm(70),
+    form(&[req(&CLAMP_WRAP), T.of(&[B32])],       &[dst(Is(U32)), src(Is(U32)), src(Is(U32)).named("b")]).ptx(7, 6).sm(70),
 ]);
 pub static DP4A: Op = op("dp4a", "9.7.1.23", Pure, "Dot product of four bytes, plus `c`.", &[
-    form(&[T.of(INT32), U.of(INT32)],             &[dst(Is(B32)), a(T), b(U), src(Is(B32)).named("c")]).ptx(5, 0).sm(61),
+    form(&[T.of(INT32), U.of(INT32)],             &[dst(Is(U32)), a(T), b(U), src(Is(U32)).named("c")]).ptx(5, 0).sm(61),
 ]);
 pub static DP2A: Op = op("dp2a", "9.7.1.24", Pure, "Dot product of two halves and two bytes, plus `c`.", &[
-    form(&[req(&HI_LO), T.of(INT32), U.of(INT32)], &[dst(Is(B32)), a(T), b(U), src(Is(B32)).named("c")]).fixed(1).ptx(5, 0).sm(61),
+    form(&[req(&HI_LO), T.of(INT32), U.of(INT32)], &[dst(Is(U32)), a(T), b(U), src(Is(U32)).named("c")]).fixed(1).ptx(5, 0).sm(61),
 ]);

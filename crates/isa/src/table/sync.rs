@@ -5,35 +5,35 @@ use crate::{Effect::*, Mod as M, Ty::*, Type::*, *};
 
 /// Barrier number and thread count.
 const A: Opnd = src(Is(U32)).named("a").range(0, 15);
-const B: Opnd = src(Is(U32)).named("b");
+const B: Opnd = src(Is(U32)).named("b").step(32);
 static CTA: Class = Class::new("scope", &[M::Cta]);
 static RED_OP: Class = Class::new("reduction", &[M::And, M::Or]);
-const CTA_NEED: &[Need] = &[m(M::Cta, 7, 8, 0)];
+const CTA_NEED: &[Need] = &[m(M::Cta, 7, 8, 20)];
 
 pub static BAR: Op = joined!("bar", Warp, "Synchronise the threads of a CTA.",
     rows("9.7.13.1", &[
-        form(&[opt(&CTA), one(M::Sync)],                              &[A, B.opt()]).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Arrive)],                            &[A, B]).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Sync)],                              &[A, B.opt()]).fixed(1).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Arrive)],                            &[A, B]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
     ]),
     rows("9.7.13.2", &[
-        form(&[one(M::Warp), one(M::Sync)],                           &[src(Is(B32)).named("membermask")]).fixed(1).ptx(6, 0).sm(30),
+        form(&[one(M::Warp), one(M::Sync)],                           &[src(Is(U32)).named("membermask")]).fixed(1).ptx(6, 0).sm(30),
     ]));
 pub static BARRIER: Op = joined!("barrier", Warp, "Synchronise the threads of a CTA or of a cluster.",
     rows("9.7.13.1", &[
-        form(&[opt(&CTA), one(M::Sync), opt(&ALIGNED)],               &[A, B.opt()]).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, B]).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Sync), opt(&ALIGNED)],               &[A, B.opt()]).fixed(1).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, B]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
     ]),
     rows("9.7.13.3", &[
-        form(&[one(M::Cluster), one(M::Arrive), opt(&CLUSTER_SEM), opt(&ALIGNED)], &[]).fixed(1).ptx(7, 8).sm(90).only(&[m(M::Release, 8, 0, 90), m(M::Relaxed, 8, 0, 90)]),
-        form(&[one(M::Cluster), one(M::Wait), opt(&ACQUIRE), opt(&ALIGNED)], &[]).fixed(1).ptx(7, 8).sm(90).only(&[m(M::Acquire, 8, 0, 90)]),
+        form(&[one(M::Cluster), one(M::Arrive), opt(&CLUSTER_SEM), opt(&ALIGNED)], &[]).fixed(2).ptx(7, 8).sm(90).only(&[m(M::Release, 8, 0, 90), m(M::Relaxed, 8, 0, 90)]),
+        form(&[one(M::Cluster), one(M::Wait), opt(&ACQUIRE), opt(&ALIGNED)], &[]).fixed(2).ptx(7, 8).sm(90).only(&[m(M::Acquire, 8, 0, 90)]),
     ]));
 static CLUSTER_SEM: Class = Class::new("memory ordering", &[M::Release, M::Relaxed]);
 static ACQUIRE: Class = Class::new("memory ordering", &[M::Acquire]);
@@ -56,7 +56,7 @@ static LEVEL: Class = Class::new("level", &[M::Cta, M::Gl, M::Sys]);
 pub static MEMBAR: Op = op("membar", "9.7.13.4", Memory, "Order memory accesses, the old way.", &[
     form(&[req(&LEVEL)], &[]).ptx(1, 4).only(&[m(M::Sys, 2, 0, 20)]),
     form(&[one(M::Proxy), one(M::Alias)], &[]).fixed(1).ptx(7, 5).sm(60),
-    form(&[one(M::Proxy), one(M::Async), opt(&PROXY_SPACE)], &[]).fixed(1).ptx(8, 0).sm(90),
+    form(&[one(M::Proxy), one(M::Async)], &[]).fixed(1).ptx(8, 0).sm(90),
 ]);
 static GRID_ACTION: Class = Class::new("action", &[M::LaunchDependents, M::Wait]);
 pub static GRIDDEPCONTROL: Op = op("griddepcontrol", "9.7.13.13", Memory, "Start dependent grids, or wait for those this one depends on.", &[

@@ -4,7 +4,7 @@ use super::class::*;
 use crate::{Effect::*, Mod as M, Ty::*, Type::*, Var::*, *};
 
 static VOTE_MODE: Class = Class::new("vote", &[M::All, M::Any, M::Uni]);
-const MASK: Opnd = src(Is(B32)).named("membermask");
+const MASK: Opnd = src(Is(U32)).named("membermask");
 const PREDICATE: Opnd = p_in().named("a");
 
 pub static VOTE: Op = joined!("vote", Warp, "Ask a predicate of every lane.",
@@ -32,5 +32,5 @@ pub static REDUX: Op = op("redux", "9.7.13.12", Warp, "Combine a value over the 
     form(&[one(M::Sync), req(&EXTREME), opt(&ABS), opt(&NAN), T.of(&[F32])], &[d(T), a(T), MASK]).ptx(8, 6).targets(&[Target::arch(100), Target::family(100)]),
 ]);
 pub static ELECT: Op = op("elect", "9.7.13.14", Warp, "Elect one lane.", &[
-    form(&[one(M::Sync)], &[dst(Is(B32)).pair(Is(Pred)).sink(), MASK]).ptx(8, 0).sm(90),
+    form(&[one(M::Sync)], &[dst(Is(U32)).paired(Is(Pred)).sink(), MASK]).ptx(8, 0).sm(90),
 ]);

@@ -1,0 +1,388 @@
+//! Compares the instruction table with ptxas: `MARGAY_PTXAS=/path/to/ptxas cargo run --example oracle [OPCODE...]`.
+//!
+//! Three questions, each over instructions made from the table, some thousand to a module; ptxas names errors by line, so one
+//! run judges them all.
+//! * `available`: is every form accepted under exactly the versions and targets that its row says?
+//! * `words`: are mnemonics with one fault refused exactly where the table refuses them?
+//! * `operands`: the same for one fault in the operands.
+//!
+//! Options: `--mode available|words|operands`, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference.
+//! Differences that are wanted stand in `tools/oracle_isa.keep`, one `opcode<TAB>words of the message or text<TAB>reason` a line.
+
+use margay_isa::{Opcode, Shape, Target, Type, Variant, Version, Word, resolve, sample};
+use std::{collections::BTreeMap, path::PathBuf, process::Command};
+
+struct Ptxas {
+    path: PathBuf,
+    file: PathBuf,
+    runs: usize,
+}
+
+impl Ptxas {
+    /// One verdict an instruction: the errors that ptxas reports on its line.
+    fn judge(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
+        if list.is_empty() {
+            return Vec::new();
+        }
+        let (text, first) = sample::module(version, target, list);
+        let arch = match target.sm {
+            0..75 | 82 => "compute_80".to_owned(),
+            101 => target.to_string().replace("sm_101", "compute_110"),
+            _ => target.to_string().replace("sm_", "compute_"),
+        };
+        self.runs += 1;
+        std::fs::write(&self.file, text).expect("temporary file");
+        let run = Command::new(&self.path)
+            .arg(format!("-arch={arch}"))
+            .arg(&self.file)
+            .args(["-o", "/dev/null"])
+            .output()
+            .expect("ptxas");
+        let log = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
+        let mut verdicts = vec![Vec::new(); list.len()];
+        let mut lost = false;
+        for line in log.lines() {
+            let Some((place, message)) = line.split_once("; ").and_then(|(p, m)| Some((p.rsplit_once("line ")?.1, m)))
+            else {
+                lost |= line.contains("fatal")
+                    && !line.contains("aborted due to errors")
+                    && !line.contains("higher than default");
+                continue;
+            };
+            let Some((kind, message)) = message.split_once(':') else { continue };
+            if !matches!(kind.trim(), "error" | "fatal") {
+                continue;
+            }
+            lost |= kind.trim() == "fatal" || message.contains("syntax error");
+            match place.parse::<usize>().ok().and_then(|n| n.checked_sub(first)).and_then(|n| verdicts.get_mut(n)) {
+                Some(v) => v.push(message.trim().to_owned()),
+                None => lost = true,
+            }
+        }
+        lost |= !run.status.success() && verdicts.iter().all(Vec::is_empty) && !log.contains("higher than default");
+        if !lost {
+            return verdicts;
+        }
+        if let [_] = list {
+            return vec![if verdicts[0].is_empty() {
+                vec![log.trim().replace('\n', " | ")]
+            } else {
+                verdicts.remove(0)
+            }];
+        }
+        let (left, right) = list.split_at(list.len() / 2);
+        let mut both = self.judge(version, target, left);
+        both.extend(self.judge(version, target, right));
+        both
+    }
+}
+
+/// Differences, by opcode, form and what ptxas says, with examples.
+#[derive(Default)]
+struct Differences {
+    found: BTreeMap<(String, u16, String), Vec<String>>,
+    asked: usize,
+    keep: Vec<(String, String)>,
+    kept: usize,
+}
+
+impl Differences {
+    fn note(&mut self, op: Opcode, form: u16, expected: Result<(), String>, ptxas: &[String], at: String) {
+        self.asked += 1;
+        if expected.is_ok() == ptxas.is_empty() {
+            return;
+        }
+        let said = match expected {
+            Ok(()) => format!("REFUSED  {}", ptxas.join(" | ")),
+            Err(why) => format!("ACCEPTED although {why}"),
+        };
+        if self.keep.iter().any(|(o, t)| o == op.row().name && (said.contains(t) || at.contains(t))) {
+            self.kept += 1;
+            return;
+        }
+        self.found.entry((op.row().name.to_owned(), form, said)).or_default().push(at);
+    }
+}
+
+fn main() {
+    let Some(path) = std::env::var_os("MARGAY_PTXAS") else {
+        eprintln!("oracle: MARGAY_PTXAS is not set; nothing compared");
+        return;
+    };
+    let (mut seed, mut limit, mut show, mut modes, mut names) =
+        (1, 24, 3, vec!["available", "words", "operands", "repeats"], Vec::new());
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut number = || args.next().and_then(|n| n.parse().ok()).expect("a number");
+        match arg.as_str() {
+            "--seed" => seed = number(),
+            "--limit" => limit = number() as usize,
+            "--show" => show = number() as usize,
+            "--mode" => {
+                let wanted = args.next().expect("a mode");
+                modes.retain(|m| wanted.split(',').any(|w| w == *m));
+            }
+            _ => names.push(arg),
+        }
+    }
+    let ops: Vec<Opcode> =
+        Opcode::ALL.iter().copied().filter(|o| names.is_empty() || names.iter().any(|n| n == o.row().name)).collect();
+    let file = std::env::temp_dir().join(format!("margay-oracle-{}.ptx", std::process::id()));
+    let mut ptxas = Ptxas { path: path.into(), file, runs: 0 };
+    let keep = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/oracle_isa.keep"))
+        .unwrap_or_default();
+    let keep = keep.lines().filter(|l| !l.starts_with('#')).filter_map(|l| {
+        let mut parts = l.split('\t');
+        Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
+    });
+    let mut differences = Differences { keep: keep.collect(), ..Differences::default() };
+    for mode in modes {
+        let mut rng = sample::Rng(seed);
+        match mode {
+            "available" => available(&ops, limit, &mut rng, &mut ptxas, &mut differences),
+            "repeats" => repeats(&ops, limit, &mut rng, &mut ptxas),
+            "words" => words(&ops, limit, &mut rng, &mut ptxas, &mut differences),
+            _ => operands(&ops, limit, &mut rng, &mut ptxas, &mut differences),
+        }
+    }
+    let _ = std::fs::remove_file(&ptxas.file);
+    let mut count = 0;
+    for ((op, form, said), at) in &differences.found {
+        count += at.len();
+        println!("{op} form {form}: {said}  ({} times)", at.len());
+        for a in at.iter().take(show) {
+            println!("      {a}");
+        }
+    }
+    println!(
+        "{} verdicts compared in {} runs: {count} differ, {} differ as listed",
+        differences.asked, ptxas.runs, differences.kept
+    );
+    std::process::exit(i32::from(count > 0));
+}
+
+/// Valid instructions of these opcodes: variant, text.
+fn valid(ops: &[Opcode], limit: usize, rng: &mut sample::Rng) -> Vec<(Variant, Vec<Shape>)> {
+    let mut out = Vec::new();
+    for op in ops {
+        for (index, form) in op.row().forms.iter().enumerate() {
+            for words in sample::mnemonics(form, limit, rng) {
+                let variant = Variant::new(*op, index as u16, &words).expect("a mnemonic of the form");
+                if variant.clash().is_some() {
+                    continue;
+                }
+                if let Some(shapes) = sample::operands(&variant, rng) {
+                    out.push((variant, shapes));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn available(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
+    let instructions = valid(ops, limit, rng);
+    let newest = |v: Version| {
+        Target::ALL
+            .iter()
+            .filter(move |(t, since)| *since <= v && t.suffix == margay_isa::Suffix::None)
+            .max_by_key(|(t, _)| t.sm)
+    };
+    let mut places: Vec<(Version, Target)> = Target::ALL.iter().map(|(t, _)| (Version::LAST, *t)).collect();
+    for v in Version::ALL {
+        places.extend(newest(*v).map(|(t, _)| (*v, *t)));
+        for arch in [
+            Target::arch(90),
+            Target::arch(100),
+            Target::family(100),
+            Target::arch(103),
+            Target::arch(120),
+            Target::family(110),
+        ] {
+            if arch.since().is_some_and(|s| s <= *v) {
+                places.push((*v, arch));
+            }
+        }
+    }
+    for (version, target) in places {
+        // Registers that old versions do not know would hide what is asked.
+        let fit: Vec<_> = instructions.iter().filter(|(_, s)| known(version, target, s)).collect();
+        let list: Vec<String> = fit.iter().map(|(v, s)| sample::text(&v.to_string(), s)).collect();
+        for (((variant, shapes), verdict), text) in fit.iter().zip(ptxas.judge(version, target, &list)).zip(&list) {
+            let expected = best(variant, shapes, version, target);
+            out.note(variant.op, variant.form, expected, &verdict, format!("{version} {target}: {text}"));
+        }
+    }
+}
+
+/// Whether any form takes the mnemonic with these operands under that version and target.
+fn best(variant: &Variant, shapes: &[Shape], version: Version, target: Target) -> Result<(), String> {
+    verdict(variant.op, &variant.words, shapes, version, target)
+}
+
+fn verdict(op: Opcode, words: &[Word], shapes: &[Shape], version: Version, target: Target) -> Result<(), String> {
+    let fits = |v: &Variant| v.clash().is_none() && v.accepts(shapes);
+    let found = resolve(op, words, |v| fits(v) && v.available(version, target).is_ok())
+        .map_err(|m| format!("no form has these words: {m:?}"))?;
+    let mut variant = found.variant;
+    if !fits(&variant) || variant.available(version, target).is_err() {
+        variant = resolve(op, words, fits).map_err(|m| format!("{m:?}"))?.variant;
+    }
+    if let Some((rule, words)) = variant.clash() {
+        return Err(format!("{rule:?} forbids {words:?}"));
+    }
+    if !variant.accepts(shapes) {
+        return Err("the operands do not fit".to_owned());
+    }
+    variant.available(version, target).map_err(|(word, missing)| format!("{word:?} {missing:?}"))
+}
+
+fn known(version: Version, target: Target, shapes: &[Shape]) -> bool {
+    shapes.iter().all(|s| match s {
+        Shape::Reg(Type::B128, _) => version >= Version::new(8, 3) && target.sm >= 70,
+        Shape::Reg(Type::F16 | Type::F16x2, _) => version >= Version::new(4, 2) && target.sm >= 53,
+        Shape::Address(b) | Shape::Unified(b) | Shape::Not(b) => known(version, target, std::slice::from_ref(b)),
+        Shape::Symbol(margay_isa::Space::Param) => version >= Version::new(1, 4),
+        Shape::Vector(v) | Shape::Group(v) => known(version, target, v),
+        Shape::Pair(a, b) => known(version, target, &[(**a).clone(), (**b).clone()]),
+        _ => true,
+    })
+}
+
+const PLACES: [(Version, Target); 4] = [
+    (Version::LAST, Target::arch(100)),
+    (Version::LAST, Target::arch(120)),
+    (Version::LAST, Target::arch(90)),
+    (Version::new(6, 3), Target::sm(62)),
+];
+
+fn words(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
+    for (version, target) in PLACES {
+        let mut asked = Vec::new();
+        for (variant, shapes) in valid(ops, limit / 2, rng) {
+            if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
+                continue;
+            }
+            for words in sample::mutants(variant.op, &variant.words, rng) {
+                let expected = verdict(variant.op, &words, &shapes, version, target);
+                asked.push((
+                    variant.op,
+                    variant.form,
+                    expected,
+                    sample::text(&sample::mnemonic(variant.op, &words), &shapes),
+                ));
+            }
+        }
+        settle(version, target, asked, ptxas, out);
+    }
+}
+
+fn operands(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
+    for (version, target) in PLACES {
+        let mut asked = Vec::new();
+        for (variant, shapes) in valid(ops, limit / 2, rng) {
+            if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
+                continue;
+            }
+            for (what, mutant) in faulty(&shapes, rng) {
+                if !known(version, target, &mutant) {
+                    continue;
+                }
+                let expected = verdict(variant.op, &variant.words, &mutant, version, target)
+                    .map_err(|why| format!("{what}: {why}"));
+                asked.push((variant.op, variant.form, expected, sample::text(&variant.to_string(), &mutant)));
+            }
+        }
+        settle(version, target, asked, ptxas, out);
+    }
+}
+
+/// Which modifiers ptxas lets stand twice.
+fn repeats(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas) {
+    let mut verdicts: BTreeMap<&str, [Vec<String>; 2]> = BTreeMap::new();
+    for (version, target) in PLACES {
+        let mut asked = Vec::new();
+        for (variant, shapes) in valid(ops, limit / 2, rng) {
+            if best(&variant, &shapes, version, target).is_ok() && known(version, target, &shapes) {
+                for (i, w) in variant.words.iter().enumerate().filter(|(_, w)| matches!(w, Word::Mod(_))) {
+                    let mut words = variant.words.to_vec();
+                    words.insert(i, *w);
+                    asked.push((w.name(), sample::text(&sample::mnemonic(variant.op, &words), &shapes)));
+                }
+            }
+        }
+        for chunk in asked.chunks(2000) {
+            let list: Vec<String> = chunk.iter().map(|a| a.1.clone()).collect();
+            for ((name, text), verdict) in chunk.iter().zip(ptxas.judge(version, target, &list)) {
+                verdicts.entry(name).or_default()[usize::from(verdict.is_empty())]
+                    .push(text.clone() + "  " + &verdict.join("|"));
+            }
+        }
+    }
+    for (name, [no, yes]) in verdicts {
+        println!(
+            "{name:30} {:4} yes {:4} no   {}   {}",
+            yes.len(),
+            no.len(),
+            yes.first().map_or("", |s| s),
+            no.first().map_or("", |s| s)
+        );
+    }
+}
+
+/// The operands with one fault.
+fn faulty(shapes: &[Shape], rng: &mut sample::Rng) -> Vec<(String, Vec<Shape>)> {
+    let registers: Vec<Type> = Type::ALL.iter().copied().filter(|t| t.is_register()).collect();
+    let mut out = Vec::new();
+    for i in 0..shapes.len() {
+        let mut put = |what: String, shape: Shape| {
+            let mut all = shapes.to_vec();
+            all[i] = shape;
+            out.push((what, all));
+        };
+        for _ in 0..3 {
+            let t = *rng.pick(&registers).unwrap_or(&Type::B32);
+            put(format!("operand {i} a {t} register"), Shape::Reg(t, 3));
+        }
+        put(format!("operand {i} an integer"), Shape::Int(5));
+        put(format!("operand {i} a large integer"), Shape::Int(1000));
+        put(format!("operand {i} a float"), Shape::Float { single: rng.once_in(2) });
+        put(format!("operand {i} a sink"), Shape::Sink);
+        put(format!("operand {i} an address"), Shape::Address(Box::new(Shape::Reg(Type::B64, 6))));
+        put(
+            format!("operand {i} a special register"),
+            Shape::Special(if rng.once_in(2) { Type::U32 } else { Type::U64 }),
+        );
+        put(format!("operand {i} negated"), Shape::Not(Box::new(shapes[i].clone())));
+        put(
+            format!("operand {i} with a partner"),
+            Shape::Pair(Box::new(shapes[i].clone()), Box::new(Shape::Reg(Type::Pred, 4))),
+        );
+        put(format!("operand {i} a pair in braces"), Shape::Vector(vec![shapes[i].clone(), shapes[i].clone()]));
+        let mut fewer = shapes.to_vec();
+        fewer.remove(i);
+        out.push((format!("without operand {i}"), fewer));
+    }
+    let mut more = shapes.to_vec();
+    more.push(Shape::Reg(Type::B32, 5));
+    out.push(("one operand more".to_owned(), more));
+    out.retain(|(_, s)| {
+        !s.iter().any(
+            |s| matches!(s, Shape::Not(n) if matches!(**n, Shape::Vector(_) | Shape::Address(_) | Shape::Pair(..))),
+        )
+    });
+    out
+}
+
+type Asked = (Opcode, u16, Result<(), String>, String);
+
+fn settle(version: Version, target: Target, mut asked: Vec<Asked>, ptxas: &mut Ptxas, out: &mut Differences) {
+    let mut seen = std::collections::HashSet::new();
+    asked.retain(|a| seen.insert(a.3.clone()));
+    for chunk in asked.chunks(2000) {
+        let list: Vec<String> = chunk.iter().map(|a| a.3.clone()).collect();
+        for ((op, form, expected, text), verdict) in chunk.iter().zip(ptxas.judge(version, target, &list)) {
+            out.note(*op, *form, expected.clone(), &verdict, format!("{version} {target}: {text}"));
+        }
+    }
+}
