@@ -32,7 +32,7 @@ fn mask(ty: Type, bits: u64) -> u64 {
 pub(super) fn immediate_type(variant: &Variant, ty: Ty) -> Type {
     match ty {
         Ty::Of(v) => variant.ty(v).unwrap_or_else(|| variant.t()),
-        Ty::Is(t) => t,
+        Ty::Is(t) | Ty::Untyped(t) => t,
         Ty::Wide(v) => match variant.ty(v).unwrap_or_else(|| variant.t()).bits() {
             0..=8 => Type::B16,
             9..=16 => Type::B32,
