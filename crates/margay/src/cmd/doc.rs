@@ -105,7 +105,7 @@ fn describe(row: &Op, form: &Form) -> String {
         .filter_map(|o| {
             let ty = match o.ty {
                 Ty::Of(_) => return None,
-                Ty::Is(t) => t.to_string(),
+                Ty::Is(t) | Ty::Untyped(t) => t.to_string(),
                 Ty::Wide(_) => "twice the width of the type".into(),
                 Ty::Size(_) => "bits of the type's size".into(),
                 Ty::Pointer => "an address".into(),
