@@ -18,7 +18,7 @@ mod program;
 mod verify;
 
 pub use func::*;
-pub use lower::{LowerError, LowerOptions, lower, lower_with, signature};
+pub use lower::{LowerError, LowerOptions, declare, lower, lower_with, signature};
 pub use print::{print, print_func};
 pub use program::*;
 pub use verify::{IrError, verify};

@@ -71,6 +71,11 @@ pub fn lower(modules: &[(Arc<Source>, Checked)], kernel: Option<&str>) -> Result
     lower_with(modules, &LowerOptions { kernel, relocatable: false })
 }
 
+/// Links modules without lowering a body: signatures, variables, names.
+pub fn declare(modules: &[(Arc<Source>, Checked)]) -> Result<Ir<Virtual>, LowerError> {
+    Ok(link::link(modules)?.finish())
+}
+
 /// Links and lowers modules.
 pub fn lower_with(modules: &[(Arc<Source>, Checked)], options: &LowerOptions<'_>) -> Result<Ir<Virtual>, LowerError> {
     let mut program = link::link(modules)?;

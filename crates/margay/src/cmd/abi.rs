@@ -10,7 +10,7 @@ use margay_check::Checked;
 use margay_ir::{
     LowerOptions, Source,
     abi::{html, report::report},
-    lower_with,
+    declare, lower_with,
 };
 use margay_runtime::{SourceText, check, find_abi};
 use margay_syntax::Severity;
@@ -20,8 +20,12 @@ use std::sync::Arc;
 pub fn run(args: &AbiArgs, style: Style) -> Result {
     let abi = find_abi(&args.abi).map_err(Failure::usage)?;
     let (name, text) = (name(&args.file), read(&args.file)?);
-    let module = checked(&name, &text, style)?;
-    let ir = lower_with(&[module], &LowerOptions { kernel: None, relocatable: true });
+    let modules = [checked(&name, &text, style)?];
+    // Signatures do not depend on bodies: what cannot be lowered still has its tables, without call sites.
+    let ir = match lower_with(&modules, &LowerOptions { kernel: None, relocatable: true }) {
+        Err(e) if e.unsupported => declare(&modules),
+        other => other,
+    };
     let ir = ir.map_err(|e| failure(e.into(), style))?;
     let mut report = report(&ir, abi);
     if let Some(wanted) = &args.function {
