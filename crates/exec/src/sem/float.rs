@@ -275,8 +275,8 @@ pub(super) fn sqrt(v: &Variant, t: Type) -> Option<PureFn> {
         Type::F32 if nearest && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(fp::flush(a).sqrt()) }),
         Type::F32 if nearest => lift!(a: f32 => f32 { fp::canon(a.sqrt()) }),
         Type::F32 => lift_mode!(m = Mode::of; a: f32 => f32 { soft32(m, |_| soft::sqrt(num32(m, a))) }),
-        Type::F64 if nearest => lift!(a: f64 => f64 { fp::keep64(a.sqrt(), a, a) }),
-        Type::F64 => lift_mode!(r = rnd; a: f64 => f64 { fp::keep64(soft64(r, soft::sqrt(num64(a))), a, a) }),
+        Type::F64 if nearest => lift!(a: f64 => f64 { fp::keep64_root(a.sqrt(), a) }),
+        Type::F64 => lift_mode!(r = rnd; a: f64 => f64 { fp::keep64_root(soft64(r, soft::sqrt(num64(a))), a) }),
         _ => None,
     }
 }
@@ -289,7 +289,7 @@ pub(super) fn rsqrt(v: &Variant, t: Type) -> Option<PureFn> {
         }
         Type::F32 => lift!(a: f32 => f32 { fp::canon(rsqrt32(a)) }),
         Type::F64 if v.has(Mod::Ftz) => lift!(a: f64 => f64 { gross(a, |x| 1.0 / x.sqrt()) }),
-        Type::F64 => lift!(a: f64 => f64 { fp::keep64(1.0 / a.sqrt(), a, a) }),
+        Type::F64 => lift!(a: f64 => f64 { fp::keep64_root(1.0 / a.sqrt(), a) }),
         _ => None,
     }
 }
@@ -306,7 +306,7 @@ fn gross(a: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |bits: u64| if bits & 0x7ff0_0000_0000_0000 == 0 { bits & 1 << 63 } else { bits };
     let upper = 0xffff_ffff_0000_0000;
     let x = f(f64::from_bits(flush(a.to_bits() & upper)));
-    if a.is_nan() || x.is_nan() {
+    if fp::is_nan64(a.to_bits()) || fp::is_nan64(x.to_bits()) {
         return f64::from_bits(0x7fff_ffff_0000_0000);
     }
     f64::from_bits(flush(x.to_bits() & upper))

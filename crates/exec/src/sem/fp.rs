@@ -13,10 +13,18 @@ pub const NAN64: u64 = 0xfff8_0000_0000_0000;
 /// The bit that makes a double-precision NaN quiet.
 const QUIET64: u64 = 1 << 51;
 
-/// A result whose NaN is the canonical one.
+/// A result whose NaN is the canonical one. The test is on bits: LLVM drops a choice of NaN after a square root of a negative
+/// number, since to it all NaNs are alike.
 #[inline(always)]
 pub fn canon(x: f32) -> f32 {
-    if x.is_nan() { f32::from_bits(NAN32) } else { x }
+    let b = x.to_bits();
+    f32::from_bits(if b & 0x7fff_ffff > 0x7f80_0000 { NAN32 } else { b })
+}
+
+/// Whether bits are those of a double-precision NaN (see [`canon`]).
+#[inline(always)]
+pub fn is_nan64(b: u64) -> bool {
+    b & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000
 }
 
 /// A subnormal becomes a zero of its sign.
@@ -65,6 +73,14 @@ pub fn nan64(a: f64, b: f64) -> f64 {
 #[inline(always)]
 pub fn keep64(r: f64, a: f64, b: f64) -> f64 {
     if r.is_nan() { nan64(a, b) } else { r }
+}
+
+/// The result `r` of a function with square roots of `a`, with the right NaN.
+#[inline(always)]
+pub fn keep64_root(r: f64, a: f64) -> f64 {
+    let (r, a) = (r.to_bits(), a.to_bits());
+    let nan = if is_nan64(a) { a | QUIET64 } else { NAN64 };
+    f64::from_bits(if is_nan64(r) { nan } else { r })
 }
 
 /// A double-precision result `r` of `a`, `b` and `c`, with the right NaN.
