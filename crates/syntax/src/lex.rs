@@ -134,6 +134,13 @@ impl<'t> Lexer<'t> {
         Lexer { text, bytes: text.as_bytes(), at: 0, comments: Vec::new(), diagnostics: Vec::new(), unrecorded: 0 }
     }
 
+    /// Begins in the middle, between two tokens.
+    pub fn starting_at(text: &'t str, offset: usize) -> Lexer<'t> {
+        let mut lexer = Lexer::new(text);
+        lexer.at = offset;
+        lexer
+    }
+
     /// A copy that reads on from here, for looking ahead; what it finds is not recorded.
     pub fn ahead(&self) -> Lexer<'t> {
         Lexer {

@@ -11,11 +11,13 @@ pub mod diag;
 mod eval;
 mod lex;
 mod parse;
+mod print;
 mod span;
 pub mod tree;
 
 pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use eval::{EvalError, Value, eval};
 pub use parse::{Parsed, parse, parse_shared};
+pub use print::{FormatOptions, Unformatted, format};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;
