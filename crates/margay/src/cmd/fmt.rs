@@ -13,12 +13,14 @@ pub fn run(args: &FmtArgs) -> Result {
     for path in &args.files {
         let (name, text) = (name(path), read(path)?);
         let parsed = margay_syntax::parse(&text);
-        if parsed.diagnostics.iter().any(|d| d.severity == margay_syntax::Severity::Error) {
-            eprintln!("error: {name} is not read without errors (`margay check` shows them), and was left alone");
-            outcome = Outcome::Findings;
-            continue;
-        }
-        let formatted = text.clone();
+        let formatted = match margay_syntax::format(&parsed, &margay_syntax::FormatOptions::default()) {
+            Ok(formatted) => formatted,
+            Err(why) => {
+                eprintln!("error: {name} has {why} (`margay check` shows them), and was left alone");
+                outcome = Outcome::Findings;
+                continue;
+            }
+        };
         if args.check {
             if formatted != text {
                 emit(&format!("{name} is not in canonical form\n"));
