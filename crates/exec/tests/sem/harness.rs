@@ -14,17 +14,22 @@ pub struct Case {
     f: PureFn,
 }
 
-/// The variant of a mnemonic with so many source operands (the carry not counted).
-pub fn variant(text: &str, sources: usize) -> Variant {
+/// The variant of a mnemonic with so many source operands (the carry not counted), if the table has it.
+pub fn find(text: &str, sources: usize) -> Option<Variant> {
     let mut parts = text.split('.');
     let name = parts.next().unwrap();
     let op = Opcode::from_name(name).unwrap_or_else(|| panic!("no opcode {name}"));
     let words: Vec<Word> =
         parts.map(|w| Word::from_name(w).unwrap_or_else(|| panic!("no word {w} in {text}"))).collect();
-    let found = resolve(op, &words, |v| {
+    let fits = |v: &Variant| {
         v.operands().filter(|o| o.role != Role::Dst).map(|o| v.count(o).unwrap_or(1) as usize).sum::<usize>() == sources
-    });
-    found.unwrap_or_else(|why| panic!("{text}: {why:?}")).variant
+    };
+    resolve(op, &words, fits).ok().map(|found| found.variant).filter(fits)
+}
+
+/// See [`find`].
+pub fn variant(text: &str, sources: usize) -> Variant {
+    find(text, sources).unwrap_or_else(|| panic!("the table has no {text} of {sources}"))
 }
 
 /// Widths of the sources and destinations of a variant, in registers of the types' own widths: vectors taken apart, selected
@@ -74,6 +79,11 @@ impl Case {
     /// A row by mnemonic in registers of these widths.
     pub fn sized(text: &str, src: &[u32], dst: &[u32]) -> Case {
         Case::with(variant(text, src.len()), src, dst)
+    }
+
+    /// The same where the table has it; not every pair of types takes `.sat`.
+    pub fn optional(text: &str, src: &[u32], dst: &[u32]) -> Option<Case> {
+        find(text, src.len()).map(|v| Case::with(v, src, dst))
     }
 
     /// Results for up to 32 tuples of operands.

@@ -1,5 +1,7 @@
 //! Semantics of the pure rows against the manual's words, exact arithmetic and an independent soft-float library.
 
+mod compare;
+mod convert;
 mod float;
 mod harness;
 mod integer;
