@@ -10,9 +10,12 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod compat;
+mod consts;
 mod module;
 mod options;
-pub mod rules;
+mod report;
+mod rules;
 
 pub use body::{
     Base, Body, Guard, Inst, LabelId, Local, Operand, RegDecl, RegId, SymRef, TableId, TargetTable, VariantId,
@@ -33,7 +36,12 @@ pub struct Checked {
     pub tree: Arc<Tree>,
     /// Symbols, signatures, version, target.
     pub module: Arc<Module>,
+    /// What the mnemonics of the module mean.
+    memo: Arc<body::Memo>,
 }
+
+/// The map of the hot paths. Keys are short strings of the module, and the standard hasher costs more than the look-up.
+type FxHashMap<K, V> = std::collections::HashMap<K, V, rustc_hash::FxBuildHasher>;
 
 /// Checks a parsed module. `None` when an error was found; warnings do not stand in the way.
 /// The diagnostics hold those of the parser too, in order of position.
@@ -44,6 +52,6 @@ pub fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnos
 impl Checked {
     /// Resolves the body of a function that has one. The module passed, so this finds nothing to complain about.
     pub fn body(&self, func: FuncId) -> Option<Body> {
-        body::resolve(&self.tree, &self.module, func)
+        body::resolve(&self.tree, &self.module, func, &self.memo)
     }
 }

@@ -21,6 +21,8 @@ pub struct Options {
     pub verdict: Verdict,
     /// Relocatable compilation (`-c`): undefined externals are fine, every function is kept.
     pub relocatable: bool,
+    /// The architecture that the module is meant for; an error if its `.target` cannot run there.
+    pub arch: Option<Target>,
     /// Check as if `.target` said this.
     pub target: Option<Target>,
     /// Check as if `.version` said this.

@@ -29,6 +29,17 @@ impl Version {
         Version(major * 10 + minor)
     }
 
+    /// The published version of that name (`8.3`), if there is one. ptxas reads a decimal fraction: `8.30` is 8.3.
+    pub fn parse(text: &str) -> Option<Version> {
+        let (major, minor) = text.split_once('.')?;
+        let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit()) && !s.is_empty() && s.len() < 4;
+        if !digits(major) || !digits(minor) {
+            return None;
+        }
+        let version = Version::new(major.parse().ok()?, u16::from(minor.as_bytes()[0] - b'0'));
+        Version::ALL.contains(&version).then_some(version)
+    }
+
     /// The number before the dot.
     pub const fn major(self) -> u16 {
         self.0 / 10

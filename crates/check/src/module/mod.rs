@@ -1,8 +1,18 @@
-//! Module level: directives, symbols, signatures.
+//! Module level: directives, symbols, signatures. This file holds the types; the others build and check them.
 
-use crate::{Checked, Options};
+mod build;
+mod decl;
+mod func;
+mod header;
+mod init;
+
+pub(crate) use build::{add_alias, check, old_kernel_parameters, pragma};
+pub(crate) use decl::{Shape, ShapeAt, constant_error, declare, extent, family};
+pub(crate) use func::signature;
+pub(crate) use init::evaluate;
+
 use margay_isa::{Space, Target, Type, Version};
-use margay_syntax::{Diagnostic, Parsed, Span};
+use margay_syntax::Span;
 use std::collections::HashMap;
 
 /// Index into [`Module::funcs`].
@@ -57,8 +67,16 @@ pub struct Module {
     pub version: Version,
     /// `.target`
     pub target: Target,
+    /// The number after `.version`; nothing if the module has no known version (there is an error then).
+    pub version_at: Option<Span>,
+    /// The name after `.target`; nothing if the module has no known target (there is an error then).
+    pub target_at: Option<Span>,
     /// `.address_size`, 32 or 64.
     pub address_size: u32,
+    /// `.target ..., texmode_independent`: samplers are variables of their own.
+    pub texmode_independent: bool,
+    /// `.target ..., debug`
+    pub debug: bool,
     /// Stack-based or not.
     pub abi: Abi,
     /// Variables of all spaces, module-scope `.reg` and `.local` of old versions included.
@@ -122,6 +140,8 @@ pub struct Global {
     pub init: Vec<Init>,
     /// The declared name.
     pub span: Span,
+    /// The name in the first declaration, from which on the variable is known.
+    pub first: Span,
 }
 
 /// A piece of a variable's initial contents; bytes not covered are zero.
@@ -226,14 +246,41 @@ pub struct Function {
     pub maxntid: Option<[u32; 3]>,
     /// `.reqnctapercluster`
     pub reqnctapercluster: Option<[u32; 3]>,
+    /// `.maxnreg`
+    pub maxnreg: Option<u32>,
+    /// `.minnctapersm`
+    pub minnctapersm: Option<u32>,
+    /// `.maxclusterrank`
+    pub maxclusterrank: Option<u32>,
+    /// `.explicitcluster`
+    pub explicitcluster: bool,
+    /// `.blocksareclusters`
+    pub blocksareclusters: bool,
+    /// `.attribute(.unified(a, b))`
+    pub unified: Option<(u64, u64)>,
     /// Index into `Tree::funcs` of the definition, or of the last declaration.
     pub node: u32,
     /// Whether [`Function::node`] has a body.
     pub defined: bool,
     /// The name in the definition or declaration.
     pub span: Span,
+    /// The name in the first declaration, from which on the function is known.
+    pub first: Span,
 }
 
-pub(crate) fn check(parsed: Parsed, _options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
-    (None, parsed.diagnostics)
+impl Module {
+    /// The symbol of that name.
+    pub fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.names.get(name).copied()
+    }
+
+    /// A function.
+    pub fn func(&self, id: FuncId) -> &Function {
+        &self.funcs[id.0 as usize]
+    }
+
+    /// A variable.
+    pub fn global(&self, id: GlobalId) -> &Global {
+        &self.globals[id.0 as usize]
+    }
 }

@@ -1,8 +1,23 @@
-//! One function's body, resolved: every name an id, every mnemonic a [`Variant`], every constant a number.
+//! One function's body, resolved: every name an id, every mnemonic a [`Variant`], every constant a number. This file holds
+//! the types; the others resolve and check.
 
-use crate::{FuncId, Function, GlobalId, Module};
+mod address;
+mod call;
+mod declare;
+mod explain;
+mod instr;
+mod memo;
+mod names;
+mod operand;
+mod walk;
+
+pub(crate) use memo::{Candidate, Entry, Memo, Want, space_of};
+pub(crate) use names::Binding;
+pub(crate) use walk::{Facts, Scratch, Walker, examine, resolve};
+
+use crate::{FuncId, Function, GlobalId};
 use margay_isa::{Component, Part, Space, Special, Type, Variant};
-use margay_syntax::{Span, Tree, tree::List};
+use margay_syntax::{Span, tree::List};
 
 /// A register of a body: an index over all declared registers (`%r<8>` declares eight).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -211,8 +226,4 @@ impl Body {
     pub fn decl(&self, reg: RegId) -> &RegDecl {
         &self.regs[self.regs.partition_point(|d| d.first <= reg) - 1]
     }
-}
-
-pub(crate) fn resolve(_tree: &Tree, _module: &Module, _func: FuncId) -> Option<Body> {
-    None
 }

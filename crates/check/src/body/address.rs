@@ -1,0 +1,201 @@
+//! Addresses: `[r+4]`, `[variable]`, `variable[3]`, bracketed lists, and names without brackets (manual, section 6.4.1).
+
+use super::operand::Named;
+use super::walk::Walker;
+use super::{Base, Candidate, Operand, SymRef, Want, space_of};
+use crate::compat;
+use crate::consts::{self, Const};
+use margay_isa::Space;
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+    tree::{self, Kind, List},
+};
+
+impl<'a> Walker<'a, '_> {
+    /// A bracketed address in the space of the instruction.
+    pub(super) fn address(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        let tree = self.tree;
+        match op.kind {
+            Kind::Brackets(list) => match tree.operands(list) {
+                [inner] => self.inside(c, want, inner),
+                _ => self.wrong_kind(want, op, "one address"),
+            },
+            // `variable[3]` is an address as it stands.
+            Kind::Index { base, index } => self.indexed(c, want, op, base, index),
+            Kind::Error => Operand::Error,
+            _ => self.missing_brackets(want, op),
+        }
+    }
+
+    /// What stands in the brackets.
+    fn inside(&mut self, c: &Candidate, want: &Want, inner: &'a tree::Operand) -> Operand {
+        let tree = self.tree;
+        match inner.kind {
+            Kind::Name => self.based(c, want, inner.span, 0, inner.span),
+            Kind::Sum { base, offset, minus } => {
+                let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
+                if !matches!(name.kind, Kind::Name) || tree.str(name.span) == "WARP_SZ" {
+                    return self.absolute(c, want, inner);
+                }
+                let offset = self.offset(offset, minus).unwrap_or(0);
+                self.based(c, want, name.span, offset, inner.span)
+            }
+            Kind::Int { .. } | Kind::Expr(_) | Kind::Float { .. } => self.absolute(c, want, inner),
+            Kind::Index { base, index } => self.indexed(c, want, inner, base, index),
+            Kind::Error => Operand::Error,
+            _ => self.wrong_kind(want, inner, "a register or variable"),
+        }
+    }
+
+    fn indexed(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, base: u32, index: u32) -> Operand {
+        let tree = self.tree;
+        let (Some(name), Some(at)) = (tree.operands.get(base as usize), tree.operands.get(index as usize)) else {
+            return Operand::Error;
+        };
+        if matches!(at.kind, Kind::Name) && !matches!(tree.str(at.span), "WARP_SZ") {
+            self.report.push(
+                Diagnostic::new(Code::OperandForm, at.span, "an array is indexed by a constant")
+                    .help("add the register to the array's address first"),
+            );
+            return Operand::Error;
+        }
+        let offset = self.offset(index, false).unwrap_or(0);
+        self.based(c, want, name.span, offset, op.span)
+    }
+
+    /// An address that starts from a name.
+    fn based(&mut self, c: &Candidate, want: &Want, name: Span, offset: i64, span: Span) -> Operand {
+        match self.named(name) {
+            Named::Reg(reg, decl) => {
+                self.reads(reg, name);
+                let d = &self.body.regs[decl as usize];
+                if !compat::has(compat::addresses(), d.ty) || d.vector != 1 {
+                    self.no_address(decl, name);
+                } else if d.ty.bits() == 32 && self.module.address_size == 64 {
+                    self.narrow_address(c, want, decl, name);
+                }
+                Operand::Address(Base::Reg(reg), offset)
+            }
+            Named::Symbol(symbol) => {
+                self.symbol_address(c, want, symbol, offset, span);
+                Operand::Address(Base::Sym(symbol), offset)
+            }
+            Named::Faulty => Operand::Error,
+            Named::Unknown => {
+                let what = if want_space(c, want) == Some(Space::Param) { "parameter" } else { "variable" };
+                self.unknown(name, what)
+            }
+            Named::Element(..) | Named::Part(..) | Named::Special(..) | Named::Label(_) | Named::Table(_) => {
+                self.no_address_name(name);
+                Operand::Error
+            }
+        }
+    }
+
+    /// A constant address.
+    fn absolute(&mut self, c: &Candidate, want: &Want, inner: &tree::Operand) -> Operand {
+        match consts::eval(self.tree, inner) {
+            Ok(Const::Int { value, .. }) => {
+                if want_space(c, want) != Some(Space::Local) {
+                    self.constant_address(c, want, inner.span);
+                }
+                Operand::Address(Base::Absolute, value)
+            }
+            Ok(_) => {
+                self.report.push(Diagnostic::new(Code::ConstantType, inner.span, "an address is an integer"));
+                Operand::Error
+            }
+            Err(e) => {
+                crate::module::constant_error(self.tree, e, self.report);
+                Operand::Error
+            }
+        }
+    }
+
+    /// The symbol's space must be the instruction's; sizes and alignments are lints.
+    fn symbol_address(&mut self, c: &Candidate, want: &Want, symbol: SymRef, offset: i64, span: Span) {
+        let found = self.symbol_space(symbol);
+        let wanted = want_space(c, want);
+        let fits = match wanted {
+            // Generic addresses reach global, shared, local and (since 3.1) constant memory.
+            None => !matches!(found, Space::Param | Space::Reg),
+            Some(space) => space == found,
+        };
+        if !fits || matches!(symbol, SymRef::Func(_)) {
+            return self.wrong_space(c, want, symbol, span);
+        }
+        if c.access > 0 && wanted.is_some() {
+            crate::rules::addresses::constant(self, c, symbol, offset, span);
+        }
+    }
+
+    /// `[tex, sampler, {x, y}]`
+    pub(super) fn group(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        let tree = self.tree;
+        let Kind::Brackets(list) = op.kind else {
+            return if matches!(op.kind, Kind::Error) { Operand::Error } else { self.missing_brackets(want, op) };
+        };
+        let items = tree.operands(list);
+        let min = want.inner.iter().position(|w| w.opnd.optional).unwrap_or(want.inner.len());
+        if items.len() < min || items.len() > want.inner.len() {
+            return self.wrong_group(want, op, items.len(), min);
+        }
+        let start = self.body.operands.len() as u32;
+        self.body.operands.resize(start as usize + items.len(), Operand::Error);
+        for (i, (want, item)) in want.inner.iter().zip(items).enumerate() {
+            // The brackets of an address are those of the list.
+            let operand = match want.opnd.role {
+                margay_isa::Role::Addr if !matches!(item.kind, Kind::Brackets(_)) => self.inside(c, want, item),
+                _ => self.operand(c, want, item),
+            };
+            self.body.operands[start as usize + i] = operand;
+        }
+        Operand::Group(List::new(start, items.len() as u32))
+    }
+
+    /// A variable with or without offset, or a register with its address, without brackets (`cvta`, `mapa`).
+    pub(super) fn var_operand(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        let tree = self.tree;
+        let (name, offset, minus) = match op.kind {
+            Kind::Name => (op.span, None, false),
+            Kind::Sum { base, offset, minus } => match tree.operands.get(base as usize) {
+                Some(o) if matches!(o.kind, Kind::Name) => (o.span, Some(offset), minus),
+                _ => return self.wrong_kind(want, op, "a variable or register"),
+            },
+            Kind::Error => return Operand::Error,
+            _ => return self.wrong_kind(want, op, "a variable or register"),
+        };
+        match self.named(name) {
+            Named::Reg(reg, decl) if offset.is_none() => {
+                self.reads(reg, name);
+                self.register_fits(c, want, want.regs, decl, name);
+                self.vector_fits(want, decl, name);
+                Operand::Reg(reg)
+            }
+            Named::Element(reg, decl, component) if offset.is_none() => {
+                self.reads(reg, name);
+                self.register_fits(c, want, want.regs, decl, name);
+                Operand::Element(reg, component)
+            }
+            Named::Symbol(symbol) => {
+                let offset = offset.and_then(|o| self.offset(o, minus)).unwrap_or(0);
+                let wanted = want_space(c, want);
+                if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
+                    self.wrong_space(c, want, symbol, op.span);
+                } else {
+                    crate::rules::addresses::taken(self, symbol, offset, op.span);
+                }
+                Operand::Symbol(symbol, offset)
+            }
+            Named::Faulty => Operand::Error,
+            Named::Unknown => self.unknown(name, "name"),
+            _ => self.wrong_kind(want, op, "a variable or register"),
+        }
+    }
+}
+
+/// The space that an address must be in: that of the operand, or of the instruction.
+pub(super) fn want_space(c: &Candidate, want: &Want) -> Option<Space> {
+    want.opnd.space.or(c.space).and_then(space_of)
+}

@@ -1,0 +1,112 @@
+//! Declarations in bodies: registers and their families, variables in memory (manual, sections 5.1 and 5.4.6).
+
+use super::Local;
+use super::names::Binding;
+use super::walk::Walker;
+use crate::module::{self, ShapeAt};
+use crate::{Extent, Linkage, rules};
+use margay_isa::Space;
+use margay_syntax::diag::{Code, Diagnostic};
+
+/// Most registers that one family may declare.
+const REGISTERS: u32 = 1 << 30;
+/// Most variables in memory that one family may declare.
+const VARIABLES: u32 = 65_536;
+/// Most variables in memory that a body may declare.
+const LOCALS: usize = 1 << 20;
+
+impl<'a> Walker<'a, '_> {
+    pub(super) fn variable(&mut self, index: u32) {
+        let tree = self.tree;
+        let var = &tree.vars[index as usize];
+        let shape = module::declare(tree, self.module, var, ShapeAt::Body, self.report);
+        for d in tree.declarators(var) {
+            let name = tree.str(d.name);
+            let Some(shape) = shape else {
+                self.names.fault(name, d.name);
+                continue;
+            };
+            let limit = if shape.space == Space::Reg { REGISTERS } else { VARIABLES };
+            let Some((count, numbered)) = module::family(tree, d, limit, self.report) else {
+                self.declare_faulty(name, d.name, d.count.is_some());
+                continue;
+            };
+            let (mut extent, mut dims) =
+                module::extent(tree, d, shape.element(), self.report).unwrap_or((Extent::Array(0), vec![1]));
+            let mut init = Vec::new();
+            if let Some(value) = d.init {
+                let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);
+                if rules::globals::may_initialize(tree, &shape, d.name, at, Linkage::Internal, self.report) {
+                    let (contents, open) =
+                        module::evaluate(tree, self.module, &shape, &dims, d.name, value, self.report);
+                    init = contents;
+                    if extent == Extent::Unsized {
+                        dims[0] = open;
+                        extent = Extent::Array(dims.iter().product());
+                    }
+                }
+            }
+            rules::globals::extent(tree, &shape, extent, d, Linkage::Internal, ShapeAt::Body, self.report);
+            let binding = if shape.space == Space::Reg {
+                if self.next.checked_add(count).is_none() {
+                    self.report.push(Diagnostic::new(
+                        Code::DeclarationTooLarge,
+                        d.span,
+                        "more registers than can be counted",
+                    ));
+                }
+                Binding::Reg(self.register(shape.ty, shape.vector, count, numbered, d.name, None))
+            } else {
+                let first = self.body.locals.len() as u32;
+                let size = match extent {
+                    Extent::Scalar => shape.element(),
+                    Extent::Array(n) => n * shape.element(),
+                    Extent::Unsized => 0,
+                };
+                if shape.space == Space::Shared {
+                    self.facts.shared.push((d.name, size * u64::from(count), shape.align));
+                }
+                if first as usize + count as usize > LOCALS {
+                    self.report.push(Diagnostic::new(
+                        Code::DeclarationTooLarge,
+                        d.span,
+                        "more variables than can be counted",
+                    ));
+                    self.declare_faulty(name, d.name, numbered);
+                    continue;
+                }
+                for _ in 0..count {
+                    self.body.locals.push(Local {
+                        name: d.name,
+                        space: shape.space,
+                        ty: shape.ty,
+                        vector: shape.vector,
+                        size,
+                        align: shape.align,
+                        extent,
+                        init: init.clone(),
+                    });
+                }
+                Binding::Local(first)
+            };
+            let declared = if numbered {
+                self.names.declare_family(name, count, d.name, binding)
+            } else {
+                self.names.declare(name, d.name, binding)
+            };
+            if let Err(first) = declared {
+                self.duplicate(name, d.name, first);
+            }
+        }
+    }
+
+    fn declare_faulty(&mut self, name: &'a str, span: margay_syntax::Span, numbered: bool) {
+        let declared = if numbered {
+            self.names.declare_family(name, u32::MAX, span, Binding::Faulty)
+        } else {
+            self.names.declare(name, span, Binding::Faulty)
+        };
+        // The name may be declared already; then it is known, which is all that is wanted.
+        let _ = declared;
+    }
+}

@@ -1,0 +1,165 @@
+//! One instruction: guard, mnemonic, choice among the forms that the mnemonic may mean, operands.
+
+use super::walk::{Memos, Place, Walker};
+use super::{Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
+use crate::compat;
+use crate::report::count;
+use margay_isa::{Role, Type};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+    tree::{self, Instr, Kind, List},
+};
+
+impl<'a> Walker<'a, '_> {
+    pub(super) fn instr(&mut self, memos: &mut Memos, node: u32) {
+        let tree = self.tree;
+        let instr = &tree.instrs[node as usize];
+        self.current = Place { node, operand: 0 };
+        let guard = instr.guard.and_then(|g| self.guard(&g));
+        let entry = memos.entry(tree.str(instr.mnemonic), self.module);
+        let ops = tree.operands(instr.operands);
+        if entry.len == 0 {
+            return self.no_such_form(instr);
+        }
+        let index = if entry.len == 1 { entry.start } else { self.choose(memos, entry, ops) };
+        let variant = VariantId(self.variant(memos, index));
+        let c = memos.candidate(index);
+        if c.unavailable.is_some() || !c.in_order {
+            self.about_mnemonic(c, instr);
+        }
+        let operands = if c.call { self.call(c, instr, ops) } else { self.operands(c, instr, ops) };
+        let inst = Inst { variant, guard, operands, node };
+        self.body.insts.push(inst);
+        for rule in c.rules {
+            crate::rules::instruction(*rule, self, c, &inst);
+        }
+    }
+
+    fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {
+        let name = self.tree.str(guard.name);
+        let found = self.names.get(name);
+        if let Some((Binding::Reg(decl), number)) = found {
+            let d = &self.body.regs[decl as usize];
+            let reg = RegId(d.first.0.saturating_add(number));
+            if d.ty == Type::Pred {
+                self.reads(reg, guard.name);
+                return Some(Guard { reg, negated: guard.negated });
+            }
+        }
+        if let Some(operand) = self.module_register(guard.name)
+            && let Operand::Reg(reg) = operand
+            && self.body.decl(reg).ty == Type::Pred
+        {
+            return Some(Guard { reg, negated: guard.negated });
+        }
+        self.no_guard(guard.name, found.map(|f| f.0));
+        None
+    }
+
+    /// The candidate that the operands fit best; the first of equals.
+    fn choose(&self, memos: &Memos, entry: Entry, ops: &[tree::Operand]) -> u32 {
+        let range = entry.start..entry.start + entry.len;
+        range.min_by_key(|i| self.misfit(memos.candidate(*i), ops)).unwrap_or(entry.start)
+    }
+
+    /// How badly operands fit a form: 0 if they do.
+    fn misfit(&self, c: &Candidate, ops: &[tree::Operand]) -> u32 {
+        let lack = c.min.saturating_sub(ops.len()) + ops.len().saturating_sub(c.wants.len());
+        let shapes: u32 = c.wants.iter().zip(ops).map(|(w, o)| self.misfit_of(w, o)).sum();
+        shapes + 100 * lack as u32 + 10 * u32::from(c.unavailable.is_some())
+    }
+
+    fn misfit_of(&self, want: &Want, o: &tree::Operand) -> u32 {
+        let brackets = matches!(o.kind, Kind::Brackets(_));
+        match want.opnd.role {
+            Role::Addr | Role::Group(_) if brackets => {
+                let Kind::Brackets(list) = o.kind else { return 0 };
+                match want.opnd.role {
+                    Role::Group(_) => {
+                        let inner = self.tree.operands(list);
+                        let lack = want.inner.len().abs_diff(inner.len()) as u32;
+                        5 * lack + want.inner.iter().zip(inner).map(|(w, o)| self.misfit_of(w, o)).sum::<u32>()
+                    }
+                    _ => 5 * u32::from(list.len > 1),
+                }
+            }
+            Role::Addr => u32::from(!matches!(o.kind, Kind::Index { .. })) * 20,
+            _ if brackets => 20,
+            Role::Imm if !matches!(o.kind, Kind::Int { .. } | Kind::Expr(_) | Kind::Float { .. }) => {
+                5 * u32::from(self.tree.str(o.span) != "WARP_SZ")
+            }
+            _ => match o.kind {
+                Kind::Braces(list) => match want.count {
+                    Some(n) => 5 * u32::from(n != list.len),
+                    None => 0,
+                },
+                Kind::Pair(_) => 10 * u32::from(want.pair == 0),
+                Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) => 5 * u32::from(!want.opnd.imm),
+                Kind::Name => match self.names.get(self.tree.str(o.span)) {
+                    Some((Binding::Reg(decl), _)) => {
+                        let d = &self.body.regs[decl as usize];
+                        let vector = want.count.is_some_and(|n| n != u32::from(d.vector));
+                        3 * u32::from(!compat::has(want.regs, d.ty)) + 3 * u32::from(vector)
+                    }
+                    _ => 0,
+                },
+                _ => 0,
+            },
+        }
+    }
+
+    /// Resolves and checks the operands of an instruction. The list has as many as were written.
+    fn operands(&mut self, c: &Candidate, instr: &'a Instr, ops: &'a [tree::Operand]) -> List<Operand> {
+        let start = self.body.operands.len() as u32;
+        if ops.len() < c.min || ops.len() > c.wants.len() {
+            self.wrong_count(c, instr, ops);
+            return List::new(start, 0);
+        }
+        let list = List::new(start, ops.len() as u32);
+        self.body.operands.resize(start as usize + ops.len(), Operand::Error);
+        for (i, (want, op)) in c.wants.iter().zip(ops).enumerate() {
+            self.current.operand = i;
+            let operand = self.operand(c, want, op);
+            self.body.operands[start as usize + i] = operand;
+        }
+        list
+    }
+
+    #[cold]
+    fn wrong_count(&mut self, c: &Candidate, instr: &Instr, ops: &[tree::Operand]) {
+        // An operand that could not be read has its error, and may hide others.
+        if ops.iter().any(|o| matches!(o.kind, Kind::Error)) {
+            return;
+        }
+        let name = self.tree.str(instr.mnemonic);
+        let wants = if c.min == c.wants.len() {
+            count(c.min, "operand")
+        } else {
+            format!("{} to {} operands", c.min, c.wants.len())
+        };
+        let names: Vec<String> = c.wants.iter().map(|w| w.opnd.name.to_owned()).collect();
+        let form = format!("its operands are `{}`", names.join(", "));
+        let given = if ops.len() == 1 { "1 is given".to_owned() } else { format!("{} are given", ops.len()) };
+        let message = format!("`{name}` takes {wants}, {given}");
+        let d = if ops.len() < c.min {
+            let missing: Vec<String> = names[ops.len()..c.min].iter().map(|n| format!("`{n}`")).collect();
+            let at = ops.last().map_or(instr.mnemonic, |o| o.span);
+            Diagnostic::new(Code::OperandCount, at, message)
+                .here(format!("{} missing after this", crate::report::list(&missing, "and")))
+        } else {
+            let extra = ops[c.wants.len()].span.to(ops[ops.len() - 1].span);
+            let d = Diagnostic::new(Code::OperandCount, extra, message).here("too many");
+            match c.wants.len() {
+                0 => d,
+                n => d.fix(ops[n - 1].span.after().to(extra), "", "remove what is too many"),
+            }
+        };
+        self.report.push(d.note(form));
+    }
+
+    /// The span of the mnemonic of the current instruction.
+    pub(super) fn mnemonic(&self) -> Span {
+        self.tree.instrs[self.current.node as usize].mnemonic
+    }
+}

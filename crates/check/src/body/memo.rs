@@ -1,0 +1,273 @@
+//! Mnemonics to rows of the table. A module repeats a few hundred mnemonics, so each text is resolved once and what follows
+//! from it (candidate forms, types of operands, availability) is kept.
+
+use crate::compat::{self, Constants, Types};
+use crate::report::{Lack, lacking};
+use crate::{FxHashMap, Module};
+use margay_isa::{Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Word, resolve};
+
+/// What an operand must be, with all type variables bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Want {
+    /// The row's operand.
+    pub(crate) opnd: &'static Opnd,
+    /// Its type; nothing where anything fits or a rule decides.
+    pub(crate) ty: Option<Type>,
+    /// Registers that it takes.
+    pub(crate) regs: Types,
+    /// Constants that it takes.
+    pub(crate) constants: Constants,
+    /// Registers in a vector; nothing where it is left open.
+    pub(crate) count: Option<u32>,
+    /// Registers that the partner after `|` may be.
+    pub(crate) pair: Types,
+    /// What a bracketed list holds.
+    pub(crate) inner: Box<[Want]>,
+}
+
+/// A form that the mnemonic may mean. Operands decide between several.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// Opcode, form, modifiers.
+    pub(crate) variant: Variant,
+    /// False if the modifiers stood in another order than the manual's.
+    pub(crate) in_order: bool,
+    /// Operands.
+    pub(crate) wants: Box<[Want]>,
+    /// Fewest operands.
+    pub(crate) min: usize,
+    /// The state space that the instruction names.
+    pub(crate) space: Option<Mod>,
+    /// Why the module may not use it.
+    pub(crate) unavailable: Option<Unavailable>,
+    /// True for `call`, whose operands are its own matter.
+    pub(crate) call: bool,
+    /// Bytes that one access moves, for the alignment lint; 0 if it is no plain access.
+    pub(crate) access: u32,
+    /// Cross-instruction rules.
+    pub(crate) rules: &'static [Rule],
+}
+
+/// Why a form is not available.
+#[derive(Clone, Debug)]
+pub(crate) enum Unavailable {
+    /// The module asks for too little. What needs it, and what is needed.
+    Lacks(String, Lack),
+    /// Removed since.
+    Removed(Until),
+}
+
+/// One mnemonic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// Range in the candidates; empty if nothing fits.
+    pub(crate) start: u32,
+    /// Number of candidates.
+    pub(crate) len: u32,
+}
+
+/// Mnemonics seen so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memo {
+    entries: FxHashMap<Box<str>, Entry>,
+    candidates: Vec<Candidate>,
+}
+
+impl Memo {
+    /// What a mnemonic means, if it was seen before.
+    pub(crate) fn get(&self, text: &str) -> Option<Entry> {
+        self.entries.get(text).copied()
+    }
+
+    /// Resolves a mnemonic.
+    pub(crate) fn add(&mut self, text: &str, module: &Module) -> Entry {
+        let start = self.candidates.len() as u32;
+        self.candidates.extend(candidates(text, module));
+        let entry = Entry { start, len: self.candidates.len() as u32 - start };
+        self.entries.insert(text.into(), entry);
+        entry
+    }
+
+    /// A candidate by index.
+    pub(crate) fn candidate(&self, index: u32) -> &Candidate {
+        &self.candidates[index as usize]
+    }
+
+    /// Number of candidates.
+    pub(crate) fn len(&self) -> usize {
+        self.candidates.len()
+    }
+}
+
+/// The words of a mnemonic with their offsets; blanks and comments between them are skipped.
+pub(crate) fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    let offset = |s: &str| s.as_ptr() as usize - text.as_ptr() as usize;
+    loop {
+        rest = rest.trim_start();
+        if let Some(tail) = rest.strip_prefix("//") {
+            rest = tail.split_once('\n').map_or("", |t| t.1);
+        } else if let Some(tail) = rest.strip_prefix("/*") {
+            rest = tail.split_once("*/").map_or("", |t| t.1);
+        } else if let Some(tail) = rest.strip_prefix('.') {
+            rest = tail;
+        } else if rest.is_empty() {
+            return out;
+        } else {
+            let end = rest.find(|c: char| c == '.' || c.is_whitespace() || c == '/').unwrap_or(rest.len()).max(1);
+            let end = (end..=rest.len()).find(|e| rest.is_char_boundary(*e)).unwrap_or(rest.len());
+            out.push((offset(rest), &rest[..end]));
+            rest = &rest[end..];
+        }
+    }
+}
+
+fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
+    let words = words(text);
+    let Some(((_, name), rest)) = words.split_first() else { return Vec::new() };
+    let Some(op) = Opcode::from_name(name) else { return Vec::new() };
+    let Some(words) = rest.iter().map(|(_, w)| Word::from_name(w)).collect::<Option<Vec<Word>>>() else {
+        return Vec::new();
+    };
+    let mut out: Vec<Candidate> = Vec::new();
+    // `resolve` stops at the first form whose operands fit. Refusing those seen already lists them all; when nothing new
+    // comes, it falls back to the first.
+    while let Ok(found) = resolve(op, &words, |v| out.iter().all(|c| c.variant.form != v.form)) {
+        if out.iter().any(|c| c.variant.form == found.variant.form) {
+            break;
+        }
+        out.push(candidate(found.variant, found.in_order, module));
+    }
+    out
+}
+
+fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
+    let wants: Box<[Want]> = variant.operands().map(|o| want(&variant, o)).collect();
+    let min = wants.iter().position(|w| w.opnd.optional).unwrap_or(wants.len());
+    let space = variant.words.iter().find_map(|w| match w {
+        Word::Mod(m) if space_of(*m).is_some() => Some(*m),
+        _ => None,
+    });
+    let name = variant.op.row().name;
+    let access =
+        if matches!(name, "ld" | "st" | "ldu" | "atom" | "red") { variant.t().bytes() * variant.vec() } else { 0 };
+    Candidate {
+        unavailable: unavailable(&variant, module),
+        call: name == "call",
+        rules: variant.row().rules,
+        in_order,
+        wants,
+        min,
+        space,
+        access,
+        variant,
+    }
+}
+
+fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
+    let ty = type_of(variant, opnd.ty);
+    let regs = |t: Ty| match t {
+        Ty::Any => Types::MAX,
+        Ty::Pointer => compat::addresses(),
+        Ty::Untyped(t) => compat::only(t),
+        _ => type_of(variant, t).map_or(Types::MAX, |t| compat::registers(t, opnd.wider)),
+    };
+    let inner: Box<[Want]> = match opnd.role {
+        Role::Group(list) => {
+            let present = |o: &&Opnd| o.when.is_empty() || o.when.iter().any(|m| variant.has(*m));
+            list.iter().filter(|o| present(o)).map(|o| want(variant, o)).collect()
+        }
+        _ => Box::new([]),
+    };
+    Want {
+        opnd,
+        ty,
+        regs: regs(opnd.ty),
+        constants: match opnd.ty {
+            Ty::Pointer => Constants::Int,
+            Ty::Any => Constants::Any,
+            _ => ty.map_or(Constants::Any, compat::constants),
+        },
+        count: variant.count(opnd),
+        pair: opnd.pair.map_or(0, regs),
+        inner,
+    }
+}
+
+/// The type that a type expression stands for.
+pub(crate) fn type_of(variant: &Variant, ty: Ty) -> Option<Type> {
+    match ty {
+        Ty::Of(v) => variant.ty(v),
+        Ty::Is(t) | Ty::Untyped(t) => Some(t),
+        Ty::Wide(v) => variant.ty(v).map(|t| resize(t, t.bits() * 2)),
+        Ty::Size(v) => variant.ty(v).map(|t| bits(t.bits())),
+        Ty::Int(v) => variant.ty(v).map(|t| match t.bits() {
+            8 => Type::U8,
+            16 => Type::U16,
+            64 => Type::U64,
+            _ => Type::U32,
+        }),
+        Ty::Pointer | Ty::Any => None,
+    }
+}
+
+fn bits(bits: u32) -> Type {
+    match bits {
+        0..=8 => Type::B8,
+        9..=16 => Type::B16,
+        17..=32 => Type::B32,
+        33..=64 => Type::B64,
+        _ => Type::B128,
+    }
+}
+
+fn resize(ty: Type, size: u32) -> Type {
+    use Type::{F16, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+    let same = |types: &[Type]| types.iter().copied().find(|t| t.bits() == size);
+    let kin: &[Type] = match ty {
+        _ if ty.is_signed() => &[S8, S16, S32, S64],
+        _ if ty.is_int() => &[U8, U16, U32, U64],
+        _ if ty.is_float() => &[F16, F32, F64],
+        _ => &[],
+    };
+    same(kin).unwrap_or(bits(size))
+}
+
+fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {
+    let row = variant.row();
+    let op = variant.op.row().name;
+    if let Some(lack) = lacking(module, &row.since) {
+        // The opcode as a whole may be what is too new; if not, this form of it is.
+        let whole = variant.op.row().forms.iter().all(|f| lacking(module, &f.since).is_some());
+        return Some(Unavailable::Lacks(if whole { format!("`{op}`") } else { format!("`{variant}`") }, lack));
+    }
+    for need in row.needs.iter().filter(|n| n.applies(&variant.words)) {
+        if let Some(lack) = lacking(module, &need.since) {
+            let what = match need.with {
+                [] => format!("`.{}` on `{op}`", need.word.name()),
+                with => {
+                    let with: Vec<String> = with.iter().map(|w| format!("`.{}`", w.name())).collect();
+                    format!("`.{}` with {} on `{op}`", need.word.name(), with.join(" "))
+                }
+            };
+            return Some(Unavailable::Lacks(what, lack));
+        }
+    }
+    let until = row.until.filter(|u| {
+        module.version_at.is_some() && module.target_at.is_some() && module.version >= u.ptx && module.target.sm >= u.sm
+    });
+    until.map(Unavailable::Removed)
+}
+
+/// The state space that a modifier names.
+pub(crate) fn space_of(m: Mod) -> Option<Space> {
+    Some(match m {
+        Mod::Const => Space::Const,
+        Mod::Global => Space::Global,
+        Mod::Local => Space::Local,
+        Mod::Param | Mod::ParamEntry | Mod::ParamFunc => Space::Param,
+        Mod::Shared | Mod::SharedCta | Mod::SharedCluster => Space::Shared,
+        _ => return None,
+    })
+}

@@ -1,0 +1,250 @@
+//! Names of a body: scopes, families of registers, labels.
+//!
+//! Formals and the outermost block are one scope; inner blocks shadow. A name is known from its declaration on, a label in
+//! all of its block. Families (`%r<8>`) are kept by their prefix, so that a thousand registers cost one entry.
+
+use super::{LabelId, TableId};
+use crate::FxHashMap;
+use margay_syntax::Span;
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Binding {
+    /// Index into [`super::Body::regs`].
+    Reg(u32),
+    /// Index into [`super::Body::locals`].
+    Local(u32),
+    /// A `.param` formal.
+    Param(u32),
+    /// A `.param` return formal.
+    Ret(u32),
+    /// A label.
+    Label(LabelId),
+    /// A label of a table or prototype.
+    Table(TableId),
+    /// Something about it was wrong and has been said.
+    Faulty,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    binding: Binding,
+    depth: u32,
+    span: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Family {
+    binding: Binding,
+    count: u32,
+    depth: u32,
+    span: Span,
+}
+
+#[derive(Debug)]
+enum Undo<'a> {
+    Plain(&'a str, Option<Slot>),
+    Family(&'a str, Option<Family>),
+}
+
+/// All names that are known at a point of a body.
+#[derive(Debug, Default)]
+pub(crate) struct Names<'a> {
+    plain: FxHashMap<&'a str, Slot>,
+    families: FxHashMap<&'a str, Family>,
+    /// Prefixes of plain names that end in digits: only these can meet a family.
+    prefixes: FxHashMap<&'a str, ()>,
+    /// True once a plain name and a family share a prefix.
+    mixed: bool,
+    /// True once a family's own prefix ends in a digit (`%r1<4>`), which makes splitting ambiguous.
+    digits: bool,
+    undo: Vec<Undo<'a>>,
+    marks: Vec<usize>,
+}
+
+/// A name without the digits at its end.
+pub(crate) fn prefix(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+fn number(digits: &str) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 9 {
+        return None;
+    }
+    Some(digits.bytes().fold(0, |n, b| n * 10 + u32::from(b - b'0')))
+}
+
+/// Clearing costs time in proportion to the capacity: one huge function must not make a thousand small ones slow.
+fn forget<T>(map: &mut FxHashMap<&str, T>) {
+    if map.capacity() > 1024 {
+        *map = FxHashMap::default();
+    } else {
+        map.clear();
+    }
+}
+
+impl<'a> Names<'a> {
+    /// Forgets everything, keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        forget(&mut self.plain);
+        forget(&mut self.families);
+        forget(&mut self.prefixes);
+        self.undo.clear();
+        self.marks.clear();
+        self.mixed = false;
+        self.digits = false;
+    }
+
+    fn depth(&self) -> u32 {
+        self.marks.len() as u32
+    }
+
+    /// A block begins.
+    pub(crate) fn open(&mut self) {
+        self.marks.push(self.undo.len());
+    }
+
+    /// A block ends. False if none is open.
+    pub(crate) fn close(&mut self) -> bool {
+        let Some(mark) = self.marks.pop() else { return false };
+        while self.undo.len() > mark {
+            match self.undo.pop() {
+                Some(Undo::Plain(name, Some(slot))) => drop(self.plain.insert(name, slot)),
+                Some(Undo::Plain(name, None)) => drop(self.plain.remove(name)),
+                Some(Undo::Family(name, Some(family))) => drop(self.families.insert(name, family)),
+                Some(Undo::Family(name, None)) => drop(self.families.remove(name)),
+                None => {}
+            }
+        }
+        true
+    }
+
+    /// Declares a name. If the scope has it already, the place of the first declaration comes back and nothing changes.
+    pub(crate) fn declare(&mut self, name: &'a str, span: Span, binding: Binding) -> Result<(), Span> {
+        let depth = self.depth();
+        let stem = prefix(name);
+        if stem.len() < name.len() && !matches!(binding, Binding::Label(_) | Binding::Table(_)) {
+            self.prefixes.insert(stem, ());
+        }
+        if let Some(family) = self.families.get(stem) {
+            self.mixed = true;
+            let number = number(&name[stem.len()..]);
+            if family.depth == depth && number.is_some_and(|n| n < family.count) {
+                return Err(family.span);
+            }
+        }
+        let slot = Slot { binding, depth, span };
+        match self.plain.insert(name, slot) {
+            Some(old) if old.depth == depth => {
+                self.plain.insert(name, old);
+                return Err(old.span);
+            }
+            old if !self.marks.is_empty() => self.undo.push(Undo::Plain(name, old)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Declares a family `prefix<count>`.
+    pub(crate) fn declare_family(
+        &mut self,
+        stem: &'a str,
+        count: u32,
+        span: Span,
+        binding: Binding,
+    ) -> Result<(), Span> {
+        let depth = self.depth();
+        if self.prefixes.contains_key(stem) {
+            self.mixed = true;
+            let clash = |(name, slot): (&&str, &Slot)| {
+                let here = slot.depth == depth && prefix(name) == stem;
+                (here && number(&name[stem.len()..]).is_some_and(|n| n < count)).then_some(slot.span)
+            };
+            if let Some(first) = self.plain.iter().filter_map(clash).min() {
+                return Err(first);
+            }
+        }
+        if stem.ends_with(|c: char| c.is_ascii_digit()) {
+            self.digits = true;
+        }
+        let family = Family { binding, count, depth, span };
+        match self.families.insert(stem, family) {
+            Some(old) if old.depth == depth => {
+                self.families.insert(stem, old);
+                return Err(old.span);
+            }
+            old if !self.marks.is_empty() => self.undo.push(Undo::Family(stem, old)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Makes a name faulty in the outermost scope: it has been complained about.
+    pub(crate) fn fault(&mut self, name: &'a str, span: Span) {
+        self.plain.entry(name).or_insert(Slot { binding: Binding::Faulty, depth: 0, span });
+    }
+
+    /// What a name stands for, and its number within its family.
+    pub(crate) fn get(&self, name: &str) -> Option<(Binding, u32)> {
+        let bytes = name.as_bytes();
+        let mut split = bytes.len();
+        while split > 0 && bytes[split - 1].is_ascii_digit() {
+            split -= 1;
+        }
+        let mut found: Option<(&Family, u32)> = None;
+        if split < bytes.len() && split > 0 {
+            found = self.family(name, split);
+            if found.is_none() && self.digits {
+                found = (split + 1..bytes.len()).find_map(|s| self.family(name, s));
+            }
+            if let (Some((family, n)), false) = (found, self.mixed) {
+                return Some((family.binding, n));
+            }
+        }
+        match (self.plain.get(name), found) {
+            (Some(slot), Some((family, n))) if family.depth > slot.depth => Some((family.binding, n)),
+            (Some(slot), _) => Some((slot.binding, 0)),
+            (None, Some((family, n))) => Some((family.binding, n)),
+            (None, None) => None,
+        }
+    }
+
+    fn family(&self, name: &str, split: usize) -> Option<(&Family, u32)> {
+        let family = self.families.get(&name[..split])?;
+        number(&name[split..]).filter(|n| *n < family.count).map(|n| (family, n))
+    }
+
+    /// The family with that prefix: how many it has, and where it is declared.
+    pub(crate) fn family_of(&self, name: &str) -> Option<(u32, Span)> {
+        self.families.get(prefix(name)).map(|f| (f.count, f.span))
+    }
+
+    /// Names of a kind, for suggestions. Families give their prefix.
+    pub(crate) fn candidates(&self, want: impl Fn(Binding) -> bool) -> impl Iterator<Item = &'a str> {
+        self.plain.iter().filter(move |(_, s)| want(s.binding)).map(|(n, _)| *n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Span = Span::new(0, 0);
+
+    #[test]
+    fn families_and_plain_names() {
+        let mut n = Names::default();
+        n.declare_family("%r", 4, AT, Binding::Reg(0)).unwrap();
+        n.declare("%r10", AT, Binding::Reg(1)).unwrap();
+        assert_eq!(n.declare("%r2", AT, Binding::Reg(2)), Err(AT));
+        assert_eq!(n.get("%r3"), Some((Binding::Reg(0), 3)));
+        assert_eq!(n.get("%r03"), Some((Binding::Reg(0), 3)), "as ptxas reads it");
+        assert_eq!(n.get("%r10"), Some((Binding::Reg(1), 0)));
+        assert_eq!(n.get("%r4"), None);
+        n.open();
+        n.declare_family("%r", 2, AT, Binding::Reg(3)).unwrap();
+        assert_eq!(n.get("%r1"), Some((Binding::Reg(3), 1)));
+        n.close();
+        assert_eq!(n.get("%r1"), Some((Binding::Reg(0), 1)));
+    }
+}

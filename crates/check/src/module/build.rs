@@ -1,0 +1,322 @@
+//! Walks the module: header, then items in order (names are known from their declaration on), then bodies, then limits.
+
+use super::decl::{self, ShapeAt};
+use super::{
+    Abi, Alias, Extent, FuncId, FuncKind, Function, Global, GlobalId, Linkage, Module, Symbol, func, header, init,
+};
+use crate::body::{self, Facts};
+use crate::report::{Report, lacking, since};
+use crate::{Checked, Options, rules};
+use margay_isa::{Space, Target, Version};
+use margay_syntax::{
+    Parsed, Span, Tree,
+    diag::{Code, Diagnostic, Severity},
+    tree::{self, Directive, Item, Kind},
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most names that one family may declare in memory or at module level; each is a variable of its own.
+const FAMILY: u32 = 65_536;
+
+/// Checks a parsed module.
+pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
+    let Parsed { tree, mut diagnostics } = parsed;
+    let mut report = Report::new(options);
+    report.errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+    let mut builder = Builder { tree: &tree, module: empty(), report: &mut report, files: HashMap::new() };
+    header::read(&tree, &mut builder.module, options, builder.report);
+    for item in &tree.items {
+        match *item {
+            Item::Var(v) => builder.var(&tree.vars[v as usize]),
+            Item::Func(f) => builder.func(f),
+            Item::Directive(d) => builder.directive(&tree.directives[d as usize]),
+        }
+    }
+    let mut module = builder.module;
+    if module.funcs.iter().any(|f| f.rets.len() > 1) {
+        module.abi = Abi::Off;
+    }
+    let (facts, memo) = bodies(&tree, &module, &mut report);
+    rules::whole(&tree, &module, &facts, options, &mut report);
+    let passed = report.errors == 0;
+    diagnostics.append(&mut report.diagnostics);
+    diagnostics.sort_by_key(Diagnostic::span);
+    let checked = passed.then(|| Checked { tree: tree.clone(), module: Arc::new(module), memo: Arc::new(memo) });
+    (checked, diagnostics)
+}
+
+fn bodies(tree: &Tree, module: &Module, report: &mut Report) -> (Vec<Facts>, body::Memo) {
+    let mut memo = body::Memo::default();
+    let mut scratch = body::Scratch::default();
+    let mut facts = Vec::with_capacity(module.funcs.len());
+    for index in 0..module.funcs.len() {
+        let id = FuncId(index as u32);
+        facts.push(body::examine(tree, module, id, &mut memo, &mut scratch, report));
+    }
+    (facts, memo)
+}
+
+fn empty() -> Module {
+    Module {
+        version: Version::LAST,
+        target: Target::sm(121),
+        version_at: None,
+        target_at: None,
+        address_size: 64,
+        texmode_independent: false,
+        debug: false,
+        abi: Abi::Stack,
+        globals: Vec::new(),
+        funcs: Vec::new(),
+        aliases: Vec::new(),
+        names: HashMap::new(),
+        files: HashMap::new(),
+    }
+}
+
+struct Builder<'a> {
+    tree: &'a Tree,
+    module: Module,
+    report: &'a mut Report,
+    /// `.file` index to the directive that gave it.
+    files: HashMap<u32, (Span, Box<str>)>,
+}
+
+impl Builder<'_> {
+    fn directive(&mut self, d: &Directive) {
+        let tree = self.tree;
+        match tree.str(d.name) {
+            ".file" => self.file(d),
+            ".alias" => rules::alias::declare(tree, &mut self.module, d, self.report),
+            ".pragma" => pragma(tree, d, self.report),
+            // The head is read already; debugging information concerns nobody here.
+            _ => {}
+        }
+    }
+
+    fn file(&mut self, d: &Directive) {
+        let tree = self.tree;
+        let [index, path, ..] = tree.operands(d.args) else { return };
+        let (Kind::Int { value, .. }, Kind::String) = (index.kind, path.kind) else { return };
+        let Ok(index_value) = u32::try_from(value.get()) else { return };
+        let text: Box<str> = tree.str(path.span).trim_matches('"').into();
+        if let Some((first, before)) = self.files.get(&index_value)
+            && **before != *text
+        {
+            self.report.push(
+                Diagnostic::new(Code::DuplicateFile, index.span, format!("file {index_value} is declared twice"))
+                    .label(*first, format!("first as \"{before}\"")),
+            );
+            return;
+        }
+        self.files.insert(index_value, (index.span, text.clone()));
+        self.module.files.insert(index_value, text);
+    }
+
+    fn var(&mut self, var: &tree::Var) {
+        let tree = self.tree;
+        let linkage = func::linkage(tree, var.linkage);
+        let shape = decl::declare(tree, &self.module, var, ShapeAt::Module, self.report);
+        if let Some(shape) = &shape {
+            rules::globals::space(&mut self.module, var.space, shape.space, linkage, self.report);
+        }
+        let managed = var.attribute.and_then(|a| tree.directives.get(a as usize)).is_some_and(|a| {
+            rules::attribute::variable(tree, &self.module, a, var, shape.map(|s| s.space), self.report)
+        });
+        for d in tree.declarators(var) {
+            let name = tree.str(d.name);
+            // A declaration without a readable shape still makes its names known, so that their uses are not faulted.
+            let (space, ty, vector, align, bank) = match &shape {
+                Some(s) => (s.space, s.ty, s.vector, s.align, s.bank),
+                None => (Space::Generic, margay_isa::Type::B8, 1, 1, None),
+            };
+            let element = shape.map_or(1, |s| s.element());
+            let Some((count, numbered)) = decl::family(tree, d, FAMILY, self.report) else { continue };
+            let (mut extent, mut dims) =
+                decl::extent(tree, d, element, self.report).unwrap_or((Extent::Array(0), vec![1]));
+            let mut contents = Vec::new();
+            if let (Some(value), Some(shape)) = (d.init, &shape) {
+                let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);
+                if rules::globals::may_initialize(tree, shape, d.name, at, linkage, self.report) {
+                    // An address may be the variable's own, so its name comes first.
+                    let probe = self.probe(name, space, d.name);
+                    let (init, open) = init::evaluate(tree, &self.module, shape, &dims, d.name, value, self.report);
+                    if probe {
+                        self.module.names.remove(name);
+                        self.module.globals.pop();
+                    }
+                    contents = init;
+                    if extent == Extent::Unsized {
+                        dims[0] = open;
+                        extent = Extent::Array(dims.iter().product());
+                    }
+                }
+            }
+            if let Some(shape) = &shape {
+                rules::globals::extent(tree, shape, extent, d, linkage, ShapeAt::Module, self.report);
+            }
+            let size = match extent {
+                Extent::Scalar => element,
+                Extent::Array(n) => n * element,
+                Extent::Unsized => 0,
+            };
+            let global = Global {
+                name: name.into(),
+                space,
+                bank,
+                ty,
+                vector,
+                extent,
+                align,
+                size,
+                linkage,
+                managed,
+                init: contents,
+                span: d.name,
+                first: d.name,
+            };
+            if numbered {
+                for i in 0..count {
+                    self.global(Global { name: format!("{name}{i}").into(), ..global.clone() });
+                }
+            } else {
+                self.global(global);
+            }
+        }
+    }
+
+    /// Makes a name known for its own initialiser. False if it is known already.
+    fn probe(&mut self, name: &str, space: Space, span: Span) -> bool {
+        if self.module.names.contains_key(name) {
+            return false;
+        }
+        let id = GlobalId(self.module.globals.len() as u32);
+        self.module.globals.push(Global {
+            name: name.into(),
+            space,
+            bank: None,
+            ty: margay_isa::Type::B8,
+            vector: 1,
+            extent: Extent::Scalar,
+            align: 1,
+            size: 1,
+            linkage: Linkage::Internal,
+            managed: false,
+            init: Vec::new(),
+            span,
+            first: span,
+        });
+        self.module.names.insert(name.into(), Symbol::Global(id));
+        true
+    }
+
+    fn global(&mut self, global: Global) {
+        match self.module.symbol(&global.name) {
+            None => {
+                let id = GlobalId(self.module.globals.len() as u32);
+                self.module.names.insert(global.name.clone(), Symbol::Global(id));
+                self.module.globals.push(global);
+            }
+            Some(Symbol::Global(id)) => {
+                let before = &mut self.module.globals[id.0 as usize];
+                if rules::globals::redeclare(before, &global, self.report) {
+                    let first = before.first;
+                    *before = Global { first, ..global };
+                }
+            }
+            Some(Symbol::Func(id)) => {
+                let f = self.module.func(id);
+                self.report.push(duplicate(&global.name, global.span, f.span, "a function"));
+            }
+            Some(Symbol::Alias(a)) => {
+                let at = self.module.aliases[a as usize].span;
+                self.report.push(duplicate(&global.name, global.span, at, "an alias"));
+            }
+        }
+    }
+
+    fn func(&mut self, node: u32) {
+        let function = func::signature(self.tree, &self.module, node, self.report);
+        match self.module.symbol(&function.name) {
+            None => {
+                let id = FuncId(self.module.funcs.len() as u32);
+                self.module.names.insert(function.name.clone(), Symbol::Func(id));
+                self.module.funcs.push(function);
+            }
+            Some(Symbol::Func(id)) => {
+                let before = &mut self.module.funcs[id.0 as usize];
+                rules::prototypes::again(self.tree, before, &function, self.report);
+                merge(before, function);
+            }
+            Some(Symbol::Global(id)) => {
+                let at = self.module.global(id).span;
+                self.report.push(duplicate(&function.name, function.span, at, "a variable"));
+                self.orphan(function);
+            }
+            Some(Symbol::Alias(a)) => {
+                let at = self.module.aliases[a as usize].span;
+                self.report.push(duplicate(&function.name, function.span, at, "an alias"));
+                self.orphan(function);
+            }
+        }
+    }
+
+    /// Keeps a function whose name is taken, so that its body is checked too.
+    fn orphan(&mut self, function: Function) {
+        self.module.funcs.push(function);
+    }
+}
+
+fn duplicate(name: &str, span: Span, first: Span, what: &str) -> Diagnostic {
+    Diagnostic::new(Code::Duplicate, span, format!("`{name}` is declared twice"))
+        .label(first, format!("first as {what}"))
+}
+
+/// Takes over what a later declaration or the definition says.
+fn merge(before: &mut Function, later: Function) {
+    if before.defined {
+        return;
+    }
+    let linkage = if later.linkage == Linkage::Internal { before.linkage } else { later.linkage };
+    let linkage = if later.defined && linkage == Linkage::Extern { Linkage::Visible } else { linkage };
+    *before = Function {
+        linkage,
+        noreturn: before.noreturn || later.noreturn,
+        abi_preserve: later.abi_preserve.or(before.abi_preserve),
+        abi_preserve_control: later.abi_preserve_control.or(before.abi_preserve_control),
+        unified: later.unified.or(before.unified),
+        first: before.first,
+        ..later
+    };
+}
+
+/// `.pragma "nounroll";` Unknown pragmas are ignored, but said.
+pub(crate) fn pragma(tree: &Tree, d: &Directive, report: &mut Report) {
+    const KNOWN: [&str; 6] =
+        ["nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency", "no_loop_unroll", "nv_"];
+    for arg in tree.operands(d.args) {
+        if !matches!(arg.kind, Kind::String) {
+            continue;
+        }
+        let text = tree.str(arg.span).trim_matches('"');
+        if !KNOWN.iter().any(|k| text.trim().starts_with(k)) && !text.trim().is_empty() {
+            report.push(
+                Diagnostic::new(Code::UnknownPragma, arg.span, format!("nothing understands the pragma \"{text}\""))
+                    .note("it is ignored"),
+            );
+        }
+    }
+}
+
+/// The alias that a directive makes.
+pub(crate) fn add_alias(module: &mut Module, name: &str, of: FuncId, span: Span) {
+    let index = module.aliases.len() as u32;
+    module.aliases.push(Alias { name: name.into(), of, span });
+    module.names.insert(name.into(), Symbol::Alias(index));
+}
+
+/// Whether kernels of this version list their parameters in the body.
+pub(crate) fn old_kernel_parameters(module: &Module, f: &Function) -> bool {
+    f.kind == FuncKind::Kernel && lacking(module, &since(1, 4, 0)).is_some()
+}

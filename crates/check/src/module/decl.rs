@@ -1,0 +1,369 @@
+//! Variable declarations of every place: space, type, vector, alignment, extent (manual, sections 5.1 to 5.4).
+
+use super::{Extent, Module};
+use crate::report::{Report, count, lacking, since};
+use crate::{consts, consts::Const};
+use margay_isa::{Kind as TypeKind, Space, Type, Version};
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic, nearest},
+    tree::{self, Declarator, Kind},
+};
+
+/// Where a declaration stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ShapeAt {
+    /// At module level.
+    Module,
+    /// In a body.
+    Body,
+    /// In the parameter list of a kernel.
+    Kernel,
+    /// In the parameter list of a device function or prototype.
+    Input,
+    /// In the return list of a device function or prototype.
+    Return,
+}
+
+impl ShapeAt {
+    /// True in a parameter or return list.
+    pub(crate) fn is_formal(self) -> bool {
+        matches!(self, ShapeAt::Kernel | ShapeAt::Input | ShapeAt::Return)
+    }
+}
+
+/// What a declaration says of all its names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// State space.
+    pub(crate) space: Space,
+    /// `.const[3]`
+    pub(crate) bank: Option<u32>,
+    /// Element type.
+    pub(crate) ty: Type,
+    /// `.v2`, `.v4`; else 1.
+    pub(crate) vector: u8,
+    /// Alignment in bytes, explicit or natural.
+    pub(crate) align: u32,
+    /// Where the alignment was given.
+    pub(crate) align_at: Option<Span>,
+    /// The type's place, for labels.
+    pub(crate) ty_at: Span,
+}
+
+impl Shape {
+    /// Bytes of one element: a vector counts as a whole.
+    pub(crate) fn element(&self) -> u64 {
+        u64::from(self.ty.bytes()) * u64::from(self.vector)
+    }
+}
+
+/// Reads what a declaration says of all its names. Nothing if space or type cannot be known; the names should then be known
+/// as faulty, to keep quiet about them later.
+pub(crate) fn declare(
+    tree: &Tree,
+    module: &Module,
+    var: &tree::Var,
+    at: ShapeAt,
+    report: &mut Report,
+) -> Option<Shape> {
+    let (space, bank) = space(tree, module, var.space, report)?;
+    let (ty, ty_at) = match var.ty {
+        Some(span) => (scalar(tree, span, report)?, span),
+        // `.tex x` of PTX 1.0 has no type of its own.
+        None if space == Space::Tex => (Type::U32, var.space),
+        None => {
+            report.push(
+                Diagnostic::new(Code::VariableType, var.span, "the declaration has no type")
+                    .help("write a type before the name: `.u32`, `.b8`, `.f32`"),
+            );
+            return None;
+        }
+    };
+    let vector = vector(tree, var.vector, ty, ty_at, report);
+    let natural = (ty.bytes().max(1) * u32::from(vector)).next_power_of_two();
+    let align = var.align.and_then(|operand| alignment(tree, operand, at, space, report));
+    let shape = Shape {
+        space,
+        bank,
+        ty,
+        vector,
+        align: align.unwrap_or(natural),
+        align_at: var.align.and_then(|o| tree.operands.get(o as usize)).map(|o| o.span),
+        ty_at,
+    };
+    type_fits_space(module, &shape, var, at, report);
+    Some(shape)
+}
+
+fn space(tree: &Tree, module: &Module, span: Span, report: &mut Report) -> Option<(Space, Option<u32>)> {
+    let text = tree.str(span);
+    let word = text.strip_prefix('.').unwrap_or(text);
+    let (name, bank) = match word.split_once('[') {
+        Some((name, rest)) => (name.trim_end(), Some(rest.trim_end_matches(']').trim())),
+        None => (word, None),
+    };
+    let space = match name {
+        // Sub-qualifiers are written on instructions only, but cost nothing to understand.
+        "param::entry" | "param::func" => Space::Param,
+        "shared::cta" | "shared::cluster" => Space::Shared,
+        // Opaque types once had a space of their own name.
+        "texref" | "samplerref" | "surfref" => Space::Global,
+        _ => match Space::from_name(name) {
+            Some(space) if space != Space::Sreg => space,
+            _ => {
+                report.push(
+                    Diagnostic::new(
+                        Code::VariableSpace,
+                        span,
+                        format!("`{text}` is no state space that variables live in"),
+                    )
+                    .note("variables live in .reg, .const, .global, .local, .param, .shared"),
+                );
+                return None;
+            }
+        },
+    };
+    let Some(bank) = bank else { return Some((space, None)) };
+    if module.version >= Version::new(2, 2) && module.version_at.is_some() {
+        report.push(Diagnostic::new(Code::Removed, span, "banks of constant memory were removed in PTX ISA 2.2").fix(
+            span,
+            ".const",
+            "write `.const`",
+        ));
+    }
+    match bank.parse::<u32>() {
+        Ok(n) if n <= 10 && space == Space::Const => Some((space, Some(n))),
+        _ if bank.is_empty() => Some((space, None)),
+        _ => {
+            report.push(
+                Diagnostic::new(Code::VariableSpace, span, format!("`{text}` is no bank of constant memory"))
+                    .note("the banks are .const[0] to .const[10]"),
+            );
+            Some((space, None))
+        }
+    }
+}
+
+fn scalar(tree: &Tree, span: Span, report: &mut Report) -> Option<Type> {
+    let text = tree.str(span);
+    let name = text.strip_prefix('.').unwrap_or(text);
+    let found = Type::from_name(name);
+    if found.is_none() {
+        let near = nearest(name, Type::ALL.iter().map(|t| t.name()));
+        let mut d = Diagnostic::new(Code::VariableType, span, format!("`{text}` is no type"));
+        if let Some(near) = near {
+            d = d.fix(span, format!(".{near}"), format!("write `.{near}`"));
+            d.suggestions[0].machine_applicable = false;
+        }
+        report.push(d);
+    }
+    found
+}
+
+fn vector(tree: &Tree, span: Option<Span>, ty: Type, ty_at: Span, report: &mut Report) -> u8 {
+    let Some(span) = span else { return 1 };
+    let n = match tree.str(span) {
+        ".v2" => 2,
+        ".v4" => 4,
+        other => {
+            report.push(
+                Diagnostic::new(Code::VectorDeclaration, span, format!("`{other}` is no vector that can be declared"))
+                    .note("vectors are .v2 and .v4; keep three elements in a .v4"),
+            );
+            return 1;
+        }
+    };
+    if ty == Type::Pred {
+        report.push(
+            Diagnostic::new(Code::VectorDeclaration, span, "there are no vectors of predicates")
+                .label(ty_at, "of this type"),
+        );
+        return 1;
+    }
+    if ty.bits() * u32::from(n) > 128 {
+        report.push(
+            Diagnostic::new(
+                Code::VectorDeclaration,
+                span,
+                format!("`.v{n} {ty}` has {} bits; a vector has at most 128", ty.bits() * u32::from(n)),
+            )
+            .label(ty_at, format!("{} bits each", ty.bits())),
+        );
+    }
+    n
+}
+
+/// The value of `.align`: a power of two; of device formals and locals in `.param` at most 128.
+fn alignment(tree: &Tree, operand: u32, at: ShapeAt, space: Space, report: &mut Report) -> Option<u32> {
+    let o = tree.operands.get(operand as usize)?;
+    let value = match consts::eval(tree, o) {
+        Ok(Const::Int { value, .. }) => value,
+        Ok(_) => {
+            report.push(Diagnostic::new(Code::Alignment, o.span, "an alignment is an integer"));
+            return None;
+        }
+        Err(e) => {
+            constant_error(tree, e, report);
+            return None;
+        }
+    };
+    let power = u32::try_from(value).ok().filter(|v| v.is_power_of_two());
+    let Some(align) = power else {
+        let next = u64::try_from(value).unwrap_or(1).clamp(1, 1 << 30).next_power_of_two();
+        report.push(
+            Diagnostic::new(Code::Alignment, o.span, format!("an alignment is a power of two, found {value}"))
+                .help(format!("write `.align {next}`")),
+        );
+        return None;
+    };
+    crate::rules::formals::alignment(align, o.span, at, space, report);
+    Some(align)
+}
+
+fn type_fits_space(module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) {
+    let Shape { space, ty, ty_at, .. } = *shape;
+    if at.is_formal() {
+        return crate::rules::formals::formal_type(module, shape, var, at, report);
+    }
+    let opaque = ty.kind() == TypeKind::Opaque;
+    if ty == Type::Pred && space != Space::Reg {
+        report.push(
+            Diagnostic::new(Code::VariableType, ty_at, "a predicate lives in a register only")
+                .label(var.space, format!("not in `{space}`"))
+                .help("keep `selp.u8 r, 1, 0, p` in memory"),
+        );
+    } else if opaque && at == ShapeAt::Body {
+        report.push(
+            Diagnostic::new(
+                Code::VariableType,
+                ty_at,
+                format!("`{ty}` variables are declared at module level or as kernel parameters"),
+            )
+            .help("move the declaration before the function"),
+        );
+    } else if opaque && space != Space::Global {
+        report.push(
+            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` variables live in .global, not in {space}"))
+                .label(var.space, "this space"),
+        );
+    } else if ty == Type::SamplerRef && !module.texmode_independent {
+        report.push(
+            Diagnostic::new(Code::VariableType, ty_at, "samplers of their own exist in independent texture mode only")
+                .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`"),
+        );
+    } else if !opaque && !ty.is_register() {
+        report.push(
+            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` is a type of instructions, not of variables"))
+                .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
+        );
+    } else if ty == Type::B128
+        && let Some(lack) = lacking(module, &since(8, 3, 70))
+    {
+        report.push(lack.diagnose(module, "`.b128`", ty_at));
+    }
+    if space == Space::Tex && module.version >= Version::new(1, 5) && module.version_at.is_some() {
+        report.push(
+            Diagnostic::new(Code::Removed, var.space, "the space `.tex` was removed in PTX ISA 1.5")
+                .help("declare `.global .texref`"),
+        );
+    }
+}
+
+/// The extent that one name's dimensions give, and the dimensions themselves (0 for `[]`).
+pub(crate) fn extent(tree: &Tree, d: &Declarator, element: u64, report: &mut Report) -> Option<(Extent, Vec<u64>)> {
+    let dims = &tree.operands[d.dims.range()];
+    if dims.is_empty() {
+        return Some((Extent::Scalar, Vec::new()));
+    }
+    if dims.len() > MAX_DIMENSIONS {
+        report.push(Diagnostic::new(
+            Code::DeclarationTooLarge,
+            d.span,
+            format!("an array of {}", count(dims.len(), "dimension")),
+        ));
+        return None;
+    }
+    let (mut total, mut sizes) = (1u64, Vec::with_capacity(dims.len()));
+    for (i, dim) in dims.iter().enumerate() {
+        if matches!(dim.kind, Kind::Error) && !dim.span.is_empty() {
+            return None;
+        }
+        let size = if matches!(dim.kind, Kind::Error) { 0 } else { dimension(tree, dim, report)? };
+        if size == 0 && i > 0 {
+            report.push(Diagnostic::new(
+                Code::ArrayExtent,
+                d.span,
+                "only the first dimension of an array may be left open",
+            ));
+            return None;
+        }
+        sizes.push(size);
+        total = total
+            .checked_mul(size.max(1))
+            .filter(|t| t.checked_mul(element.max(1)).is_some_and(|b| b < 1 << 62))
+            .or_else(|| {
+            report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "an array larger than any memory"));
+            None
+        })?;
+    }
+    // ptxas takes `[0]` for `[]`.
+    Some((if sizes[0] == 0 { Extent::Unsized } else { Extent::Array(total) }, sizes))
+}
+
+const MAX_DIMENSIONS: usize = 64;
+
+fn dimension(tree: &Tree, dim: &tree::Operand, report: &mut Report) -> Option<u64> {
+    match consts::eval(tree, dim) {
+        Ok(Const::Int { value, unsigned }) if value >= 0 || unsigned => Some(value as u64),
+        Ok(Const::Int { value, .. }) => {
+            report.push(Diagnostic::new(Code::ArrayExtent, dim.span, format!("an array of {value} elements")));
+            None
+        }
+        Ok(_) => {
+            report.push(Diagnostic::new(Code::ArrayExtent, dim.span, "the size of an array is an integer"));
+            None
+        }
+        Err(e) => {
+            constant_error(tree, e, report);
+            None
+        }
+    }
+}
+
+/// Says why an expression has no value.
+pub(crate) fn constant_error(tree: &Tree, e: consts::ConstError, report: &mut Report) {
+    use consts::ConstError as E;
+    let (span, why) = match e {
+        E::NotConstant(span) => (span, format!("`{}` is no constant", tree.str(span))),
+        E::Mixed(span) => (span, "integers and floating-point values do not mix in a constant expression".to_owned()),
+        E::DivisionByZero(span) => (span, "division by zero in a constant expression".to_owned()),
+        E::TooDeep(span) => (span, "a constant expression nested too deeply".to_owned()),
+        E::Bad => return,
+    };
+    report.push(Diagnostic::new(Code::ConstantExpression, span, why));
+}
+
+/// The count of a family of names `%r<8>`; 1 and false for a plain name.
+pub(crate) fn family(tree: &Tree, d: &Declarator, limit: u32, report: &mut Report) -> Option<(u32, bool)> {
+    let Some(operand) = d.count else { return Some((1, false)) };
+    let o = tree.operands.get(operand as usize)?;
+    match consts::eval(tree, o) {
+        Ok(Const::Int { value, .. }) if (0..=i64::from(limit)).contains(&value) => Some((value as u32, true)),
+        Ok(Const::Int { value, .. }) => {
+            report.push(
+                Diagnostic::new(Code::RegisterFamily, o.span, format!("a family of {value} names"))
+                    .here(format!("at most {limit} here")),
+            );
+            None
+        }
+        Ok(_) => {
+            report.push(Diagnostic::new(Code::RegisterFamily, o.span, "the count of a family is an integer"));
+            None
+        }
+        Err(e) => {
+            constant_error(tree, e, report);
+            None
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Headers of functions, kernels and prototypes: formals, linkage, performance directives (manual, sections 11.2 and 11.4).
+
+use super::decl::{self, ShapeAt};
+use super::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module, PtrAttr};
+use crate::report::{Report, lacking, since};
+use crate::{consts, consts::Const, rules};
+use margay_isa::{Since, Space, Type, Version};
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic},
+    tree::{self, Directive, List},
+};
+
+/// Reads a header. Formals that could not be read are there with type `.b32`, so that counts stay right.
+pub(crate) fn signature(tree: &Tree, module: &Module, node: u32, report: &mut Report) -> Function {
+    let func = &tree.funcs[node as usize];
+    let kind = match func.kind {
+        tree::FuncKind::Entry => FuncKind::Kernel,
+        tree::FuncKind::Func | tree::FuncKind::Prototype => FuncKind::Device,
+    };
+    let mut f = Function {
+        name: tree.str(func.name).into(),
+        kind,
+        linkage: linkage(tree, func.linkage),
+        rets: Vec::new(),
+        params: Vec::new(),
+        noreturn: false,
+        abi_preserve: None,
+        abi_preserve_control: None,
+        reqntid: None,
+        maxntid: None,
+        reqnctapercluster: None,
+        maxnreg: None,
+        minnctapersm: None,
+        maxclusterrank: None,
+        explicitcluster: false,
+        blocksareclusters: false,
+        unified: None,
+        node,
+        defined: func.body.is_some(),
+        span: func.name,
+        first: func.name,
+    };
+    if let Some(list) = func.rets {
+        f.rets = formals(tree, module, list, ShapeAt::Return, report);
+    }
+    if let Some(list) = func.params {
+        let at = if kind == FuncKind::Kernel { ShapeAt::Kernel } else { ShapeAt::Input };
+        f.params = formals(tree, module, list, at, report);
+    }
+    if let Some(attribute) = func.attribute.and_then(|a| tree.directives.get(a as usize)) {
+        rules::attribute::function(tree, module, attribute, &mut f, report);
+    }
+    for d in tree.directives(func.directives) {
+        directive(tree, module, func, d, &mut f, report);
+    }
+    if kind == FuncKind::Kernel {
+        together(tree, func, &f, report);
+    }
+    rules::formals::header(tree, module, func, &f, report);
+    f
+}
+
+/// The linkage word before a function or variable. The parser has complained about a second one.
+pub(super) fn linkage(tree: &Tree, words: List<Directive>) -> Linkage {
+    let Some(d) = tree.directives(words).first() else { return Linkage::Internal };
+    match tree.str(d.name) {
+        ".visible" => Linkage::Visible,
+        ".extern" => Linkage::Extern,
+        ".weak" => Linkage::Weak,
+        ".common" => Linkage::Common,
+        _ => Linkage::Internal,
+    }
+}
+
+fn formals(tree: &Tree, module: &Module, list: List<tree::Var>, at: ShapeAt, report: &mut Report) -> Vec<Formal> {
+    let vars = tree.vars(list);
+    let mut out = Vec::with_capacity(vars.len());
+    for var in vars {
+        let shape = decl::declare(tree, module, var, at, report);
+        for d in tree.declarators(var) {
+            let name: Box<str> = tree.str(d.name).into();
+            let Some(shape) = shape else {
+                out.push(unknown(name, d.name));
+                continue;
+            };
+            let space = if shape.space == Space::Reg { FormalSpace::Reg } else { FormalSpace::Param };
+            let (extent, _) = decl::extent(tree, d, shape.element(), report).unwrap_or((Extent::Scalar, Vec::new()));
+            let element = shape.element().max(u64::from(shape.ty == Type::Pred));
+            let size = match extent {
+                Extent::Scalar => element,
+                Extent::Array(n) => n * element,
+                Extent::Unsized => 0,
+            };
+            if u32::try_from(size).is_err() {
+                report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, format!("a formal of {size} bytes")));
+            }
+            let ptr = var.ptr.map(|p| pointer(tree, module, &p, at, report));
+            out.push(Formal {
+                name,
+                space,
+                ty: shape.ty,
+                vector: shape.vector,
+                extent,
+                align: shape.align,
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+                ptr,
+                span: d.name,
+            });
+        }
+    }
+    out
+}
+
+fn unknown(name: Box<str>, span: Span) -> Formal {
+    Formal {
+        name,
+        space: FormalSpace::Param,
+        ty: Type::B32,
+        vector: 1,
+        extent: Extent::Scalar,
+        align: 4,
+        size: 4,
+        ptr: None,
+        span,
+    }
+}
+
+fn pointer(tree: &Tree, module: &Module, ptr: &tree::Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
+    let space = ptr.space.and_then(|s| {
+        let text = tree.str(s);
+        let space = text.strip_prefix('.').and_then(Space::from_name);
+        rules::pointer::space(text, s, space, report)
+    });
+    rules::pointer::place(module, ptr.word, at, report);
+    let align = ptr.align.and_then(|operand| rules::pointer::alignment(tree, operand, report));
+    PtrAttr { space, align: align.unwrap_or(4) }
+}
+
+/// A directive of a header and what it needs.
+struct Known {
+    name: &'static str,
+    since: Since,
+    /// Values must not be 0.
+    positive: bool,
+}
+
+const KNOWN: &[Known] = &[
+    Known { name: ".maxntid", since: since(1, 3, 0), positive: true },
+    Known { name: ".reqntid", since: since(2, 1, 0), positive: true },
+    Known { name: ".maxnreg", since: since(1, 3, 0), positive: true },
+    Known { name: ".minnctapersm", since: since(2, 0, 20), positive: true },
+    Known { name: ".maxnctapersm", since: since(1, 3, 0), positive: true },
+    Known { name: ".reqnctapercluster", since: since(7, 8, 90), positive: false },
+    Known { name: ".explicitcluster", since: since(7, 8, 90), positive: false },
+    Known { name: ".maxclusterrank", since: since(7, 8, 90), positive: false },
+    Known { name: ".blocksareclusters", since: since(9, 0, 90), positive: false },
+];
+
+fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: &mut Function, report: &mut Report) {
+    let name = tree.str(d.name);
+    match name {
+        ".noreturn" | ".abi_preserve" | ".abi_preserve_control" => {
+            return rules::header::directive(tree, module, func, d, f, report);
+        }
+        ".pragma" => return super::build::pragma(tree, d, report),
+        _ => {}
+    }
+    // The parser has complained about others, and about these where they do not belong.
+    let Some(known) = KNOWN.iter().find(|k| k.name == name).filter(|_| f.kind == FuncKind::Kernel) else { return };
+    let args = tree.operands(d.args);
+    let mut values = [1u32; 3];
+    for (value, arg) in values.iter_mut().zip(args) {
+        match number(tree, arg, name, known.positive, report) {
+            Some(v) => *value = v,
+            None => return,
+        }
+    }
+    if name == ".maxnctapersm" && module.version >= Version::new(2, 1) && module.version_at.is_some() {
+        report.push(Diagnostic::new(Code::Removed, d.name, "`.maxnctapersm` was removed in PTX ISA 2.1").fix(
+            d.name,
+            ".minnctapersm",
+            "write `.minnctapersm`",
+        ));
+    } else if let Some(lack) = lacking(module, &known.since) {
+        report.push(lack.diagnose(module, &format!("`{name}`"), d.span));
+    }
+    match name {
+        ".maxntid" => f.maxntid = Some(values),
+        ".reqntid" => f.reqntid = Some(values),
+        ".maxnreg" => f.maxnreg = Some(values[0]),
+        ".minnctapersm" => f.minnctapersm = Some(values[0]),
+        ".reqnctapercluster" => f.reqnctapercluster = Some(values),
+        ".explicitcluster" => f.explicitcluster = true,
+        ".maxclusterrank" => f.maxclusterrank = Some(values[0]),
+        ".blocksareclusters" => f.blocksareclusters = true,
+        _ => {}
+    }
+}
+
+fn number(tree: &Tree, arg: &tree::Operand, name: &str, positive: bool, report: &mut Report) -> Option<u32> {
+    match consts::eval(tree, arg) {
+        Ok(Const::Int { value: 0, .. }) if positive => {
+            report.push(Diagnostic::new(
+                Code::DirectiveValue,
+                arg.span,
+                format!("`{name}` takes positive numbers, found 0"),
+            ));
+            None
+        }
+        Ok(Const::Int { value, .. }) => {
+            let value = u32::try_from(value).ok();
+            if value.is_none() {
+                let text = tree.str(arg.span);
+                report.push(Diagnostic::new(
+                    Code::DirectiveValue,
+                    arg.span,
+                    format!("{text} does not fit into 32 bits"),
+                ));
+            }
+            value
+        }
+        Ok(_) => None,
+        Err(e) => {
+            decl::constant_error(tree, e, report);
+            None
+        }
+    }
+}
+
+/// Directives that exclude or need each other.
+fn together(tree: &Tree, func: &tree::Func, f: &Function, report: &mut Report) {
+    let place = |name: &str| tree.directives(func.directives).iter().find(|d| tree.str(d.name) == name).map(|d| d.name);
+    let exclude = |a: &str, b: &str, report: &mut Report| {
+        if let (Some(x), Some(y)) = (place(a), place(b)) {
+            report.push(
+                Diagnostic::new(Code::DirectiveConflict, x.max(y), format!("`{a}` and `{b}` exclude each other"))
+                    .label(x.min(y), "the other is here"),
+            );
+        }
+    };
+    exclude(".maxntid", ".reqntid", report);
+    exclude(".reqnctapercluster", ".maxclusterrank", report);
+    if let Some(at) = place(".blocksareclusters").filter(|_| f.reqntid.is_none() || f.reqnctapercluster.is_none()) {
+        report.push(Diagnostic::new(
+            Code::DirectiveConflict,
+            at,
+            "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster` beside it",
+        ));
+    }
+    if let Some(at) = place(".minnctapersm").filter(|_| f.maxntid.is_none() && f.reqntid.is_none()) {
+        report.push(
+            Diagnostic::new(Code::IgnoredDirective, at, "`.minnctapersm` is ignored without `.maxntid` or `.reqntid`")
+                .help("say how many threads a block has: `.maxntid 256`"),
+        );
+    }
+}

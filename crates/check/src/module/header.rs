@@ -1,0 +1,199 @@
+//! `.version`, `.target`, `.address_size` (manual, section 11.1): what the module asks for, and whether that exists.
+
+use super::Module;
+use crate::{Options, report::Report};
+use margay_isa::{Since, Target, Version};
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic, nearest},
+    tree::{Directive, Item, Kind},
+};
+
+/// Options of `.target` and the version that brought them.
+const TARGET_OPTIONS: [(&str, Version); 4] = [
+    ("texmode_unified", Version::new(1, 5)),
+    ("texmode_independent", Version::new(1, 5)),
+    ("debug", Version::new(3, 0)),
+    ("map_f64_to_f32", Version::FIRST),
+];
+
+/// Reads the directives at the head of the module. The parser has complained about missing and misplaced ones.
+pub(super) fn read(tree: &Tree, module: &mut Module, options: &Options, report: &mut Report) {
+    let mut size = false;
+    for item in &tree.items {
+        let Item::Directive(d) = item else { continue };
+        let d = &tree.directives[*d as usize];
+        match tree.str(d.name) {
+            ".version" => version(tree, d, module, report),
+            ".target" => target(tree, d, module, report),
+            ".address_size" => {
+                address_size(tree, d, module, report);
+                size = true;
+            }
+            _ => {}
+        }
+    }
+    if !size {
+        // Without a word about it addresses have 32 bits (section 11.1.3); nothing is known without a version.
+        module.address_size = if module.version_at.is_none() { 64 } else { 32 };
+    }
+    if let Some(v) = options.version {
+        module.version = v;
+    }
+    if let Some(t) = options.target {
+        module.target = t;
+    }
+    pair(module, options, report);
+}
+
+fn version(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) {
+    let [arg] = tree.operands(d.args) else { return };
+    if module.version_at.is_some() {
+        return;
+    }
+    let text = tree.str(arg.span);
+    match Version::parse(text) {
+        Some(v) => {
+            module.version = v;
+            module.version_at = Some(arg.span);
+        }
+        None => report.push(
+            Diagnostic::new(Code::UnknownVersion, arg.span, format!("there is no PTX ISA version {text}"))
+                .here(format!("the newest version is {}", Version::LAST))
+                .note("versions: 1.0-1.5, 2.0-2.3, 3.0-3.2, 4.0-4.3, 5.0-5.1, 6.0-6.5, 7.0-7.8, 8.0-8.8, 9.0-9.5")
+                .note("8.0 came with CUDA 12.0 (driver 525), 8.8 with CUDA 12.9 (driver 575), 9.0 with CUDA 13.0 (driver 580)"),
+        ),
+    }
+}
+
+fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) {
+    let args = tree.operands(d.args);
+    let mut options = [None; TARGET_OPTIONS.len()];
+    for (i, arg) in args.iter().enumerate() {
+        let text = tree.str(arg.span);
+        if let Some(option) = TARGET_OPTIONS.iter().position(|(name, _)| *name == text) {
+            if i == 0 {
+                report.push(
+                    Diagnostic::new(
+                        Code::UnknownTarget,
+                        arg.span,
+                        format!("`.target` begins with an architecture, found `{text}`"),
+                    )
+                    .help("write the architecture first: `.target sm_80, texmode_independent`"),
+                );
+            }
+            options[option] = Some(arg.span);
+            continue;
+        }
+        match Target::parse(text) {
+            // The first of several counts.
+            Some(t) if module.target_at.is_none() => {
+                module.target = t;
+                module.target_at = Some(arg.span);
+            }
+            Some(_) => {}
+            None => unknown(text, arg.span, report),
+        }
+    }
+    if let (Some(unified), Some(independent)) = (options[0], options[1]) {
+        let (first, second) = (unified.min(independent), unified.max(independent));
+        report.push(
+            Diagnostic::new(
+                Code::TargetOption,
+                second,
+                "`texmode_unified` and `texmode_independent` exclude each other",
+            )
+            .label(first, "the other is here"),
+        );
+    }
+    for ((name, since), at) in TARGET_OPTIONS.iter().zip(options) {
+        let Some(at) = at else { continue };
+        if let Some(lack) = crate::report::lacking(module, &Since { ptx: *since, ..Since::ALWAYS }) {
+            report.push(lack.diagnose(module, &format!("the option `{name}`"), at));
+        }
+    }
+    module.texmode_independent |= options[1].is_some();
+    module.debug |= options[2].is_some();
+    if let (Some(at), Some(target)) = (options[3], module.target_at)
+        && module.target.sm >= 13
+    {
+        report.push(
+            Diagnostic::new(
+                Code::TargetOption,
+                at,
+                format!("`map_f64_to_f32` is for targets without doubles; {} has them", module.target),
+            )
+            .label(target, "this target has double precision"),
+        );
+    }
+}
+
+fn unknown(text: &str, span: Span, report: &mut Report) {
+    let names: Vec<String> = Target::ALL.iter().map(|(t, _)| t.to_string()).collect();
+    let number =
+        |s: &str| s.trim_start_matches("sm_").trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<i64>().ok();
+    let mut d = Diagnostic::new(Code::UnknownTarget, span, format!("there is no target `{text}`"));
+    let by_number = number(text).filter(|_| text.starts_with("sm_")).and_then(|n| {
+        let below = names.iter().rev().find(|t| number(t).is_some_and(|x| x <= n) && !t.ends_with(['a', 'f']));
+        let above = names.iter().find(|t| number(t).is_some_and(|x| x > n));
+        let near: Vec<String> = [below, above].into_iter().flatten().map(|t| format!("`{t}`")).collect();
+        (!near.is_empty()).then(|| crate::report::list(&near, "and"))
+    });
+    if let Some(near) = by_number {
+        d = d.here(format!("the nearest are {near}"));
+    } else if let Some(near) = nearest(text, names.iter().map(String::as_str).chain(TARGET_OPTIONS.map(|o| o.0))) {
+        d = d.here(format!("did you mean `{near}`?"));
+    }
+    report.push(d.note(format!("targets: {}", names.join(" "))));
+}
+
+fn address_size(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) {
+    match tree.operands(d.args) {
+        [arg] => match arg.kind {
+            Kind::Int { value, .. } if matches!(value.get(), 32 | 64) => module.address_size = value.get() as u32,
+            Kind::Error => {}
+            _ => report.push(Diagnostic::new(
+                Code::AddressSize,
+                arg.span,
+                format!("addresses have 32 or 64 bits, found `{}`", tree.str(arg.span)),
+            )),
+        },
+        _ => return,
+    }
+    if let Some(lack) = crate::report::lacking(module, &Since::new(2, 3, 0)) {
+        report.push(lack.diagnose(module, "`.address_size`", d.span));
+    }
+}
+
+/// Version and target must know each other, and the target must not be newer than what is asked for.
+fn pair(module: &Module, options: &Options, report: &mut Report) {
+    let (Some(v), Some(t)) = (module.version_at, module.target_at) else { return };
+    if let Some(since) = module.target.since()
+        && since > module.version
+    {
+        report.push(
+            Diagnostic::new(
+                Code::VersionTarget,
+                t,
+                format!("PTX ISA {} does not know `{}`", module.version, module.target),
+            )
+            .here(format!("known since {since}"))
+            .label(v, format!("the module says {}", module.version))
+            .fix(v, since.to_string(), format!("write `.version {since}`")),
+        );
+    }
+    if let Some(arch) = options.arch
+        && !arch.provides(module.target)
+        && arch != module.target
+    {
+        report.push(
+            Diagnostic::new(Code::ArchTooOld, t, format!("`.target {}` does not run on `{arch}`", module.target))
+                .here(if module.target.sm > arch.sm {
+                    format!("newer than `{arch}`")
+                } else {
+                    "specific to other chips".to_owned()
+                })
+                .help(format!("check for `{}`, or lower the target", module.target)),
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! Initial values (manual, section 5.4.4): nested braces, addresses, `generic()`, masks; evaluated into bytes and addresses.
+
+use super::decl::{Shape, constant_error};
+use super::{Init, Module, Symbol};
+use crate::report::Report;
+use crate::{consts, consts::Const};
+use margay_isa::{Kind as TypeKind, Space, Type};
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic, nearest},
+    tree::{Kind, Operand},
+};
+
+/// Evaluates the initial value of a variable of that shape and those dimensions (0 for an open first one).
+/// Returns the contents, and the number of elements that an open first dimension gets.
+pub(crate) fn evaluate(
+    tree: &Tree,
+    module: &Module,
+    shape: &Shape,
+    dims: &[u64],
+    name: Span,
+    init: u32,
+    report: &mut Report,
+) -> (Vec<Init>, u64) {
+    let mut levels: Vec<u64> = dims.to_vec();
+    if shape.vector > 1 {
+        levels.push(u64::from(shape.vector));
+    }
+    let mut filler = Filler { tree, module, shape, levels, name, out: Vec::new(), report, failed: false };
+    let Some(operand) = tree.operands.get(init as usize) else { return (Vec::new(), 0) };
+    let open = match operand.kind {
+        Kind::Braces(list) => u64::from(list.len),
+        _ => 0,
+    };
+    filler.fill(operand, 0, 0);
+    (filler.out, open)
+}
+
+struct Filler<'a> {
+    tree: &'a Tree,
+    module: &'a Module,
+    shape: &'a Shape,
+    /// Extents from outermost to innermost, the vector last.
+    levels: Vec<u64>,
+    name: Span,
+    out: Vec<Init>,
+    report: &'a mut Report,
+    /// One complaint per initialiser is enough.
+    failed: bool,
+}
+
+impl Filler<'_> {
+    fn fail(&mut self, d: Diagnostic) {
+        if !std::mem::replace(&mut self.failed, true) {
+            self.report.push(d);
+        }
+    }
+
+    fn wrong(&mut self, span: Span, why: String) {
+        let ty = self.shape.ty;
+        let (name, ty_at) = (self.tree.str(self.name).to_owned(), self.shape.ty_at);
+        self.fail(
+            Diagnostic::new(Code::InitializerType, span, why).label(ty_at, format!("`{name}` is of type `{ty}`")),
+        );
+    }
+
+    /// Fills the part of the variable that begins at byte `at` and has the extents `levels[level..]`.
+    fn fill(&mut self, operand: &Operand, level: usize, at: u64) {
+        if self.failed {
+            return;
+        }
+        match (operand.kind, self.levels.get(level).copied()) {
+            (Kind::Error, _) => self.failed = true,
+            (Kind::Braces(list), Some(extent)) => {
+                let items = self.tree.operands(list);
+                let open = extent == 0 && level == 0;
+                if !open && items.len() as u64 > extent {
+                    let extra = items[extent as usize].span;
+                    let d = Diagnostic::new(
+                        Code::InitializerCount,
+                        extra,
+                        format!("{} initial values for {extent} elements", items.len()),
+                    )
+                    .label(self.name, "declared here");
+                    return self.fail(d);
+                }
+                let inner: u64 = self.levels[level + 1..].iter().product();
+                let stride = inner * u64::from(self.shape.ty.bytes());
+                for (i, item) in items.iter().enumerate() {
+                    self.fill(item, level + 1, at + i as u64 * stride);
+                }
+            }
+            (Kind::Braces(list), None) if self.shape.ty.kind() == TypeKind::Opaque => {
+                // Properties of textures and samplers (section 5.3) concern the host only.
+                let _ = list;
+            }
+            (Kind::Braces(_), None) => self.wrong(operand.span, "braces around the value of a scalar".to_owned()),
+            (_, Some(_)) => {
+                let what =
+                    if self.levels.len() > level + 1 || self.shape.vector == 1 { "an array" } else { "a vector" };
+                self.wrong(operand.span, format!("the value of {what} is a list in braces"));
+            }
+            (_, None) => self.scalar(operand, at),
+        }
+    }
+
+    fn scalar(&mut self, operand: &Operand, at: u64) {
+        let tree = self.tree;
+        match operand.kind {
+            Kind::Name if tree.str(operand.span) != "WARP_SZ" => self.address(operand, at, 0, None),
+            Kind::Sum { base, offset, minus } if !is_number(tree, base) => {
+                let Some(value) = self.offset(offset) else { return };
+                let Some(base) = tree.operands.get(base as usize) else { return };
+                let value = if minus { value.wrapping_neg() } else { value };
+                match base.kind {
+                    Kind::Apply { head, argument } => self.apply(head, argument, base.span, at, value),
+                    _ => self.address(base, at, value, None),
+                }
+            }
+            Kind::Apply { head, argument } => self.apply(head, argument, operand.span, at, 0),
+            _ => match consts::eval(tree, operand) {
+                Ok(value) => self.constant(value, operand.span, at),
+                Err(consts::ConstError::NotConstant(span)) => {
+                    self.wrong(span, format!("`{}` is neither a constant nor an address", tree.str(span)));
+                }
+                Err(e) => {
+                    if !std::mem::replace(&mut self.failed, true) {
+                        constant_error(tree, e, self.report);
+                    }
+                }
+            },
+        }
+    }
+
+    fn offset(&mut self, index: u32) -> Option<i64> {
+        match consts::eval_index(self.tree, index) {
+            Ok(Const::Int { value, .. }) => Some(value),
+            Ok(_) => {
+                let span = self.tree.operands[index as usize].span;
+                self.wrong(span, "the offset of an address is an integer".to_owned());
+                None
+            }
+            Err(e) => {
+                self.failed = true;
+                constant_error(self.tree, e, self.report);
+                None
+            }
+        }
+    }
+
+    /// `generic(x)`, `0xFF00(x)`, `0xFF00(generic(x))`, each with an offset after it or inside.
+    fn apply(&mut self, head: u32, argument: u32, span: Span, at: u64, offset: i64) {
+        let tree = self.tree;
+        let (Some(head), Some(argument)) = (tree.operands.get(head as usize), tree.operands.get(argument as usize))
+        else {
+            return;
+        };
+        let (inner, offset) = match argument.kind {
+            Kind::Sum { base, offset: more, minus } => {
+                let Some(more) = self.offset(more) else { return };
+                (tree.operands.get(base as usize), offset.wrapping_add(if minus { more.wrapping_neg() } else { more }))
+            }
+            _ => (Some(argument), offset),
+        };
+        let Some(inner) = inner else { return };
+        if matches!(head.kind, Kind::Name) {
+            if tree.str(head.span) != "generic" {
+                return self.wrong(
+                    head.span,
+                    format!("`{}` is no function of initialisers; `generic` is", tree.str(head.span)),
+                );
+            }
+            return self.address(inner, at, offset, Some(Modified { generic: true, mask: None }));
+        }
+        let mask = match consts::eval(tree, head) {
+            Ok(Const::Int { value, .. }) => value as u64,
+            _ => return self.wrong(head.span, "a mask is an integer".to_owned()),
+        };
+        let shift = mask.trailing_zeros() & !7;
+        if mask == 0 || mask >> shift != 0xff {
+            let d = Diagnostic::new(Code::InitializerType, head.span, format!("{mask:#x} is no mask of one byte"))
+                .note("masks are 0xff, 0xff00, 0xff0000, ... up to 0xff00000000000000");
+            return self.fail(d);
+        }
+        if self.shape.ty.bytes() != 1 {
+            return self.wrong(span, "a masked address fills one byte".to_owned());
+        }
+        let (inner, generic) = match inner.kind {
+            Kind::Apply { head, argument }
+                if tree.operands.get(head as usize).is_some_and(|h| tree.str(h.span) == "generic") =>
+            {
+                (tree.operands.get(argument as usize), true)
+            }
+            _ => (Some(inner), false),
+        };
+        let Some(inner) = inner else { return };
+        self.address(inner, at, offset, Some(Modified { generic, mask: Some(shift as u8) }));
+    }
+
+    fn address(&mut self, operand: &Operand, at: u64, offset: i64, how: Option<Modified>) {
+        let name = self.tree.str(operand.span);
+        let Modified { generic, mask } = how.unwrap_or_default();
+        if self.shape.ty.kind() == TypeKind::Opaque {
+            return;
+        }
+        let size = if mask.is_some() { 1 } else { self.shape.ty.bytes() as u8 };
+        let pointer = matches!(self.shape.ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
+        if mask.is_none() && (!pointer || !matches!(size, 4 | 8)) {
+            return self.wrong(operand.span, format!("an address does not fit into `{}`", self.shape.ty));
+        }
+        let found = if matches!(operand.kind, Kind::Name) { self.module.symbol(name) } else { None };
+        let Some(of) = found else {
+            let near = nearest(name, self.module.names.keys().map(|k| &**k));
+            let mut d = Diagnostic::new(
+                Code::InitializerSymbol,
+                operand.span,
+                format!("unknown name `{name}` in an initial value"),
+            )
+            .note("a variable or function must be declared before its address is used");
+            if let Some(near) = near {
+                d = d.help(format!("did you mean `{near}`?"));
+            }
+            return self.fail(d);
+        };
+        if let Symbol::Global(id) = of {
+            let global = self.module.global(id);
+            if !matches!(global.space, Space::Global | Space::Const) {
+                let (space, span) = (global.space, global.span);
+                let d = Diagnostic::new(
+                    Code::InitializerSymbol,
+                    operand.span,
+                    format!("the address of `{name}` is not known before the launch"),
+                )
+                .label(span, format!("it lives in {space}"))
+                .note("initial values may hold addresses of variables in .global and .const, and of functions");
+                return self.fail(d);
+            }
+        }
+        self.out.push(Init::Address { at, size, shift: mask.unwrap_or(0), of, offset, generic });
+    }
+
+    fn constant(&mut self, value: Const, span: Span, at: u64) {
+        let ty = self.shape.ty;
+        let size = ty.bytes() as usize;
+        let bits: u128 = match (ty.kind(), value) {
+            (TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed, Const::Int { value, .. }) => {
+                i128::from(value) as u128
+            }
+            (TypeKind::Bits, Const::Double(x)) if size == 4 => u128::from((x as f32).to_bits()),
+            (TypeKind::Bits, Const::Double(x)) => u128::from(x.to_bits()),
+            (TypeKind::Bits, Const::Single(bits)) if size == 4 => u128::from(bits),
+            (TypeKind::Float, Const::Double(x)) if ty == Type::F32 => u128::from((x as f32).to_bits()),
+            (TypeKind::Float, Const::Double(x)) if ty == Type::F64 => u128::from(x.to_bits()),
+            (TypeKind::Float, Const::Single(bits)) if ty == Type::F32 => u128::from(bits),
+            (TypeKind::Float, Const::Single(bits)) if ty == Type::F64 => {
+                u128::from(f64::from(f32::from_bits(bits)).to_bits())
+            }
+            (TypeKind::Float, _) if matches!(ty, Type::F16 | Type::F16x2) => {
+                return self
+                    .wrong(span, format!("`{ty}` variables cannot have initial values; declare `.b{}`", ty.bits()));
+            }
+            (_, Const::Int { .. }) => {
+                let text = self.tree.str(span).to_owned();
+                return self.wrong(span, format!("an integer for `{ty}`; write `{text}.0`"));
+            }
+            _ => return self.wrong(span, format!("a floating-point value for `{ty}`")),
+        };
+        let bytes = &bits.to_le_bytes()[..size.min(16)];
+        match self.out.last_mut() {
+            Some(Init::Bytes { at: start, bytes: before }) if *start + before.len() as u64 == at => {
+                before.extend_from_slice(bytes)
+            }
+            _ => self.out.push(Init::Bytes { at, bytes: bytes.to_vec() }),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Modified {
+    generic: bool,
+    mask: Option<u8>,
+}
+
+fn is_number(tree: &Tree, index: u32) -> bool {
+    tree.operands
+        .get(index as usize)
+        .is_none_or(|o| !matches!(o.kind, Kind::Name | Kind::Apply { .. }) || tree.str(o.span) == "WARP_SZ")
+}

@@ -1,0 +1,153 @@
+//! Where findings go, and whose verdict makes them errors.
+
+use crate::{Module, Options, Verdict};
+use margay_isa::{Since, Target, Version};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic, Severity},
+};
+
+/// More findings than this are dropped: nobody reads them, and memory stays bounded.
+const LIMIT: usize = 10_000;
+
+/// The findings of a check.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// In order of discovery.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Whose verdict.
+    pub(crate) verdict: Verdict,
+    /// True while nobody will read what is found: a body that has passed is resolved again.
+    pub(crate) silent: bool,
+    /// Number of errors so far.
+    pub(crate) errors: usize,
+    /// Suggestions ("did you mean") are costly; they stop after a while.
+    pub(crate) suggestions_left: u32,
+}
+
+impl Report {
+    /// An empty report.
+    pub(crate) fn new(options: &Options) -> Report {
+        Report { diagnostics: Vec::new(), verdict: options.verdict, silent: false, errors: 0, suggestions_left: 100 }
+    }
+
+    /// A report that keeps nothing.
+    pub(crate) fn silent() -> Report {
+        Report { silent: true, suggestions_left: 0, ..Report::new(&Options::default()) }
+    }
+
+    /// Adds a finding.
+    #[cold]
+    pub(crate) fn push(&mut self, d: Diagnostic) {
+        self.errors += usize::from(d.severity == Severity::Error);
+        if !self.silent && self.diagnostics.len() < LIMIT {
+            self.diagnostics.push(d);
+        }
+    }
+
+    /// Adds something that the text forbids and ptxas lets pass.
+    #[cold]
+    pub(crate) fn text_only(&mut self, mut d: Diagnostic) {
+        if self.verdict == Verdict::Ptxas {
+            d.severity = Severity::Warning;
+            d.notes.push("the manual forbids this; ptxas accepts it".to_owned());
+        }
+        self.push(d);
+    }
+
+    /// Adds something that ptxas refuses and the text allows.
+    #[cold]
+    pub(crate) fn ptxas_only(&mut self, mut d: Diagnostic) {
+        d.notes.push("the manual allows this; ptxas refuses it".to_owned());
+        if self.verdict == Verdict::Text {
+            d.severity = Severity::Warning;
+        }
+        self.push(d);
+    }
+
+    /// Whether another costly suggestion may be computed.
+    pub(crate) fn may_suggest(&mut self) -> bool {
+        let may = !self.silent && self.suggestions_left > 0;
+        self.suggestions_left = self.suggestions_left.saturating_sub(1);
+        may
+    }
+}
+
+/// What a feature needs and the module does not offer: one finding for version and target, with a label on each directive.
+/// Nothing if the module has it, or if its version or target is unknown.
+pub(crate) fn lacking(module: &Module, since: &Since) -> Option<Lack> {
+    let known = (module.version_at.is_some(), module.target_at.is_some());
+    let version = if known.0 { module.version } else { Version::LAST };
+    let target = if known.1 { module.target } else { Target::arch(u16::MAX) };
+    since.check(version, target).err()?;
+    let specific = known.1 && !since.only.is_empty() && !since.only.iter().any(|t| target.provides(*t));
+    let lack = Lack {
+        version: (version < since.ptx).then_some(since.ptx),
+        sm: (target.sm < since.sm).then_some(since.sm),
+        only: if specific { since.only } else { &[] },
+    };
+    (lack.version.is_some() || lack.sm.is_some() || specific).then_some(lack)
+}
+
+/// A version and a lowest target, for features that no table holds.
+pub(crate) const fn since(major: u16, minor: u16, sm: u16) -> Since {
+    Since::new(major, minor, sm)
+}
+
+/// What is missing for a feature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lack {
+    version: Option<Version>,
+    sm: Option<u16>,
+    only: &'static [Target],
+}
+
+impl Lack {
+    /// The finding: `what` needs this, at `span`.
+    pub(crate) fn diagnose(&self, module: &Module, what: &str, span: Span) -> Diagnostic {
+        let mut wants = Vec::new();
+        if let Some(v) = self.version {
+            wants.push(format!("PTX ISA {v} (`.version {v}`)"));
+        }
+        if !self.only.is_empty() {
+            let names: Vec<String> = self.only.iter().map(|t| format!("`{t}`")).collect();
+            wants.push(format!("target {}", list(&names, "or")));
+        } else if let Some(sm) = self.sm {
+            wants.push(format!("`sm_{sm}` or later"));
+        }
+        let code = if self.only.is_empty() { Code::TooNew } else { Code::SpecificTarget };
+        let mut d = Diagnostic::new(code, span, format!("{what} needs {}", wants.join(" and ")));
+        let mut edits = Vec::new();
+        if let (Some(v), Some(at)) = (self.version, module.version_at) {
+            d = d.label(at, format!("the module says {}", module.version));
+            edits.push((at, v.to_string()));
+        }
+        if let (true, Some(at)) = (self.sm.is_some() || !self.only.is_empty(), module.target_at) {
+            d = d.label(at, format!("the module says `{}`", module.target));
+            let target = self.only.first().copied().or(self.sm.map(Target::sm));
+            edits.extend(target.map(|t| (at, t.to_string())));
+        }
+        if !edits.is_empty() {
+            d.suggestions.push(margay_syntax::diag::Suggestion {
+                message: "raise what the module asks for".to_owned(),
+                edits,
+                machine_applicable: false,
+            });
+        }
+        d
+    }
+}
+
+/// `a`, `b` or `c`
+pub(crate) fn list(items: &[String], word: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [init @ .., last] => format!("{} {word} {last}", init.join(", ")),
+    }
+}
+
+/// `1 operand`, `2 operands`
+pub(crate) fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

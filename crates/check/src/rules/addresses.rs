@@ -1,0 +1,67 @@
+//! Addresses of variables: which may be taken, and what constant offsets reach (lints that ptxas does not have).
+
+use crate::body::{Candidate, SymRef, Walker};
+use margay_isa::Space;
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+};
+
+/// The address of a symbol becomes a value.
+pub(crate) fn taken(_w: &mut Walker<'_, '_>, _symbol: SymRef, _offset: i64, _span: Span) {}
+
+/// An access at a constant offset from a variable.
+pub(crate) fn constant(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64, span: Span) {
+    let (size, align) = w.symbol_size(symbol);
+    let bytes = u64::from(c.access);
+    let space = w.symbol_space(symbol);
+    let aligned = align.min(c.access.next_power_of_two());
+    if c.access > 1
+        && (offset.unsigned_abs() % bytes.next_power_of_two() != 0 || aligned < c.access.next_power_of_two())
+    {
+        // Only what is certainly wrong: an offset that no multiple of the variable's alignment can make right, or a
+        // variable that promises less than the access needs.
+        let natural = c.variant.t().bytes();
+        let off = offset.unsigned_abs() % bytes.next_power_of_two() != 0;
+        if off || (c.variant.vec() > 1 && align < c.access) || align < natural.min(c.access) {
+            return misaligned(w, c, symbol, align, offset, span);
+        }
+    }
+    if size == 0 {
+        return;
+    }
+    let end = (offset as u64).wrapping_add(bytes);
+    if offset < 0 || end > size {
+        outside(w, c, symbol, space, size, offset, span);
+    }
+}
+
+#[cold]
+fn misaligned(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, align: u32, offset: i64, span: Span) {
+    let (_, at) = w.type_of_symbol(symbol);
+    let known = if offset == 0 { align } else { align.min(1 << offset.trailing_zeros().min(16)) };
+    let name = w.tree.str(span);
+    let d = Diagnostic::new(
+        Code::MisalignedAccess,
+        span,
+        format!("`{name}` is aligned to {known}; `{}` needs {}", c.variant, c.access),
+    )
+    .label(at, format!("aligned to {align}"))
+    .note("ptxas says nothing about it; the access traps or reads other bytes");
+    let d = if align < c.access { d.help(format!("declare the variable with `.align {}`", c.access)) } else { d };
+    w.report.push(d);
+}
+
+#[cold]
+fn outside(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, space: Space, size: u64, offset: i64, span: Span) {
+    let (_, at) = w.type_of_symbol(symbol);
+    let name = w.tree.str(at).to_owned();
+    let code = if space == Space::Param { Code::ParameterOverread } else { Code::OutOfBounds };
+    let bytes = c.access;
+    let message = if offset == 0 {
+        format!("`{}` accesses {bytes} bytes; `{name}` has {size}", c.variant)
+    } else {
+        format!("bytes {offset} to {} are outside of `{name}`, which has {size}", offset + i64::from(bytes) - 1)
+    };
+    w.report.push(Diagnostic::new(code, span, message).label(at, format!("{size} bytes")).note("ptxas accepts it"));
+}

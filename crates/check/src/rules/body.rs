@@ -1,0 +1,29 @@
+//! What is said at the end of a body: lints that need all of it.
+
+use crate::body::Walker;
+use margay_syntax::diag::{Code, Diagnostic};
+
+/// After the last statement.
+pub(crate) fn finish(w: &mut Walker<'_, '_>) {
+    if w.report.errors == 0 && !w.report.silent {
+        never_written(w);
+    }
+}
+
+/// Registers that are read and never written.
+fn never_written(w: &mut Walker<'_, '_>) {
+    for (reg, span) in std::mem::take(&mut w.reads) {
+        let word = w.written.get(reg.0 as usize / 64).copied().unwrap_or(0);
+        if word >> (reg.0 % 64) & 1 == 0 {
+            let name = w.tree.str(span);
+            w.report.push(
+                Diagnostic::new(
+                    Code::NeverWritten,
+                    span,
+                    format!("`{name}` is read, but nothing in `{}` writes it", w.func.name),
+                )
+                .note("its value is undefined; ptxas says nothing about it"),
+            );
+        }
+    }
+}

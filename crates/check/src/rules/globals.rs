@@ -1,0 +1,133 @@
+//! Variables at module level: where they may live, what linkage and initial values they take, redeclaration
+//! (manual, sections 5.1, 5.4.4, 7.1.1 and 11.6).
+
+use crate::module::{Shape, ShapeAt};
+use crate::report::Report;
+use crate::{Abi, Extent, Global, Linkage, Module};
+use margay_isa::{Kind, Space, Version};
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic},
+    tree::Declarator,
+};
+
+/// Whether a variable of that space may stand at module level.
+pub(crate) fn space(module: &mut Module, at: Span, space: Space, linkage: Linkage, report: &mut Report) {
+    match space {
+        Space::Reg | Space::Local if module.version < Version::new(3, 0) && module.version_at.is_some() => {
+            module.abi = Abi::Off;
+        }
+        Space::Reg | Space::Local => report.push(
+            Diagnostic::new(Code::VariableSpace, at, format!("`{space}` variables are declared in functions"))
+                .note("at module level they were allowed before PTX ISA 3.0 (without the stack-based ABI)"),
+        ),
+        Space::Param => report.push(
+            Diagnostic::new(Code::VariableSpace, at, "`.param` variables are formals or locals of a function")
+                .help("declare it in the body of the function that makes the call"),
+        ),
+        _ => {}
+    }
+    if linkage == Linkage::Common && space != Space::Global {
+        report.push(Diagnostic::new(
+            Code::VariableLinkage,
+            at,
+            format!("`.common` is for variables in .global, not in {space}"),
+        ));
+    }
+}
+
+/// Whether a variable may have an initial value.
+pub(crate) fn may_initialize(
+    tree: &Tree,
+    shape: &Shape,
+    name: Span,
+    at: Span,
+    linkage: Linkage,
+    report: &mut Report,
+) -> bool {
+    let text = tree.str(name);
+    if !matches!(shape.space, Space::Global | Space::Const) {
+        report.push(
+            Diagnostic::new(
+                Code::InitializerNotAllowed,
+                at,
+                format!("`{text}` lives in {}, which has no initial values", shape.space),
+            )
+            .note("only variables in .global and .const have initial values"),
+        );
+        return false;
+    }
+    if linkage == Linkage::Extern {
+        report.push(Diagnostic::new(
+            Code::InitializerNotAllowed,
+            at,
+            format!("`{text}` is external: its initial value stands where it is defined"),
+        ));
+        return false;
+    }
+    true
+}
+
+/// Whether the extent fits the space.
+pub(crate) fn extent(
+    tree: &Tree,
+    shape: &Shape,
+    extent: Extent,
+    d: &Declarator,
+    linkage: Linkage,
+    _at: ShapeAt,
+    report: &mut Report,
+) {
+    let name = tree.str(d.name);
+    if shape.space == Space::Reg && extent != Extent::Scalar {
+        report.push(
+            Diagnostic::new(Code::ArrayExtent, d.span, format!("registers have no arrays: `{name}`"))
+                .help("a family of registers is declared `%r<8>`; an array lives in .local or .shared"),
+        );
+    } else if extent == Extent::Unsized && linkage != Linkage::Extern && shape.ty.kind() != Kind::Opaque {
+        report.push(
+            Diagnostic::new(Code::ArrayExtent, d.span, format!("`{name}` has no size"))
+                .help("only `.extern` arrays, and arrays with an initial value, may leave it open"),
+        );
+    }
+}
+
+/// A second declaration of a variable. True if it takes the place of the first.
+pub(crate) fn redeclare(before: &Global, later: &Global, report: &mut Report) -> bool {
+    let both =
+        |code, message: String| Diagnostic::new(code, later.span, message).label(before.span, "declared here first");
+    let name = &later.name;
+    let external = (before.linkage == Linkage::Extern, later.linkage == Linkage::Extern);
+    if external == (false, false) {
+        report.push(both(Code::Duplicate, format!("`{name}` is declared twice")));
+        return false;
+    }
+    let extents = before.extent == later.extent
+        || matches!(
+            (before.extent, later.extent),
+            (Extent::Unsized, Extent::Array(_)) | (Extent::Array(_), Extent::Unsized)
+        );
+    if before.ty != later.ty || before.vector != later.vector || !extents {
+        let say = |g: &Global| {
+            let vector = if g.vector > 1 { format!(".v{} ", g.vector) } else { String::new() };
+            let array = match g.extent {
+                Extent::Scalar => String::new(),
+                Extent::Array(n) => format!("[{n}]"),
+                Extent::Unsized => "[]".to_owned(),
+            };
+            format!("`{vector}{}{array}`", g.ty)
+        };
+        let d = both(Code::Redeclared, format!("`{name}` is {} here and {} there", say(later), say(before)));
+        report.push(d);
+        return false;
+    }
+    if external == (true, false) && later.linkage == Linkage::Internal {
+        let d = both(
+            Code::Redeclared,
+            format!("`{name}` was declared `.extern`, but is not visible outside of this module"),
+        );
+        report.push(d.help("define it `.visible`"));
+        return false;
+    }
+    external.0
+}

@@ -1,0 +1,85 @@
+//! `ld`, `st` and their like: how wide vectors are, where cache hints go (manual, sections 9.7.9.8 to 9.7.9.11).
+
+use crate::body::{Candidate, Inst, Walker};
+use crate::report::{lacking, since};
+use margay_isa::{Mod, Word};
+use margay_syntax::diag::{Code, Diagnostic};
+
+/// Bits that one access moves.
+fn bits(c: &Candidate) -> u32 {
+    c.variant.t().bits() * c.variant.vec()
+}
+
+/// Vectors of at most 128 bits; of 256 in generic or global memory.
+pub(crate) fn vector_width(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    if bits(c) <= 128 {
+        return;
+    }
+    let at = w.tree.instrs[inst.node as usize].mnemonic;
+    let far = matches!(c.space, None | Some(Mod::Global));
+    let shape =
+        (c.variant.vec() == 8 && c.variant.t().bits() == 32) || (c.variant.vec() == 4 && c.variant.t().bits() == 64);
+    if !far || !shape {
+        return narrow_vector(w, c, inst);
+    }
+    if let Some(lack) = lacking(w.module, &since(8, 8, 100)) {
+        let d = lack.diagnose(w.module, "an access of 256 bits", at);
+        w.report.push(d);
+    }
+}
+
+/// Vectors of at most 128 bits.
+pub(crate) fn narrow_vector(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    if bits(c) <= 128 {
+        return;
+    }
+    let at = w.tree.instrs[inst.node as usize].mnemonic;
+    let (n, ty) = (c.variant.vec(), c.variant.t());
+    w.report.push(
+        Diagnostic::new(
+            Code::ModifierRule,
+            at,
+            format!("`.v{n}{ty}` has {} bits; an access has at most 128 here", bits(c)),
+        )
+        .note("256 bits go to generic and global memory, as `.v8.b32` or `.v4.b64`"),
+    );
+}
+
+fn is_hint(m: Mod) -> bool {
+    let name = m.name();
+    name.starts_with("L1::") || name.starts_with("L2::")
+}
+
+/// Hints about caches are for generic and global addresses.
+pub(crate) fn global_hint(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    let hint = c.variant.words.iter().find_map(|word| match word {
+        Word::Mod(m) if is_hint(*m) => Some(*m),
+        _ => None,
+    });
+    let (Some(hint), Some(space)) = (hint, c.space.filter(|s| *s != Mod::Global)) else { return };
+    let at = w.tree.instrs[inst.node as usize].mnemonic;
+    w.report.push(Diagnostic::new(
+        Code::ModifierRule,
+        at,
+        format!("`.{}` is for generic and global addresses, not for `.{}`", hint.name(), space.name()),
+    ));
+}
+
+/// An L2 eviction priority needs 256 bits.
+pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    let priority = c.variant.words.iter().find_map(|word| match word {
+        Word::Mod(m) if m.name().starts_with("L2::evict") => Some(*m),
+        _ => None,
+    });
+    if let Some(m) = priority.filter(|_| bits(c) != 256) {
+        let at = w.tree.instrs[inst.node as usize].mnemonic;
+        w.report.push(
+            Diagnostic::new(
+                Code::ModifierRule,
+                at,
+                format!("`.{}` needs an access of 256 bits; this has {}", m.name(), bits(c)),
+            )
+            .help("use `.v8.b32` or `.v4.b64`, or `.L2::cache_hint` with a policy"),
+        );
+    }
+}
