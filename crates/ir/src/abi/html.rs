@@ -145,8 +145,8 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
     }
     if !regs.is_empty() {
         let y = 24 + regs.len() as u32 * CELL + 14;
-        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"{y}\">at the call</text>");
-        let _ = write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{y}\">at the return</text>", middle + 84);
+        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"{y}\">call</text>");
+        let _ = write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{y}\">return</text>", middle + 84);
     }
     let words = memory_words(f);
     if !words.is_empty() {
@@ -186,6 +186,8 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
         let _ =
             write!(svg, "<text class=\"soft\" x=\"{right}\" y=\"{y}\">… {} more words</text>", words.len() - MOST_ROWS);
     }
+    // Lines lie below everything else. Results have none: their colour tells, and they would cross the inputs.
+    let mut lines = String::new();
     let mut y = 24;
     for (i, role, row) in &values {
         let _ = write!(
@@ -202,10 +204,8 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
         );
         for p in &row.pieces {
             let target = match p.place {
-                Place::Reg(r) | Place::Behind(r) => {
-                    let side = if *role == "result" && matches!(p.place, Place::Reg(_)) { 84 } else { 0 };
-                    reg_y(r).map(|ty| (middle + side, ty))
-                }
+                Place::Reg(_) if *role == "result" => None,
+                Place::Reg(r) | Place::Behind(r) => reg_y(r).map(|ty| (middle, ty)),
                 Place::Stack { offset } | Place::Space { offset } => words
                     .iter()
                     .take(MOST_ROWS)
@@ -215,7 +215,7 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
             if let Some((tx, ty)) = target {
                 let (sx, sy, mid) = (220, y + CELL / 2, (220 + tx) / 2);
                 let _ = write!(
-                    svg,
+                    lines,
                     "<path d=\"M{sx} {sy}C{mid} {sy} {mid} {ty} {} {ty}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" opacity=\".7\"/>",
                     tx - if tx == right { 2 } else { 0 },
                     colour(*i)
@@ -226,7 +226,7 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
     }
     let rows = regs.len().max(words.len().min(MOST_ROWS)) as u32;
     let height = (24 + rows * CELL + 24).max(y + 4);
-    format!("<svg width=\"760\" height=\"{height}\" viewBox=\"0 0 760 {height}\" role=\"img\">{svg}</svg>\n")
+    format!("<svg width=\"760\" height=\"{height}\" viewBox=\"0 0 760 {height}\" role=\"img\">{lines}{svg}</svg>\n")
 }
 
 /// A register: filled as far as it is used.

@@ -355,7 +355,7 @@ impl FuncReport {
             notes.push(format!("{} bytes of {area}", self.stack));
         }
         if !self.clobbers.is_empty() {
-            notes.push(format!("the callee may overwrite {}", self.clobbers));
+            notes.push(format!("the callee may overwrite {}", shortened(&self.clobbers)));
         }
         notes
     }
@@ -373,7 +373,12 @@ impl FuncReport {
         for (role, i, r) in
             sides.iter().flat_map(|(role, rows)| rows.iter().enumerate().map(move |(i, r)| (role, i, r)))
         {
-            let taken = if r.address_taken { " (address taken: copied to the frame)" } else { "" };
+            let in_memory = matches!(r.pieces.first(), Some(PieceReport { place: Place::Stack { .. }, .. }));
+            let taken = match (r.address_taken, in_memory) {
+                (true, true) => " (address taken)",
+                (true, false) => " (address taken: copied to the frame)",
+                (false, _) => "",
+            };
             let at = match (self.block, r.pieces.first()) {
                 (Some(_), Some(PieceReport { place: Place::Space { offset }, .. })) => offset.to_string(),
                 _ => format!("{}{taken}", r.places()),
@@ -494,6 +499,16 @@ fn place_json(place: Place) -> String {
 
 fn optional(text: &Option<String>) -> String {
     text.as_ref().map_or("null".to_string(), |t| quote(t))
+}
+
+/// The first ranges of a long list of registers.
+fn shortened(ranges: &str) -> String {
+    const SHOWN: usize = 6;
+    let all: Vec<&str> = ranges.split(", ").collect();
+    if all.len() <= SHOWN + 2 {
+        return ranges.to_string();
+    }
+    format!("{} and {} more ranges up to {}", all[..SHOWN].join(", "), all.len() - SHOWN, all[all.len() - 1])
 }
 
 /// A JSON string.

@@ -1,0 +1,97 @@
+//! Several modules become one program (manual, sections 11.2.3 and 11.6).
+
+use crate::common::program;
+use margay_ir::{Callee, GlobalInit, Ir, LowerOptions, Pointee, Virtual};
+
+const HEAD: &str = ".version 8.3\n.target sm_80\n.address_size 64\n";
+
+fn link(texts: &[&str], kernel: Option<&str>) -> Result<Ir<Virtual>, margay_ir::LowerError> {
+    let texts: Vec<String> = texts.iter().map(|t| format!("{HEAD}{t}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    program(&texts, &LowerOptions { kernel, relocatable: false })
+}
+
+/// Name and file of the function that the first call of a function reaches.
+fn reached(ir: &Ir<Virtual>, caller: &str) -> (String, String) {
+    let caller = ir.funcs.iter().find(|f| &*f.name == caller).unwrap();
+    let Callee::Direct(id) = caller.calls[0].callee else { panic!("an indirect call") };
+    (ir.func(id).name.to_string(), ir.func(id).source.name.clone())
+}
+
+const CALL_F: &str = ".extern .func f();\n.visible .entry k() { call f, (); ret; }";
+
+#[test]
+fn externals_find_definitions_of_other_modules() {
+    let ir = link(&[CALL_F, ".visible .func f() { ret; }"], Some("k")).unwrap();
+    assert_eq!(reached(&ir, "k"), ("f".into(), "b.ptx".into()));
+}
+
+#[test]
+fn strong_definitions_beat_weak_ones_wherever_they_stand() {
+    let weak = ".weak .func f() { ret; }\n.visible .entry k() { call f, (); ret; }";
+    let ir = link(&[weak, ".visible .func f() { ret; }"], None).unwrap();
+    assert_eq!(reached(&ir, "k").1, "b.ptx");
+    let ir = link(&[weak, ".weak .func f() { ret; }"], None).unwrap();
+    assert_eq!(reached(&ir, "k").1, "a.ptx");
+}
+
+#[test]
+fn symbols_without_a_word_stay_apart() {
+    let own = |k: &str| format!(".func f() {{ ret; }}\n.visible .entry {k}() {{ call f, (); ret; }}");
+    let ir = link(&[&own("k"), &own("l")], None).unwrap();
+    assert_eq!(reached(&ir, "k").1, "a.ptx");
+    assert_eq!(reached(&ir, "l").1, "b.ptx");
+}
+
+#[test]
+fn two_strong_definitions_and_none_are_errors_with_both_places() {
+    let twice = link(&[".visible .func f() { ret; }", ".visible .func f() { ret; }"], None).unwrap_err();
+    assert!(twice.message.contains("`f` is defined twice") && twice.file == "b.ptx");
+    assert_eq!(twice.other.unwrap().0, "a.ptx");
+    let none = link(&[CALL_F], Some("k")).unwrap_err();
+    assert!(none.message.contains("no module defines") && none.other.is_some() && !none.unsupported);
+}
+
+#[test]
+fn an_interface_that_differs_is_an_error() {
+    let other = link(&[CALL_F, ".visible .func f(.param .b32 a) { ret; }"], None).unwrap_err();
+    assert!(other.message.contains("another interface"), "{}", other.message);
+}
+
+#[test]
+fn aliases_reach_their_function() {
+    let text =
+        ".visible .func f() { ret; }\n.visible .func g();\n.alias g, f;\n.visible .entry k() { call g, (); ret; }";
+    let ir = link(&[text], Some("k")).unwrap();
+    assert_eq!(reached(&ir, "k").0, "f");
+    let outside = ".extern .func g();\n.visible .entry l() { call g, (); ret; }";
+    let ir = link(&[text, outside], Some("l")).unwrap();
+    assert_eq!(reached(&ir, "l"), ("f".into(), "a.ptx".into()));
+}
+
+#[test]
+fn common_variables_are_one_of_the_largest_size() {
+    let small = ".common .global .b8 c[4];\n.visible .entry k() { .reg .b64 %a; mov.u64 %a, c; ret; }";
+    let ir = link(&[small, ".common .global .b8 c[12];"], Some("k")).unwrap();
+    let c: Vec<_> = ir.globals.iter().filter(|g| &*g.name == "c").collect();
+    assert_eq!((c.len(), c[0].size), (1, 12));
+}
+
+#[test]
+fn a_kernel_brings_what_it_reaches_and_nothing_else() {
+    let text = ".func used() { ret; }\n.func unused() { ret; }\n.func by_address() { ret; }
+        .global .u64 table[1] = { by_address };
+        .visible .entry k() { .reg .b64 %a; call used, (); ld.global.u64 %a, [table]; ret; }
+        .visible .entry other() { call unused, (); ret; }";
+    let ir = link(&[text], Some("k")).unwrap();
+    let lowered: Vec<&str> = ir.funcs.iter().filter(|f| !f.blocks.is_empty()).map(|f| &*f.name).collect();
+    assert_eq!(lowered, ["used", "by_address", "k"]);
+    let Some(GlobalInit::Address { of: Pointee::Func(id), .. }) = ir.globals[0].init.first() else { panic!() };
+    assert_eq!(&*ir.func(*id).name, "by_address");
+}
+
+#[test]
+fn a_kernel_that_is_not_there_is_said_with_those_that_are() {
+    let e = link(&[".visible .entry saxpy() { ret; }"], Some("sxpy")).unwrap_err();
+    assert!(e.message.contains("`sxpy`") && e.message.contains("`saxpy`"), "{}", e.message);
+}

@@ -1,0 +1,6 @@
+//! Whole programs from text: lowering, linking, placing.
+
+mod common;
+mod link;
+mod lower;
+mod place;
