@@ -77,7 +77,7 @@ pub enum Count {
     /// A scalar or any vector: a named [`Rule`] decides (`mov.b64 {a,b}, c`).
     Free,
     /// The product of the numbers of those modifiers in the table that were written: a fragment's registers by its shape.
-    /// A scalar if that is 1 (or, in braces, a vector of one).
+    /// In braces, even a single one.
     Table(&'static [(Mod, u8)]),
 }
 
@@ -437,6 +437,17 @@ pub enum Rule {
     GlobalHint,
     /// An L2 eviction priority needs an access of 256 bits.
     WideEviction,
+    /// `cp.async`: a constant `src-size` is at most `cp-size`.
+    CopySourceSize,
+    /// Bulk copies: a constant `size` is a multiple of 16.
+    BulkSize,
+    /// Without a space word the address is generic, but a variable that is named must lie in `.shared`.
+    SharedVariable,
+    /// The destination must be `_`: an arrival at another CTA's barrier has no state.
+    SinkOnly,
+    /// `mma` with block scaling: of a constant selector `{byte-id, thread-id}` the byte is 0 to 3 with `.scale_vec::1X` (the
+    /// default of `.kind::mxf8f6f4`), 0 or 2 with `::2X`, 0 with `::4X`; the thread is 0 or 1 for A, 0 to 3 for B.
+    ScaleSelector,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

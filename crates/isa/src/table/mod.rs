@@ -11,6 +11,8 @@ mod control;
 #[rustfmt::skip]
 mod convert;
 #[rustfmt::skip]
+mod copy;
+#[rustfmt::skip]
 mod data;
 #[rustfmt::skip]
 mod extended;
@@ -23,17 +25,25 @@ mod integer;
 #[rustfmt::skip]
 mod logic;
 #[rustfmt::skip]
+mod mbarrier;
+#[rustfmt::skip]
 mod misc;
 #[rustfmt::skip]
 mod mixed;
+#[rustfmt::skip]
+mod mma;
 #[rustfmt::skip]
 mod stack;
 #[rustfmt::skip]
 mod sync;
 #[rustfmt::skip]
-mod warp;
+mod target;
 #[rustfmt::skip]
 mod video;
+#[rustfmt::skip]
+mod warp;
+#[rustfmt::skip]
+mod wmma;
 
 pub use class::*;
 
@@ -83,6 +93,10 @@ ops! {
     // stack, miscellaneous
     Stacksave = stack::STACKSAVE; Stackrestore = stack::STACKRESTORE; Alloca = stack::ALLOCA; Brkpt = misc::BRKPT;
     Nanosleep = misc::NANOSLEEP; Pmevent = misc::PMEVENT; Trap = misc::TRAP; Setmaxnreg = misc::SETMAXNREG;
+    // asynchronous copies and barrier objects
+    Cp = copy::CP; Mbarrier = mbarrier::MBARRIER;
+    // matrices
+    Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA;
     // video
     Vadd = video::VADD; Vsub = video::VSUB; Vabsdiff = video::VABSDIFF; Vmin = video::VMIN; Vmax = video::VMAX; Vshl = video::VSHL;
     Vshr = video::VSHR; Vmad = video::VMAD; Vset = video::VSET; Vadd2 = video::VADD2; Vsub2 = video::VSUB2; Vavrg2 = video::VAVRG2;

@@ -1,0 +1,182 @@
+//! Asynchronous copies: `cp.async`, bulk and tensor copies, reductions and prefetches (manual, sections 9.7.9.25 to 9.7.9.27).
+//!
+//! The spaces on these instructions are those of the destination and of the source, in this order, and every address says
+//! here in which it lies. An operand that belongs to a modifier (`cache-policy`, `ctaMask`) stands there exactly when the
+//! modifier does.
+
+use super::{class::*, target::*};
+use crate::{Effect::Memory, Mod as M, Type::*, Var::{T}, *};
+
+/// The CTA's own shared memory, as the older copies write it.
+static SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
+static OPT_NOINC: Class = Class::new("pending count", &[M::Noinc]);
+static READ: Class = Class::new("what to wait for", &[M::Read]);
+static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster]);
+static CP_MASK: Class = Class::new("byte mask", &[M::CpMask]);
+static CTA_GROUP: Class = Class::new("CTA group", &[M::CtaGroup1, M::CtaGroup2]);
+static TILE: Class = Class::new("load mode", &[M::Tile]);
+static IM2COL_W: Class = Class::new("load mode", &[M::Im2colW, M::Im2colW128]);
+static SCATTER_TILE: Class = Class::new("store mode", &[M::Tile]);
+static DIM: Class = Class::new("dimension", &[M::D1, M::D2, M::D3, M::D4, M::D5]);
+static DIM3: Class = Class::new("dimension", &[M::D3, M::D4, M::D5]);
+static BIT_OP: Class = Class::new("operation", &[M::And, M::Or, M::Xor]);
+static MIN_MAX: Class = Class::new("operation", &[M::Min, M::Max]);
+static INC_DEC: Class = Class::new("operation", &[M::Inc, M::Dec]);
+static RED_OP: Class = Class::new("operation", &[M::Add, M::Min, M::Max, M::Inc, M::Dec, M::And, M::Or, M::Xor]);
+
+/// Coordinates of a tensor copy: one a dimension.
+static COORDS: &[(M, u8)] = &[(M::D2, 2), (M::D3, 3), (M::D4, 4), (M::D5, 5)];
+/// Offsets of an `.im2col` copy: one a spatial dimension.
+static OFFSETS: &[(M, u8)] = &[(M::D4, 2), (M::D5, 3)];
+
+const fn at(name: &'static str, space: M) -> Opnd {
+    addr().named(name).space(space)
+}
+const fn mbar() -> Opnd {
+    at("mbar", M::SharedCta)
+}
+const fn policy() -> Opnd {
+    src(Ty::Is(B64)).named("cache-policy").when(&[M::L2CacheHint])
+}
+const fn size() -> Opnd {
+    src(Ty::Is(U32)).named("size")
+}
+const fn cta_mask() -> Opnd {
+    src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster]).range(0, 0xffff)
+}
+const fn byte_mask() -> Opnd {
+    src(Ty::Is(B16)).named("byteMask").when(&[M::CpMask]).range(0, 0xffff)
+}
+const fn cp_size(values: &'static [i64]) -> Opnd {
+    imm(Ty::Is(U32)).named("cp-size").values(values)
+}
+const fn src_size() -> Opnd {
+    src(Ty::Is(U32)).named("src-size").range(0, 16)
+}
+const fn ignore_src() -> Opnd {
+    p_in().named("ignore-src").reg()
+}
+/// `[tensorMap, {c0, c1}]`
+const fn tensor() -> Opnd {
+    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
+    operand("tensor", Role::Group(IN), Ty::Any)
+}
+/// `[tensorMap, {column, row0, row1, row2, row3}]`
+const fn tensor4() -> Opnd {
+    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), src(Ty::Is(S32)).named("tensorCoords").count(Count::Exactly(5))];
+    operand("tensor", Role::Group(IN), Ty::Any)
+}
+const fn offsets() -> Opnd {
+    src(Ty::Is(B16)).named("im2colInfo").count(Count::Table(OFFSETS))
+}
+const fn halo() -> Opnd {
+    src(Ty::Is(B16)).named("im2colInfo").count(Count::Exactly(2))
+}
+
+pub static ASYNC: Rows = rows("9.7.9.25.3", &[
+    form(&[one(M::Async), one(M::Ca), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[4, 8, 16]), policy()]).fixed(1).ptx(7, 0).sm(80).only(CP_ASYNC),
+    form(&[one(M::Async), one(M::Cg), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[16]), policy()]).fixed(1).ptx(7, 0).sm(80).only(CP_ASYNC),
+    form(&[one(M::Async), one(M::Ca), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[4, 8, 16]), src_size(), policy()]).fixed(1).ptx(7, 0).sm(80).only(CP_ASYNC).rules(&[Rule::CopySourceSize]),
+    form(&[one(M::Async), one(M::Cg), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[16]), src_size(), policy()]).fixed(1).ptx(7, 0).sm(80).only(CP_ASYNC).rules(&[Rule::CopySourceSize]),
+    form(&[one(M::Async), one(M::Ca), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[4, 8, 16]), ignore_src(), policy()]).fixed(1).ptx(7, 5).sm(80).only(CP_ASYNC),
+    form(&[one(M::Async), one(M::Cg), req(&SHARED), one(M::Global), opt(&HINT), opt(&PREFETCH)], &[at("dst", M::Shared), at("src", M::Global), cp_size(&[16]), ignore_src(), policy()]).fixed(1).ptx(7, 5).sm(80).only(CP_ASYNC),
+    form(&[one(M::Async), one(M::CommitGroup)],            &[]).fixed(2).ptx(7, 0).sm(80),
+    form(&[one(M::Async), one(M::WaitGroup)],              &[imm(Ty::Is(U32)).named("N")]).fixed(2).ptx(7, 0).sm(80),
+    form(&[one(M::Async), one(M::WaitAll)],                &[]).fixed(2).ptx(7, 0).sm(80),
+]);
+/// ptxas takes `.shared::cta` here from the first version on; the manual says 7.8.
+static CP_ASYNC: &[Need] = &[m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 80), m(M::L2B128, 7, 4, 80), m(M::L2B256, 7, 4, 80)];
+
+pub static ARRIVE: Rows = rows("9.7.13.15.15", &[
+    form(&[one(M::Async), one(M::Mbarrier), one(M::Arrive), opt(&OPT_NOINC), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(3).ptx(7, 0).sm(80).only(&[m(M::SharedCta, 7, 8, 80)]).rules(&[Rule::SharedVariable]),
+]);
+
+pub static BULK: Rows = rows("9.7.9.25.4.1", &[
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft"), src(Ty::Is(U32)).named("ignoreBytesRight"), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(2).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]).rules(&[Rule::BulkSize]),
+]);
+pub static BULK_PREFETCH: Rows = rows("9.7.9.25.4.3", &[
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), opt(&HINT)], &[at("srcMem", M::Global), size(), policy()]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+]);
+pub static BULK_GROUPS: Rows = rows("9.7.9.27.2", &[
+    form(&[one(M::Async), one(M::Bulk), one(M::CommitGroup)],          &[]).fixed(3).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::WaitGroup), opt(&READ)], &[imm(Ty::Is(U32)).named("N")]).fixed(3).ptx(8, 0).sm(90),
+]);
+
+macro_rules! reduce_rows {
+    // to the shared memory of another CTA
+    (cluster: $($op:expr => $types:expr;)*) => { &[$(
+        form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), $op, T.of($types)],
+             &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+    )*] };
+    // to global memory
+    (global: $($op:expr $(, $noftz:expr)? => $types:expr;)*) => { &[$(
+        form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), $op, $($noftz,)? T.of($types)],
+             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy()]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+    )*] };
+    // to all replicas of multicast global memory
+    (multimem: $($op:expr $(, $noftz:expr)? => $types:expr;)*) => { &[$(
+        form(&[one(M::Cp), one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), $op, $($noftz,)? T.of($types)],
+             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size()]).fixed(4).ptx(9, 1).sm(90).rules(&[Rule::BulkSize]),
+    )*] };
+}
+pub static REDUCE_CLUSTER: Rows = rows("9.7.9.25.4.2", reduce_rows! { cluster:
+    one(M::Add) => &[U32, S32, U64];
+    req(&MIN_MAX) => &[U32, S32];
+    req(&INC_DEC) => &[U32];
+    req(&BIT_OP) => &[B32];
+});
+pub static REDUCE_GLOBAL: Rows = rows("9.7.9.25.4.2", reduce_rows! { global:
+    one(M::Add) => &[U32, S32, U64, F32, F64];
+    one(M::Add), one(M::Noftz) => &[F16, Bf16];
+    req(&MIN_MAX) => &[U32, S32, U64, S64, F16, Bf16];
+    req(&INC_DEC) => &[U32];
+    req(&BIT_OP) => &[B32, B64];
+});
+pub static MULTIMEM_BULK: Rows = rows("9.7.9.26", &[
+    form(&[one(M::Cp), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 1).sm(90).only(&[m(M::CpMask, 9, 1, 100)]).rules(&[Rule::BulkSize]),
+]);
+pub static MULTIMEM_REDUCE: Rows = rows("9.7.9.27", reduce_rows! { multimem:
+    one(M::Add) => &[U32, S32, U64, F32, F64];
+    one(M::Add), one(M::Noftz) => &[F16, Bf16];
+    req(&MIN_MAX) => &[U32, S32, U64, S64, F16, Bf16];
+    req(&INC_DEC) => &[U32];
+    req(&BIT_OP) => &[B32, B64];
+});
+
+/// What `.cta_group` and `.im2col::w::128` need.
+static LOADS: &[Need] = &[need_on(Word::Mod(M::CtaGroup1), (8, 6), F100), need_on(Word::Mod(M::CtaGroup2), (8, 6), F100), need_on(Word::Mod(M::Im2colW128), (8, 6), F100)];
+pub static TENSOR: Rows = rows("9.7.9.27.1.2", &[
+    // global -> shared::cta
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCta), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],           &[at("dstMem", M::SharedCta), tensor(), mbar(), policy()]).fixed(3).ptx(8, 6).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::SharedCta), one(M::Global), one(M::TileGather4), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)], &[at("dstMem", M::SharedCta), tensor4(), mbar(), policy()]).fixed(3).ptx(8, 6).sm(100).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCta), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCta), tensor(), mbar(), offsets(), policy()]).fixed(3).ptx(8, 6).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCta), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCta), tensor(), mbar(), halo(), policy()]).fixed(3).ptx(8, 6).sm(100).only(LOADS),
+    // global -> shared::cluster
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],           &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::SharedCluster), one(M::Global), one(M::TileGather4), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)], &[at("dstMem", M::SharedCluster), tensor4(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), offsets(), cta_mask(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), halo(), cta_mask(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
+    // shared::cta -> global
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::Global), one(M::SharedCta), opt(&SCATTER_TILE), one(M::BulkGroup), opt(&HINT)],   &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::Global), one(M::SharedCta), one(M::TileScatter4), one(M::BulkGroup), opt(&HINT)], &[tensor4(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 6).targets(F100),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), one(M::Im2colNoOffs), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 0).sm(90),
+]);
+pub static TENSOR_REDUCE: Rows = rows("9.7.9.27.1.3", &[
+    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::Global), one(M::SharedCta), req(&RED_OP), opt(&SCATTER_TILE), one(M::BulkGroup), opt(&HINT)],   &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 0).sm(90),
+    // not in the manual; ptxas takes it
+    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::Global), one(M::SharedCta), req(&RED_OP), one(M::TileScatter4), one(M::BulkGroup), opt(&HINT)], &[tensor4(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 6).targets(F100),
+    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), req(&RED_OP), one(M::Im2colNoOffs), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 0).sm(90),
+]);
+pub static TENSOR_PREFETCH: Rows = rows("9.7.9.27.1.4", &[
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM), one(M::L2), one(M::Global), opt(&TILE), opt(&HINT)],           &[tensor(), policy()]).fixed(4).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), one(M::D2), one(M::L2), one(M::Global), one(M::TileGather4), opt(&HINT)], &[tensor4(), policy()]).fixed(4).ptx(8, 6).targets(F100),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM3), one(M::L2), one(M::Global), one(M::Im2col), opt(&HINT)],      &[tensor(), offsets(), policy()]).fixed(4).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM3), one(M::L2), one(M::Global), req(&IM2COL_W), opt(&HINT)],      &[tensor(), halo(), policy()]).fixed(4).ptx(8, 6).targets(F100),
+]);
+
+pub static CP: Op = joined!("cp", Memory, "Copy, reduce or prefetch asynchronously; commit and wait for groups of copies.",
+    ASYNC, ARRIVE, BULK, BULK_PREFETCH, BULK_GROUPS, REDUCE_CLUSTER, REDUCE_GLOBAL, TENSOR, TENSOR_REDUCE, TENSOR_PREFETCH);
