@@ -91,7 +91,7 @@ impl Variant {
             Rule::GlobalHint | Rule::WideEviction => None,
             // These look at operands and belong to `check`.
             Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
-            Rule::CopySourceSize | Rule::BulkSize | Rule::SharedVariable | Rule::SinkOnly | Rule::ScaleSelector => None,
+            Rule::CopySourceSize | Rule::SharedVariable | Rule::SinkOnly | Rule::ScaleSelector => None,
         })
     }
 

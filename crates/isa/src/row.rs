@@ -439,8 +439,6 @@ pub enum Rule {
     WideEviction,
     /// `cp.async`: a constant `src-size` is at most `cp-size`.
     CopySourceSize,
-    /// Bulk copies: a constant `size` is a multiple of 16.
-    BulkSize,
     /// Without a space word the address is generic, but a variable that is named must lie in `.shared`.
     SharedVariable,
     /// The destination must be `_`: an arrival at another CTA's barrier has no state.

@@ -93,7 +93,7 @@ pub fn operands(variant: &Variant, rng: &mut Rng) -> Option<Vec<Shape>> {
 pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
     Some(match opnd.role {
         Role::Dst | Role::Src => match (opnd.count, variant.count(opnd)) {
-            (Count::Exactly(_), Some(n)) | (_, Some(n @ 2..)) => {
+            (Count::Exactly(_) | Count::Table(_), Some(n)) | (_, Some(n @ 2..)) => {
                 // All elements are declared alike, as ptxas wants them.
                 let Shape::Reg(t, _) = register(variant, opnd, 0, rng)? else { return None };
                 Shape::Vector((0..n).map(|i| Shape::Reg(t, (i % 8) as u8)).collect())

@@ -167,7 +167,7 @@ impl Variant {
             (Role::Dst, _) if opnd.paired => false,
             (Role::Dst | Role::Src, shape) => {
                 self.count(opnd).is_none_or(|n| n == 1)
-                    && !matches!(opnd.count, Count::Exactly(_))
+                    && !opnd.braces()
                     && self.element(opnd, opnd.ty, shape)
             }
             (Role::Imm, Shape::Int(v)) => opnd.takes_constant(*v),
@@ -229,6 +229,11 @@ impl Opnd {
         value % self.step == 0
             && (self.values.is_empty() || self.values.contains(&value))
             && self.range.is_none_or(|(low, high)| (low..=high).contains(&value))
+    }
+
+    /// Whether the operand stands in braces even if it is a single register.
+    pub const fn braces(&self) -> bool {
+        matches!(self.count, Count::Exactly(_) | Count::Table(_))
     }
 
     /// As an element of a vector: `_` is allowed in every vector that is written.

@@ -786,6 +786,17 @@ impl<'a> Walker<'a, '_> {
         );
     }
 
+    /// A fragment of one register that lacks its braces.
+    #[cold]
+    pub(super) fn needs_braces(&mut self, want: &Want, op: &tree::Operand) {
+        let text = self.tree.str(op.span);
+        let name = self.tree.str(self.mnemonic());
+        self.report.push(
+            Diagnostic::new(Code::VectorSize, op.span, format!("`{}` of `{name}` is a vector of one", want.opnd.name))
+                .help(format!("write `{{{text}}}`")),
+        );
+    }
+
     #[cold]
     pub(super) fn in_range(&mut self, want: &Want, value: i64, span: Span) {
         let name = self.tree.str(self.mnemonic());

@@ -40,6 +40,9 @@ pub(super) enum Named {
 impl<'a> Walker<'a, '_> {
     /// Resolves and checks one operand.
     pub(super) fn operand(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        if want.opnd.braces() && want.count == Some(1) && !matches!(op.kind, Kind::Braces(_) | Kind::Error) {
+            self.needs_braces(want, op);
+        }
         match want.opnd.role {
             Role::Dst => self.dst(c, want, op),
             Role::Src => self.src(c, want, op),

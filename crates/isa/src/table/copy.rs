@@ -39,7 +39,7 @@ const fn policy() -> Opnd {
     src(Ty::Is(B64)).named("cache-policy").when(&[M::L2CacheHint])
 }
 const fn size() -> Opnd {
-    src(Ty::Is(U32)).named("size")
+    src(Ty::Is(U32)).named("size").step(16)
 }
 const fn cta_mask() -> Opnd {
     src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster]).range(0, 0xffff)
@@ -88,18 +88,18 @@ pub static ASYNC: Rows = rows("9.7.9.25.3", &[
 static CP_ASYNC: &[Need] = &[m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 80), m(M::L2B128, 7, 4, 80), m(M::L2B256, 7, 4, 80)];
 
 pub static ARRIVE: Rows = rows("9.7.13.15.15", &[
-    form(&[one(M::Async), one(M::Mbarrier), one(M::Arrive), opt(&OPT_NOINC), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(3).ptx(7, 0).sm(80).only(&[m(M::SharedCta, 7, 8, 80)]).rules(&[Rule::SharedVariable]),
+    form(&[one(M::Async), one(M::Mbarrier), one(M::Arrive), opt(&OPT_NOINC), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(3).ptx(7, 0).sm(80).only(&[m(M::SharedCta, 7, 8, 80)]),
 ]);
 
 pub static BULK: Rows = rows("9.7.9.25.4.1", &[
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90).rules(&[Rule::BulkSize]),
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft"), src(Ty::Is(U32)).named("ignoreBytesRight"), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90).rules(&[Rule::BulkSize]),
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(2).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
-    form(&[one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft"), src(Ty::Is(U32)).named("ignoreBytesRight"), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(2).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]),
 ]);
 pub static BULK_PREFETCH: Rows = rows("9.7.9.25.4.3", &[
-    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), opt(&HINT)], &[at("srcMem", M::Global), size(), policy()]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), opt(&HINT)], &[at("srcMem", M::Global), size(), policy()]).fixed(3).ptx(8, 0).sm(90),
 ]);
 pub static BULK_GROUPS: Rows = rows("9.7.9.27.2", &[
     form(&[one(M::Async), one(M::Bulk), one(M::CommitGroup)],          &[]).fixed(3).ptx(8, 0).sm(90),
@@ -110,17 +110,17 @@ macro_rules! reduce_rows {
     // to the shared memory of another CTA
     (cluster: $($op:expr => $types:expr;)*) => { &[$(
         form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), $op, T.of($types)],
-             &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+             &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(3).ptx(8, 0).sm(90),
     )*] };
     // to global memory
     (global: $($op:expr $(, $noftz:expr)? => $types:expr;)*) => { &[$(
         form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), $op, $($noftz,)? T.of($types)],
-             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy()]).fixed(3).ptx(8, 0).sm(90).rules(&[Rule::BulkSize]),
+             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy()]).fixed(3).ptx(8, 0).sm(90),
     )*] };
     // to all replicas of multicast global memory
     (multimem: $($op:expr $(, $noftz:expr)? => $types:expr;)*) => { &[$(
         form(&[one(M::Cp), one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), $op, $($noftz,)? T.of($types)],
-             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size()]).fixed(4).ptx(9, 1).sm(90).rules(&[Rule::BulkSize]),
+             &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size()]).fixed(4).ptx(9, 1).sm(90),
     )*] };
 }
 pub static REDUCE_CLUSTER: Rows = rows("9.7.9.25.4.2", reduce_rows! { cluster:
@@ -137,7 +137,7 @@ pub static REDUCE_GLOBAL: Rows = rows("9.7.9.25.4.2", reduce_rows! { global:
     req(&BIT_OP) => &[B32, B64];
 });
 pub static MULTIMEM_BULK: Rows = rows("9.7.9.26", &[
-    form(&[one(M::Cp), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 1).sm(90).only(&[m(M::CpMask, 9, 1, 100)]).rules(&[Rule::BulkSize]),
+    form(&[one(M::Cp), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 1).sm(90).only(&[m(M::CpMask, 9, 1, 100)]),
 ]);
 pub static MULTIMEM_REDUCE: Rows = rows("9.7.9.27", reduce_rows! { multimem:
     one(M::Add) => &[U32, S32, U64, F32, F64];

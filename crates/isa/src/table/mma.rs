@@ -167,14 +167,14 @@ pub static MMA: Op = joined!("mma", Warp, "`D = A * B + C` on fragments that the
     FLOAT, SCALED, INTEGER, BIT, SPARSE, SPARSE_SCALED);
 
 pub static LDMATRIX: Op = op("ldmatrix", "9.7.14.5.15", Warp, "Load matrices from shared memory into fragments; lanes bring the addresses of rows.", &[
-    form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(6, 5).sm(75).only(&[m(M::SharedCta, 7, 8, 75)]).rules(&[Rule::SharedVariable]),
-    form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), T.of(&[B8])],               &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120).rules(&[Rule::SharedVariable]),
-    form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), one(M::B8x16), req(&PACKED)],                &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120).rules(&[Rule::SharedVariable]),
-    form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), one(M::B8x16), req(&PACKED)], &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120).rules(&[Rule::SharedVariable]),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(6, 5).sm(75).only(&[m(M::SharedCta, 7, 8, 75)]),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), T.of(&[B8])],               &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), one(M::B8x16), req(&PACKED)],                &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), one(M::B8x16), req(&PACKED)], &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
 ]);
 pub static STMATRIX: Op = op("stmatrix", "9.7.14.5.16", Warp, "Store fragments to shared memory as matrices; lanes bring the addresses of rows.", &[
-    form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],    &[addr().named("p"), src(Ty::Is(B32)).named("r").count(Count::Table(MATRICES))]).ptx(7, 8).sm(90).rules(&[Rule::SharedVariable]),
-    form(&[one(M::Sync), one(M::Aligned), one(M::M16n8), req(&NUM), one(M::Trans), opt(&SHARED), T.of(&[B8])],  &[addr().named("p"), src(Ty::Is(B32)).named("r").count(Count::Table(MATRICES))]).ptx(8, 6).targets(F100_F120).rules(&[Rule::SharedVariable]),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],    &[addr().named("p"), src(Ty::Is(B32)).named("r").count(Count::Table(MATRICES))]).ptx(7, 8).sm(90),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M16n8), req(&NUM), one(M::Trans), opt(&SHARED), T.of(&[B8])],  &[addr().named("p"), src(Ty::Is(B32)).named("r").count(Count::Table(MATRICES))]).ptx(8, 6).targets(F100_F120),
 ]);
 pub static MOVMATRIX: Op = op("movmatrix", "9.7.14.5.17", Warp, "Transpose a matrix that the lanes of a warp hold.", &[
     form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), one(M::Trans), T.of(&[B16])], &[dst(Ty::Is(B32)), src(Ty::Is(B32)).reg()]).ptx(7, 8).sm(75),
