@@ -169,8 +169,7 @@ impl<'a> Walker<'a, '_> {
         match self.named(name) {
             Named::Reg(reg, decl) if offset.is_none() => {
                 self.reads(reg, name);
-                self.register_fits(c, want, want.regs, decl, name);
-                self.vector_fits(want, decl, name);
+                self.whole_register(c, want, decl, name);
                 Operand::Reg(reg)
             }
             Named::Element(reg, decl, component) if offset.is_none() => {

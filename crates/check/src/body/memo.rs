@@ -19,6 +19,8 @@ pub(crate) struct Want {
     pub(crate) constants: Constants,
     /// Registers in a vector; nothing where it is left open.
     pub(crate) count: Option<u32>,
+    /// True for an element of a vector.
+    pub(crate) element: bool,
     /// Registers that the partner after `|` may be.
     pub(crate) pair: Types,
     /// What a bracketed list holds.
@@ -169,7 +171,12 @@ fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
     let ty = type_of(variant, opnd.ty);
     let regs = |t: Ty| match t {
         Ty::Any => Types::MAX,
-        Ty::Pointer => compat::addresses(),
+        Ty::Pointer if opnd.role == Role::Addr => compat::addresses(),
+        Ty::Pointer => {
+            (compat::registers(Type::U32, false) | compat::registers(Type::U64, false)) & !compat::only(Type::F16x2)
+        }
+        // Where the row itself names an integer type, ptxas does not count `.f16x2` registers as bits.
+        Ty::Is(t) if t.is_int() => compat::registers(t, opnd.wider) & !compat::only(Type::F16x2),
         Ty::Untyped(t) => compat::only(t),
         _ => type_of(variant, t).map_or(Types::MAX, |t| compat::registers(t, opnd.wider)),
     };
@@ -190,6 +197,7 @@ fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
             _ => ty.map_or(Constants::Any, compat::constants),
         },
         count: variant.count(opnd),
+        element: false,
         pair: opnd.pair.map_or(0, regs),
         inner,
     }

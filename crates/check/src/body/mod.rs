@@ -9,6 +9,7 @@ mod instr;
 mod memo;
 mod names;
 mod operand;
+mod vector;
 mod walk;
 
 pub(crate) use memo::{Candidate, Entry, Memo, Want, space_of};

@@ -211,7 +211,7 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    fn dst(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+    pub(super) fn dst(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
         if want.opnd.paired && want.pair != 0 && !matches!(op.kind, Kind::Pair(_) | Kind::Error) {
             return self.missing_partner(want, op);
         }
@@ -228,8 +228,7 @@ impl<'a> Walker<'a, '_> {
                             return Operand::Reg(reg);
                         }
                         self.wrote(reg);
-                        self.register_fits(c, want, want.regs, decl, op.span);
-                        self.vector_fits(want, decl, op.span);
+                        self.whole_register(c, want, decl, op.span);
                         Operand::Reg(reg)
                     }
                     Named::Element(reg, decl, component) => {
@@ -313,7 +312,7 @@ impl<'a> Walker<'a, '_> {
         Operand::Sink
     }
 
-    fn src(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+    pub(super) fn src(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
         match op.kind {
             Kind::Name => match self.named(op.span) {
                 Named::Reg(reg, decl) => {
@@ -322,8 +321,7 @@ impl<'a> Walker<'a, '_> {
                     if compat::has(want.regs, d.ty) && want.count == Some(u32::from(d.vector)) {
                         return Operand::Reg(reg);
                     }
-                    self.register_fits(c, want, want.regs, decl, op.span);
-                    self.vector_fits(want, decl, op.span);
+                    self.whole_register(c, want, decl, op.span);
                     Operand::Reg(reg)
                 }
                 other => self.named_source(c, want, op, other),
@@ -394,7 +392,7 @@ impl<'a> Walker<'a, '_> {
     ) -> Operand {
         let integer =
             want.ty.is_none_or(|t| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned));
-        if !c.rules.contains(&Rule::MovOperand) || !integer {
+        if !c.rules.contains(&Rule::MovOperand) || !integer || want.element {
             return self.no_symbol_here(c, want, symbol, span);
         }
         crate::rules::addresses::taken(self, symbol, offset, span);
@@ -554,7 +552,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// A floating-point constant for an operand; complains if it does not fit.
-    fn float(&mut self, want: &Want, single: bool, span: Span) {
+    pub(super) fn float(&mut self, want: &Want, single: bool, span: Span) {
         let exact = match want.ty.map(Type::bits) {
             Some(32) => single,
             Some(64) => !single,
@@ -585,67 +583,14 @@ impl<'a> Walker<'a, '_> {
                     self.no_negation(op.span, inner.span, decl);
                     return Operand::Error;
                 }
-                if !want.opnd.not && compat::has(want.regs, Type::Pred) {
-                    self.report.push(
-                        Diagnostic::new(Code::Negation, op.span, "this operand cannot be negated")
-                            .help("negate it into another predicate: `not.pred`"),
-                    );
-                } else {
-                    self.register_fits(c, want, want.regs, decl, inner.span);
-                }
+                // ptxas takes `!p` wherever a predicate is read.
+                self.register_fits(c, want, want.regs, decl, inner.span);
                 Operand::Not(reg)
             }
             Named::Unknown => self.unknown(inner.span, "register"),
             Named::Faulty => Operand::Error,
             _ => self.wrong_kind(want, op, "a predicate"),
         }
-    }
-
-    /// A vector in braces.
-    pub(super) fn vector(
-        &mut self,
-        c: &Candidate,
-        want: &Want,
-        op: &tree::Operand,
-        list: List<tree::Operand>,
-        dst: bool,
-    ) -> Operand {
-        let tree = self.tree;
-        let items = tree.operands(list);
-        let open = want.count.is_none();
-        if let Some(n) = want.count
-            && n as usize != items.len()
-        {
-            return self.wrong_vector(c, want, op, items.len());
-        }
-        let start = self.body.operands.len() as u32;
-        self.body.operands.resize(start as usize + items.len(), Operand::Error);
-        // Where the table leaves the count open, a vector is packed: its elements share the bits of the type.
-        let element = match want.ty {
-            Some(ty) if open && !items.is_empty() => {
-                let Some(packed) = crate::rules::mov::element(ty, items.len()) else {
-                    return self.wrong_vector(c, want, op, items.len());
-                };
-                Want {
-                    ty: Some(packed),
-                    regs: compat::registers(packed, false),
-                    constants: compat::constants(packed),
-                    count: Some(1),
-                    pair: 0,
-                    ..want.clone()
-                }
-            }
-            _ => Want { count: Some(1), pair: 0, ..want.clone() },
-        };
-        for (i, item) in items.iter().enumerate() {
-            let operand = match (dst, item.kind) {
-                (true, Kind::Name) if tree.str(item.span) == "_" => Operand::Sink,
-                (true, _) => self.dst(c, &element, item),
-                (false, _) => self.src(c, &element, item),
-            };
-            self.body.operands[start as usize + i] = operand;
-        }
-        Operand::Vector(List::new(start, items.len() as u32))
     }
 
     fn part(&mut self, c: &Candidate, want: &Want, reg: RegId, decl: u32, selector: Span, neg: bool) -> Operand {

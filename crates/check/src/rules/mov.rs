@@ -1,7 +1,8 @@
 //! `mov`: packing and unpacking of vectors (manual, section 9.7.9.4).
 
-use crate::body::{Candidate, Inst, Walker};
+use crate::body::{Candidate, Inst, Operand, Walker};
 use margay_isa::Type;
+use margay_syntax::diag::{Code, Diagnostic};
 
 /// The type of one of `n` elements that share the bits of `ty`; nothing if they do not come out even.
 pub(crate) fn element(ty: Type, n: usize) -> Option<Type> {
@@ -15,5 +16,18 @@ pub(crate) fn element(ty: Type, n: usize) -> Option<Type> {
     }
 }
 
-/// The operands of a `mov` together.
-pub(crate) fn check(_w: &mut Walker<'_, '_>, _c: &Candidate, _inst: &Inst) {}
+/// The operands of a `mov` together: one side at most is a vector.
+pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
+    let sides = w.body.operands(inst.operands);
+    let vector = |o: &Operand| matches!(o, Operand::Vector(list) if list.len > 1);
+    if let [d, a] = sides
+        && vector(d)
+        && vector(a)
+    {
+        let instr = &w.tree.instrs[inst.node as usize];
+        w.report.push(
+            Diagnostic::new(Code::OperandForm, instr.span, "`mov` packs a vector or unpacks one, not both at once")
+                .help("move the elements one by one"),
+        );
+    }
+}

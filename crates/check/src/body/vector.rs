@@ -1,0 +1,199 @@
+//! Vectors: in braces, and registers declared as vectors (manual, sections 5.4.2, 6.4.3 and 9.7.9.4).
+//!
+//! The elements of a vector in braces have one type, as ptxas infers it: untyped bits absorb everything of their width, and
+//! integers do not mix with floating point. That one type must be what the instruction takes.
+
+use super::walk::Walker;
+use super::{Candidate, Operand, Want};
+use crate::compat::{self, Constants, Types};
+use margay_isa::{Kind as TypeKind, Type};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+    tree::{self, Kind, List},
+};
+
+impl<'a> Walker<'a, '_> {
+    /// A register as a whole where it does not fit at first sight: a vector, or one of a wrong type.
+    pub(super) fn whole_register(&mut self, c: &Candidate, want: &Want, decl: u32, span: Span) {
+        let d = self.body.regs[decl as usize];
+        if d.vector == 1 {
+            self.register_fits(c, want, want.regs, decl, span);
+            return self.vector_fits(want, decl, span);
+        }
+        match (want.count, want.ty) {
+            // The whole vector is packed into one value.
+            (None, Some(ty)) if d.ty.bits() * u32::from(d.vector) == ty.bits() => {}
+            (Some(n), Some(ty)) if n == u32::from(d.vector) && d.ty.bits() == ty.bits() => {}
+            (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(want, decl, span),
+            _ => self.register_fits(c, want, want.regs, decl, span),
+        }
+    }
+
+    /// A vector in braces.
+    pub(super) fn vector(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        op: &tree::Operand,
+        list: List<tree::Operand>,
+        dst: bool,
+    ) -> Operand {
+        let tree = self.tree;
+        let items = tree.operands(list);
+        if let Some(n) = want.count
+            && n as usize != items.len()
+        {
+            return self.wrong_vector(c, want, op, items.len());
+        }
+        // Where the table leaves the count open, a vector is packed: its elements share the bits of the type.
+        let strict = match want.ty {
+            Some(ty) if want.count.is_none() && !items.is_empty() => {
+                let Some(packed) = crate::rules::mov::element(ty, items.len()) else {
+                    return self.wrong_vector(c, want, op, items.len());
+                };
+                Want {
+                    ty: Some(packed),
+                    regs: compat::registers(packed, false),
+                    constants: compat::constants(packed),
+                    count: Some(1),
+                    element: true,
+                    pair: 0,
+                    ..want.clone()
+                }
+            }
+            _ => Want { count: Some(1), element: true, pair: 0, ..want.clone() },
+        };
+        // One element is no vector.
+        let loose = if items.len() > 1 {
+            Want { regs: Types::MAX, constants: Constants::Any, ..strict.clone() }
+        } else {
+            strict.clone()
+        };
+        let start = self.body.operands.len();
+        self.body.operands.resize(start + items.len(), Operand::Error);
+        for (i, item) in items.iter().enumerate() {
+            let operand = match (dst, item.kind) {
+                (true, Kind::Name) if tree.str(item.span) == "_" => Operand::Sink,
+                (true, _) => self.dst(c, &loose, item),
+                (false, _) => self.src(c, &loose, item),
+            };
+            self.body.operands[start + i] = operand;
+        }
+        if items.len() > 1 {
+            self.joined(c, &strict, op, items, start);
+        }
+        Operand::Vector(List::new(start as u32, items.len() as u32))
+    }
+
+    /// The one type of the elements must fit.
+    fn joined(&mut self, c: &Candidate, strict: &Want, op: &tree::Operand, items: &'a [tree::Operand], start: usize) {
+        let mut join = Join::default();
+        for i in 0..items.len() {
+            match self.body.operands[start + i] {
+                Operand::Error => return,
+                Operand::Sink => join.sinks += 1,
+                Operand::Int(_) => join.int = true,
+                Operand::Float { .. } => join.float = true,
+                Operand::Reg(reg) | Operand::Element(reg, _) => join.register(self.body.decl(reg).ty),
+                Operand::Special(special, _) => join.register(special.info().ty),
+                _ => {}
+            }
+        }
+        if join.sinks == items.len() {
+            self.report.push(
+                Diagnostic::new(
+                    Code::Discard,
+                    op.span,
+                    "every element is discarded, so nothing says what type they have",
+                )
+                .help("name a register for one of them"),
+            );
+            return;
+        }
+        let fits = match join.first {
+            Some(first) => compat::has(strict.regs, join.bits.unwrap_or(first)) && !join.widths,
+            None => false,
+        };
+        let kinds = [join.int, join.float, join.pair].iter().filter(|k| **k).count();
+        if fits && kinds > 1 && join.bits.is_none() {
+            let text = self.tree.str(self.mnemonic());
+            self.report.push(
+                Diagnostic::new(
+                    Code::OperandType,
+                    op.span,
+                    format!("the elements of a vector of `{text}` are of different kinds"),
+                )
+                .here("integers and floating point do not mix")
+                .help("declare the registers `.b32` (or `.b64`, `.b16`), which goes with both"),
+            );
+        } else if !fits {
+            let errors = self.report.errors;
+            self.elements(c, strict, items, start);
+            if self.report.errors == errors && (join.widths || kinds > 1) {
+                let what = if join.widths { "widths" } else { "kinds" };
+                let d = Diagnostic::new(
+                    Code::OperandWidth,
+                    op.span,
+                    format!("the elements of a vector have different {what}"),
+                )
+                .note("all elements of a vector have one type");
+                self.report.push(d);
+            }
+        }
+    }
+
+    /// Says of each element what is wrong with it.
+    #[cold]
+    fn elements(&mut self, c: &Candidate, strict: &Want, items: &'a [tree::Operand], start: usize) {
+        for (i, item) in items.iter().enumerate() {
+            match self.body.operands[start + i] {
+                Operand::Reg(reg) | Operand::Element(reg, _) => {
+                    let decl = self.body.regs.partition_point(|d| d.first <= reg) as u32 - 1;
+                    self.register_fits(c, strict, strict.regs, decl, item.span);
+                }
+                Operand::Int(value) => {
+                    if !matches!(strict.constants, Constants::Int | Constants::Bits | Constants::Any) {
+                        let _ = self.no_integer(c, strict, value, item.span);
+                    }
+                }
+                Operand::Float { single, .. } => self.float(strict, single, item.span),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What the elements of a vector have in common.
+#[derive(Default)]
+struct Join {
+    /// Type of the first register.
+    first: Option<Type>,
+    /// An untyped register, which makes all of them untyped.
+    bits: Option<Type>,
+    int: bool,
+    float: bool,
+    /// `.f16x2`, which goes with nothing but itself and bits.
+    pair: bool,
+    /// Registers of different widths.
+    widths: bool,
+    sinks: usize,
+}
+
+impl Join {
+    fn register(&mut self, ty: Type) {
+        match ty.kind() {
+            TypeKind::Bits => {
+                self.bits.get_or_insert(ty);
+            }
+            TypeKind::Float if ty == Type::F16x2 => self.pair = true,
+            TypeKind::Float => self.float = true,
+            TypeKind::Pred => {}
+            _ => self.int = true,
+        }
+        match self.first {
+            None => self.first = Some(ty),
+            Some(first) => self.widths |= first.bits() != ty.bits() && ty != Type::Pred && first != Type::Pred,
+        }
+    }
+}
