@@ -21,3 +21,14 @@ pub use parse::{Parsed, parse, parse_shared};
 pub use print::{FormatOptions, Unformatted, format};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;
+
+/// How many tokens a text has: the lexer alone, for benchmarks.
+#[doc(hidden)]
+pub fn count_tokens(text: &str) -> usize {
+    let mut lexer = lex::Lexer::new(text);
+    let mut count = 0;
+    while lexer.next().kind != lex::T::Eof {
+        count += 1;
+    }
+    count
+}
