@@ -122,16 +122,26 @@ pub(crate) struct Lexer<'t> {
     pub comments: Vec<Span>,
     /// What was wrong so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// Further faults that were not recorded, see [`LIMIT`].
-    pub unrecorded: u32,
+    /// A comment runs to the end of the file; what is missing there is no wonder.
+    pub cut_off: bool,
+    /// Nothing is read any more, see [`LIMIT`].
+    pub stopped: bool,
 }
 
-/// So many faults of characters and literals are recorded; a binary file has millions.
+/// Reading stops behind so many faults of characters and literals: a binary file has millions.
 const LIMIT: usize = 200;
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t str) -> Lexer<'t> {
-        Lexer { text, bytes: text.as_bytes(), at: 0, comments: Vec::new(), diagnostics: Vec::new(), unrecorded: 0 }
+        Lexer {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            comments: Vec::new(),
+            diagnostics: Vec::new(),
+            cut_off: false,
+            stopped: false,
+        }
     }
 
     /// Begins in the middle, between two tokens.
@@ -149,7 +159,8 @@ impl<'t> Lexer<'t> {
             at: self.at,
             comments: Vec::new(),
             diagnostics: Vec::new(),
-            unrecorded: 0,
+            cut_off: false,
+            stopped: false,
         }
     }
 
@@ -163,11 +174,16 @@ impl<'t> Lexer<'t> {
 
     #[cold]
     fn report(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
-        if self.diagnostics.len() < LIMIT {
-            self.diagnostics.push(diagnostic());
-        } else {
-            self.unrecorded += 1;
+        self.diagnostics.push(diagnostic());
+        if self.diagnostics.len() >= LIMIT {
+            self.stop();
         }
+    }
+
+    /// Reads nothing any more.
+    pub fn stop(&mut self) {
+        self.at = self.bytes.len();
+        self.stopped = true;
     }
 
     /// The next token; `Eof` for ever at the end.
@@ -493,6 +509,7 @@ impl<'t> Lexer<'t> {
     #[cold]
     fn unclosed_comment(&mut self, start: usize) {
         self.at = self.bytes.len();
+        self.cut_off = true;
         self.report(|| {
             Diagnostic::new(Code::Unclosed, Span::new(start as u32, start as u32 + 2), "a comment is never closed")
                 .here("no `*/` follows")
@@ -538,7 +555,15 @@ impl<'t> Lexer<'t> {
         while self.text[self.at..].starts_with(c) && meant.is_none_or(|m| m.is_whitespace()) {
             self.at += c.len_utf8();
         }
+        if c == '\0' {
+            // Reported for the whole file at once: it matters in comments, too.
+            return None;
+        }
         let span = Span::new(start as u32, self.at as u32);
+        if c == '#' {
+            let rest = &self.bytes[start..];
+            self.at = start + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        }
         self.report(|| {
             let d = Diagnostic::new(
                 Code::UnexpectedCharacter,

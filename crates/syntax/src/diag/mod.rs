@@ -2,6 +2,7 @@
 
 mod code;
 mod nearest;
+mod pages;
 
 pub use code::{Code, CodeInfo};
 pub use nearest::nearest;

@@ -101,7 +101,7 @@ impl Parser<'_> {
     /// Whether the header at the current token is followed by a body.
     fn defines(&self) -> bool {
         let mut ahead = self.lex.ahead();
-        for _ in 0..10_000 {
+        for _ in 0..256 {
             match ahead.next().kind {
                 T::LBrace => return true,
                 T::Semi | T::RBrace | T::Eof => return false,
@@ -113,6 +113,9 @@ impl Parser<'_> {
 
     #[cold]
     fn report_unclosed(&mut self, open: Span) {
+        if self.at(T::Eof) && (self.lex.cut_off || self.lex.stopped) {
+            return;
+        }
         let at = self.here();
         let what = if self.at(T::Eof) { "the file ends".into() } else { format!("{} follows", self.found()) };
         let d = Diagnostic::new(Code::Unclosed, at, format!("`{{` is never closed: {what} inside the body"))

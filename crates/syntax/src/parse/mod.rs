@@ -27,11 +27,11 @@ use std::sync::Arc;
 pub struct Parsed {
     /// Always there; whatever could be read is in it.
     pub tree: Arc<Tree>,
-    /// In order of position. At most a few hundred; the last one then says how many more there were.
+    /// In order of position. Reading stops behind a few hundred; the last one then says so.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Syntax errors recorded for a file; a file with more is no PTX.
+/// Reading stops behind so many syntax errors: the file is no PTX.
 const ERRORS: usize = 400;
 /// Nested blocks of a body that ptxas takes before its parser gives up ("memory exhausted"), measured.
 const NESTED_BLOCKS: usize = 1663;
@@ -62,13 +62,12 @@ pub fn parse_shared(text: Arc<str>) -> Parsed {
     }
     parser.module();
     let mut diagnostics = parser.diagnostics;
-    let unrecorded = parser.unrecorded + parser.lex.unrecorded;
     diagnostics.append(&mut parser.lex.diagnostics);
     diagnostics.sort_by_key(|d| d.span());
-    if unrecorded > 0
+    if parser.lex.stopped
         && let Some(last) = diagnostics.last_mut()
     {
-        last.notes.push(format!("{unrecorded} further syntax errors are not listed"));
+        last.notes.push("too many syntax errors: the rest of the file was not read".into());
     }
     let mut tree = parser.tree;
     tree.comments = parser.lex.comments;
@@ -97,7 +96,6 @@ struct Parser<'t> {
     /// Its operands.
     values: Vec<Operand>,
     diagnostics: Vec<Diagnostic>,
-    unrecorded: u32,
 }
 
 impl<'t> Parser<'t> {
@@ -128,7 +126,6 @@ impl<'t> Parser<'t> {
             operators: Vec::new(),
             values: Vec::new(),
             diagnostics: Vec::new(),
-            unrecorded: 0,
         }
     }
 

@@ -19,7 +19,7 @@ impl Parser<'_> {
         if self.diagnostics.len() < ERRORS {
             self.diagnostics.push(diagnostic);
         } else {
-            self.unrecorded += 1;
+            self.lex.stop();
         }
     }
 
@@ -46,9 +46,13 @@ impl Parser<'_> {
         Reported
     }
 
-    /// The current token's place; the end of the last token at the end of the file.
+    /// The current token's place; at the end of the file, the end of its last line.
     pub(super) fn here(&self) -> Span {
-        if self.at(T::Eof) { self.prev.after() } else { self.t.span }
+        if !self.at(T::Eof) {
+            return self.t.span;
+        }
+        let end = self.text.strip_suffix('\n').map_or(self.text, |t| t.strip_suffix('\r').unwrap_or(t)).len() as u32;
+        Span::new(end.max(self.prev.end), end.max(self.prev.end))
     }
 
     /// A fault at a place, with the words under it.
