@@ -70,7 +70,8 @@ fn circular(x: f32, quarter: u64) -> f64 {
     let s = s * z - 1.0 / 5_040.0;
     let s = s * z + 1.0 / 120.0;
     let s = s * z - 1.0 / 6.0;
-    let s = t + t * (z * s);
+    // A product, so that a zero keeps its sign.
+    let s = t * (s * z + 1.0);
     let c = 1.0 / 479_001_600.0;
     let c = c * z - 1.0 / 3_628_800.0;
     let c = c * z + 1.0 / 40_320.0;
@@ -85,8 +86,7 @@ fn circular(x: f32, quarter: u64) -> f64 {
 /// `sin.approx.f32`
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
-    // A zero keeps its sign, which the sum of the series would lose.
-    if x == 0.0 { x } else { fp::canon(circular(x, 0) as f32) }
+    fp::canon(circular(x, 0) as f32)
 }
 
 /// `cos.approx.f32`

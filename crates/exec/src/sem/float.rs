@@ -1,13 +1,13 @@
 //! Floating-point arithmetic (manual, section 9.7.3) on `.f32`, `.f64` and `.f32x2`.
 //!
-//! Round-to-nearest uses the host's operations, which IEEE 754 defines exactly; directed rounding uses [`soft`]. Where the
-//! manual leaves a NaN open, see [`fp`](super::fp).
+//! Round-to-nearest uses the host's operations, which IEEE 754 defines exactly. Directed rounding goes through double precision
+//! where that is exact enough, else through [`soft`]. Where the manual leaves a NaN open, see [`fp`].
 
 use super::{
     PureFn, fp,
     map::{self, lift, lift_mode},
     mode::{Mode, legacy, rnd},
-    soft::{self, F32, F64, Num, Rnd},
+    soft::{self, F64, Num, Rnd},
 };
 use crate::Row;
 use margay_isa::{Mod, Type, Variant};
@@ -24,15 +24,35 @@ macro_rules! by_mode {
     };
 }
 
-/// Single precision in another rounding than to nearest.
-fn soft32(m: Mode, op: impl Fn(Rnd) -> Num) -> f32 {
-    let x = f32::from_bits(F32.pack(op(m.rnd), m.rnd, false) as u32);
-    let x = if m.ftz { fp::flush(x) } else { x };
-    if m.sat { fp::saturate(x) } else { x }
+/// A single-precision operand in double precision.
+#[inline(always)]
+fn wide(m: Mode, x: f32) -> f64 {
+    f64::from(if m.ftz { fp::flush(x) } else { x })
 }
 
-fn num32(m: Mode, x: f32) -> Num {
-    F32.unpack(u64::from(if m.ftz { fp::flush(x) } else { x }.to_bits()))
+/// A single-precision result in another rounding than to nearest; see [`fp::narrow_to`] for what `x` may be.
+#[inline(always)]
+fn directed(m: Mode, x: f64) -> f32 {
+    let x = fp::narrow_to(x, m.rnd);
+    let x = if m.ftz { fp::flush(x) } else { x };
+    if m.sat { fp::saturate(x) } else { fp::canon(x) }
+}
+
+/// `a * b + c` in single precision, likewise.
+#[inline(always)]
+fn directed_fma(m: Mode, a: f64, b: f64, c: f64) -> f32 {
+    directed(m, fp::fma_odd_in(a, b, c, m.rnd))
+}
+
+/// A lane function in single precision for one of the directed modes, so that its loop knows the mode.
+macro_rules! in_mode {
+    ($v:expr, $m:ident; $($arg:ident),+ => $body:expr) => {
+        match rnd($v) {
+            Rnd::Zero => lift_mode!($m = |v| Mode { rnd: Rnd::Zero, ..Mode::of(v) }; $($arg: f32),+ => f32 { $body }),
+            Rnd::Down => lift_mode!($m = |v| Mode { rnd: Rnd::Down, ..Mode::of(v) }; $($arg: f32),+ => f32 { $body }),
+            _ => lift_mode!($m = |v| Mode { rnd: Rnd::Up, ..Mode::of(v) }; $($arg: f32),+ => f32 { $body }),
+        }
+    };
 }
 
 fn num64(x: f64) -> Num {
@@ -61,7 +81,7 @@ fn pairwise3(a: u64, b: u64, c: u64, f: impl Fn(f32, f32, f32) -> f32) -> u64 {
 
 /// `add`, `sub`, `mul`: one function per operator and mode.
 macro_rules! binary {
-    ($name:ident, $op:tt, $soft:expr) => {
+    ($name:ident, $op:tt, $wide:expr, $soft:expr) => {
         /// The row of this operator.
         pub(super) fn $name(v: &Variant, t: Type) -> Option<PureFn> {
             let nearest = rnd(v) == Rnd::Nearest;
@@ -76,9 +96,7 @@ macro_rules! binary {
                     }
                     by_mode!(v, of)
                 }
-                Type::F32 => lift_mode!(m = Mode::of; a: f32, b: f32 => f32 {
-                    soft32(m, |r| $soft(num32(m, a), num32(m, b), r))
-                }),
+                Type::F32 => in_mode!(v, m; a, b => $wide(m, wide(m, a), wide(m, b))),
                 Type::F32x2 if nearest => {
                     macro_rules! of {
                         ($ftz:literal, $sat:literal) => {
@@ -90,9 +108,9 @@ macro_rules! binary {
                     by_mode!(v, of)
                 }
                 Type::F32x2 => lift_mode!(m = Mode::of; a: u64, b: u64 => u64 {
-                    pairwise(a, b, |a, b| soft32(m, |r| $soft(num32(m, a), num32(m, b), r)))
+                    pairwise(a, b, |a, b| $wide(m, wide(m, a), wide(m, b)))
                 }),
-                Type::F64 if nearest => lift!(a: f64, b: f64 => f64 { fp::keep64(a $op b, a, b) }),
+                Type::F64 if nearest => Some(|_, _, s, d| map::two_f64(s, d, |a, b| a $op b)),
                 Type::F64 => lift_mode!(r = rnd; a: f64, b: f64 => f64 {
                     let x = soft64(r, $soft(num64(a), num64(b), r));
                     fp::keep64(x, a, b)
@@ -102,9 +120,9 @@ macro_rules! binary {
         }
     };
 }
-binary!(add, +, soft::add);
-binary!(sub, -, |a: Num, b: Num, r| soft::add(a, b.negate(), r));
-binary!(mul, *, |a, b, _| soft::mul(a, b));
+binary!(add, +, |m, a, b| directed_fma(m, a, 1.0, b), soft::add);
+binary!(sub, -, |m, a, b: f64| directed_fma(m, a, 1.0, -b), |a: Num, b: Num, r| soft::add(a, b.negate(), r));
+binary!(mul, *, |m, a: f64, b: f64| directed(m, a * b), |a, b, _| soft::mul(a, b));
 
 /// `fma`, and `mad` on floating point, which is the same since `sm_20`.
 pub(super) fn fma(v: &Variant, t: Type) -> Option<PureFn> {
@@ -118,9 +136,7 @@ pub(super) fn fma(v: &Variant, t: Type) -> Option<PureFn> {
             }
             by_mode!(v, of)
         }
-        Type::F32 => lift_mode!(m = Mode::of; a: f32, b: f32, c: f32 => f32 {
-            soft32(m, |r| soft::fma(num32(m, a), num32(m, b), num32(m, c), r))
-        }),
+        Type::F32 => in_mode!(v, m; a, b, c => directed_fma(m, wide(m, a), wide(m, b), wide(m, c))),
         Type::F32x2 if nearest => {
             macro_rules! of {
                 ($ftz:literal, $sat:literal) => {
@@ -134,7 +150,7 @@ pub(super) fn fma(v: &Variant, t: Type) -> Option<PureFn> {
             by_mode!(v, of)
         }
         Type::F32x2 => lift_mode!(m = Mode::of; a: u64, b: u64, c: u64 => u64 {
-            pairwise3(a, b, c, |a, b, c| soft32(m, |r| soft::fma(num32(m, a), num32(m, b), num32(m, c), r)))
+            pairwise3(a, b, c, |a, b, c| directed_fma(m, wide(m, a), wide(m, b), wide(m, c)))
         }),
         Type::F64 if nearest => Some(|_, _, s, d| fma64(s, d)),
         Type::F64 => lift_mode!(r = rnd; a: f64, b: f64, c: f64 => f64 {
@@ -234,10 +250,8 @@ pub(super) fn div(v: &Variant, t: Type) -> Option<PureFn> {
             fp::finish::<true, false>(fp::flush(a) / fp::flush(b))
         }),
         Type::F32 if nearest => lift!(a: f32, b: f32 => f32 { fp::canon(a / b) }),
-        Type::F32 => lift_mode!(m = Mode::of; a: f32, b: f32 => f32 {
-            soft32(m, |_| soft::div(num32(m, a), num32(m, b)))
-        }),
-        Type::F64 if nearest => lift!(a: f64, b: f64 => f64 { fp::keep64(a / b, a, b) }),
+        Type::F32 => in_mode!(v, m; a, b => directed(m, wide(m, a) / wide(m, b))),
+        Type::F64 if nearest => Some(|_, _, s, d| map::two_f64(s, d, |a, b| a / b)),
         Type::F64 => lift_mode!(r = rnd; a: f64, b: f64 => f64 {
             fp::keep64(soft64(r, soft::div(num64(a), num64(b))), a, b)
         }),
@@ -260,7 +274,7 @@ pub(super) fn rcp(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F32 if nearest && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(1.0 / fp::flush(a)) }),
         Type::F32 if nearest => lift!(a: f32 => f32 { fp::canon(1.0 / a) }),
-        Type::F32 => lift_mode!(m = Mode::of; a: f32 => f32 { soft32(m, |_| soft::div(ONE, num32(m, a))) }),
+        Type::F32 => in_mode!(v, m; a => directed(m, 1.0 / wide(m, a))),
         Type::F64 if v.has(Mod::Approx) => lift!(a: f64 => f64 { gross(a, |x| 1.0 / x) }),
         Type::F64 if nearest => lift!(a: f64 => f64 { fp::keep64(1.0 / a, a, a) }),
         Type::F64 => lift_mode!(r = rnd; a: f64 => f64 { fp::keep64(soft64(r, soft::div(ONE, num64(a))), a, a) }),
@@ -274,7 +288,7 @@ pub(super) fn sqrt(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F32 if nearest && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(fp::flush(a).sqrt()) }),
         Type::F32 if nearest => lift!(a: f32 => f32 { fp::canon(a.sqrt()) }),
-        Type::F32 => lift_mode!(m = Mode::of; a: f32 => f32 { soft32(m, |_| soft::sqrt(num32(m, a))) }),
+        Type::F32 => in_mode!(v, m; a => directed(m, wide(m, a).sqrt())),
         Type::F64 if nearest => lift!(a: f64 => f64 { fp::keep64_root(a.sqrt(), a) }),
         Type::F64 => lift_mode!(r = rnd; a: f64 => f64 { fp::keep64_root(soft64(r, soft::sqrt(num64(a))), a) }),
         _ => None,

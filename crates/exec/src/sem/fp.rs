@@ -4,6 +4,8 @@
 //! `0x7fffffff`. Half-precision rows return `0x7fff`. Double-precision rows keep payloads: the first operand that is a NaN,
 //! made quiet; an invalid operation gives `0xfff8000000000000`.
 
+use super::soft::Rnd;
+
 /// The NaN that single-precision rows return.
 pub const NAN32: u32 = 0x7fff_ffff;
 /// The NaN that `.f16` and `.bf16` rows return.
@@ -131,6 +133,54 @@ pub fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     f64::from_bits(if inexact && bits & 1 == 0 { bits.wrapping_add(step) } else { bits })
 }
 
+/// [`fma_odd`] with the sign that an exact zero has in a rounding mode: under `.rm` only the sum of positive zeros is positive.
+#[inline(always)]
+pub fn fma_odd_in(a: f64, b: f64, c: f64, rnd: Rnd) -> f64 {
+    let x = fma_odd(a, b, c);
+    let positive = (a * b).to_bits() == 0 && c.to_bits() == 0;
+    if rnd == Rnd::Down && x == 0.0 && !positive { -0.0 } else { x }
+}
+
+/// Rounds `x` to single precision in any mode. `x` is exact, or rounded to odd, or it is a quotient or root of single-precision
+/// numbers rounded to nearest: such a number, when no single-precision number itself, is farther from all of them than its
+/// error (2^-49 against 2^-53 of its size), so it lies on the right side of each.
+#[inline(always)]
+pub fn narrow_to(x: f64, rnd: Rnd) -> f32 {
+    let y = x as f32;
+    let back = f64::from(y);
+    let bits = y.to_bits();
+    let negative = bits >> 31 != 0;
+    // One unit away from zero or towards it; the sign of `y` is that of `x`, for zeros too.
+    let (away, toward) = (bits.wrapping_add(1), bits.wrapping_sub(1));
+    let below = if negative { away } else { toward };
+    let above = if negative { toward } else { away };
+    let fixed = match rnd {
+        Rnd::Nearest | Rnd::Away => bits,
+        Rnd::Zero => {
+            if back.abs() > x.abs() {
+                toward
+            } else {
+                bits
+            }
+        }
+        Rnd::Down => {
+            if back > x {
+                below
+            } else {
+                bits
+            }
+        }
+        Rnd::Up => {
+            if back < x {
+                above
+            } else {
+                bits
+            }
+        }
+    };
+    f32::from_bits(fixed)
+}
+
 /// Double to single precision, rounded to odd.
 #[inline(always)]
 pub fn narrow_odd(x: f64) -> f32 {
@@ -151,14 +201,11 @@ pub fn from_f16(h: u16) -> f32 {
     // A subnormal's mantissa under the exponent of the smallest normal number, minus that number.
     let smallest = f32::from_bits(113 << 23);
     let small = f32::from_bits(shifted + (113 << 23)) - smallest;
-    let magnitude = if h & 0x7c00 == 0 {
-        small.to_bits()
-    } else if h & 0x7c00 == 0x7c00 {
-        if h & 0x03ff == 0 { 0x7f80_0000 } else { return f32::from_bits(NAN32) }
-    } else {
-        normal.to_bits()
-    };
-    f32::from_bits(magnitude | sign)
+    let special = if h & 0x03ff == 0 { 0x7f80_0000 } else { NAN32 };
+    let finite = if h & 0x7c00 == 0 { small.to_bits() } else { normal.to_bits() };
+    let magnitude = if h & 0x7c00 == 0x7c00 { special } else { finite };
+    // The canonical NaN is positive.
+    f32::from_bits(if magnitude == NAN32 { NAN32 } else { magnitude | sign })
 }
 
 /// A single-precision value as `.f16`, to nearest; NaNs become canonical.
@@ -167,20 +214,12 @@ pub fn to_f16(x: f32) -> u16 {
     let b = x.to_bits();
     let sign = (b >> 16) as u16 & 0x8000;
     let a = b & 0x7fff_ffff;
-    if a > 0x7f80_0000 {
-        return NAN16;
-    }
     // Below the smallest normal number: adding 0.5 puts the unit in the last place where the host rounds.
     let small = (f32::from_bits(a) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
     let normal = a.wrapping_add(0xc800_0fff).wrapping_add(a >> 13 & 1) >> 13;
-    let magnitude = if a < 0x3880_0000 {
-        small
-    } else if a >= 0x4780_0000 {
-        0x7c00
-    } else {
-        normal
-    };
-    sign | magnitude as u16
+    let finite = if a < 0x3880_0000 { small } else { normal };
+    let magnitude = if a >= 0x4780_0000 { 0x7c00 } else { finite };
+    if a > 0x7f80_0000 { NAN16 } else { sign | magnitude as u16 }
 }
 
 /// A `.bf16` in single precision, exactly; NaNs become canonical.

@@ -7,7 +7,6 @@ use super::{
     PureFn, fp,
     map::{lift, lift_mode},
     mode::{Mode, ty},
-    soft::{self, BF16, F16, F32, Format, Num, Rnd},
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
 
@@ -62,6 +61,9 @@ struct Post {
     relu: bool,
     oob: bool,
 }
+
+/// No modifier, which is the usual case: its loops decide nothing.
+const PLAIN: Post = Post { ftz: false, sat: false, relu: false, oob: false };
 
 /// The NaN that tensor copies write for elements out of bounds.
 const OOB: u16 = 0x7fff;
@@ -125,9 +127,14 @@ fn pair3(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
 
 /// `add`, `sub`, `mul`, `fma`.
 pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
+    let plain = [Mod::Ftz, Mod::Sat, Mod::Relu, Mod::Oob].into_iter().all(|m| !v.has(m));
     macro_rules! two {
         ($f:ident) => {
             match t {
+                Type::F16 if plain => lift!(a: u16, b: u16 => u16 { PLAIN.$f::<Ieee>(a, b) }),
+                Type::F16x2 if plain => lift!(a: u32, b: u32 => u32 { pair(a, b, |a, b| PLAIN.$f::<Ieee>(a, b)) }),
+                Type::Bf16 if plain => lift!(a: u16, b: u16 => u16 { PLAIN.$f::<Brain>(a, b) }),
+                Type::Bf16x2 if plain => lift!(a: u32, b: u32 => u32 { pair(a, b, |a, b| PLAIN.$f::<Brain>(a, b)) }),
                 Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16 => u16 { m.$f::<Ieee>(a, b) }),
                 Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32 => u32 {
                     pair(a, b, |a, b| m.$f::<Ieee>(a, b))
@@ -145,6 +152,14 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
         Opcode::Sub => two!(sub),
         Opcode::Mul => two!(mul),
         Opcode::Fma => match t {
+            Type::F16 if plain => lift!(a: u16, b: u16, c: u16 => u16 { PLAIN.fma::<Ieee>(a, b, c) }),
+            Type::F16x2 if plain => lift!(a: u32, b: u32, c: u32 => u32 {
+                pair3(a, b, c, |a, b, c| PLAIN.fma::<Ieee>(a, b, c))
+            }),
+            Type::Bf16 if plain => lift!(a: u16, b: u16, c: u16 => u16 { PLAIN.fma::<Brain>(a, b, c) }),
+            Type::Bf16x2 if plain => lift!(a: u32, b: u32, c: u32 => u32 {
+                pair3(a, b, c, |a, b, c| PLAIN.fma::<Brain>(a, b, c))
+            }),
             Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16, c: u16 => u16 { m.fma::<Ieee>(a, b, c) }),
             Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32, c: u32 => u32 {
                 pair3(a, b, c, |a, b, c| m.fma::<Ieee>(a, b, c))
@@ -236,36 +251,25 @@ pub(super) fn min_max(_: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// A half operand's format in a mixed row.
-fn half_format(v: &Variant) -> Format {
-    if ty(v, 1) == Some(Type::Bf16) { BF16 } else { F16 }
-}
-
 /// Mixed precision: halves are made single, then `add`, `sub` or `fma` in single precision.
 pub(super) fn mixed(v: &Variant) -> Option<PureFn> {
     #[derive(Clone, Copy)]
-    struct Mixed(Mode, Format);
+    struct Mixed {
+        mode: Mode,
+        brain: bool,
+    }
     impl Mixed {
         fn of(v: &Variant) -> Mixed {
-            Mixed(Mode { ftz: false, ..Mode::of(v) }, half_format(v))
+            Mixed { mode: Mode::of(v), brain: ty(v, 1) == Some(Type::Bf16) }
         }
         #[inline(always)]
         fn half(self, bits: u16) -> f64 {
-            f64::from(if self.1 == BF16 { fp::from_bf16(bits) } else { fp::from_f16(bits) })
-        }
-        /// Rounds a double-precision number that is rounded to odd; other modes than to nearest take the exact value.
-        #[inline(always)]
-        fn round(self, x: f64, exact: impl Fn(Rnd) -> Num) -> f32 {
-            let y = match self.0.rnd {
-                Rnd::Nearest => x as f32,
-                r => f32::from_bits(F32.pack(exact(r), r, false) as u32),
-            };
-            if self.0.sat { fp::saturate(y) } else { fp::canon(y) }
+            f64::from(if self.brain { fp::from_bf16(bits) } else { fp::from_f16(bits) })
         }
         #[inline(always)]
         fn fma(self, a: f64, b: f64, c: f64) -> f32 {
-            let num = |x: f64| soft::F64.unpack(x.to_bits());
-            self.round(fp::fma_odd(a, b, c), |r| soft::fma(num(a), num(b), num(c), r))
+            let x = fp::narrow_to(fp::fma_odd_in(a, b, c, self.mode.rnd), self.mode.rnd);
+            if self.mode.sat { fp::saturate(x) } else { fp::canon(x) }
         }
     }
     match v.op {

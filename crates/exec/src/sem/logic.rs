@@ -171,15 +171,27 @@ pub(super) fn prmt(v: &Variant) -> Option<PureFn> {
         _ if v.has(Mod::Ecl) => lift!(a: u32, b: u32, c: u32 => u32 { gather(a, b, |i| i.max(c & 3)) }),
         _ if v.has(Mod::Ecr) => lift!(a: u32, b: u32, c: u32 => u32 { gather(a, b, |i| i.min(c & 3)) }),
         _ if v.has(Mod::Rc16) => lift!(a: u32, b: u32, c: u32 => u32 { gather(a, b, |i| (c & 1) * 2 + (i & 1)) }),
-        _ => lift!(a: u32, b: u32, c: u32 => u32 {
-            let pick = |i: u32| {
-                let control = c >> (4 * i);
-                let x = byte(a, b, control & 7);
-                // The highest bit of the control asks for the byte's sign, eight times.
-                let x = if control & 8 != 0 { if x & 0x80 != 0 { 0xff } else { 0 } } else { x };
-                x << (8 * i)
-            };
-            pick(0) | pick(1) | pick(2) | pick(3)
+        _ => Some(|_, _, s, d| {
+            // Usually the control is a constant: then the shifts are the same in all lanes.
+            let first = s[2][0].0[0];
+            if s[2][0].0.iter().fold(0, |differ, c| differ | (c ^ first)) == 0 {
+                map::two::<u32, u32, u32>(s, d, |a, b| permute(a, b, first));
+            } else {
+                map::three::<u32, u32, u32, u32>(s, d, permute);
+            }
         }),
     }
+}
+
+/// The generic form of `prmt`: for each byte a control of four bits, of which the highest asks for the sign, eight times.
+#[inline(always)]
+fn permute(a: u32, b: u32, control: u32) -> u32 {
+    let source = u64::from(b) << 32 | u64::from(a);
+    let pick = |i: u32| {
+        let control = control >> (4 * i);
+        let x = (source >> (8 * (control & 7))) as u32;
+        let sign = if x & 0x80 != 0 { 0xff } else { 0 };
+        (if control & 8 != 0 { sign } else { x & 0xff }) << (8 * i)
+    };
+    pick(0) | pick(1) | pick(2) | pick(3)
 }

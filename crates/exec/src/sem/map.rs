@@ -3,6 +3,7 @@
 //! A lane function is a plain `fn`, so nothing is decoded when it runs. The macro [`lift!`] makes one from an expression over
 //! typed scalars; [`lift_mode!`] makes one that reads a mode off the variant once per warp.
 
+use super::fp;
 use crate::{LANES, Row};
 
 /// What a register's slot is made of: one, two or four words a lane.
@@ -118,6 +119,23 @@ pub(super) fn four<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
     let d = D::Slot::of_mut(d);
     for i in 0..LANES {
         d[i] = f(A::get(a[i]), B::get(b[i]), C::get(c[i]), E::get(e[i])).put();
+    }
+}
+
+/// `d = f(a, b)` in double precision. NaNs are put right in a second pass, when there are any.
+#[inline(always)]
+pub(super) fn two_f64(s: &[&[Row]], d: &mut [Row], f: impl Fn(f64, f64) -> f64) {
+    let (a, b, d) = (u64::of(s[0]), u64::of(s[1]), u64::of_mut(d));
+    let mut nan = 0;
+    for i in 0..LANES {
+        let r = f(f64::from_bits(a[i]), f64::from_bits(b[i]));
+        nan |= if r.is_nan() { u64::MAX } else { 0 };
+        d[i] = r.to_bits();
+    }
+    if nan != 0 {
+        for i in 0..LANES {
+            d[i] = fp::keep64(f64::from_bits(d[i]), f64::from_bits(a[i]), f64::from_bits(b[i])).to_bits();
+        }
     }
 }
 
