@@ -4,7 +4,11 @@
 //! selections that gives the same bits on every host and can be written again as vector code. Errors are far below the
 //! manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No operation may be fused or reordered.
 
-use super::{PureFn, fp, map::lift, mode::legacy};
+use super::{
+    PureFn, fp,
+    map::{self, lift},
+    mode::legacy,
+};
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// Adding and subtracting it rounds a number below 2^51 to an integer.
@@ -37,9 +41,10 @@ pub fn exp2(x: f64) -> f64 {
 #[inline(always)]
 pub fn log2(x: f64) -> f64 {
     // Mantissa between sqrt(1/2) and sqrt(2), and exponent.
-    let b = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd);
-    let m = f64::from_bits((b & 0x000f_ffff_ffff_ffff).wrapping_add(0x3fe6_a09e_667f_3bcd));
-    let e = f64::from((b as i64 >> 52) as i32);
+    const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
+    let b = x.to_bits().wrapping_sub(ROOT).wrapping_add(1024 << 52);
+    let m = f64::from_bits((b & 0x000f_ffff_ffff_ffff) + ROOT);
+    let e = f64::from((b >> 52) as i32 - 1024);
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
     // log2 m = 2 / ln 2 * (s + s^3 / 3 + ...), |s| below 0.172.
@@ -98,16 +103,10 @@ pub fn cos(x: f32) -> f32 {
 /// `lg2.approx.f32`
 #[inline(always)]
 pub fn lg2(x: f32) -> f32 {
-    let y = log2(f64::from(x)) as f32;
-    if x > 0.0 && x < f32::INFINITY {
-        y
-    } else if x == 0.0 {
-        f32::NEG_INFINITY
-    } else if x > 0.0 {
-        x
-    } else {
-        f32::from_bits(fp::NAN32)
-    }
+    let y = (log2(f64::from(x)) as f32).to_bits();
+    let y = if x == f32::INFINITY { x.to_bits() } else { y };
+    let y = if x == 0.0 { f32::NEG_INFINITY.to_bits() } else { y };
+    f32::from_bits(if x >= 0.0 { y } else { fp::NAN32 })
 }
 
 /// `ex2.approx.f32`
@@ -132,9 +131,7 @@ pub fn tanh(x: f32) -> f32 {
 /// Applies a single-precision function to both halves of a word.
 macro_rules! pairs {
     ($from:path, $to:path, $f:expr) => {
-        lift!(a: u32 => u32 {
-            u32::from($to($f($from(a as u16)))) | u32::from($to($f($from((a >> 16) as u16)))) << 16
-        })
+        Some(|_, _, s, d| map::one_packed(s, d, |a| $to($f($from(a)))))
     };
 }
 

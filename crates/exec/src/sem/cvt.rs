@@ -24,7 +24,8 @@ pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
     }
     let (src, dst) = (*src_bits.first()?, *dst_bits.first()?);
     if Convert::of(v).is_none() {
-        return small::cvt(v, d, s);
+        let words = src_bits.iter().chain(dst_bits).all(|bits| *bits <= 32);
+        return small::cvt(v, d, s, words);
     }
     let natural = lanes::rows(src) == lanes::rows(s.bits());
     if natural && let Some(f) = int_to_int(v, d, s, dst).or_else(|| with_float(v, d, s, dst)) {

@@ -439,15 +439,11 @@ pub(super) fn min_max(v: &Variant, t: Type, sources: usize, max: bool) -> Option
         (Type::F32, true, _) => lift_mode!(m = |v| Pick::of(v, true); a: f32, b: f32, c: f32 => f32 {
             m.pick(m.pick(m.read(a), m.read(b)), m.read(c))
         }),
-        (Type::F64, false, _) => lift!(a: f64, b: f64 => f64 {
-            let less = a < b || a == b && a.is_sign_negative();
-            let x = if less || b.is_nan() { a } else { b };
-            fp::keep64(x, a, b)
+        (Type::F64, false, _) => Some(|_, _, s, d| {
+            map::two_f64(s, d, |a, b| if a < b || a == b && a.is_sign_negative() || b.is_nan() { a } else { b });
         }),
-        (Type::F64, true, _) => lift!(a: f64, b: f64 => f64 {
-            let more = a > b || a == b && a.is_sign_positive();
-            let x = if more || b.is_nan() { a } else { b };
-            fp::keep64(x, a, b)
+        (Type::F64, true, _) => Some(|_, _, s, d| {
+            map::two_f64(s, d, |a, b| if a > b || a == b && a.is_sign_positive() || b.is_nan() { a } else { b });
         }),
         _ => None,
     }

@@ -5,7 +5,7 @@
 
 use super::{
     PureFn, fp,
-    map::{lift, lift_mode},
+    map::{self, lift, lift_mode},
     mode::{Mode, ty},
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
@@ -112,64 +112,49 @@ impl Post {
     }
 }
 
-/// Applies a function to both halves.
-#[inline(always)]
-fn pair(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
-    u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
-}
-
-/// See [`pair`].
-#[inline(always)]
-fn pair3(a: u32, b: u32, c: u32, f: impl Fn(u16, u16, u16) -> u16) -> u32 {
-    u32::from(f(a as u16, b as u16, c as u16))
-        | u32::from(f((a >> 16) as u16, (b >> 16) as u16, (c >> 16) as u16)) << 16
-}
-
 /// `add`, `sub`, `mul`, `fma`.
 pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
     let plain = [Mod::Ftz, Mod::Sat, Mod::Relu, Mod::Oob].into_iter().all(|m| !v.has(m));
-    macro_rules! two {
-        ($f:ident) => {
+    macro_rules! row {
+        ($f:ident, $scalar:ident, $packed:ident, ($($arg:ident),+), ($($bits:ty),+)) => {
             match t {
-                Type::F16 if plain => lift!(a: u16, b: u16 => u16 { PLAIN.$f::<Ieee>(a, b) }),
-                Type::F16x2 if plain => lift!(a: u32, b: u32 => u32 { pair(a, b, |a, b| PLAIN.$f::<Ieee>(a, b)) }),
-                Type::Bf16 if plain => lift!(a: u16, b: u16 => u16 { PLAIN.$f::<Brain>(a, b) }),
-                Type::Bf16x2 if plain => lift!(a: u32, b: u32 => u32 { pair(a, b, |a, b| PLAIN.$f::<Brain>(a, b)) }),
-                Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16 => u16 { m.$f::<Ieee>(a, b) }),
-                Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32 => u32 {
-                    pair(a, b, |a, b| m.$f::<Ieee>(a, b))
+                Type::F16 if plain => {
+                    Some(|_, _, s, d| map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| PLAIN.$f::<Ieee>($($arg),+)))
+                }
+                Type::Bf16 if plain => {
+                    Some(|_, _, s, d| map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| PLAIN.$f::<Brain>($($arg),+)))
+                }
+                Type::F16x2 if plain => {
+                    Some(|_, _, s, d| map::$packed(s, d, |$($arg),+| PLAIN.$f::<Ieee>($($arg),+)))
+                }
+                Type::Bf16x2 if plain => {
+                    Some(|_, _, s, d| map::$packed(s, d, |$($arg),+| PLAIN.$f::<Brain>($($arg),+)))
+                }
+                Type::F16 => Some(|v, _, s, d| {
+                    let m = Post::of(v);
+                    map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| m.$f::<Ieee>($($arg),+));
                 }),
-                Type::Bf16 => lift_mode!(m = Post::of; a: u16, b: u16 => u16 { m.$f::<Brain>(a, b) }),
-                Type::Bf16x2 => lift_mode!(m = Post::of; a: u32, b: u32 => u32 {
-                    pair(a, b, |a, b| m.$f::<Brain>(a, b))
+                Type::Bf16 => Some(|v, _, s, d| {
+                    let m = Post::of(v);
+                    map::$scalar::<$($bits),+, u16>(s, d, |$($arg),+| m.$f::<Brain>($($arg),+));
+                }),
+                Type::F16x2 => Some(|v, _, s, d| {
+                    let m = Post::of(v);
+                    map::$packed(s, d, |$($arg),+| m.$f::<Ieee>($($arg),+));
+                }),
+                Type::Bf16x2 => Some(|v, _, s, d| {
+                    let m = Post::of(v);
+                    map::$packed(s, d, |$($arg),+| m.$f::<Brain>($($arg),+));
                 }),
                 _ => None,
             }
         };
     }
     match v.op {
-        Opcode::Add => two!(add),
-        Opcode::Sub => two!(sub),
-        Opcode::Mul => two!(mul),
-        Opcode::Fma => match t {
-            Type::F16 if plain => lift!(a: u16, b: u16, c: u16 => u16 { PLAIN.fma::<Ieee>(a, b, c) }),
-            Type::F16x2 if plain => lift!(a: u32, b: u32, c: u32 => u32 {
-                pair3(a, b, c, |a, b, c| PLAIN.fma::<Ieee>(a, b, c))
-            }),
-            Type::Bf16 if plain => lift!(a: u16, b: u16, c: u16 => u16 { PLAIN.fma::<Brain>(a, b, c) }),
-            Type::Bf16x2 if plain => lift!(a: u32, b: u32, c: u32 => u32 {
-                pair3(a, b, c, |a, b, c| PLAIN.fma::<Brain>(a, b, c))
-            }),
-            Type::F16 => lift_mode!(m = Post::of; a: u16, b: u16, c: u16 => u16 { m.fma::<Ieee>(a, b, c) }),
-            Type::F16x2 => lift_mode!(m = Post::of; a: u32, b: u32, c: u32 => u32 {
-                pair3(a, b, c, |a, b, c| m.fma::<Ieee>(a, b, c))
-            }),
-            Type::Bf16 => lift_mode!(m = Post::of; a: u16, b: u16, c: u16 => u16 { m.fma::<Brain>(a, b, c) }),
-            Type::Bf16x2 => lift_mode!(m = Post::of; a: u32, b: u32, c: u32 => u32 {
-                pair3(a, b, c, |a, b, c| m.fma::<Brain>(a, b, c))
-            }),
-            _ => None,
-        },
+        Opcode::Add => row!(add, two, two_packed, (a, b), (u16, u16)),
+        Opcode::Sub => row!(sub, two, two_packed, (a, b), (u16, u16)),
+        Opcode::Mul => row!(mul, two, two_packed, (a, b), (u16, u16)),
+        Opcode::Fma => row!(fma, three, three_packed, (a, b, c), (u16, u16, u16)),
         _ => None,
     }
 }
@@ -178,7 +163,7 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
 pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a & 0x7fff) }),
-        Type::F16x2 if v.has(Mod::Ftz) => lift!(a: u32 => u32 { pair(a, 0, |a, _| Ieee::flush(a & 0x7fff)) }),
+        Type::F16x2 if v.has(Mod::Ftz) => Some(|_, _, s, d| map::one_packed(s, d, |a| Ieee::flush(a & 0x7fff))),
         Type::F16 | Type::Bf16 => lift!(a: u16 => u16 { a & 0x7fff }),
         _ => lift!(a: u32 => u32 { a & 0x7fff_7fff }),
     }
@@ -188,7 +173,7 @@ pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
 pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a ^ 0x8000) }),
-        Type::F16x2 if v.has(Mod::Ftz) => lift!(a: u32 => u32 { pair(a, 0, |a, _| Ieee::flush(a ^ 0x8000)) }),
+        Type::F16x2 if v.has(Mod::Ftz) => Some(|_, _, s, d| map::one_packed(s, d, |a| Ieee::flush(a ^ 0x8000))),
         Type::F16 | Type::Bf16 => lift!(a: u16 => u16 { a ^ 0x8000 }),
         _ => lift!(a: u32 => u32 { a ^ 0x8000_8000 }),
     }
@@ -247,7 +232,10 @@ impl Pick {
 pub(super) fn min_max(_: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F16 | Type::Bf16 => lift_mode!(m = Pick::of; a: u16, b: u16 => u16 { m.pick(a, b) }),
-        _ => lift_mode!(m = Pick::of; a: u32, b: u32 => u32 { pair(a, b, |a, b| m.pick(a, b)) }),
+        _ => Some(|v, _, s, d| {
+            let m = Pick::of(v);
+            map::two_packed(s, d, |a, b| m.pick(a, b));
+        }),
     }
 }
 

@@ -122,6 +122,40 @@ pub(super) fn four<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
     }
 }
 
+/// The halves of a row: elements of packed types, two a lane.
+#[inline(always)]
+fn halves(rows: &[Row]) -> &[u16; 2 * LANES] {
+    bytemuck::cast_ref(&rows[0].0)
+}
+
+/// `d = f(a)` in every half.
+#[inline(always)]
+pub(super) fn one_packed(s: &[&[Row]], d: &mut [Row], f: impl Fn(u16) -> u16) {
+    let (a, d): (_, &mut [u16; 2 * LANES]) = (halves(s[0]), bytemuck::cast_mut(&mut d[0].0));
+    for i in 0..2 * LANES {
+        d[i] = f(a[i]);
+    }
+}
+
+/// `d = f(a, b)` in every half.
+#[inline(always)]
+pub(super) fn two_packed(s: &[&[Row]], d: &mut [Row], f: impl Fn(u16, u16) -> u16) {
+    let (a, b, d): (_, _, &mut [u16; 2 * LANES]) = (halves(s[0]), halves(s[1]), bytemuck::cast_mut(&mut d[0].0));
+    for i in 0..2 * LANES {
+        d[i] = f(a[i], b[i]);
+    }
+}
+
+/// `d = f(a, b, c)` in every half.
+#[inline(always)]
+pub(super) fn three_packed(s: &[&[Row]], d: &mut [Row], f: impl Fn(u16, u16, u16) -> u16) {
+    let (a, b, c) = (halves(s[0]), halves(s[1]), halves(s[2]));
+    let d: &mut [u16; 2 * LANES] = bytemuck::cast_mut(&mut d[0].0);
+    for i in 0..2 * LANES {
+        d[i] = f(a[i], b[i], c[i]);
+    }
+}
+
 /// `d = f(a, b)` in double precision. NaNs are put right in a second pass, when there are any.
 #[inline(always)]
 pub(super) fn two_f64(s: &[&[Row]], d: &mut [Row], f: impl Fn(f64, f64) -> f64) {

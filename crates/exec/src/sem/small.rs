@@ -139,10 +139,10 @@ impl Convert {
     }
 }
 
-/// `cvt` with packed types. Destinations are never wider than they need to be, or zero-extended.
-pub(super) fn cvt(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
+/// `cvt` with packed types; `words` says that no register is wider than 32 bits.
+pub(super) fn cvt(v: &Variant, d: Type, s: Type, words: bool) -> Option<PureFn> {
     Convert::of(v)?;
-    let plain = rnd(v) == Rnd::Nearest && [Mod::Rs, Mod::Relu, Mod::Satfinite].into_iter().all(|m| !v.has(m));
+    let plain = words && rnd(v) == Rnd::Nearest && [Mod::Rs, Mod::Relu, Mod::Satfinite].into_iter().all(|m| !v.has(m));
     match (d, s) {
         (Type::F16x2, Type::F32) if plain => lift!(a: f32, b: f32 => u32 {
             u32::from(fp::to_f16(a)) << 16 | u32::from(fp::to_f16(b))
@@ -156,7 +156,11 @@ pub(super) fn cvt(v: &Variant, d: Type, s: Type) -> Option<PureFn> {
 
 fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
     let Some(m) = Convert::of(v) else { return };
-    let word = |k: usize, lane: usize| s.get(k).map_or(0, |rows| rows[0].0[lane]);
+    let word = |k: usize, lane: usize| match s.get(k) {
+        None => 0,
+        Some(rows) if rows.len() == 1 => rows[0].0[lane],
+        Some(rows) => lanes::u64s(rows)[lane] as u32,
+    };
     // One source for each element, or all elements in the first; then random bits or scales.
     let values = if m.from.count == 1 { m.to.count } else { 1 };
     let out: [u32; LANES] = std::array::from_fn(|lane| {

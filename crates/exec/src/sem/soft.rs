@@ -208,6 +208,11 @@ impl Format {
         let unit = exp.max(min) - self.man as i32;
         let shift = unit - x.exp;
         let (kept, dropped, half) = match shift {
+            // Most numbers fit a word, which is faster.
+            1..=63 if x.sig >> 64 == 0 => {
+                let sig = x.sig as u64;
+                (sig >> shift, u128::from(sig & ((1 << shift) - 1)), 1 << (shift - 1))
+            }
             ..=0 => ((x.sig << -shift) as u64, 0, 1),
             1..=127 => ((x.sig >> shift) as u64, x.sig & ((1 << shift) - 1), 1 << (shift - 1)),
             // Below half a unit, whatever it is.

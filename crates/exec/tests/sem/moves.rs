@@ -32,7 +32,7 @@ fn copies() {
 fn registers_wider_than_the_type() {
     let garbage = 0xdead_beef_cafe_ff80;
     // (mnemonic, source register, destination register, source, result): section 9.4.1 and note 1 of section 6.5.1.
-    let cases: [(&str, u32, u32, u128, u128); 14] = [
+    let cases: [(&str, u32, u32, u128, u128); 15] = [
         ("cvt.u32.u8", 32, 32, garbage & 0xffff_ffff, 0x80),
         ("cvt.s32.s8", 32, 32, garbage & 0xffff_ffff, 0xffff_ff80),
         ("cvt.s32.s8", 64, 32, garbage, 0xffff_ff80),
@@ -46,10 +46,18 @@ fn registers_wider_than_the_type() {
         ("cvt.u64.u32", 64, 64, garbage, 0xcafe_ff80),
         ("cvt.sat.s8.s32", 32, 32, 0xffff_0000, 0xffff_ff80),
         ("cvt.rzi.s16.f32", 32, 32, 0xc000_0000, 0xffff_fffe),
+        ("cvt.f32.f16", 64, 32, 0xdead_beef_cafe_3c00, 0x3f80_0000),
         ("cvt.rn.f32.u8", 32, 32, 0xffff_ff03, 0x4040_0000),
     ];
     for (text, src, dst, input, want) in cases {
         let got = Case::sized(text, &[src], &[dst]).one(&[input]);
         assert_eq!(got, want, "{text} from {src} to {dst} bits: {got:#x}");
     }
+}
+
+#[test]
+fn packed_conversions_take_wider_registers() {
+    let one = 0xdead_beef_3f80_0000;
+    assert_eq!(Case::sized("cvt.rn.f16x2.f32", &[64, 32], &[32]).one(&[one, 0x4000_0000]), 0x3c00_4000);
+    assert_eq!(Case::sized("cvt.rn.bf16x2.f32", &[64, 64], &[32]).one(&[one, one]), 0x3f80_3f80);
 }
