@@ -81,8 +81,8 @@ fn names(func: &Func) -> Vec<String> {
     for name in &func.reg_names {
         *count.entry(name).or_default() += 1;
     }
-    let name = |(i, n): (usize, &Box<str>)| if count[&**n] == 1 { n.to_string() } else { format!("{n}'{i}") };
-    func.reg_names.iter().enumerate().map(name).collect()
+    let name = |(i, n): (usize, &str)| if count[n] == 1 { n.to_string() } else { format!("{n}'{i}") };
+    func.reg_names.iter().map(|n| &**n).enumerate().map(name).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

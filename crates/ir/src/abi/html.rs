@@ -49,7 +49,7 @@ fn colour(i: usize) -> &'static str {
 fn section(f: &FuncReport, abi: &dyn Abi) -> String {
     let mut out = format!("<section><h2>{} {}</h2>\n", f.kind_name(), escape(&f.name));
     if let Some(why) = &f.no_plan {
-        let _ = write!(out, "<p class=\"n\">This ABI cannot carry it: {}</p></section>\n", escape(why));
+        let _ = writeln!(out, "<p class=\"n\">This ABI cannot carry it: {}</p></section>", escape(why));
         return out;
     }
     out += &if f.block.is_some() { block(f) } else { picture(f, abi) };
@@ -116,10 +116,9 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
     }
     let mut regs = abi.argument_registers();
     for p in values.iter().flat_map(|v| &v.2.pieces) {
-        if let Place::Reg(r) | Place::Behind(r) = p.place {
-            if !regs.contains(&r) {
-                regs.push(r);
-            }
+        match p.place {
+            Place::Reg(r) | Place::Behind(r) if !regs.contains(&r) => regs.push(r),
+            Place::Reg(_) | Place::Behind(_) | Place::Stack { .. } | Place::Space { .. } => {}
         }
     }
     let (left, middle, right) = (0u32, 330u32, 560u32);

@@ -6,16 +6,19 @@
 
 use super::{
     LowerError,
+    info::Info,
     link::{Home, Program, Refs},
+    operand::Parts,
+    register::Registers,
 };
 use crate::{
     Block, BlockId, FormalHome, FrameId, FrameRole, FrameVar, Func, FuncId, Global, GlobalId, Operand, SourcePlace,
     Terminator, VReg, abi,
 };
-use margay_check::{self as check, Body, FormalSpace, FuncKind, Function, LabelId, RegDecl, RegId, TargetTable};
+use margay_check::{self as check, Body, FormalSpace, FuncKind, Function, LabelId, RegId, TargetTable};
 use margay_isa::{Kind, Mod, Opcode, Space, Type, Variant, Version};
 use margay_syntax::{Span, Tree, tree::List};
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 /// Index into [`Func::places`], with the span for messages.
 #[derive(Clone, Copy)]
@@ -43,7 +46,12 @@ pub(super) struct Builder<'p, 'a> {
     pub refs: Refs,
     /// By index of [`Body::locals`].
     pub locals: Vec<VarHome>,
-    regs: HashMap<RegId, VReg>,
+    pub infos: Rc<[Info]>,
+    /// Scratch space of [`Builder::inst`].
+    pub parts: Parts,
+    regs: Registers,
+    /// Some registers are of module scope.
+    thread_regs: bool,
     carry: Option<VReg>,
     temps: u32,
 }
@@ -109,7 +117,8 @@ pub(super) fn lower(program: &mut Program<'_>, id: FuncId) -> Result<(Func, Refs
         let message = format!("the body of `{}` does not resolve", function.name);
         return Err(LowerError::unsupported(&func.source, function.span, message));
     };
-    let refs = Refs::default();
+    let (refs, infos, regs) = (Refs::default(), body.variants.iter().map(Info::new).collect(), Registers::new(&body));
+    let thread_regs = body.regs.iter().any(|d| d.global.is_some());
     let mut b = Builder {
         program,
         module,
@@ -118,7 +127,10 @@ pub(super) fn lower(program: &mut Program<'_>, id: FuncId) -> Result<(Func, Refs
         func,
         refs,
         locals: Vec::new(),
-        regs: HashMap::new(),
+        infos,
+        parts: Parts::default(),
+        regs,
+        thread_regs,
         carry: None,
         temps: 0,
     };
@@ -220,7 +232,7 @@ impl Builder<'_, '_> {
             for (i, formal) in formals.iter().enumerate() {
                 let home = match formal.space {
                     FormalSpace::Reg => {
-                        let first = decls.next().map(|d| self.register_of(&d, d.first)).unwrap_or_default();
+                        let first = decls.next().map(|d| self.register(d.first).collect()).unwrap_or_default();
                         FormalHome::Regs(first)
                     }
                     FormalSpace::Param if function.kind == FuncKind::Kernel => continue,
@@ -237,36 +249,14 @@ impl Builder<'_, '_> {
     }
 
     /// The registers of a declared register: one, or one an element of a vector.
-    pub(super) fn register(&mut self, reg: RegId) -> Vec<VReg> {
-        let decl = *self.body.decl(reg);
-        self.register_of(&decl, reg)
-    }
-
-    fn register_of(&mut self, decl: &RegDecl, reg: RegId) -> Vec<VReg> {
-        let vector = decl.vector.max(1);
-        let first = match self.regs.get(&reg) {
-            Some(v) => *v,
-            None => {
-                let first = VReg(self.func.regs.len() as u32);
-                let mut name = self.tree.str(decl.name).to_string();
-                if decl.numbered {
-                    name += &(reg.0 - decl.first.0).to_string();
-                }
-                for i in 0..vector {
-                    self.func.regs.push(decl.ty);
-                    let suffix = if vector == 1 { String::new() } else { format!(".{}", element_name(i)) };
-                    self.func.reg_names.push(format!("{name}{suffix}").into());
-                }
-                self.regs.insert(reg, first);
-                first
-            }
-        };
-        (first.0..first.0 + u32::from(vector)).map(VReg).collect()
+    pub(super) fn register(&mut self, reg: RegId) -> impl Iterator<Item = VReg> + use<> {
+        let (first, count) = self.regs.get(reg, &self.body, &self.tree, &mut self.func);
+        (first.0..first.0 + count).map(VReg)
     }
 
     /// The offset in the thread block of a register of module scope; `None` for one of the body.
     pub(super) fn thread_offset(&self, reg: RegId) -> Option<u32> {
-        let global = self.body.decl(reg).global?;
+        let global = if self.thread_regs { self.body.decl(reg).global? } else { return None };
         match self.program.global_ids[self.module][global.0 as usize] {
             Home::Thread(offset) => Some(offset),
             Home::Global(_) => None,
@@ -327,6 +317,10 @@ impl Builder<'_, '_> {
     }
 
     fn blocks(&mut self, function: &Function) -> Result<(), LowerError> {
+        let count = self.body.insts.len();
+        self.func.insts.reserve(count);
+        self.func.places.reserve(count);
+        self.func.operands.reserve(3 * count);
         let raws = self.raw_blocks()?;
         let order = reverse_post_order(&raws);
         let mut ids = vec![BlockId(u32::MAX); raws.len()];
@@ -474,16 +468,6 @@ impl Builder<'_, '_> {
 /// File, line and column of a `.loc` entry.
 fn without_inst((_, file, line, column): (u32, u32, u32, u32)) -> (u32, u32, u32) {
     (file, line, column)
-}
-
-/// `x`, `y`, `z`, `w`.
-fn element_name(i: u8) -> char {
-    match i {
-        0 => 'x',
-        1 => 'y',
-        2 => 'z',
-        _ => 'w',
-    }
 }
 
 /// Reachable blocks in reverse post-order, without recursion: bodies can have a hundred thousand blocks.

@@ -136,8 +136,16 @@ impl Builder<'_, '_> {
     fn result(&mut self, operand: check::Operand, stores: &mut Vec<(u32, VReg)>, at: Place) -> Result<Arg, LowerError> {
         Ok(match operand {
             check::Operand::Sink => Arg::Omitted,
-            check::Operand::Reg(r) => Arg::Values(self.written(r, None, stores)),
-            check::Operand::Element(r, c) => Arg::Values(self.written(r, Some(c as u8), stores)),
+            check::Operand::Reg(r) => {
+                let mut values = Vec::new();
+                self.written(r, None, &mut values, stores);
+                Arg::Values(values)
+            }
+            check::Operand::Element(r, c) => {
+                let mut values = Vec::new();
+                self.written(r, Some(c as u8), &mut values, stores);
+                Arg::Values(values)
+            }
             check::Operand::Symbol(symbol, 0) => match self.param_variable(symbol) {
                 Some(frame) => Arg::Frame(frame),
                 None => return Err(self.unsupported(at.span, "a result that is no `.param` variable of the caller")),

@@ -7,8 +7,10 @@
 mod body;
 mod call;
 mod constant;
+mod info;
 mod link;
 mod operand;
+mod register;
 mod thread;
 
 pub use link::signature;

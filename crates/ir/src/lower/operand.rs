@@ -4,16 +4,18 @@
 use super::{
     LowerError,
     body::{Builder, Place, VarHome},
-    constant::{float_bits, immediate_type, int_bits},
+    constant::{float_bits, int_bits},
+    info::{Named, Slot},
     link::Home,
 };
 use crate::{FormalHome, Inst, MemBase, MemSpace, Operand, VReg};
-use margay_check::{self as check, Base, FuncKind, RegId, SymRef};
-use margay_isa::{Component, Effect, Mod, Opcode, Opnd, Part, Role, Space, Special, Type, Variant};
+use margay_check::{self as check, Base, FuncKind, RegDecl, RegId, SymRef};
+use margay_isa::{Component, Part, Role, Space, Special, Type};
+use margay_syntax::tree::List;
 
 /// What an instruction gathers while its operands are walked.
 #[derive(Default)]
-struct Parts {
+pub(super) struct Parts {
     dsts: Vec<Operand>,
     partners: Vec<Operand>,
     srcs: Vec<Operand>,
@@ -23,161 +25,167 @@ struct Parts {
     base: Option<(Base, Option<MemSpace>)>,
 }
 
-/// Whether an opcode reads the carry flag (section 9.7.2).
-fn reads_carry(variant: &Variant) -> bool {
-    matches!(variant.op, Opcode::Addc | Opcode::Subc | Opcode::Madc)
+impl Parts {
+    fn clear(&mut self) {
+        self.dsts.clear();
+        self.partners.clear();
+        self.srcs.clear();
+        self.stores.clear();
+        self.base = None;
+    }
 }
 
 impl Builder<'_, '_> {
     /// Lowers one instruction that is no terminator.
     pub(super) fn inst(&mut self, index: u32, at: Place) -> Result<(), LowerError> {
         let inst = self.body.insts[index as usize];
-        let variant = self.body.variant(&inst).clone();
+        let infos = self.infos.clone();
+        let info = &infos[inst.variant.0 as usize];
         let guard = match inst.guard {
             Some(g) => Some((self.read_scalar(g.reg, at)?, g.negated)),
             None => None,
         };
-        if variant.op.row().effect == Effect::Call {
+        if info.is_call {
             return self.call(&inst, inst.variant.0, guard, at);
         }
-        let mut parts = Parts::default();
-        let operands: Vec<check::Operand> = self.body.operands(inst.operands).to_vec();
-        let roles: Vec<&Opnd> = variant.operands().collect();
-        self.walk(&variant, &roles, &operands, &mut parts, at)?;
-        let mut dsts = parts.dsts;
-        dsts.append(&mut parts.partners);
-        let mut srcs = parts.srcs;
-        if variant.has(Mod::Cc) {
-            dsts.push(Operand::Reg(self.carry()));
+        let mut parts = std::mem::take(&mut self.parts);
+        parts.clear();
+        self.walk(&info.operands, inst.operands, &mut parts, at)?;
+        parts.dsts.append(&mut parts.partners);
+        if info.sets_carry {
+            parts.dsts.push(Operand::Reg(self.carry()));
         }
-        if reads_carry(&variant) {
-            srcs.push(Operand::Reg(self.carry()));
+        if info.reads_carry {
+            parts.srcs.push(Operand::Reg(self.carry()));
         }
-        let space = self.space(&variant, parts.base);
-        let (dsts, srcs) = (self.list(&dsts), self.list(&srcs));
+        let space = self.space(info.space, parts.base);
+        let (dsts, srcs) = (self.list(&parts.dsts), self.list(&parts.srcs));
         self.func.insts.push(Inst { variant: inst.variant.0, guard, dsts, srcs, space, at: at.index });
-        for (offset, value) in parts.stores {
+        for (offset, value) in parts.stores.drain(..) {
             self.thread_store(offset, value, guard, at)?;
         }
+        self.parts = parts;
         Ok(())
     }
 
     fn walk(
         &mut self,
-        variant: &Variant,
-        roles: &[&'static Opnd],
-        operands: &[check::Operand],
+        slots: &[Slot],
+        operands: List<check::Operand>,
         parts: &mut Parts,
         at: Place,
     ) -> Result<(), LowerError> {
-        for (opnd, operand) in roles.iter().zip(operands) {
-            let selector = (opnd.parts.is_some() || opnd.neg).then(|| match *operand {
-                check::Operand::Part { part, neg, .. } => part.map_or(0, Part::code) | u32::from(neg) << 31,
-                _ => 0,
-            });
-            match opnd.role {
-                Role::Dst => self.destination(*operand, parts, at)?,
-                Role::Src | Role::Imm | Role::Var | Role::Handle(_) => {
-                    let ty = immediate_type(variant, opnd.ty);
-                    if let check::Operand::Pair(first) = *operand {
-                        for i in [first, first + 1] {
-                            self.value(self.body.operands[i as usize], ty, false, &mut parts.srcs, at)?;
-                        }
-                    } else {
-                        let expand = parts.dsts.len() > 1;
-                        let mut values = std::mem::take(&mut parts.srcs);
-                        let done = self.value(*operand, ty, expand, &mut values, at);
-                        parts.srcs = values;
-                        done?;
+        for (slot, i) in slots.iter().zip(operands.range()) {
+            self.operand(slot, self.body.operands[i], parts, at)?;
+        }
+        Ok(())
+    }
+
+    fn operand(
+        &mut self,
+        slot: &Slot,
+        operand: check::Operand,
+        parts: &mut Parts,
+        at: Place,
+    ) -> Result<(), LowerError> {
+        let opnd = slot.opnd;
+        match opnd.role {
+            Role::Dst => self.destination(operand, parts, at)?,
+            Role::Src | Role::Imm | Role::Var | Role::Handle(_) => {
+                if let check::Operand::Pair(first) = operand {
+                    for i in [first, first + 1] {
+                        self.value(self.body.operands[i as usize], slot.ty, false, &mut parts.srcs, at)?;
                     }
-                }
-                Role::Addr => self.address(*operand, parts, at)?,
-                Role::Group(inner) => {
-                    let inner: Vec<&'static Opnd> = inner.iter().collect();
-                    match *operand {
-                        check::Operand::Group(list) | check::Operand::Vector(list) => {
-                            let operands: Vec<check::Operand> = self.body.operands(list).to_vec();
-                            self.walk(variant, &inner, &operands, parts, at)?;
-                        }
-                        single => self.walk(variant, &inner, &[single], parts, at)?,
-                    }
-                }
-                Role::Label | Role::Table | Role::Callee | Role::Rets | Role::Args => {
-                    return Err(self.unsupported(at.span, format!("`{variant}` with a label or table as operand")));
+                } else {
+                    let expand = parts.dsts.len() > 1;
+                    self.value(operand, slot.ty, expand, &mut parts.srcs, at)?;
                 }
             }
-            parts.srcs.extend(selector.map(|s| Operand::Imm(u64::from(s))));
+            Role::Addr => self.address(operand, parts, at)?,
+            Role::Group(_) => match operand {
+                check::Operand::Group(list) | check::Operand::Vector(list) => {
+                    self.walk(&slot.inner, list, parts, at)?
+                }
+                single => {
+                    if let Some(first) = slot.inner.first() {
+                        self.operand(first, single, parts, at)?;
+                    }
+                }
+            },
+            Role::Label | Role::Table | Role::Callee | Role::Rets | Role::Args => {
+                return Err(self.unsupported(at.span, "an instruction with a label or table as operand"));
+            }
+        }
+        if opnd.parts.is_some() || opnd.neg {
+            let selector = match operand {
+                check::Operand::Part { part, neg, .. } => part.map_or(0, Part::code) | u32::from(neg) << 31,
+                _ => 0,
+            };
+            parts.srcs.push(Operand::Imm(u64::from(selector)));
         }
         Ok(())
     }
 
     /// A register that is read as one scalar: a guard, an address, an index.
     pub(super) fn read_scalar(&mut self, reg: RegId, at: Place) -> Result<VReg, LowerError> {
-        let mut values = Vec::new();
-        self.read(reg, None, &mut values, at)?;
-        match values.first() {
-            Some(Operand::Reg(v)) => Ok(*v),
-            _ => Err(self.error(at.span, "not a register")),
+        if let Some(offset) = self.thread_offset(reg) {
+            return self.thread_load(offset, self.body.decl(reg).ty, at);
         }
+        self.register(reg).next().ok_or_else(|| self.error(at.span, "not a register"))
     }
 
     /// Reads a register, or one element of a vector.
     fn read(&mut self, reg: RegId, element: Option<u8>, out: &mut Vec<Operand>, at: Place) -> Result<(), LowerError> {
-        let decl = *self.body.decl(reg);
-        let elements = match element {
-            Some(e) => e..e + 1,
-            None => 0..decl.vector.max(1),
-        };
         if let Some(offset) = self.thread_offset(reg) {
-            for e in elements {
+            let decl = *self.body.decl(reg);
+            for e in elements(&decl, element) {
                 let at_offset = offset + u32::from(e) * decl.ty.bytes();
                 out.push(Operand::Reg(self.thread_load(at_offset, decl.ty, at)?));
             }
             return Ok(());
         }
-        let regs = self.register(reg);
-        out.extend(elements.filter_map(|e| regs.get(usize::from(e))).map(|v| Operand::Reg(*v)));
+        let mut regs = self.register(reg);
+        match element {
+            None => out.extend(regs.map(Operand::Reg)),
+            Some(e) => out.extend(regs.nth(usize::from(e)).map(Operand::Reg)),
+        }
         Ok(())
     }
 
     /// Registers that are written: the body's own, or temporaries whose values go to the thread block afterwards.
-    pub(super) fn written(&mut self, reg: RegId, element: Option<u8>, stores: &mut Vec<(u32, VReg)>) -> Vec<Operand> {
-        let decl = *self.body.decl(reg);
-        let elements = match element {
-            Some(e) => e..e + 1,
-            None => 0..decl.vector.max(1),
-        };
-        let thread = self.thread_offset(reg);
-        let regs = if thread.is_some() { Vec::new() } else { self.register(reg) };
-        let one = |e: u8| match thread {
-            Some(offset) => {
+    pub(super) fn written(
+        &mut self,
+        reg: RegId,
+        element: Option<u8>,
+        out: &mut Vec<Operand>,
+        stores: &mut Vec<(u32, VReg)>,
+    ) {
+        if let Some(offset) = self.thread_offset(reg) {
+            let decl = *self.body.decl(reg);
+            for e in elements(&decl, element) {
                 let temp = self.temp(decl.ty);
                 stores.push((offset + u32::from(e) * decl.ty.bytes(), temp));
-                Some(Operand::Reg(temp))
+                out.push(Operand::Reg(temp));
             }
-            None => regs.get(usize::from(e)).map(|v| Operand::Reg(*v)),
-        };
-        elements.filter_map(one).collect()
+            return;
+        }
+        let mut regs = self.register(reg);
+        match element {
+            None => out.extend(regs.map(Operand::Reg)),
+            Some(e) => out.extend(regs.nth(usize::from(e)).map(Operand::Reg)),
+        }
     }
 
     fn destination(&mut self, operand: check::Operand, parts: &mut Parts, at: Place) -> Result<(), LowerError> {
         match operand {
-            check::Operand::Reg(r) => {
-                let regs = self.written(r, None, &mut parts.stores);
-                parts.dsts.extend(regs);
+            check::Operand::Reg(r) | check::Operand::Part { reg: r, .. } => {
+                self.written(r, None, &mut parts.dsts, &mut parts.stores);
             }
-            check::Operand::Part { reg, .. } => {
-                let regs = self.written(reg, None, &mut parts.stores);
-                parts.dsts.extend(regs);
-            }
-            check::Operand::Element(r, c) => {
-                let regs = self.written(r, Some(c as u8), &mut parts.stores);
-                parts.dsts.extend(regs);
-            }
+            check::Operand::Element(r, c) => self.written(r, Some(c as u8), &mut parts.dsts, &mut parts.stores),
             check::Operand::Sink => parts.dsts.push(Operand::Sink),
             check::Operand::Vector(list) => {
-                for o in self.body.operands(list).to_vec() {
-                    self.destination(o, parts, at)?;
+                for i in list.range() {
+                    self.destination(self.body.operands[i], parts, at)?;
                 }
             }
             check::Operand::Pair(first) => {
@@ -215,8 +223,8 @@ impl Builder<'_, '_> {
                 out.push(value);
             }
             check::Operand::Vector(list) | check::Operand::Group(list) | check::Operand::List(list) => {
-                for o in self.body.operands(list).to_vec() {
-                    self.value(o, ty, false, out, at)?;
+                for i in list.range() {
+                    self.value(self.body.operands[i], ty, false, out, at)?;
                 }
             }
             check::Operand::Sink => out.push(Operand::Sink),
@@ -321,31 +329,25 @@ impl Builder<'_, '_> {
     /// The space of a memory instruction: the first one named; that of the variable where none is; else generic. `.param` is
     /// the kernel's block for kernels, with `::entry`, and for address arithmetic (`cvta`, `isspacep`); in device functions
     /// parameters live in the frame, so it is local memory (section 5.1.6.4; measured: ptxas emits LDL for `ld.param [reg]`).
-    fn space(&self, variant: &Variant, base: Option<(Base, Option<MemSpace>)>) -> Option<MemSpace> {
+    fn space(&self, named: Option<Named>, base: Option<(Base, Option<MemSpace>)>) -> Option<MemSpace> {
         let symbol_space = base.and_then(|b| b.1);
-        let named = variant.words.iter().find_map(|w| match w {
-            margay_isa::Word::Mod(m) => Some(match m {
-                Mod::Const => MemSpace::Const,
-                Mod::Global => MemSpace::Global,
-                Mod::Local => MemSpace::Local,
-                Mod::Shared | Mod::SharedCta => MemSpace::Shared,
-                Mod::SharedCluster => MemSpace::SharedCluster,
-                Mod::ParamEntry => MemSpace::KernelParam,
-                Mod::ParamFunc => MemSpace::Local,
-                Mod::Param => match (symbol_space, base) {
-                    (Some(space), _) => space,
-                    (None, Some(_)) if self.func.kind == FuncKind::Device => MemSpace::Local,
-                    (None, _) => MemSpace::KernelParam,
-                },
-                _ => return None,
-            }),
-            margay_isa::Word::Type(_) => None,
-        });
         match (named, base) {
-            (Some(space), _) => Some(space),
+            (Some(Named::Is(space)), _) => Some(space),
+            (Some(Named::Param), Some(_)) if self.func.kind == FuncKind::Device => {
+                Some(symbol_space.unwrap_or(MemSpace::Local))
+            }
+            (Some(Named::Param), _) => Some(symbol_space.unwrap_or(MemSpace::KernelParam)),
             (None, Some(_)) => Some(symbol_space.unwrap_or(MemSpace::Generic)),
             (None, None) => None,
         }
+    }
+}
+
+/// Which elements of a register are meant: one, or all.
+fn elements(decl: &RegDecl, element: Option<u8>) -> std::ops::Range<u8> {
+    match element {
+        Some(e) => e..e + 1,
+        None => 0..decl.vector.max(1),
     }
 }
 

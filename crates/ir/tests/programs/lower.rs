@@ -239,7 +239,7 @@ fn registers_of_module_scope_live_in_the_thread_block() {
         .func f() { .reg .u32 %z; add.u32 G, G, 1; setp.eq.u32 Q, G, 3; @Q mov.u32 G, 0; st.local.u32 [L+4], G; ret; }
         .entry k() { mov.u32 G, 5; call f, (); ret; }";
     let ir = program(&[text], &LowerOptions { kernel: Some("k"), relocatable: false }).unwrap();
-    assert!(ir.thread_block >= 24 + 16 && ir.thread_block % 16 == 0);
+    assert!(ir.thread_block >= 24 + 16 && ir.thread_block.is_multiple_of(16));
     let f = lines(&ir, "f");
     let count = |part: &str| f.iter().filter(|l| l.contains(part)).count();
     let (g, q) = ("local[0x10]", "local[0x14]");

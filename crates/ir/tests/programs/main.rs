@@ -1,6 +1,7 @@
-//! Whole programs from text: lowering, linking, placing.
+//! Whole programs from text: lowering, linking, placing, verifying.
 
 mod common;
 mod link;
 mod lower;
 mod place;
+mod verify;
