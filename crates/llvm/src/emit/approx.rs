@@ -104,10 +104,9 @@ impl Emitter<'_> {
         let t = self.w.op("fsub", &quarters, &whole);
         let t = self.f64_op("fmul", &t, std::f64::consts::FRAC_PI_2);
         let z = self.w.op("fmul", &t, &t);
-        let s = self.polynomial(&z, &[-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0]);
-        let s = self.w.op("fmul", &z, &s);
+        let s =
+            self.polynomial(&z, &[-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0]);
         let s = self.w.op("fmul", &t, &s);
-        let s = self.w.op("fadd", &t, &s);
         let c = self.polynomial(
             &z,
             &[1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0],
@@ -144,13 +143,7 @@ impl Emitter<'_> {
             }
             "sin" | "cos" => {
                 let y = self.circular(x, i128::from(name == "cos"));
-                let y = self.w.cast("fptrunc", &y, Elem::F32);
-                if name == "cos" {
-                    return Some(y);
-                }
-                let zero = constant(x.ty, 0);
-                let naught = self.w.cmp("fcmp oeq", x, &zero);
-                self.w.select(&naught, x, &y)
+                self.w.cast("fptrunc", &y, Elem::F32)
             }
             "rsqrt" => {
                 let wide = self.w.cast("fpext", x, Elem::F64);
