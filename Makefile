@@ -42,7 +42,7 @@ lint:
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 
 bench: release
-	$(CARGO) run --release -q -p bench-frontend
+	$(CARGO) bench $(MARGAY) --bench frontend
 
 # NVIDIA's compiler from its own packages, in a folder that git ignores. It needs no GPU.
 oracle: .oracle/ready

@@ -21,6 +21,9 @@ pub fn run(args: &ExplainArgs) -> Result {
         Failure::usage(format!("no code `{text}`; `margay explain` without a code lists all of them"))
     })?;
     let info = code.info();
-    emit(&format!("{} ({}), {}: {}\n", info.number, info.name, severity(info.severity), info.summary));
+    emit(&match code.page() {
+        "" => format!("{} ({}), {}: {}\n", info.number, info.name, severity(info.severity), info.summary),
+        page => page.to_string(),
+    });
     Ok(Outcome::Clean)
 }
