@@ -276,16 +276,18 @@ impl Analysis<'_> {
         let srcs = func.operands(inst.srcs);
         let uniform = srcs.iter().all(|s| self.operand(s) == Shape::Uniform);
         let shape = match variant.op.row().effect {
+            _ if variant.op == Opcode::Cvta => match (srcs, variant.has(Mod::Local)) {
+                ([s, ..], false) => self.operand(s),
+                _ => Shape::Varying,
+            },
             Effect::Pure if uniform => Shape::Uniform,
             Effect::Pure => self.affine(variant, srcs),
             Effect::Memory if variant.op == Opcode::Ld && uniform => match inst.space {
                 Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Shape::Varying,
                 Some(_) => Shape::Uniform,
             },
-            Effect::Memory if variant.op.row().name == "cvta" => match (srcs, variant.has(Mod::Local)) {
-                ([s, ..], false) => self.operand(s),
-                _ => Shape::Varying,
-            },
+            // Votes are the same for all lanes that take part.
+            Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) => Shape::Uniform,
             _ => Shape::Varying,
         };
         // A guarded definition merges with the old value, which `together` and the join over definitions see to; an affine

@@ -316,6 +316,8 @@ impl Emitter<'_> {
         let name = variant.op.row().name;
         match (variant.op.row().effect, name) {
             (_, "bar" | "barrier") => self.barrier(block, inst),
+            (_, "cvta") => self.cvta(inst),
+            (_, "isspacep") => self.isspacep(inst),
             (Effect::Call, _) => self.call(inst),
             (Effect::Memory, _) => self.memory(inst),
             (Effect::Pure, _) => self.pure(inst),

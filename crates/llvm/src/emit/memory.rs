@@ -364,7 +364,6 @@ impl Emitter<'_> {
                 Ok(())
             }
             "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
-            "cvta" => self.cvta(inst),
             _ => self.effect(inst),
         }
     }
@@ -405,6 +404,46 @@ impl Emitter<'_> {
         let v = self.w.resize(&v, elem, false);
         let guard = self.guard(inst);
         self.write(dst, &v, guard.as_ref());
+        Ok(())
+    }
+
+    /// Whether a generic address lies in a window.
+    pub fn isspacep(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let (Some(src), Some(Operand::Reg(dst))) =
+            (self.func.operands(inst.srcs).first().copied(), self.func.operands(inst.dsts).first().copied())
+        else {
+            return self.refuse("isspacep");
+        };
+        let v = self.value(&src, Elem::I64)?;
+        let within = |e: &mut Self, base: &Val, size: &Val| {
+            let offset = e.w.op("sub", &v, base);
+            e.w.cmp("icmp ult", &offset, size)
+        };
+        let shared = |e: &mut Self| {
+            let (base, size) = (e.ctx_value(Elem::I64, at::SHARED), e.ctx_value(Elem::I64, at::SHARED_SIZE));
+            within(e, &base, &size)
+        };
+        let local = |e: &mut Self| {
+            let windows = match e.local_address(&int(Elem::I32, 0)) {
+                Address::Lanes(v) | Address::Affine(v, _) => v,
+            };
+            let size = e.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+            within(e, &windows, &size)
+        };
+        let inside = if variant.has(Mod::Shared) || variant.has(Mod::SharedCta) || variant.has(Mod::SharedCluster) {
+            shared(self)
+        } else if variant.has(Mod::Local) {
+            local(self)
+        } else if variant.has(Mod::Global) {
+            let (s, l) = (shared(self), local(self));
+            let either = self.w.op("or", &s, &l);
+            self.w.op_const("xor", &either, 1)
+        } else {
+            return self.refuse(variant.to_string());
+        };
+        let guard = self.guard(inst);
+        self.write(dst, &inside, guard.as_ref());
         Ok(())
     }
 
