@@ -32,6 +32,7 @@ pub struct SimdEngine {
 impl SimdEngine {
     /// An engine that hands what it refuses to `fallback`; without one, a refusal ends a launch by name.
     pub fn new(fallback: Option<Arc<dyn Engine>>) -> SimdEngine {
+        machine::initialize();
         let mask_registers = machine::host().1.split(',').any(|f| f == "+avx512vl");
         SimdEngine { fallback, mask_registers }
     }

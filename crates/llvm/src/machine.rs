@@ -25,10 +25,14 @@ pub fn host() -> &'static (String, String) {
     &HOST
 }
 
-/// A target machine for the host.
-pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
+/// Registers the host's target with LLVM; everything else here needs that first.
+pub fn initialize() {
     static INIT: Once = Once::new();
     INIT.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
+}
+
+/// A target machine for the host.
+pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();
     let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
     let (cpu, features) = host();
