@@ -490,10 +490,13 @@ impl Emitter<'_> {
 
     /// An operand's value as integer bits of `elem`, NaNs made canonical where arithmetic left the host's.
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
-        let v = self.raw_value(operand, elem)?;
         match operand {
-            Operand::Reg(r) if self.lazy[r.0 as usize] => Ok(self.canonical(&v)),
-            _ => Ok(v),
+            Operand::Reg(r) if self.lazy[r.0 as usize] => {
+                let v = self.raw_value(operand, Elem::I32)?;
+                let v = self.canonical(&v);
+                Ok(self.w.resize(&v, elem, false))
+            }
+            _ => self.raw_value(operand, elem),
         }
     }
 
