@@ -14,12 +14,11 @@ use crate::ctx::Helper;
 use margay_ir::{Inst, Operand};
 use margay_isa::{Kind, Mod, Type, Var, Variant};
 
-/// Float rows whose results may carry the host's NaNs until somebody looks at their bits.
+/// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
+/// payloads in PTX as on the host.
 fn arithmetic(variant: &Variant) -> bool {
-    let t = variant.t();
-    matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad")
-        && matches!(t, Type::F32 | Type::F64)
-        && rounds_to_nearest(variant)
+    let row = matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad");
+    row && variant.t() == Type::F32 && rounds_to_nearest(variant)
 }
 
 fn rounds_to_nearest(variant: &Variant) -> bool {
