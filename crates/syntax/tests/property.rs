@@ -35,7 +35,7 @@ fn exercise(text: &str) {
         assert!(text.get(tree.operands[n].span.range()).is_some());
         let _ = eval(tree, n as u32);
     }
-    for width in [20, 100] {
+    for width in [30, 100] {
         let options = FormatOptions { width, ..Default::default() };
         match format(&parsed, &options) {
             Err(_) => assert!(parsed.diagnostics.iter().any(|d| d.severity == Severity::Error)),
@@ -46,7 +46,7 @@ fn exercise(text: &str) {
                     "{once}\n{:#?}",
                     again.diagnostics
                 );
-                assert_eq!(essence(&parsed), essence(&again));
+                assert_eq!(essence(&parsed), essence(&again), "{text}\n----\n{once}");
                 assert_eq!(
                     (
                         tree.stmts.len(),
@@ -113,6 +113,20 @@ fn every_prefix_and_every_missing_line() {
     let lines: Vec<&str> = SAMPLE.lines().collect();
     for n in 0..lines.len() {
         exercise(&[&lines[..n], &lines[n + 1..]].concat().join("\n"));
+    }
+}
+
+#[test]
+fn a_comment_in_every_gap() {
+    let gaps = SAMPLE.match_indices([' ', '\n', ',', ';', '(', ')', '{', '}', '[', ']', ':', '+']).map(|(i, _)| i);
+    for at in gaps {
+        for with in [" /* c */ ", " // c\n"] {
+            for at in [at, at + 1] {
+                let mut text = SAMPLE.to_string();
+                text.insert_str(at, with);
+                exercise(&text);
+            }
+        }
     }
 }
 

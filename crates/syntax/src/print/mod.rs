@@ -170,7 +170,16 @@ impl Printer<'_> {
         let head = Span::new(directive.span.start, body.start);
         let pieces = self.pieces(head);
         self.joined(&pieces);
-        self.out.push_str(" {");
+        self.last = pieces.last().map_or(head.end, |p| p.span().end);
+        // What stands behind the brace is raw, so a comment before it stays before it.
+        self.comments(body.start);
+        let line_comment = self.tree.comments[..self.comment].last().is_some_and(|c| c.start > head.start && !self.tree.str(*c).starts_with("/*"));
+        if line_comment {
+            self.end_line();
+            self.out.push('{');
+        } else {
+            self.out.push_str(" {");
+        }
         let text = self.tree.str(body);
         let inner = text.get(1..text.len().max(2) - 1).unwrap_or("");
         let lines = inner.lines().map(str::trim).filter(|l| !l.is_empty());
