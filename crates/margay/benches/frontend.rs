@@ -66,7 +66,9 @@ fn compare(ptxas: &std::ffi::OsStr, text: &str) {
     let _ = std::fs::remove_file(&path);
     match output {
         Ok(output) if output.status.success() => row("ptxas", text.len(), time),
-        Ok(output) => println!("ptxas refuses: {}", String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("")),
+        Ok(output) => {
+            println!("ptxas refuses: {}", String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or(""))
+        }
         Err(e) => println!("ptxas does not run: {e}"),
     }
 }
@@ -85,7 +87,9 @@ impl Dice {
 fn module(bytes: usize) -> String {
     let mut dice = Dice(1);
     let mut out = String::with_capacity(bytes + 10_000);
-    out.push_str("//\n// Made by the benchmark of the front end\n//\n\n.version 8.0\n.target sm_80\n.address_size 64\n\n");
+    out.push_str(
+        "//\n// Made by the benchmark of the front end\n//\n\n.version 8.0\n.target sm_80\n.address_size 64\n\n",
+    );
     out.push_str(".file 1 \"kernels.cu\"\n.shared .align 16 .b8 tile[4096];\n");
     let mut n = 0;
     while out.len() < bytes {
@@ -107,7 +111,8 @@ fn table(out: &mut String, dice: &mut Dice, n: usize) {
     out.push_str("};\n\n");
 }
 
-const REGISTERS: &str = "\t.reg .pred \t%p<17>;\n\t.reg .f32 \t%f<65>;\n\t.reg .b32 \t%r<65>;\n\t.reg .b64 \t%rd<33>;\n\n";
+const REGISTERS: &str =
+    "\t.reg .pred \t%p<17>;\n\t.reg .f32 \t%f<65>;\n\t.reg .b32 \t%r<65>;\n\t.reg .b64 \t%rd<33>;\n\n";
 
 fn function(out: &mut String, dice: &mut Dice, n: usize) {
     let _ = write!(
@@ -146,7 +151,12 @@ fn body(out: &mut String, dice: &mut Dice, n: usize, count: usize, callee: Optio
             9 => write!(out, "\tst.global.f32 \t[%rd{d}+{}], %f{a};\n", b * 4),
             10 => write!(out, "\tmov.f32 \t%f{a}, 0f{:08X};\n", a * b * 0x1234567 & 0x7f7f_ffff),
             11 => write!(out, "\tld.shared.v4.f32 \t{{%f{a}, %f{b}, %f{c}, %f{d}}}, [tile+{}];\n", (a % 60) * 16),
-            12 => write!(out, "\tsetp.lt.f32 \t%p{}, %f{a}, %f{b};\n\tselp.f32 \t%f{c}, %f{a}, %f{b}, %p{};\n", a % 16, a % 16),
+            12 => write!(
+                out,
+                "\tsetp.lt.f32 \t%p{}, %f{a}, %f{b};\n\tselp.f32 \t%f{c}, %f{a}, %f{b}, %p{};\n",
+                a % 16,
+                a % 16
+            ),
             13 => write!(
                 out,
                 "\tsetp.ne.s32 \t%p{}, %r{a}, 0;\n\t@%p{} bra \t$L__BB{n}_{i};\n\tshl.b32 \t%r{a}, %r{b}, {};\n\n$L__BB{n}_{i}:\n",

@@ -10,6 +10,7 @@ mod confusable;
 pub mod diag;
 mod eval;
 mod lex;
+mod origin;
 mod parse;
 mod print;
 mod span;
@@ -17,6 +18,7 @@ pub mod tree;
 
 pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use eval::{EvalError, Value, eval};
+pub use origin::Origin;
 pub use parse::{Parsed, parse, parse_shared};
 pub use print::{FormatOptions, Unformatted, format};
 pub use span::{LineIndex, Span};

@@ -98,6 +98,9 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
     }
     let of = |severity| diagnostics.iter().filter(|d| d.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    if args.message_format == MessageFormat::Human && args.error_limit > 0 {
+        diagnostics = margay_syntax::diag::group(diagnostics, ALIKE, |at| source.lines.line(at));
+    }
     let hidden = limit(&mut diagnostics, args.error_limit);
     let found = Found { source, diagnostics };
     out += &report::render(&found, args.message_format, style.out);
@@ -112,6 +115,9 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
     let found = (args.message_format == MessageFormat::Sarif).then_some(found);
     Ok(Checked { text: out, found, errors, warnings })
 }
+
+/// So many findings with the same words are shown; of the others it is said where they are.
+const ALIKE: usize = 5;
 
 /// Drops errors beyond the limit, and what stands behind them. The number of errors dropped.
 fn limit(diagnostics: &mut Vec<Diagnostic>, limit: usize) -> usize {

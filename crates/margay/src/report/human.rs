@@ -25,12 +25,17 @@ pub struct Message<'a> {
 
 /// A diagnostic for people.
 pub fn diagnostic(source: &Source, d: &Diagnostic, color: bool) -> String {
+    let mut notes = d.notes.clone();
+    let origins: Vec<String> = source.tree.origins(d.span().start).iter().map(|o| o.to_string()).collect();
+    if !origins.is_empty() {
+        notes.push(format!("compiled from {}", origins.join(", inlined at ")));
+    }
     let message = Message {
         severity: d.severity,
         code: Some(d.code.info().number),
         title: &d.message,
         labels: d.labels.iter().map(|l| (l.span, l.text.as_str())).collect(),
-        notes: &d.notes,
+        notes: &notes,
         suggestions: &d.suggestions,
     };
     render(source, &message, color)

@@ -26,6 +26,12 @@ pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
             json!({ "message": s.message, "machine_applicable": s.machine_applicable, "edits": edits })
         })
         .collect();
+    let origins: Vec<Value> = source
+        .tree
+        .origins(d.span().start)
+        .iter()
+        .map(|o| json!({ "file": o.file, "line": o.line, "column": o.column }))
+        .collect();
     json!({
         "severity": severity(d.severity),
         "code": d.code.info().number,
@@ -39,5 +45,6 @@ pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
         "labels": labels,
         "notes": d.notes,
         "suggestions": suggestions,
+        "origins": origins,
     })
 }

@@ -1,10 +1,12 @@
 //! What margay says about a module: [`Diagnostic`], a value with a code, places and suggestions. Rendering is elsewhere.
 
 mod code;
+mod group;
 mod nearest;
 mod pages;
 
 pub use code::{Code, CodeInfo};
+pub use group::group;
 pub use nearest::nearest;
 
 use crate::Span;

@@ -173,7 +173,9 @@ impl Printer<'_> {
         self.last = pieces.last().map_or(head.end, |p| p.span().end);
         // What stands behind the brace is raw, so a comment before it stays before it.
         self.comments(body.start);
-        let line_comment = self.tree.comments[..self.comment].last().is_some_and(|c| c.start > head.start && !self.tree.str(*c).starts_with("/*"));
+        let line_comment = self.tree.comments[..self.comment]
+            .last()
+            .is_some_and(|c| c.start > head.start && !self.tree.str(*c).starts_with("/*"));
         if line_comment {
             self.end_line();
             self.out.push('{');
