@@ -7,11 +7,13 @@
 //! Memory is flat: a global address is the host address of a byte inside an allocation that [`Memory`] knows. `.shared` and
 //! `.local` addresses are offsets into windows whose host base makes them generic (`cvta` adds it).
 
+mod builtin;
 mod engine;
 mod fault;
 pub mod lanes;
 pub mod mem;
 mod observe;
+mod reference;
 pub mod sem;
 
 pub use engine::{Cta, Engine, Grid, Image, Kernel, Launch, Progress, Unsupported};
@@ -19,3 +21,4 @@ pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};
+pub use reference::Reference;

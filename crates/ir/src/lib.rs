@@ -15,10 +15,12 @@ mod lower;
 pub mod pass;
 mod print;
 mod program;
+mod types;
 mod verify;
 
 pub use func::*;
 pub use lower::{LowerError, LowerOptions, declare, lower, lower_with, signature};
 pub use print::{print, print_func};
 pub use program::*;
+pub use types::{OperandTypes, operand_types};
 pub use verify::{IrError, verify};

@@ -67,7 +67,7 @@ use std::{fmt, sync::Arc};
 /// Every engine of this build, the default one first.
 pub fn engines() -> Vec<Arc<dyn Engine>> {
     #[cfg_attr(not(feature = "simd"), expect(unused_mut))]
-    let mut engines: Vec<Arc<dyn Engine>> = Vec::new();
+    let mut engines: Vec<Arc<dyn Engine>> = vec![Arc::new(margay_exec::Reference)];
     #[cfg(feature = "simd")]
     engines.push(Arc::new(margay_llvm::SimdEngine::new(engines.first().cloned())));
     engines

@@ -7,7 +7,7 @@
 mod access;
 mod raw;
 
-pub use access::{copy, fill, load, load_bytes, store, store_bytes, wide_lock};
+pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes, wide_lock};
 pub use raw::{Block, Cell, RED_ZONE};
 
 use crate::Exhausted;

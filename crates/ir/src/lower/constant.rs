@@ -29,7 +29,7 @@ fn mask(ty: Type, bits: u64) -> u64 {
 }
 
 /// The type that an immediate must take in an operand.
-pub(super) fn immediate_type(variant: &Variant, ty: Ty) -> Type {
+pub(crate) fn immediate_type(variant: &Variant, ty: Ty) -> Type {
     match ty {
         Ty::Of(v) => variant.ty(v).unwrap_or_else(|| variant.t()),
         Ty::Is(t) | Ty::Untyped(t) => t,

@@ -13,6 +13,7 @@ mod operand;
 mod register;
 mod thread;
 
+pub(crate) use constant::immediate_type;
 pub use link::signature;
 
 use crate::{FuncId, GlobalInit, Ir, Pointee, Source, Virtual};

@@ -39,10 +39,14 @@ impl BitSet {
 
     /// The members in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(w, bits)| (0..64).filter(move |b| bits >> b & 1 == 1).map(move |b| w as u32 * 64 + b))
+        self.0.iter().enumerate().filter(|(_, bits)| **bits != 0).flat_map(|(w, bits)| {
+            let mut left = *bits;
+            std::iter::from_fn(move || {
+                let lowest = left.trailing_zeros();
+                left &= left.wrapping_sub(1);
+                (lowest < 64).then_some(w as u32 * 64 + lowest)
+            })
+        })
     }
 }
 

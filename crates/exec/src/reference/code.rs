@@ -1,0 +1,428 @@
+//! Decoded code: what a function becomes before it runs.
+//!
+//! An [`Op`] holds its handler, its semantics and the offsets of its registers' rows, so that executing one looks nothing up.
+//! What does not fit an op lies in side tables of [`FuncCode`], indexed by [`Op::x`].
+
+use super::{ctx::Ctx, step::Home};
+use crate::{Image, Row, sem::PureFn};
+use margay_ir::{Builtin, Func, FuncId, MemSpace, SourcePlace};
+use margay_isa::{Component, Mod, Special, Type, Variant};
+use std::sync::Arc;
+
+/// How a register lies in rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Shape {
+    /// One row, 32 bits a lane or fewer.
+    Word,
+    /// Two rows, 64 bits a lane.
+    Double,
+    /// Four rows, 128 bits a lane.
+    Quad,
+    /// One row whose word 0 is a mask of lanes.
+    Pred,
+}
+
+impl Shape {
+    /// The shape of a register of a type.
+    pub const fn of(ty: Type) -> Shape {
+        match ty.bits() {
+            1 if matches!(ty, Type::Pred) => Shape::Pred,
+            0..=32 => Shape::Word,
+            33..=64 => Shape::Double,
+            _ => Shape::Quad,
+        }
+    }
+
+    /// Rows that it takes.
+    pub const fn rows(self) -> usize {
+        match self {
+            Shape::Word | Shape::Pred => 1,
+            Shape::Double => 2,
+            Shape::Quad => 4,
+        }
+    }
+}
+
+/// A register or a splatted constant that is read: index of its first row, shape, and which of both.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Src(u32);
+
+const CONST: u32 = 1 << 31;
+const INDEX: u32 = (1 << 29) - 1;
+
+impl Src {
+    /// A register.
+    pub const fn reg(row: u32, shape: Shape) -> Src {
+        Src(row | (shape as u32) << 29)
+    }
+
+    /// A constant. Constants are never asked for the difference of words and predicates.
+    pub const fn constant(row: u32, shape: Shape) -> Src {
+        Src(row | ((shape as u32) & 3) << 29 | CONST)
+    }
+
+    /// Whether it is a constant.
+    pub const fn is_const(self) -> bool {
+        self.0 & CONST != 0
+    }
+
+    /// First row.
+    pub const fn row(self) -> usize {
+        (self.0 & INDEX) as usize
+    }
+
+    /// Its shape.
+    pub const fn shape(self) -> Shape {
+        match self.0 >> 29 & 3 {
+            0 => Shape::Word,
+            1 => Shape::Double,
+            2 => Shape::Quad,
+            _ => Shape::Pred,
+        }
+    }
+
+    /// Number of rows.
+    #[inline(always)]
+    pub const fn rows(self) -> usize {
+        self.shape().rows()
+    }
+
+    /// Its rows.
+    #[inline(always)]
+    pub fn of<'r>(self, regs: &'r [Row], consts: &'r [Row]) -> &'r [Row] {
+        let from = if self.is_const() { consts } else { regs };
+        &from[self.row()..self.row() + self.rows()]
+    }
+}
+
+/// A register that is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dst {
+    /// First row; [`NOWHERE`] for `_`.
+    pub row: u32,
+    /// Its shape.
+    pub shape: Shape,
+    /// Bits of the register.
+    pub bits: u8,
+}
+
+/// No register.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// How execution goes on after an op.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// With the next op.
+    Next,
+    /// With that op of the current function.
+    Jump(u32),
+    /// The scheduler decides: the handler has put away the group.
+    Park,
+    /// [`Ctx::stop`] says why not.
+    Stop,
+}
+
+/// What executes an op.
+pub type Handler = for<'c, 'o> fn(&'c mut Ctx<'_>, &'o Op) -> Flow;
+
+/// No guard.
+pub const UNGUARDED: u32 = u32::MAX;
+/// Set in [`Op::guard`] when the predicate is negated.
+pub const NEGATED: u32 = 1 << 31;
+
+/// A decoded instruction.
+#[derive(Clone, Copy)]
+pub struct Op {
+    /// What executes it.
+    pub run: Handler,
+    /// Semantics of a pure row.
+    pub pure: PureFn,
+    /// Row of the guard's predicate, [`NEGATED`] or not; or [`UNGUARDED`].
+    pub guard: u32,
+    /// First row of the destination.
+    pub dst: u32,
+    /// The first sources.
+    pub src: [Src; 3],
+    /// A side table's index, a branch's target, or whatever the handler wants.
+    pub x: u32,
+    /// Index into the function's variants.
+    pub variant: u32,
+    /// Shape of the destination.
+    pub shape: Shape,
+    /// Another small number of the handler's.
+    pub y: u8,
+}
+
+/// A pure row with more than three sources or more than one destination.
+pub struct WideOp {
+    /// Sources.
+    pub src: Vec<Src>,
+    /// Destinations.
+    pub dst: Vec<Dst>,
+}
+
+/// Base of a memory operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// A register of 32 or 64 bits.
+    Reg(Src),
+    /// The same address in all lanes.
+    Fixed,
+    /// The frame: local address of every lane's frame.
+    Frame,
+    /// What the caller put where the unsized formal starts.
+    Incoming,
+}
+
+/// A memory operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Where it goes.
+    pub space: MemSpace,
+    /// The base.
+    pub base: Base,
+    /// Added to the base.
+    pub offset: i64,
+}
+
+/// Operation of an atomic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum AtomicOp {
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+    Add,
+    Inc,
+    Dec,
+    Min,
+    Max,
+}
+
+/// Memory ordering of an access, as far as the host must know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Weak, relaxed, volatile.
+    Relaxed,
+    /// Acquire.
+    Acquire,
+    /// Release.
+    Release,
+}
+
+/// A load, a store, an atomic, or anything else with an address.
+pub struct MemOp {
+    /// Where.
+    pub address: Address,
+    /// Element type.
+    pub ty: Type,
+    /// Bytes of an element in memory.
+    pub size: u32,
+    /// Elements.
+    pub count: u32,
+    /// Destinations, one an element.
+    pub dst: Vec<Dst>,
+    /// Values: one an element; for atomics `b` of all elements, then `c`.
+    pub src: Vec<Src>,
+    /// Ordering.
+    pub order: Order,
+    /// For atomics: what they do.
+    pub atomic: AtomicOp,
+}
+
+/// An instruction that the lanes of a warp execute together.
+pub struct WarpOp {
+    /// Destinations.
+    pub dst: Vec<Dst>,
+    /// Sources as they stand; inverted predicates are inverted.
+    pub src: Vec<Src>,
+    /// Type.
+    pub ty: Type,
+    /// Which.
+    pub kind: WarpKind,
+    /// Instructions with the same number can complete each other: same qualifiers.
+    pub class: u32,
+}
+
+/// Which warp instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WarpKind {
+    /// `shfl`
+    Shuffle(Mod),
+    /// `vote` with all, any, uni, ballot
+    Vote(Mod),
+    /// `match.any`
+    MatchAny,
+    /// `match.all`
+    MatchAll,
+    /// `redux` with an operation; with `.abs`, with `.NaN`
+    Redux(Mod, bool, bool),
+    /// `elect`
+    Elect,
+    /// `bar.warp.sync`
+    Barrier,
+}
+
+/// `bar`, `barrier`.
+pub struct BarrierOp {
+    /// Number.
+    pub id: Src,
+    /// Threads; `None` for all.
+    pub count: Option<Src>,
+    /// The predicate of `.red`.
+    pub pred: Option<Src>,
+    /// Result of `.red`.
+    pub dst: Option<Dst>,
+    /// What it does.
+    pub kind: BarrierKind,
+}
+
+/// What a barrier instruction does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BarrierKind {
+    /// Arrive and wait.
+    Sync,
+    /// Arrive.
+    Arrive,
+    /// Arrive, wait and combine predicates: `.popc`, `.and`, `.or`.
+    Red(Mod),
+}
+
+/// A value that travels in a call: where it lives on this side, and its plan.
+pub struct Travel {
+    /// Bytes.
+    pub size: u32,
+    /// Where it lives on this side.
+    pub home: Home,
+    /// Its pieces.
+    pub pieces: Vec<Piece>,
+    /// An unsized array: it lies at this offset of the outgoing area, `size` bytes of it.
+    pub at: Option<u32>,
+}
+
+/// A piece of a plan, with registers numbered.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// First byte of the value.
+    pub start: u32,
+    /// Bytes.
+    pub len: u32,
+    /// Where it is.
+    pub at: Wire,
+}
+
+/// A place, with registers numbered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wire {
+    /// First row of the register in the model register file.
+    Reg(u32),
+    /// Offset in the caller's outgoing area.
+    Area(u32),
+    /// Behind the 32-bit pointer in that register.
+    Behind(u32),
+}
+
+/// A call site.
+pub struct CallOp {
+    /// Who is called.
+    pub callee: Target,
+    /// Index of the site in the function.
+    pub site: u32,
+    /// Inputs on the caller's side.
+    pub args: Vec<Travel>,
+    /// Returns on the caller's side.
+    pub rets: Vec<Travel>,
+    /// For returns behind pointers: register and offset of the buffer in the caller's frame.
+    pub buffers: Vec<(u32, u32)>,
+}
+
+/// Who is called.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A function with a body.
+    Func(FuncId),
+    /// A function of the device library.
+    Builtin(Builtin),
+    /// A function without a body.
+    Undefined(FuncId),
+    /// Through a register.
+    Indirect(Src, Option<Vec<FuncId>>),
+}
+
+/// A decoded function.
+pub struct FuncCode {
+    /// Which.
+    pub id: FuncId,
+    /// Its ops; control never runs off the end.
+    pub ops: Vec<Op>,
+    /// Index into [`Func::places`] by op.
+    pub at: Vec<u32>,
+    /// Splatted constants.
+    pub consts: Vec<Row>,
+    /// Rows of a frame's registers.
+    pub rows: u32,
+    /// The function.
+    pub func: Arc<Func>,
+    /// Its variants, one step nearer.
+    pub variants: Vec<Variant>,
+    /// Side tables.
+    pub wides: Vec<WideOp>,
+    /// See [`FuncCode::wides`].
+    pub mems: Vec<MemOp>,
+    /// See [`FuncCode::wides`].
+    pub warps: Vec<WarpOp>,
+    /// See [`FuncCode::wides`].
+    pub barriers: Vec<BarrierOp>,
+    /// See [`FuncCode::wides`].
+    pub calls: Vec<CallOp>,
+    /// See [`FuncCode::wides`].
+    pub specials: Vec<(Special, Component)>,
+    /// Tables of branch targets.
+    pub switches: Vec<Vec<u32>>,
+    /// Inputs on the callee's side.
+    pub args: Vec<Travel>,
+    /// Returns on the callee's side.
+    pub rets: Vec<Travel>,
+    /// Registers with hidden pointers that the prologue keeps, in order of [`super::state::Frame::hidden`].
+    pub hidden: Vec<u32>,
+    /// Bytes of a frame in local memory.
+    pub frame_size: u32,
+    /// Its alignment.
+    pub frame_align: u32,
+    /// Offset of the outgoing area.
+    pub outgoing: u32,
+    /// It takes memory from the stack (`alloca`).
+    pub local: bool,
+}
+
+impl FuncCode {
+    /// The variant of an op.
+    pub fn variant(&self, op: &Op) -> &Variant {
+        &self.variants[op.variant as usize]
+    }
+
+    /// Where an op stands.
+    pub fn place(&self, pc: u32) -> SourcePlace {
+        let at = self.at.get(pc as usize).copied().unwrap_or_default();
+        self.func.places.get(at as usize).copied().unwrap_or_default()
+    }
+}
+
+/// A kernel and everything that it reaches, decoded.
+pub struct Code {
+    /// The program.
+    pub image: Arc<Image>,
+    /// The kernel.
+    pub kernel: FuncId,
+    /// By function id; `None` for what the kernel does not reach.
+    pub funcs: Vec<Option<FuncCode>>,
+    /// Rows of the model register file of the ABI.
+    pub wires: u32,
+    /// Some code reached needs local memory.
+    pub local: bool,
+    /// The ABI is `ptx`: values go straight from home to home.
+    pub direct: bool,
+}

@@ -1,0 +1,376 @@
+//! A cluster in flight: its CTAs, their warps and windows, and who runs when.
+
+use super::{
+    Memories, ReferenceKernel,
+    code::{BarrierKind, Code},
+    ctx::{Ctx, Windows, make_fault, write},
+    schedule::{Random, SPINS, pick},
+    state::{Barrier, CtaState, Lookaside, NO_FRAME, Wait, Warp},
+    step::{barrier::is_complete, warp::recheck},
+};
+use crate::{
+    Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
+    mem::{self, Allocation, Kind},
+};
+use margay_isa::Mod;
+
+/// Ops that a warp runs before another one gets a turn.
+const QUANTUM: u64 = 1 << 14;
+/// Rounds in which all warps only polled, after which the caller is told: they may wait for another cluster.
+const IDLE_ROUNDS: u32 = 16;
+/// Lowest local address of a frame: programs compare pointers with zero.
+const FIRST_LOCAL: u32 = 16;
+/// Rows for results on their way: the widest row has fewer.
+const SCRATCH: usize = 256;
+
+/// One CTA of the cluster.
+struct Member {
+    state: CtaState,
+    warps: Vec<Warp>,
+}
+
+/// A cluster in flight.
+pub struct Cluster<'a> {
+    kernel: &'a ReferenceKernel,
+    grid: &'a Grid<'a>,
+    windows: Windows,
+    members: Vec<Member>,
+    random: Option<Random>,
+    idle: u32,
+}
+
+/// What running a warp came to.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    /// It could not run.
+    Nothing,
+    /// It ran.
+    Ran,
+    /// It only polls memory.
+    Polled,
+}
+
+impl<'a> Cluster<'a> {
+    /// Begins the cluster whose first CTA is `first`.
+    pub fn new(kernel: &'a ReferenceKernel, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
+        let launch = grid.launch;
+        let size = launch.cluster.map(|n| n.max(1));
+        let code = &kernel.code;
+        let threads = launch.block.iter().product::<u32>();
+        let warps = threads.div_ceil(LANES as u32);
+        let Some(entry) = code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) else {
+            let name = code.image.ir.func(code.kernel).name.to_string();
+            return Err(Stop::Bug(crate::Bug(format!("the kernel `{name}` has no body"))));
+        };
+        let start = code.image.ir.thread_block.max(FIRST_LOCAL).next_multiple_of(entry.frame_align);
+        let fixed = start.saturating_add(entry.frame_size);
+        let local_size = if code.local { fixed.saturating_add(launch.stack_limit).next_multiple_of(16) } else { 0 };
+        // An odd multiple of 256, so that the same address of several lanes falls into different sets of the cache.
+        let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
+        let shared_size = u64::from(code.image.static_shared) + u64::from(launch.dynamic_shared);
+        let mut members = Vec::new();
+        let mut shared = Vec::new();
+        for rank in 0..size.iter().product::<u32>() {
+            let offset = [rank % size[0], rank / size[0] % size[1], rank / (size[0] * size[1])];
+            let id = std::array::from_fn(|d| first[d] + offset[d]);
+            let mut memories = kernel.take(shared_size, stride, warps as usize);
+            let window = match memories.shared.take() {
+                Some(window) => {
+                    mem::fill(&window.block, window.block.base(), &[0], window.block.len());
+                    window
+                }
+                None => Allocation::new(shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
+            };
+            shared.push(window.clone());
+            let barriers = vec![Barrier { arrived: vec![0; warps as usize], ..Barrier::default() }; 16];
+            let state = CtaState { id, rank, shared: window, barriers, dirty: false, clock: 0 };
+            let mut list = Vec::with_capacity(warps as usize);
+            for index in 0..warps {
+                let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
+                if code.local && warp.local.is_none() {
+                    let bytes = stride * LANES as u64;
+                    warp.local = Some(Allocation::new(bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
+                }
+                let end = u64::from(start) + u64::from(entry.frame_size);
+                begin(&mut warp, index, launch.block, code, start, end as u32);
+                list.push(warp);
+            }
+            members.push(Member { state, warps: list });
+        }
+        let windows = Windows {
+            shared,
+            local_size,
+            stride,
+            params: grid.params().block.base(),
+            cluster: std::array::from_fn(|d| first[d] / size[d]),
+            cluster_size: size,
+        };
+        let stream = u64::from(first[0]) | u64::from(first[1]) << 32 ^ u64::from(first[2]) << 48;
+        Ok(Cluster { kernel, grid, windows, members, random: Random::new(launch.seed, stream), idle: 0 })
+    }
+
+    fn turn(&mut self, member: usize, warp: usize, quantum: u64) -> Result<(Turn, u64), Stop> {
+        let code = &self.kernel.code;
+        let Member { state, warps } = &mut self.members[member];
+        let warp = &mut warps[warp];
+        let mut stop = None;
+        let (mut ran, mut executed) = (false, 0);
+        loop {
+            if warp.ended {
+                warp.ended = false;
+                recheck(code, warp);
+            }
+            let Some(group) = pick(warp, &mut self.random) else { break };
+            ran = true;
+            let id = warp.frames[group.frame as usize].func;
+            let Some(func) = code.funcs.get(id as usize).and_then(Option::as_ref) else { break };
+            let mut ctx = Ctx {
+                code,
+                grid: self.grid,
+                windows: &self.windows,
+                cta: state,
+                warp,
+                func,
+                regs: Vec::new(),
+                frame: NO_FRAME,
+                mask: group.mask,
+                active: group.mask,
+                full: 0,
+                pc: group.pc,
+                executed,
+                stop: None,
+            };
+            ctx.enter(group.frame);
+            ctx.run(quantum);
+            executed = ctx.executed;
+            stop = ctx.stop.take();
+            // Barriers open between two turns of a group, before anybody runs on.
+            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS {
+                break;
+            }
+        }
+        state.clock += executed;
+        let polled = warp.spins >= SPINS;
+        if polled && warp.ready.len() < 2 {
+            warp.spins = 0;
+        }
+        match stop {
+            Some(stop) => Err(stop),
+            None if polled => Ok((Turn::Polled, executed)),
+            None => Ok((if ran { Turn::Ran } else { Turn::Nothing }, executed)),
+        }
+    }
+
+    /// Opens the barriers of a CTA that are complete.
+    fn settle(&mut self, member: usize) {
+        let code = &self.kernel.code;
+        let Member { state, warps } = &mut self.members[member];
+        state.dirty = false;
+        for id in 0..state.barriers.len() {
+            if !is_complete(&state.barriers[id], warps.iter().map(|w| w.live)) {
+                continue;
+            }
+            let barrier = &mut state.barriers[id];
+            for warp in warps.iter_mut() {
+                release(code, warp, Wait::Barrier(id as u32), Some(barrier));
+            }
+            barrier.arrived.fill(0);
+            (barrier.open, barrier.truths, barrier.votes) = (false, 0, 0);
+        }
+        self.settle_cluster();
+    }
+
+    /// Completes the phase of the cluster barrier when all threads that have not ended have arrived.
+    fn settle_cluster(&mut self) {
+        let warps = || self.members.iter().flat_map(|m| &m.warps);
+        if warps().all(|w| w.cluster_arrived == 0) || warps().any(|w| w.live & !w.cluster_arrived != 0) {
+            return;
+        }
+        let code = &self.kernel.code;
+        for warp in self.members.iter_mut().flat_map(|m| &mut m.warps) {
+            warp.cluster_arrived = 0;
+            release(code, warp, Wait::Cluster, None);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
+    }
+
+    /// Everybody waits: who, and where.
+    fn deadlock(&self) -> Stop {
+        let code = &self.kernel.code;
+        let mut notes = Vec::new();
+        let mut first = None;
+        for m in &self.members {
+            for w in &m.warps {
+                for (g, why) in &w.blocked {
+                    first.get_or_insert((m, w, g));
+                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), *why));
+                }
+            }
+        }
+        let Some((m, w, g)) = first else { return Stop::Bug(crate::Bug("nobody runs and nobody waits".into())) };
+        let what = format!("all {} groups of threads wait for others", notes.len());
+        let lane = g.mask.trailing_zeros() as usize;
+        notes.truncate(64);
+        let fault = make_fault(code, &m.state, w, (g.frame, g.pc), lane, FaultKind::Deadlock(what), notes);
+        Stop::Fault(Box::new(fault))
+    }
+
+    /// Gives memory back for the next CTA.
+    fn recycle(&mut self) {
+        for m in self.members.drain(..) {
+            self.kernel.give(Memories { warps: m.warps, shared: Some(m.state.shared), stride: self.windows.stride });
+        }
+    }
+}
+
+fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32), why: Wait) -> String {
+    let what = match why {
+        Wait::Lanes { members, .. } => format!("for the other lanes of member mask {members:#010x}"),
+        Wait::Barrier(id) => {
+            let b = &m.state.barriers[id as usize];
+            let here: u32 = b.arrived.iter().map(|a| a.count_ones()).sum();
+            let wanted = if b.expected == 0 { "all".to_owned() } else { b.expected.to_string() };
+            format!("at barrier {id}, where {here} threads of {wanted} have arrived")
+        }
+        Wait::Cluster => "at the cluster barrier".to_owned(),
+    };
+    let place = w.frames.get(frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref()).map(|func| {
+        let at = func.place(pc);
+        let line = func.func.source.lines.line(at.span.start);
+        format!(" in `{}`, line {line}", func.func.name)
+    });
+    let [x, y, z] = m.state.id;
+    format!("CTA ({x}, {y}, {z}), warp {}, lanes {mask:#010x}: wait {what}{}", w.index, place.unwrap_or_default())
+}
+
+/// Lets the groups go on that wait for something.
+fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) {
+    for (mut g, why) in std::mem::take(&mut warp.blocked) {
+        if why != what {
+            warp.blocked.push((g, why));
+            continue;
+        }
+        let frame = &mut warp.frames[g.frame as usize];
+        let func = code.funcs.get(frame.func as usize).and_then(Option::as_ref);
+        if let (Some(b), Some(func)) = (barrier, func)
+            && let Some(op) = func.ops.get(g.pc as usize)
+            && let Some(table) = func.barriers.get(op.x as usize)
+            && let (BarrierKind::Red(mode), Some(d)) = (table.kind, table.dst)
+        {
+            let value = match mode {
+                Mod::Popc => b.truths,
+                Mod::And => u32::from(b.truths == b.votes),
+                _ => u32::from(b.truths != 0),
+            };
+            write(&mut frame.regs, d, &[value.into(); LANES], g.mask);
+        }
+        g.pc += 1;
+        g.since = warp.turn;
+        warp.ready.push(g);
+    }
+}
+
+fn new_warp() -> Warp {
+    Warp {
+        index: 0,
+        tid: [Row::ZERO; 3],
+        live: 0,
+        frames: Vec::new(),
+        free: Vec::new(),
+        ready: Vec::new(),
+        blocked: Vec::new(),
+        cluster_arrived: 0,
+        ended: false,
+        turn: 0,
+        spins: 0,
+        favoured: (0, 0),
+        local: None,
+        local_high: 0,
+        wires: Vec::new(),
+        scratch: vec![Row::ZERO; SCRATCH],
+        lookaside: Lookaside::default(),
+    }
+}
+
+/// Puts a warp at the beginning of the kernel.
+fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, top: u32) {
+    let threads = block.iter().product::<u32>();
+    let left = threads - index * LANES as u32;
+    let live = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
+    for lane in 0..LANES {
+        let t = index * LANES as u32 + lane as u32;
+        warp.tid[0].0[lane] = t % block[0];
+        warp.tid[1].0[lane] = t / block[0] % block[1];
+        warp.tid[2].0[lane] = t / (block[0] * block[1]);
+    }
+    (warp.index, warp.live, warp.turn, warp.spins, warp.favoured) = (index, live, 0, 0, (0, 0));
+    warp.local_high = top;
+    warp.wires.resize(code.wires as usize, Row::ZERO);
+    let rows = code.funcs[code.kernel.0 as usize].as_ref().map_or(0, |f| f.rows);
+    let frame = warp.new_frame(code.kernel.0, rows, live);
+    let f = &mut warp.frames[frame as usize];
+    (f.base, f.top) = (Row([base; LANES]), Row([top; LANES]));
+    warp.ready.push(super::state::Group { mask: live, frame, pc: 0, since: 0 });
+}
+
+impl Cta for Cluster<'_> {
+    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
+        let mut spent = 0;
+        loop {
+            let (mut ran, mut advanced) = (false, false);
+            for member in 0..self.members.len() {
+                let count = self.members[member].warps.len();
+                let (skip, quantum) = match &mut self.random {
+                    Some(random) => (random.below(count as u64) as usize, 1 + random.below(512)),
+                    None => (0, QUANTUM),
+                };
+                for i in 0..count {
+                    let warp = (i + skip) % count;
+                    if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
+                        continue;
+                    }
+                    let (turn, executed) = self.turn(member, warp, quantum)?;
+                    spent += executed;
+                    ran |= turn != Turn::Nothing;
+                    advanced |= turn == Turn::Ran;
+                    if self.members[member].state.dirty {
+                        self.settle(member);
+                    }
+                }
+            }
+            if self.is_done() {
+                self.recycle();
+                return Ok(Progress::Done);
+            }
+            if !ran {
+                (0..self.members.len()).for_each(|m| self.settle(m));
+                if self.members.iter().all(|m| m.warps.iter().all(|w| w.ready.is_empty())) {
+                    return Err(self.deadlock());
+                }
+            }
+            self.idle = if advanced { 0 } else { self.idle + 1 };
+            if spent >= fuel || self.idle >= IDLE_ROUNDS {
+                self.idle = 0;
+                return Ok(Progress::More);
+            }
+        }
+    }
+}
+
+/// Cleans a warp for its next use: local memory is zero again, no frame is in use.
+pub fn clean(warp: &mut Warp, stride: u64) {
+    if let Some(local) = &warp.local {
+        for lane in 0..LANES as u64 {
+            mem::fill(&local.block, local.block.base() + lane * stride, &[0], warp.local_high as usize);
+        }
+    }
+    warp.free = (0..warp.frames.len() as u32).collect();
+    warp.frames.iter_mut().for_each(|f| f.lanes = 0);
+    warp.ready.clear();
+    warp.blocked.clear();
+    (warp.cluster_arrived, warp.ended) = (0, false);
+    warp.lookaside = Lookaside::default();
+}

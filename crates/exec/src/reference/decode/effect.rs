@@ -1,0 +1,279 @@
+//! Instructions with effects: memory, warps, barriers, the stack.
+
+use super::super::{
+    code::{AtomicOp, BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, WarpKind, WarpOp, WideOp},
+    step,
+};
+use super::{Decoder, operand::plain};
+use crate::Stop;
+use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
+use margay_isa::{Mod, Opcode, Type, Var, Variant};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Integer operation of an atomic.
+fn atomic_op(v: &Variant) -> Option<AtomicOp> {
+    v.words.iter().find_map(|w| match w {
+        margay_isa::Word::Mod(m) => Some(match m {
+            Mod::And => AtomicOp::And,
+            Mod::Or => AtomicOp::Or,
+            Mod::Xor => AtomicOp::Xor,
+            Mod::Exch => AtomicOp::Exch,
+            Mod::Cas => AtomicOp::Cas,
+            Mod::Add => AtomicOp::Add,
+            Mod::Inc => AtomicOp::Inc,
+            Mod::Dec => AtomicOp::Dec,
+            Mod::Min => AtomicOp::Min,
+            Mod::Max => AtomicOp::Max,
+            _ => return None,
+        }),
+        margay_isa::Word::Type(_) => None,
+    })
+}
+
+fn order(v: &Variant) -> Order {
+    match () {
+        _ if v.has(Mod::Acquire) => Order::Acquire,
+        _ if v.has(Mod::Release) => Order::Release,
+        _ => Order::Relaxed,
+    }
+}
+
+/// Accesses that a program spins on.
+fn is_polled(v: &Variant) -> bool {
+    v.has(Mod::Volatile) || v.has(Mod::Relaxed) || v.has(Mod::Acquire)
+}
+
+/// The number of a class of warp instructions: opcode and qualifiers.
+fn class(v: &Variant) -> u32 {
+    let mut h = DefaultHasher::new();
+    (v.op, &v.words).hash(&mut h);
+    h.finish() as u32
+}
+
+impl Decoder<'_> {
+    /// Instructions whose effect is not that of a pure row or a call.
+    pub(super) fn effect(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        match v.op {
+            Opcode::Ld | Opcode::Ldu => self.load(func, inst),
+            Opcode::St if v.has(Mod::Async) || v.has(Mod::Bulk) => Err(self.unsupported(format!("`{v}`"))),
+            Opcode::St => self.store(func, inst),
+            Opcode::Red if v.has(Mod::Async) => Err(self.unsupported(format!("`{v}`"))),
+            Opcode::Atom | Opcode::Red => self.atomic(func, inst),
+            Opcode::Fence | Opcode::Membar => {
+                self.emit(inst, step::memory::barrier, 0);
+                Ok(())
+            }
+            Opcode::Prefetch
+            | Opcode::Prefetchu
+            | Opcode::Applypriority
+            | Opcode::Discard
+            | Opcode::Pmevent
+            | Opcode::Setmaxnreg
+            | Opcode::Griddepcontrol => {
+                self.emit(inst, step::memory::nothing, 0);
+                Ok(())
+            }
+            Opcode::Bar | Opcode::Barrier if v.has(Mod::Cluster) => {
+                let run: Handler =
+                    if v.has(Mod::Wait) { step::barrier::cluster_wait } else { step::barrier::cluster_arrive };
+                self.emit(inst, run, 0);
+                Ok(())
+            }
+            Opcode::Bar if v.has(Mod::Warp) => self.warp(func, inst, WarpKind::Barrier, step::warp::synced),
+            Opcode::Bar | Opcode::Barrier => self.barrier(func, inst),
+            Opcode::Shfl => {
+                let mode = [Mod::Up, Mod::Down, Mod::Bfly].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Idx);
+                self.warp(func, inst, WarpKind::Shuffle(mode), synced(v))
+            }
+            Opcode::Vote => {
+                let mode = [Mod::All, Mod::Any, Mod::Uni].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Ballot);
+                self.warp(func, inst, WarpKind::Vote(mode), synced(v))
+            }
+            Opcode::Match => {
+                let kind = if v.has(Mod::Any) { WarpKind::MatchAny } else { WarpKind::MatchAll };
+                self.warp(func, inst, kind, step::warp::synced)
+            }
+            Opcode::Redux => {
+                let ops = [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or];
+                let op = ops.into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Xor);
+                let kind = WarpKind::Redux(op, v.has(Mod::Abs), v.has(Mod::PropagateNan));
+                self.warp(func, inst, kind, step::warp::synced)
+            }
+            Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
+            Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),
+            Opcode::Nanosleep => self.warp(func, inst, WarpKind::Barrier, step::warp::nanosleep),
+            Opcode::Stacksave => self.stack(func, inst, step::stack::save),
+            Opcode::Stackrestore => self.stack(func, inst, step::stack::restore),
+            Opcode::Alloca => self.alloca(func, inst),
+            Opcode::Trap => {
+                self.emit(inst, step::control::trap, 0);
+                Ok(())
+            }
+            Opcode::Brkpt => {
+                self.emit(inst, step::control::breakpoint, 0);
+                Ok(())
+            }
+            _ => Err(self.unsupported(format!("`{v}`"))),
+        }
+    }
+
+    fn memory(&mut self, func: &Func, inst: &Inst, at: usize) -> Result<MemOp, Stop> {
+        let v = func.variant(inst);
+        let ty = v.ty(Var::T).unwrap_or(Type::B32);
+        let Some(o) = func.operands(inst.srcs).get(at).copied() else {
+            return Err(self.unsupported(format!("`{v}` without an address")));
+        };
+        let address = self.address(&o, inst.space.unwrap_or(MemSpace::Generic))?;
+        Ok(MemOp { ty, size: ty.bytes(), count: v.vec(), order: order(v), ..plain(address) })
+    }
+
+    fn load(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let m = self.memory(func, inst, 0)?;
+        let dst: Vec<_> = func.operands(inst.dsts).iter().map(|d| self.dst(func, d, m.ty)).collect();
+        let fixed = m.address.base == Base::Fixed && m.address.space == MemSpace::KernelParam && m.size <= 8;
+        let run = match () {
+            _ if fixed => step::memory::load_param,
+            _ if is_polled(v) => step::memory::polling_loader(m.size),
+            _ => step::memory::loader(m.size),
+        };
+        self.code.mems.push(MemOp { dst, ..m });
+        let x = self.code.mems.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    fn store(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let m = self.memory(func, inst, 0)?;
+        let mut src = Vec::new();
+        for o in func.operands(inst.srcs).iter().skip(1).take(m.count as usize) {
+            src.push(self.source(o, m.ty)?);
+        }
+        let run = step::memory::storer(m.size);
+        self.code.mems.push(MemOp { src, ..m });
+        let x = self.code.mems.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    fn atomic(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let m = self.memory(func, inst, 0)?;
+        let Some(atomic) = atomic_op(v) else { return Err(self.unsupported(format!("`{v}`"))) };
+        let n = m.count as usize + usize::from(atomic == AtomicOp::Cas);
+        let mut src = Vec::new();
+        for o in func.operands(inst.srcs).iter().skip(1).take(n) {
+            src.push(self.source(o, m.ty)?);
+        }
+        if src.len() < n {
+            return Err(self.unsupported(format!("`{v}` with too few operands")));
+        }
+        let dst = func.operands(inst.dsts).iter().map(|d| self.dst(func, d, m.ty)).collect();
+        let run: Handler = if m.size == 16 { step::atomic::atomic_quad } else { step::atomic::atomic };
+        self.code.mems.push(MemOp { src, dst, atomic, ..m });
+        let x = self.code.mems.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    fn sources(&mut self, func: &Func, inst: &Inst) -> Result<WideOp, Stop> {
+        let types = operand_types(func, inst);
+        let mut src = Vec::new();
+        for (o, ty) in func.operands(inst.srcs).to_vec().iter().zip(&types.srcs) {
+            src.push(self.source(o, *ty)?);
+        }
+        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        Ok(WideOp { src, dst })
+    }
+
+    fn warp(&mut self, func: &Func, inst: &Inst, kind: WarpKind, run: Handler) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let WideOp { src, dst } = self.sources(func, inst)?;
+        let ty = v.ty(Var::T).unwrap_or(Type::B32);
+        self.code.warps.push(WarpOp { dst, src, ty, kind, class: class(v) });
+        let x = self.code.warps.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    fn barrier(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let WideOp { src, dst } = self.sources(func, inst)?;
+        let red = v.has(Mod::Red);
+        let kind = match () {
+            _ if red => BarrierKind::Red([Mod::Popc, Mod::And].into_iter().find(|m| v.has(*m)).unwrap_or(Mod::Or)),
+            _ if v.has(Mod::Arrive) => BarrierKind::Arrive,
+            _ => BarrierKind::Sync,
+        };
+        let (numbers, pred) = match src.split_last() {
+            Some((p, numbers)) if red => (numbers, Some(*p)),
+            _ => (&src[..], None),
+        };
+        let Some(id) = numbers.first().copied() else {
+            return Err(self.unsupported(format!("`{v}` without a barrier number")));
+        };
+        let op = BarrierOp { id, count: numbers.get(1).copied(), pred, dst: dst.first().copied(), kind };
+        self.code.barriers.push(op);
+        let x = self.code.barriers.len() - 1;
+        self.emit(inst, step::barrier::barrier, x);
+        Ok(())
+    }
+
+    fn stack(&mut self, func: &Func, inst: &Inst, run: Handler) -> Result<(), Stop> {
+        let w = self.sources(func, inst)?;
+        self.code.wides.push(w);
+        let x = self.code.wides.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    fn alloca(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let align = match func.operands(inst.srcs).get(1) {
+            Some(Operand::Imm(align)) => *align as u32,
+            _ => 8,
+        };
+        if !align.is_power_of_two() || align > 1 << 23 {
+            return Err(self.unsupported(format!("`alloca` with an alignment of {align}")));
+        }
+        self.code.local = true;
+        self.stack(func, inst, step::stack::alloca)?;
+        if let Some(op) = self.code.ops.last_mut() {
+            op.dst = align;
+        }
+        Ok(())
+    }
+
+    /// Rows that are pure by the table and functions of the machine's address map.
+    pub(super) fn address_row(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let policy = v.op == Opcode::Createpolicy;
+        let types = operand_types(func, inst);
+        let mut src = Vec::new();
+        for (o, ty) in func.operands(inst.srcs).to_vec().iter().zip(&types.srcs) {
+            if !policy {
+                src.push(self.source(o, *ty)?);
+            }
+        }
+        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        let space = inst.space.unwrap_or(MemSpace::Generic);
+        let address = super::super::code::Address { space, base: Base::Fixed, offset: 0 };
+        let run: Handler = match v.op {
+            Opcode::Cvta if v.has(Mod::To) => step::convert::from_generic_row,
+            Opcode::Cvta => step::convert::to_generic_row,
+            Opcode::Isspacep => step::convert::is_space,
+            Opcode::Mapa => step::convert::map_address,
+            Opcode::Getctarank => step::convert::cta_rank,
+            _ => step::convert::policy,
+        };
+        self.code.mems.push(MemOp { src, dst, ..plain(address) });
+        let x = self.code.mems.len() as u32 - 1;
+        let guard = self.guard(inst);
+        self.push(Op { guard, x, variant: inst.variant, ..Self::blank(run) });
+        Ok(())
+    }
+}
+
+fn synced(v: &Variant) -> Handler {
+    if v.has(Mod::Sync) { step::warp::synced } else { step::warp::converged }
+}

@@ -1,0 +1,74 @@
+//! Rows for virtual registers: linear scan over the layout, so that a frame is small and stays in the cache.
+//!
+//! Lanes that diverge stand at different ops with different registers alive, and yet share a row's lanes with nobody: writes
+//! reach the lanes that execute only, or all lanes when all lanes of the frame execute.
+
+use super::super::code::Shape;
+use margay_ir::{
+    FormalHome, Func,
+    pass::{Cfg, Liveness, liveness},
+};
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// First row by register (`u32::MAX` for one never touched), and rows in all.
+pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
+    let n = func.regs.len();
+    let live = Liveness::new(func, cfg);
+    let mut range = vec![(u32::MAX, 0u32); n];
+    let mut touch = |r: u32, at: u32| {
+        let (first, last) = &mut range[r as usize];
+        *first = (*first).min(at);
+        *last = (*last).max(at);
+    };
+    // Formals are written before the first op.
+    for home in func.params.iter().chain(&func.rets) {
+        if let FormalHome::Regs(regs) = home {
+            regs.iter().for_each(|r| touch(r.0, 0));
+        }
+    }
+    let mut at = 1;
+    for b in &cfg.order {
+        let block = &func.blocks[b.0 as usize];
+        live.live_in[b.0 as usize].iter().for_each(|r| touch(r, at));
+        for inst in func.insts(block) {
+            liveness::inst_reads(func, inst, &mut |r| touch(r.0, at));
+            liveness::inst_writes(func, inst, &mut |r| touch(r.0, at));
+            at += 1;
+        }
+        liveness::term_reads(func, &block.term, &mut |r| touch(r.0, at));
+        for s in &cfg.succs[b.0 as usize] {
+            live.live_in[s.0 as usize].iter().for_each(|r| touch(r, at));
+        }
+        at += 1;
+    }
+    let mut order: Vec<u32> = (0..n as u32).filter(|r| range[*r as usize].0 != u32::MAX).collect();
+    order.sort_unstable_by_key(|r| range[*r as usize]);
+    let mut rows = vec![u32::MAX; n];
+    // Free rows by size class (1, 2, 4), lowest first; a register's rows go back to its class.
+    let mut free: [BinaryHeap<Reverse<u32>>; 3] = Default::default();
+    let mut active: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
+    let mut end = 0;
+    for r in order {
+        let (first, last) = range[r as usize];
+        while let Some(Reverse((ends, old))) = active.peek().copied().filter(|Reverse((ends, _))| *ends < first) {
+            debug_assert!(ends < first);
+            active.pop();
+            free[class(func, old)].push(Reverse(rows[old as usize]));
+        }
+        let c = class(func, r);
+        rows[r as usize] = match free[c].pop() {
+            Some(Reverse(row)) => row,
+            None => {
+                let row = end;
+                end += 1 << c;
+                row
+            }
+        };
+        active.push(Reverse((last, r)));
+    }
+    (rows, end)
+}
+
+fn class(func: &Func, r: u32) -> usize {
+    Shape::of(func.regs[r as usize]).rows().trailing_zeros() as usize
+}

@@ -1,0 +1,83 @@
+//! The reference engine: exact, deterministic, and it sees everything.
+//!
+//! It executes warps: a register is a row of 32 lanes, an instruction one call that works on rows, so that what an interpreter
+//! costs is paid once for 32 threads. A kernel is decoded once (`decode`) into compact ops with their rows resolved (`code`).
+//! Groups of lanes that stand at the same op run together (`state`, `schedule`); handlers (`step`) do what instructions do;
+//! pure rows are the functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cta`); clusters run in parallel.
+//!
+//! Nothing here panics on what a program does: wrong programs end in a [`crate::Fault`].
+
+mod builtin;
+mod code;
+mod cta;
+mod ctx;
+mod decode;
+mod schedule;
+mod state;
+pub(crate) mod step;
+
+use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
+use margay_ir::FuncId;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The reference engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+impl Engine for Reference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
+        let code = decode::decode(image, kernel)?;
+        Ok(Arc::new(ReferenceKernel { code, spare: Mutex::default() }))
+    }
+}
+
+/// Memory of a CTA that has ended, for the next one.
+#[derive(Default)]
+struct Memories {
+    warps: Vec<state::Warp>,
+    shared: Option<Arc<Allocation>>,
+    stride: u64,
+}
+
+/// A decoded kernel.
+struct ReferenceKernel {
+    code: code::Code,
+    spare: Mutex<Vec<Memories>>,
+}
+
+impl ReferenceKernel {
+    /// Memory of an ended CTA of the same shape, or none.
+    fn take(&self, shared: u64, stride: u64, warps: usize) -> Memories {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |m: &Memories| {
+            m.stride == stride
+                && m.warps.len() == warps
+                && m.shared.as_ref().is_some_and(|s| s.block.len() as u64 == shared)
+        };
+        match spare.iter().position(fits) {
+            Some(i) => spare.swap_remove(i),
+            None => {
+                spare.clear();
+                Memories::default()
+            }
+        }
+    }
+
+    fn give(&self, mut memories: Memories) {
+        memories.warps.iter_mut().for_each(|w| cta::clean(w, memories.stride));
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < 64 {
+            spare.push(memories);
+        }
+    }
+}
+
+impl Kernel for ReferenceKernel {
+    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        Ok(Box::new(cta::Cluster::new(self, grid, first)?))
+    }
+}

@@ -1,0 +1,76 @@
+//! Which group of a warp runs next.
+//!
+//! The group deepest in calls, and there the one earliest in the layout, goes first: loops are contiguous in the layout, so
+//! groups that have left a loop wait for those inside, and lanes meet again where their paths join. That order alone would let
+//! a lane spin forever on a lock that another lane of its warp holds, so a group that waited long, or whose warp keeps polling
+//! memory, is preferred for a while.
+
+use super::state::{Group, Warp};
+
+/// Polling ops after which somebody else gets a turn.
+pub const SPINS: u32 = 48;
+/// Picks that a group may have to wait.
+const PATIENCE: u64 = 1 << 14;
+/// Picks for which an overdue group is preferred.
+const FAVOUR: u32 = 256;
+
+/// A small random generator (SplitMix64), so that a seed gives one reproducible interleaving.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed; 0 means the natural order and gives none.
+    pub fn new(seed: u64, stream: u64) -> Option<Random> {
+        (seed != 0).then(|| Random(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
+    /// The next number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % n.max(1)
+    }
+}
+
+/// Takes the group that runs next, merged with all others at the same place.
+pub fn pick(warp: &mut Warp, random: &mut Option<Random>) -> Option<Group> {
+    warp.turn += 1;
+    let chosen = match warp.ready.len() {
+        0 => return None,
+        1 => return warp.ready.pop(),
+        _ => choose(warp, random),
+    };
+    let mut group = warp.ready.swap_remove(chosen);
+    warp.ready.retain(|g| {
+        let same = (g.frame, g.pc) == (group.frame, group.pc);
+        if same {
+            group.mask |= g.mask;
+        }
+        !same
+    });
+    Some(group)
+}
+
+fn choose(warp: &mut Warp, random: &mut Option<Random>) -> usize {
+    let groups = &warp.ready;
+    if let Some(random) = random.as_mut()
+        && random.below(8) == 0
+    {
+        return random.below(groups.len() as u64) as usize;
+    }
+    let oldest = (0..groups.len()).min_by_key(|i| groups[*i].since).unwrap_or(0);
+    if warp.spins >= SPINS || groups[oldest].since + PATIENCE < warp.turn {
+        warp.spins = 0;
+        warp.favoured = (groups[oldest].mask.trailing_zeros(), FAVOUR);
+        return oldest;
+    }
+    if warp.favoured.1 > 0 {
+        warp.favoured.1 -= 1;
+        if let Some(i) = groups.iter().position(|g| g.mask >> warp.favoured.0 & 1 == 1) {
+            return i;
+        }
+    }
+    let key = |g: &Group| (std::cmp::Reverse(warp.frames[g.frame as usize].depth), g.pc, g.frame);
+    (0..groups.len()).min_by_key(|i| key(&groups[*i])).unwrap_or(0)
+}

@@ -1,0 +1,335 @@
+//! From memory operands to host addresses, and from host addresses to allocations (manual, sections 5.1 and 6.4.1).
+//!
+//! `.shared` addresses are 32-bit offsets into the CTA's window; in `.shared::cluster` bits 24 and up hold the rank of the CTA
+//! plus one, or zero for the executing CTA, so that every `.shared::cta` address is a `.shared::cluster` address of the same CTA.
+
+use super::super::{
+    code::{Address, Base, Flow, Shape},
+    ctx::{Ctx, Windows},
+    state::{CtaState, Lookaside, lanes},
+};
+use crate::{
+    Access, AccessKind, FaultKind, LANES, MemoryEvent,
+    lanes::{u32s, u64s},
+    mem::{Allocation, Kind, Memory, nearest},
+};
+use margay_ir::MemSpace;
+use std::sync::Arc;
+
+/// Bits of an offset into one CTA's shared window.
+pub const WINDOW_BITS: u32 = 24;
+
+/// Where the host addresses of an access may point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Region {
+    /// The CTA's shared window.
+    Shared,
+    /// The warp's local windows, each lane in its own.
+    Local,
+    /// The parameter block.
+    Params,
+    /// Global memory.
+    Global,
+    /// Anywhere.
+    Generic,
+}
+
+/// A space as people write it.
+pub fn space_name(space: MemSpace) -> &'static str {
+    match space {
+        MemSpace::Generic => "generic",
+        MemSpace::Global => ".global",
+        MemSpace::Const => ".const",
+        MemSpace::Shared => ".shared",
+        MemSpace::SharedCluster => ".shared::cluster",
+        MemSpace::Local => ".local",
+        MemSpace::KernelParam => ".param",
+    }
+}
+
+/// Addresses in the operand's space, by lane; anything in lanes that are not active.
+#[inline(always)]
+pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
+    match a.base {
+        Base::Reg(s) if s.shape() == Shape::Double => {
+            let base = u64s(ctx.src(s));
+            for i in 0..LANES {
+                out[i] = base[i].wrapping_add_signed(a.offset);
+            }
+        }
+        Base::Reg(s) => {
+            let base = u32s(ctx.src(s));
+            for i in 0..LANES {
+                out[i] = u64::from(base[i]).wrapping_add_signed(a.offset);
+            }
+        }
+        Base::Fixed => *out = [a.offset as u64; LANES],
+        Base::Frame | Base::Incoming => {
+            let frame = &ctx.warp.frames[ctx.frame as usize];
+            let base = if a.base == Base::Frame { &frame.base.0 } else { &frame.incoming.0 };
+            for i in 0..LANES {
+                out[i] = u64::from(base[i]).wrapping_add_signed(a.offset);
+            }
+        }
+    }
+}
+
+/// Host addresses of an access of `size` bytes, by lane.
+#[inline(always)]
+pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANES]) -> Result<Region, Flow> {
+    offsets(ctx, a, out);
+    Ok(match a.space {
+        MemSpace::Global | MemSpace::Const => Region::Global,
+        MemSpace::Generic => Region::Generic,
+        MemSpace::Shared | MemSpace::SharedCluster => {
+            let base = ctx.cta.shared.block.base();
+            let mut high = 0;
+            for i in 0..LANES {
+                high |= if ctx.active >> i & 1 == 1 { out[i] } else { 0 };
+            }
+            if high >> WINDOW_BITS == 0 {
+                for o in out.iter_mut() {
+                    *o = o.wrapping_add(base);
+                }
+                Region::Shared
+            } else {
+                for i in lanes(ctx.active) {
+                    out[i] = match cluster_host(ctx.windows, ctx.cta, out[i]) {
+                        Some(host) => host,
+                        None => return Err(out_of_bounds(ctx, i, a.space, out[i], size, false)),
+                    };
+                }
+                Region::Generic
+            }
+        }
+        MemSpace::Local => {
+            if a.base == Base::Incoming {
+                let passed = u64::from(ctx.warp.frames[ctx.frame as usize].passed);
+                let end = (a.offset as u64).wrapping_sub(incoming_start(ctx)).wrapping_add(u64::from(size));
+                if end > passed {
+                    let lane = ctx.first();
+                    let note = format!("the call passed {passed} bytes through the unsized parameter");
+                    let access = Access { write: false, address: out[lane], size, space: ".param" };
+                    return Err(ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note]));
+                }
+            }
+            let limit = u64::from(ctx.windows.local_size.saturating_sub(size));
+            let bad = lanes(ctx.active).find(|i| out[*i] > limit);
+            let Some(local) = ctx.warp.local.as_ref().filter(|_| bad.is_none()) else {
+                let lane = bad.unwrap_or(ctx.first());
+                return Err(out_of_bounds(ctx, lane, a.space, out[lane], size, false));
+            };
+            let (base, stride) = (local.block.base(), ctx.windows.stride);
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = o.wrapping_add(base + i as u64 * stride);
+            }
+            Region::Local
+        }
+        MemSpace::KernelParam => {
+            for o in out.iter_mut() {
+                *o = o.wrapping_add(ctx.windows.params);
+            }
+            Region::Params
+        }
+    })
+}
+
+/// Where the unsized formal of the current function starts in the caller's outgoing area.
+fn incoming_start(ctx: &Ctx<'_>) -> u64 {
+    ctx.func.args.iter().find_map(|t| t.at).unwrap_or_default().into()
+}
+
+/// The host address of a shared address with a rank.
+pub fn cluster_host(windows: &Windows, cta: &CtaState, address: u64) -> Option<u64> {
+    let (rank, offset) = (address >> WINDOW_BITS, address & ((1 << WINDOW_BITS) - 1));
+    let window = match rank {
+        0 => &cta.shared,
+        rank => windows.shared.get(usize::try_from(rank - 1).ok()?)?,
+    };
+    Some(window.block.base() + offset)
+}
+
+/// The allocation that a lane's host address lies in.
+#[inline(always)]
+pub fn allocation<'x>(
+    (windows, cta): (&'x Windows, &'x CtaState),
+    local: &'x Option<Arc<Allocation>>,
+    lookaside: &'x mut Lookaside,
+    (memory, params): (&'x Memory, &'x Arc<Allocation>),
+    region: Region,
+    (address, lane): (u64, usize),
+) -> Option<&'x Allocation> {
+    match region {
+        Region::Shared => Some(&cta.shared),
+        Region::Local => local.as_deref(),
+        Region::Params => Some(params),
+        Region::Global => lookaside.find(memory, address).map(|a| &**a),
+        Region::Generic => {
+            if cta.shared.block.contains(address, 1) {
+                return Some(&cta.shared);
+            }
+            if let Some(local) = local
+                && local.block.contains(address, 1)
+            {
+                let start = local.block.base() + lane as u64 * windows.stride;
+                let own = address.wrapping_sub(start) < u64::from(windows.local_size);
+                return own.then_some(&**local);
+            }
+            if let Some(peer) = windows.shared.iter().find(|w| w.block.contains(address, 1)) {
+                return Some(peer);
+            }
+            lookaside.find(memory, address).map(|a| &**a)
+        }
+    }
+}
+
+/// [`allocation`] for a handler.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! find_allocation {
+    ($ctx:expr, $region:expr, $address:expr, $lane:expr) => {
+        $crate::reference::step::address::allocation(
+            ($ctx.windows, &*$ctx.cta),
+            &$ctx.warp.local,
+            &mut $ctx.warp.lookaside,
+            ($ctx.grid.memory, $ctx.grid.params()),
+            $region,
+            ($address, $lane),
+        )
+    };
+}
+pub(crate) use find_allocation;
+
+/// A fault of an access at an address of a space.
+pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u64, size: u32, write: bool) -> Flow {
+    let access = Access { write, address, size, space: space_name(space) };
+    let note = match space {
+        MemSpace::Shared | MemSpace::SharedCluster => {
+            format!("the CTA's shared window has {} bytes", ctx.cta.shared.block.len())
+        }
+        MemSpace::Local => format!("the thread's local window has {} bytes", ctx.windows.local_size),
+        MemSpace::KernelParam => format!("the parameter block has {} bytes", ctx.grid.params().block.len()),
+        MemSpace::Generic => {
+            let known = ctx.grid.memory.allocations();
+            let windows = ctx.windows.shared.iter().chain(&ctx.warp.local).map(|a| &**a);
+            nearest(address, windows.chain(known.iter().map(|a| &**a)))
+        }
+        MemSpace::Global | MemSpace::Const => ctx.grid.memory.describe(address),
+    };
+    ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
+}
+
+/// The fault of an access that found no cell at a host address: outside, misaligned or read-only.
+pub fn bad_access(
+    ctx: &mut Ctx<'_>,
+    lane: usize,
+    a: &Address,
+    region: Region,
+    host: u64,
+    (size, align): (u32, u32),
+    write: bool,
+) -> Flow {
+    let base = match region {
+        Region::Shared => ctx.cta.shared.block.base(),
+        Region::Local => ctx.warp.local.as_ref().map_or(0, |l| l.block.base()) + lane as u64 * ctx.windows.stride,
+        Region::Params => ctx.windows.params,
+        Region::Global | Region::Generic => 0,
+    };
+    let address = host.wrapping_sub(base);
+    let access = Access { write, address, size, space: space_name(a.space) };
+    let (inside, writable) = match find_allocation!(ctx, region, host, lane) {
+        Some(found) => (found.block.contains(host, size as usize), found.kind.writable()),
+        None => (false, true),
+    };
+    if !inside {
+        return out_of_bounds(ctx, lane, a.space, address, size, write);
+    }
+    if !host.is_multiple_of(u64::from(align)) {
+        return ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is needed")]);
+    }
+    if write && !writable {
+        return ctx.fault(lane, FaultKind::ReadOnly(access), vec![ctx.grid.memory.describe(host)]);
+    }
+    ctx.bug("an access failed without a reason")
+}
+
+/// Tells the observer of an access that is about to happen.
+#[inline(always)]
+pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    if let Some(observer) = ctx.grid.observer {
+        observer.memory(&MemoryEvent {
+            cta: ctx.cta.id,
+            warp: ctx.warp.index,
+            lanes: ctx.active,
+            addresses,
+            size,
+            space: a.space,
+            access,
+            at: (ctx.func.id, ctx.func.place(ctx.pc)),
+        });
+    }
+}
+
+/// Generic addresses from those of a space (`cvta`), in place.
+pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
+    let base: [u64; LANES] = match space {
+        MemSpace::Shared | MemSpace::SharedCluster => {
+            for v in values.iter_mut() {
+                *v = cluster_host(ctx.windows, ctx.cta, *v).unwrap_or(v.wrapping_add(ctx.cta.shared.block.base()));
+            }
+            return;
+        }
+        MemSpace::Local => local_bases(ctx),
+        MemSpace::KernelParam => [ctx.windows.params; LANES],
+        MemSpace::Generic | MemSpace::Global | MemSpace::Const => return,
+    };
+    values.iter_mut().zip(base).for_each(|(v, b)| *v = v.wrapping_add(b));
+}
+
+/// Addresses of a space from generic ones (`cvta.to`), in place.
+pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
+    let base: [u64; LANES] = match space {
+        MemSpace::Shared => [ctx.cta.shared.block.base(); LANES],
+        MemSpace::SharedCluster => {
+            for v in values.iter_mut() {
+                *v = match rank_of(ctx, *v) {
+                    Some((rank, offset)) => (u64::from(rank) + 1) << WINDOW_BITS | offset,
+                    None => v.wrapping_sub(ctx.cta.shared.block.base()),
+                };
+            }
+            return;
+        }
+        MemSpace::Local => local_bases(ctx),
+        MemSpace::KernelParam => [ctx.windows.params; LANES],
+        MemSpace::Generic | MemSpace::Global | MemSpace::Const => return,
+    };
+    values.iter_mut().zip(base).for_each(|(v, b)| *v = v.wrapping_sub(b));
+}
+
+fn local_bases(ctx: &Ctx<'_>) -> [u64; LANES] {
+    let base = ctx.warp.local.as_ref().map_or(0, |l| l.block.base());
+    std::array::from_fn(|i| base + i as u64 * ctx.windows.stride)
+}
+
+/// The CTA whose shared window a generic address lies in, and the offset there.
+pub fn rank_of(ctx: &Ctx<'_>, address: u64) -> Option<(u32, u64)> {
+    let at = ctx.windows.shared.iter().position(|w| w.block.contains(address, 1))?;
+    Some((at as u32, address - ctx.windows.shared[at].block.base()))
+}
+
+/// Whether a generic address lies in the window of a space (`isspacep`).
+pub fn in_space(ctx: &mut Ctx<'_>, space: MemSpace, address: u64, lane: usize) -> bool {
+    let own = ctx.cta.shared.block.contains(address, 1);
+    let cluster = own || rank_of(ctx, address).is_some();
+    let local = ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1));
+    let kind = find_allocation!(ctx, Region::Generic, address, lane).map(|a| a.kind);
+    match space {
+        MemSpace::Shared => own,
+        MemSpace::SharedCluster => cluster,
+        MemSpace::Local => local,
+        MemSpace::Const => kind == Some(Kind::Const),
+        MemSpace::KernelParam => kind == Some(Kind::Param),
+        MemSpace::Global => !cluster && !local && kind != Some(Kind::Const),
+        MemSpace::Generic => true,
+    }
+}

@@ -1,0 +1,441 @@
+//! Calls and returns (manual, sections 7.1, 9.7.12.5 and 9.7.12.6).
+//!
+//! Everything that moves bytes follows plans ([`margay_ir::abi::Plan`]). A value goes from its home on one side over its
+//! places (registers of a model register file, the caller's outgoing area, a buffer behind a pointer) to its home on the other.
+//! Before each crossing all model registers are poisoned, so that what a plan does not carry does not arrive by luck. Under the
+//! `ptx` ABI all places are parameter space, which only the two homes can see, and bytes go from home to home.
+
+use super::super::{
+    code::{CallOp, Dst, Flow, FuncCode, NOWHERE, Op, Piece, Shape, Src, Target, Travel, Wire},
+    ctx::{Ctx, write},
+    state::{FrameIndex, lanes},
+};
+use crate::{
+    FaultKind, LANES, Row,
+    lanes::{u32s, u64s, u128s},
+    mem::{Allocation, Scalar},
+};
+use margay_ir::FuncId;
+use std::sync::Arc;
+
+/// What model registers hold when nothing was put there.
+const POISON: Row = Row([0xdead_5eed; LANES]);
+/// Smallest frame: it also pays for the return address, so that endless recursion ends.
+pub const LEAST_FRAME: u32 = 16;
+
+/// Where a value lives on one side of a call.
+#[derive(Clone, Debug)]
+pub enum Home {
+    /// Registers that are read: elements of so many bytes.
+    Read(Vec<Src>, u32),
+    /// Registers that are written.
+    Write(Vec<Dst>, u32),
+    /// A variable of the frame, at an offset.
+    Frame(u32),
+    /// Nowhere.
+    None,
+}
+
+/// Bytes of a value by lane, in words: word `w` of all lanes is row `w`.
+type Stage = Vec<Row>;
+
+/// A thread's local memory.
+struct Local<'m> {
+    block: Option<&'m Arc<Allocation>>,
+    stride: u64,
+}
+
+impl Local<'_> {
+    fn host(&self, lane: usize, address: u32) -> u64 {
+        self.block.map_or(0, |b| b.block.base()) + lane as u64 * self.stride + u64::from(address)
+    }
+
+    fn word(&self, lane: usize, address: u32, len: u32) -> u32 {
+        let (Some(local), host) = (self.block, self.host(lane, address)) else { return 0 };
+        if len == 4
+            && let Some(word) = crate::mem::load::<u32>(&local.block, host)
+        {
+            return word;
+        }
+        (0..len).fold(0, |w, k| {
+            w | u32::from(crate::mem::load::<u8>(&local.block, host + u64::from(k)).unwrap_or(0)) << (8 * k)
+        })
+    }
+
+    fn set_word(&self, lane: usize, address: u32, len: u32, word: u32) {
+        let (Some(local), host) = (self.block, self.host(lane, address)) else { return };
+        if len == 4
+            && let Some(cell) = local.block.cell::<<u32 as Scalar>::Cell>(host)
+        {
+            return u32::set(cell, word);
+        }
+        for k in 0..len {
+            crate::mem::store(&local.block, host + u64::from(k), (word >> (8 * k)) as u8);
+        }
+    }
+
+    /// Reads `size` bytes at `base[lane] + offset`.
+    fn read(&self, base: &Row, offset: u32, size: u32, mask: u32, stage: &mut [Row]) {
+        for (w, row) in stage.iter_mut().enumerate().take(size.div_ceil(4) as usize) {
+            let (at, len) = (offset + 4 * w as u32, (size - 4 * w as u32).min(4));
+            lanes(mask).for_each(|i| row.0[i] = self.word(i, base.0[i] + at, len));
+        }
+    }
+
+    /// Writes `size` bytes at `base[lane] + offset`.
+    fn write(&self, base: &Row, offset: u32, size: u32, mask: u32, stage: &[Row]) {
+        for (w, row) in stage.iter().enumerate().take(size.div_ceil(4) as usize) {
+            let (at, len) = (offset + 4 * w as u32, (size - 4 * w as u32).min(4));
+            lanes(mask).for_each(|i| self.set_word(i, base.0[i] + at, len, row.0[i]));
+        }
+    }
+}
+
+/// Reads bytes `start..start + len` of a stage as one word.
+fn stage_word(stage: &[Row], lane: usize, start: u32, len: u32) -> u32 {
+    let row = |w: u32| stage.get(w as usize).map_or(0, |r| r.0[lane]);
+    let both = u64::from(row(start / 4)) | u64::from(row(start / 4 + 1)) << 32;
+    let cut = if len < 4 { (1u64 << (8 * len)) - 1 } else { 0xffff_ffff };
+    (both >> (8 * (start % 4)) & cut) as u32
+}
+
+/// Writes bytes `start..start + len` of a stage.
+fn set_stage_word(stage: &mut [Row], lane: usize, start: u32, len: u32, word: u32) {
+    for k in 0..len {
+        let (w, b) = ((start + k) / 4, (start + k) % 4);
+        if let Some(row) = stage.get_mut(w as usize) {
+            let shift = 8 * b;
+            row.0[lane] = row.0[lane] & !(0xff << shift) | (word >> (8 * k) & 0xff) << shift;
+        }
+    }
+}
+
+/// From registers to a stage.
+fn pack(srcs: &[Src], bytes: u32, regs: &[Row], consts: &[Row], mask: u32, stage: &mut [Row]) {
+    for (k, s) in srcs.iter().enumerate() {
+        let (rows, start) = (s.of(regs, consts), k as u32 * bytes);
+        match (s.shape(), bytes) {
+            (Shape::Pred, _) => {
+                lanes(mask).for_each(|i| set_stage_word(stage, i, start, bytes, rows[0].0[0] >> i & 1));
+            }
+            (Shape::Word, 4) => stage[k].0 = *u32s(rows),
+            (Shape::Word, _) => lanes(mask).for_each(|i| set_stage_word(stage, i, start, bytes.min(4), u32s(rows)[i])),
+            (Shape::Double, _) => {
+                let values = u64s(rows);
+                for i in lanes(mask) {
+                    set_stage_word(stage, i, start, bytes.min(4), values[i] as u32);
+                    set_stage_word(stage, i, start + 4, bytes.saturating_sub(4).min(4), (values[i] >> 32) as u32);
+                }
+            }
+            (Shape::Quad, _) => {
+                let values = u128s(rows);
+                for (i, w) in lanes(mask).flat_map(|i| (0..bytes.div_ceil(4)).map(move |w| (i, w))) {
+                    set_stage_word(stage, i, start + 4 * w, (bytes - 4 * w).min(4), (values[i] >> (32 * w)) as u32);
+                }
+            }
+        }
+    }
+}
+
+/// From a stage to registers.
+fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], mask: u32, stage: &[Row]) {
+    for (k, d) in dsts.iter().enumerate().filter(|(_, d)| d.row != NOWHERE) {
+        let start = k as u32 * bytes;
+        if d.shape == Shape::Quad {
+            let rows = &mut regs[d.row as usize..d.row as usize + 4];
+            let mut all = u128s(rows);
+            for i in lanes(mask) {
+                let word = |w: u32| u128::from(stage_word(stage, i, start + 4 * w, bytes.saturating_sub(4 * w).min(4)));
+                all[i] = (0..bytes.div_ceil(4)).fold(0, |v, w| v | word(w) << (32 * w));
+            }
+            crate::lanes::set_u128s(rows, &all);
+            continue;
+        }
+        let mut values = [0; LANES];
+        for i in lanes(mask) {
+            values[i] = stage_word(stage, i, start, bytes.min(4)).into();
+            if bytes > 4 {
+                values[i] |= u64::from(stage_word(stage, i, start + 4, (bytes - 4).min(4))) << 32;
+            }
+        }
+        write(regs, *d, &values, mask);
+    }
+}
+
+fn stage_for(size: u32) -> Stage {
+    vec![Row::ZERO; size.div_ceil(4) as usize]
+}
+
+/// One side of a crossing.
+struct Side<'s> {
+    regs: &'s mut [Row],
+    consts: &'s [Row],
+    base: Row,
+}
+
+impl Side<'_> {
+    fn fetch(&self, local: &Local<'_>, t: &Travel, mask: u32, stage: &mut [Row]) {
+        match &t.home {
+            Home::Read(srcs, bytes) => pack(srcs, *bytes, self.regs, self.consts, mask, stage),
+            Home::Frame(offset) => local.read(&self.base, *offset, t.size, mask, stage),
+            Home::Write(dsts, bytes) => {
+                let srcs: Vec<Src> = dsts.iter().map(|d| Src::reg(d.row, d.shape)).collect();
+                pack(&srcs, *bytes, self.regs, self.consts, mask, stage);
+            }
+            Home::None => {}
+        }
+    }
+
+    fn deliver(&mut self, local: &Local<'_>, t: &Travel, mask: u32, stage: &[Row]) {
+        match &t.home {
+            Home::Write(dsts, bytes) => unpack(dsts, *bytes, self.regs, mask, stage),
+            Home::Frame(offset) => local.write(&self.base, *offset, t.size, mask, stage),
+            Home::Read(..) | Home::None => {}
+        }
+    }
+}
+
+/// Puts a staged value on its places.
+fn send(local: &Local<'_>, wires: &mut [Row], area: &Row, pieces: &[Piece], mask: u32, stage: &[Row]) {
+    for p in pieces {
+        for w in 0..p.len.div_ceil(4) {
+            let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
+            for i in lanes(mask) {
+                let word = stage_word(stage, i, start, len);
+                match p.at {
+                    Wire::Reg(r) => wires[(r + w) as usize].0[i] = word,
+                    Wire::Area(offset) => local.set_word(i, area.0[i] + offset + 4 * w, len, word),
+                    Wire::Behind(r) => local.set_word(i, wires[r as usize].0[i] + start, len, word),
+                }
+            }
+        }
+    }
+}
+
+/// Takes a value from its places.
+fn receive(local: &Local<'_>, wires: &[Row], area: &Row, pieces: &[Piece], mask: u32, stage: &mut [Row]) {
+    for p in pieces {
+        for w in 0..p.len.div_ceil(4) {
+            let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
+            for i in lanes(mask) {
+                let word = match p.at {
+                    Wire::Reg(r) => wires[(r + w) as usize].0[i],
+                    Wire::Area(offset) => local.word(i, area.0[i] + offset + 4 * w, len),
+                    Wire::Behind(r) => local.word(i, wires[r as usize].0[i] + start, len),
+                };
+                set_stage_word(stage, i, start, len, word);
+            }
+        }
+    }
+}
+
+fn offset_row(base: &Row, by: u32) -> Row {
+    Row(base.0.map(|b| b.wrapping_add(by)))
+}
+
+/// `call`
+pub fn call(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let site: &CallOp = &ctx.func.calls[op.x as usize];
+    match &site.callee {
+        Target::Func(id) => enter(ctx, op.x, *id),
+        Target::Builtin(builtin) => super::super::builtin::call(ctx, site, *builtin),
+        Target::Undefined(id) => undefined(ctx, *id),
+        Target::Indirect(source, allowed) => {
+            let targets = ctx.doubles(*source);
+            let lane = ctx.first();
+            let target = targets[lane];
+            let image = &ctx.code.image;
+            let Some(id) = image.function_at(target) else {
+                let what = format!("an indirect call to {target:#x}, which is no function");
+                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
+            };
+            let callee = image.ir.func(id);
+            let believed = &ctx.func.func.calls[site.site as usize].sig;
+            if allowed.as_ref().is_some_and(|list| !list.contains(&id)) {
+                let what = format!("an indirect call to `{}`, which is not in the list of targets", callee.name);
+                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
+            }
+            if !believed.compatible(&callee.sig) {
+                let what =
+                    format!("an indirect call to `{}`, whose parameters are not those of the prototype", callee.name);
+                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
+            }
+            // Lanes are grouped by target: the others come here again.
+            let same = lanes(ctx.active).filter(|i| targets[*i] == target).fold(0, |m, i| m | 1 << i);
+            if same != ctx.active {
+                let others = ctx.active & !same;
+                ctx.put_ready(others, ctx.pc);
+                ctx.mask &= !others;
+                ctx.active = same;
+            }
+            match callee.builtin {
+                Some(builtin) => super::super::builtin::call(ctx, site, builtin),
+                None if callee.blocks.is_empty() => undefined(ctx, id),
+                None => enter(ctx, op.x, id),
+            }
+        }
+    }
+}
+
+fn undefined(ctx: &mut Ctx<'_>, id: FuncId) -> Flow {
+    let name = ctx.code.image.ir.func(id).name.to_string();
+    ctx.fault(ctx.first(), FaultKind::Undefined(name), Vec::new())
+}
+
+/// Enters a function with the active lanes.
+fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
+    let code = ctx.code;
+    let Some(callee) = code.funcs.get(id.0 as usize).and_then(Option::as_ref) else {
+        return ctx.bug("a function that was called is not decoded");
+    };
+    let caller: &FuncCode = ctx.func;
+    let site = &caller.calls[call as usize];
+    let (mask, parent) = (ctx.active, ctx.frame);
+    let rest = ctx.mask & !mask;
+    let new: FrameIndex = ctx.warp.new_frame(id.0, callee.rows, mask);
+    if ctx.check_registers().is_err() {
+        return Flow::Stop;
+    }
+    let (depth, caller_base) = {
+        let f = &ctx.warp.frames[parent as usize];
+        (f.depth, f.base)
+    };
+    let tops = ctx.warp.frames[parent as usize].top;
+    let align = callee.frame_align;
+    let base = Row(tops.0.map(|t| t.next_multiple_of(align)));
+    let top = offset_row(&base, callee.frame_size);
+    let highest = lanes(mask).map(|i| u64::from(base.0[i]) + u64::from(callee.frame_size)).max().unwrap_or(0);
+    if highest > u64::from(ctx.windows.local_size) {
+        let what = format!("the call of `{}` needs {} bytes of stack", callee.func.name, callee.frame_size);
+        let note = format!("the stack of {} bytes is full after {depth} nested calls", ctx.windows.local_size);
+        return ctx.fault(ctx.first(), FaultKind::Stack(what), vec![note]);
+    }
+    ctx.warp.local_high = ctx.warp.local_high.max(highest as u32);
+    let area = offset_row(&caller_base, caller.outgoing);
+    let mut regs = std::mem::take(&mut ctx.warp.frames[new as usize].regs);
+    let mut wires = std::mem::take(&mut ctx.warp.wires);
+    let mut passed = 0;
+    {
+        let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+        let from = Side { regs: &mut ctx.regs, consts: &caller.consts, base: caller_base };
+        let mut to = Side { regs: &mut regs, consts: &callee.consts, base };
+        if !code.direct {
+            wires.fill(POISON);
+            for (r, offset) in &site.buffers {
+                wires[*r as usize] = offset_row(&caller_base, *offset);
+            }
+        }
+        for (out, home) in site.args.iter().zip(&callee.args) {
+            let mut stage = stage_for(out.size);
+            from.fetch(&local, out, mask, &mut stage);
+            if let Some(at) = out.at {
+                local.write(&area, at, out.size, mask, &stage);
+                passed = out.size;
+            } else if code.direct {
+                to.deliver(&local, home, mask, &stage);
+            } else {
+                send(&local, &mut wires, &area, &out.pieces, mask, &stage);
+            }
+        }
+        if !code.direct {
+            for home in callee.args.iter().filter(|t| t.at.is_none()) {
+                let mut stage = stage_for(home.size);
+                receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
+                to.deliver(&local, home, mask, &stage);
+            }
+        }
+    }
+    let frame = &mut ctx.warp.frames[new as usize];
+    frame.hidden.clear();
+    frame.hidden.extend(callee.hidden.iter().map(|r| wires[*r as usize]));
+    frame.regs = regs;
+    (frame.base, frame.top, frame.incoming, frame.passed) = (base, top, area, passed);
+    (frame.parent, frame.ret, frame.call, frame.depth) = (parent, ctx.pc + 1, call, depth + 1);
+    ctx.warp.wires = wires;
+    if rest != 0 {
+        ctx.put_ready(rest, ctx.pc + 1);
+    }
+    ctx.give_back();
+    ctx.enter(new);
+    (ctx.mask, ctx.active) = (mask, mask);
+    Flow::Jump(0)
+}
+
+/// `ret` of a device function.
+pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let code = ctx.code;
+    let (mask, frame) = (ctx.active, ctx.frame);
+    let (parent, back, call, area, base) = {
+        let f = &ctx.warp.frames[frame as usize];
+        (f.parent, f.ret, f.call, f.incoming, f.base)
+    };
+    let callee: &FuncCode = ctx.func;
+    let caller = ctx.warp.frames.get(parent as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
+    let Some(caller) = caller else { return super::control::exit(ctx, op) };
+    let site = &caller.calls[call as usize];
+    if !callee.rets.is_empty() {
+        let mut wires = std::mem::take(&mut ctx.warp.wires);
+        let mut regs = std::mem::take(&mut ctx.warp.frames[parent as usize].regs);
+        let hidden = std::mem::take(&mut ctx.warp.frames[frame as usize].hidden);
+        {
+            let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+            let from = Side { regs: &mut ctx.regs, consts: &callee.consts, base };
+            let caller_base = ctx.warp.frames[parent as usize].base;
+            let mut to = Side { regs: &mut regs, consts: &caller.consts, base: caller_base };
+            if !code.direct {
+                wires.fill(POISON);
+                // A function returns the hidden pointer where it got it, so that the caller finds its buffer again.
+                for (r, pointer) in callee.hidden.iter().zip(&hidden) {
+                    wires[*r as usize] = *pointer;
+                }
+            }
+            for (value, home) in callee.rets.iter().zip(&site.rets) {
+                let mut stage = stage_for(value.size);
+                from.fetch(&local, value, mask, &mut stage);
+                if code.direct {
+                    to.deliver(&local, home, mask, &stage);
+                } else {
+                    send(&local, &mut wires, &area, &value.pieces, mask, &stage);
+                }
+            }
+            if !code.direct {
+                for home in &site.rets {
+                    let mut stage = stage_for(home.size);
+                    receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
+                    to.deliver(&local, home, mask, &stage);
+                }
+            }
+        }
+        ctx.warp.frames[frame as usize].hidden = hidden;
+        ctx.warp.frames[parent as usize].regs = regs;
+        ctx.warp.wires = wires;
+    }
+    ctx.give_back();
+    ctx.warp.leave(frame, mask);
+    ctx.enter(parent);
+    (ctx.mask, ctx.active) = (mask, mask);
+    Flow::Jump(back)
+}
+
+/// Reads the value of an argument on the caller's side, for functions of the device library: up to 64 bits a lane.
+pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] {
+    let Some(t) = site.args.get(index) else { return [0; LANES] };
+    let base = ctx.warp.frames[ctx.frame as usize].base;
+    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let mut stage = stage_for(t.size.max(8));
+    let (mask, side) = (ctx.active, Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base });
+    side.fetch(&local, t, mask, &mut stage);
+    let high = if t.size > 4 { stage[1].0 } else { [0; LANES] };
+    std::array::from_fn(|i| u64::from(stage[0].0[i]) | u64::from(high[i]) << 32)
+}
+
+/// Delivers the result of a function of the device library.
+pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
+    let Some(t) = site.rets.first() else { return };
+    let base = ctx.warp.frames[ctx.frame as usize].base;
+    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let stage = [Row(values.map(|v| v as u32)), Row(values.map(|v| (v >> 32) as u32))];
+    let mask = ctx.active;
+    let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };
+    side.deliver(&local, t, mask, &stage);
+}

@@ -1,0 +1,377 @@
+//! Loads and stores (manual, sections 9.7.9.8 to 9.7.9.13).
+//!
+//! Weak, relaxed and volatile accesses are relaxed atomics of the host; acquire and release add the host's fences.
+
+use super::super::{
+    code::{Dst, Flow, MemOp, NOWHERE, Op, Order, Shape, Src},
+    ctx::{Ctx, write},
+    state::{lanes, merge_doubles, merge_words},
+};
+use super::address::{Region, addresses, bad_access, find_allocation, observe};
+use crate::{
+    AccessKind, LANES,
+    lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
+    mem::Scalar,
+};
+use std::sync::atomic::{Ordering, fence};
+
+/// Most elements of an access.
+const MOST: usize = 8;
+
+/// An integer of memory's size.
+pub trait Element: Scalar + Default {
+    /// Zero-extended.
+    fn zero(self) -> u64;
+    /// Sign-extended.
+    fn sign(self) -> u64;
+    /// The low bits.
+    fn cut(value: u64) -> Self;
+}
+
+macro_rules! elements {
+    ($($t:ty, $s:ty;)*) => { $(impl Element for $t {
+        #[inline(always)] fn zero(self) -> u64 { self as u64 }
+        #[inline(always)] fn sign(self) -> u64 { self as $s as i64 as u64 }
+        #[inline(always)] fn cut(value: u64) -> $t { value as $t }
+    })* };
+}
+
+elements! { u8, i8; u16, i16; u32, i32; u64, i64; }
+
+/// How the addresses of all 32 lanes lie to each other.
+#[derive(PartialEq, Eq)]
+enum Pattern {
+    /// One behind the other.
+    Run,
+    /// All the same.
+    Same,
+    /// Otherwise, or not all lanes are active.
+    Any,
+}
+
+#[inline(always)]
+fn pattern(a: &[u64; LANES], active: u32, size: u64) -> Pattern {
+    if active != u32::MAX {
+        return Pattern::Any;
+    }
+    let (mut run, mut same) = (0, 0);
+    for i in 0..LANES {
+        run |= a[i] ^ a[0].wrapping_add(i as u64 * size);
+        same |= a[i] ^ a[0];
+    }
+    match (run, same) {
+        (0, _) => Pattern::Run,
+        (_, 0) => Pattern::Same,
+        _ => Pattern::Any,
+    }
+}
+
+/// A lane whose address is no multiple of the access size (vectors are aligned as a whole).
+#[inline(always)]
+fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> Option<usize> {
+    let mut low = 0;
+    for i in 0..LANES {
+        low |= if active >> i & 1 == 1 { a[i] } else { 0 };
+    }
+    if low & (align - 1) == 0 { None } else { lanes(active).find(|i| a[*i] & (align - 1) != 0) }
+}
+
+#[inline(always)]
+fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let (count, size) = (m.count as usize, m.count * m.size);
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
+        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), false);
+    }
+    observe(ctx, &m.address, &at, size, AccessKind::Load);
+    let mut values = [[T::default(); LANES]; MOST];
+    let first = ctx.first();
+    let Some(found) = find_allocation!(ctx, region, at[first], first) else {
+        return bad_access(ctx, first, &m.address, region, at[first], (size, size), false);
+    };
+    let mut missing = 0u32;
+    if count == 1 {
+        let values = &mut values[0];
+        match pattern(&at, ctx.active, size_of::<T>() as u64) {
+            Pattern::Run if let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES) => {
+                for i in 0..LANES {
+                    values[i] = T::get(&cells[i]);
+                }
+            }
+            Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => *values = [T::get(cell); LANES],
+            _ => {
+                for i in lanes(ctx.active) {
+                    match found.block.cell::<T::Cell>(at[i]) {
+                        Some(cell) => values[i] = T::get(cell),
+                        None => missing |= 1 << i,
+                    }
+                }
+            }
+        }
+    } else {
+        for i in lanes(ctx.active) {
+            match found.block.cells::<T::Cell>(at[i], count) {
+                Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
+                None => missing |= 1 << i,
+            }
+        }
+    }
+    // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
+    for i in lanes(missing) {
+        let cells = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells::<T::Cell>(at[i], count));
+        match cells {
+            Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
+            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), false),
+        }
+    }
+    if m.order == Order::Acquire {
+        fence(Ordering::Acquire);
+    }
+    let signed = m.ty.is_signed();
+    for (d, values) in m.dst.iter().zip(&values) {
+        put(ctx, *d, values, signed);
+    }
+    Flow::Next
+}
+
+#[inline(always)]
+fn put<T: Element>(ctx: &mut Ctx<'_>, d: Dst, values: &[T; LANES], signed: bool) {
+    if d.row == NOWHERE {
+        return;
+    }
+    let everywhere = ctx.active == ctx.full;
+    let to = &mut ctx.regs[d.row as usize..d.row as usize + d.shape.rows()];
+    match (d.shape, signed) {
+        (Shape::Word, _) => {
+            let cut = if d.bits < 32 { (1u32 << d.bits) - 1 } else { u32::MAX };
+            let wide: [u32; LANES] =
+                if signed { values.map(|v| v.sign() as u32 & cut) } else { values.map(|v| v.zero() as u32 & cut) };
+            if everywhere {
+                *u32s_mut(to) = wide;
+            } else {
+                merge_words(u32s_mut(to), &wide, ctx.active);
+            }
+        }
+        (Shape::Double, _) => {
+            let wide: [u64; LANES] = if signed { values.map(T::sign) } else { values.map(T::zero) };
+            if everywhere {
+                *u64s_mut(to) = wide;
+            } else {
+                merge_doubles(u64s_mut(to), &wide, ctx.active);
+            }
+        }
+        (Shape::Quad | Shape::Pred, true) => write(&mut ctx.regs, d, &values.map(T::sign), ctx.active),
+        (Shape::Quad | Shape::Pred, false) => write(&mut ctx.regs, d, &values.map(T::zero), ctx.active),
+    }
+}
+
+#[inline(always)]
+fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src) -> [T; LANES] {
+    match s.shape() {
+        Shape::Word | Shape::Pred => u32s(ctx.src(s)).map(|v| T::cut(v.into())),
+        Shape::Double => u64s(ctx.src(s)).map(T::cut),
+        Shape::Quad => u128s(ctx.src(s)).map(|v| T::cut(v as u64)),
+    }
+}
+
+#[inline(always)]
+fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let (count, size) = (m.count as usize, m.count * m.size);
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
+        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), true);
+    }
+    observe(ctx, &m.address, &at, size, AccessKind::Store);
+    let mut values = [[T::default(); LANES]; MOST];
+    for (v, s) in values.iter_mut().zip(&m.src) {
+        *v = values_of(ctx, *s);
+    }
+    if m.order == Order::Release {
+        fence(Ordering::Release);
+    }
+    let first = ctx.first();
+    let found = find_allocation!(ctx, region, at[first], first).filter(|a| a.kind.writable());
+    let Some(found) = found else {
+        return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
+    };
+    let mut missing = 0u32;
+    if count == 1
+        && pattern(&at, ctx.active, size_of::<T>() as u64) == Pattern::Run
+        && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
+    {
+        for i in 0..LANES {
+            T::set(&cells[i], values[0][i]);
+        }
+        return Flow::Next;
+    }
+    for i in lanes(ctx.active) {
+        match found.block.cells::<T::Cell>(at[i], count) {
+            Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
+            None => missing |= 1 << i,
+        }
+    }
+    for i in lanes(missing) {
+        let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
+        match found.and_then(|a| a.block.cells::<T::Cell>(at[i], count)) {
+            Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
+            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
+        }
+    }
+    Flow::Next
+}
+
+/// `.b128` elements: two halves each.
+fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let size = m.count * 16;
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    observe(ctx, &m.address, &at, size, AccessKind::Load);
+    let align = size.next_power_of_two();
+    let mut values = [[0u128; LANES]; MOST];
+    for i in lanes(ctx.active) {
+        let halves = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells(at[i], 2 * m.count as usize));
+        let Some(halves) = halves.filter(|_| at[i].is_multiple_of(align.into())) else {
+            return bad_access(ctx, i, &m.address, region, at[i], (size, align), false);
+        };
+        for (k, pair) in halves.chunks_exact(2).enumerate() {
+            values[k][i] = u128::from(u64::get(&pair[0])) | u128::from(u64::get(&pair[1])) << 64;
+        }
+    }
+    for (d, values) in m.dst.iter().zip(&values) {
+        put_quad(ctx, *d, values);
+    }
+    Flow::Next
+}
+
+/// Writes 128-bit lanes.
+pub fn put_quad(ctx: &mut Ctx<'_>, d: Dst, values: &[u128; LANES]) {
+    if d.row == NOWHERE {
+        return;
+    }
+    if d.shape != Shape::Quad {
+        return ctx.write(d, &values.map(|v| v as u64), ctx.active);
+    }
+    let to = &mut ctx.regs[d.row as usize..d.row as usize + 4];
+    let mut all = u128s(to);
+    lanes(ctx.active).for_each(|i| all[i] = values[i]);
+    set_u128s(to, &all);
+}
+
+fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let size = m.count * 16;
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    observe(ctx, &m.address, &at, size, AccessKind::Store);
+    let align = size.next_power_of_two();
+    let values: Vec<[u128; LANES]> = m.src.iter().map(|s| ctx.quads(*s)).collect();
+    for i in lanes(ctx.active) {
+        let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
+        let halves = found.and_then(|a| a.block.cells(at[i], 2 * m.count as usize));
+        let Some(halves) = halves.filter(|_| at[i].is_multiple_of(align.into())) else {
+            return bad_access(ctx, i, &m.address, region, at[i], (size, align), true);
+        };
+        for (pair, values) in halves.chunks_exact(2).zip(&values) {
+            u64::set(&pair[0], values[i] as u64);
+            u64::set(&pair[1], (values[i] >> 64) as u64);
+        }
+    }
+    Flow::Next
+}
+
+/// The handler of a load of elements of `size` bytes.
+pub fn loader(size: u32) -> super::super::code::Handler {
+    match size {
+        1 => |ctx, op| load::<u8>(ctx, op),
+        2 => |ctx, op| load::<u16>(ctx, op),
+        4 => |ctx, op| load::<u32>(ctx, op),
+        8 => |ctx, op| load::<u64>(ctx, op),
+        _ => load_quad,
+    }
+}
+
+/// The same for loads that programs poll memory with (`.volatile`, `.relaxed`, `.acquire`): many of them in a row let others run.
+pub fn polling_loader(size: u32) -> super::super::code::Handler {
+    match size {
+        1 => |ctx, op| polled(ctx, op, load::<u8>),
+        2 => |ctx, op| polled(ctx, op, load::<u16>),
+        4 => |ctx, op| polled(ctx, op, load::<u32>),
+        8 => |ctx, op| polled(ctx, op, load::<u64>),
+        _ => |ctx, op| polled(ctx, op, load_quad),
+    }
+}
+
+fn polled(ctx: &mut Ctx<'_>, op: &Op, load: fn(&mut Ctx<'_>, &Op) -> Flow) -> Flow {
+    ctx.warp.spins += 1;
+    load(ctx, op)
+}
+
+/// The handler of a store of elements of `size` bytes.
+pub fn storer(size: u32) -> super::super::code::Handler {
+    match size {
+        1 => |ctx, op| store::<u8>(ctx, op),
+        2 => |ctx, op| store::<u16>(ctx, op),
+        4 => |ctx, op| store::<u32>(ctx, op),
+        8 => |ctx, op| store::<u64>(ctx, op),
+        _ => store_quad,
+    }
+}
+
+/// A load of a kernel parameter at a fixed offset: the same value in all lanes, and no address to compute.
+pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let address = ctx.windows.params.wrapping_add_signed(m.address.offset);
+    let block = &ctx.grid.params().block;
+    let mut value = [0; MOST];
+    for (k, v) in value.iter_mut().enumerate().take(m.count as usize) {
+        let at = address + k as u64 * u64::from(m.size);
+        let read = match (m.size, m.ty.is_signed()) {
+            (1, true) => crate::mem::load::<u8>(block, at).map(u8::sign),
+            (1, false) => crate::mem::load::<u8>(block, at).map(u8::zero),
+            (2, true) => crate::mem::load::<u16>(block, at).map(u16::sign),
+            (2, false) => crate::mem::load::<u16>(block, at).map(u16::zero),
+            (4, true) => crate::mem::load::<u32>(block, at).map(u32::sign),
+            (4, false) => crate::mem::load::<u32>(block, at).map(u32::zero),
+            _ => crate::mem::load::<u64>(block, at),
+        };
+        match read {
+            Some(read) => *v = read,
+            None => {
+                let size = m.size;
+                return bad_access(ctx, ctx.first(), &m.address, Region::Params, at, (size, size), false);
+            }
+        }
+    }
+    for (d, value) in m.dst.iter().zip(value) {
+        ctx.write(*d, &[value; LANES], ctx.active);
+    }
+    Flow::Next
+}
+
+/// `fence`, `membar`: the host's own.
+pub fn barrier(_: &mut Ctx<'_>, _: &Op) -> Flow {
+    fence(Ordering::SeqCst);
+    Flow::Next
+}
+
+/// Hints that change nothing: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`, `setmaxnreg`.
+pub fn nothing(_: &mut Ctx<'_>, _: &Op) -> Flow {
+    Flow::Next
+}

@@ -1,0 +1,15 @@
+//! Handlers of ops: what instructions do to the machine.
+
+pub mod address;
+pub mod atomic;
+pub mod barrier;
+pub mod call;
+pub mod control;
+pub mod convert;
+pub mod memory;
+pub mod pure;
+pub mod special;
+pub mod stack;
+pub mod warp;
+
+pub use call::Home;

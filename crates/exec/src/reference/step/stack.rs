@@ -1,0 +1,72 @@
+//! The stack of a thread (manual, section 9.7.17). It grows upwards here: a frame lies above its caller's.
+
+use super::super::{
+    code::{Flow, Op},
+    ctx::Ctx,
+    state::lanes,
+};
+use crate::{FaultKind, LANES};
+
+/// `stacksave`
+pub fn save(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let top = ctx.warp.frames[ctx.frame as usize].top.0.map(u64::from);
+    let d = ctx.func.wides[op.x as usize].dst[0];
+    ctx.write(d, &top, ctx.active);
+    Flow::Next
+}
+
+/// `stackrestore`
+pub fn restore(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let values = ctx.doubles(ctx.func.wides[op.x as usize].src[0]);
+    for i in lanes(ctx.active) {
+        let size = ctx.func.frame_size;
+        let frame = &mut ctx.warp.frames[ctx.frame as usize];
+        let (bottom, top) = (frame.base.0[i] + size, frame.top.0[i]);
+        if values[i] < u64::from(bottom) || values[i] > u64::from(top) {
+            let what = format!("`stackrestore` of {:#x}, which no `stacksave` of this function gave", values[i]);
+            let note = format!("values between {bottom:#x} and {top:#x} would be right");
+            return ctx.fault(i, FaultKind::Stack(what), vec![note]);
+        }
+        frame.top.0[i] = values[i] as u32;
+    }
+    Flow::Next
+}
+
+/// `alloca`
+pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.wides[op.x as usize];
+    let sizes = ctx.doubles(w.src[0]);
+    let align = u64::from(op.dst.max(8));
+    let mut pointers = [0; LANES];
+    for i in lanes(ctx.active) {
+        let frame = &mut ctx.warp.frames[ctx.frame as usize];
+        let at = u64::from(frame.top.0[i]).next_multiple_of(align);
+        // An allocation of nothing has an address of its own too.
+        let end = at.checked_add(sizes[i].max(1));
+        match end.filter(|end| *end <= u64::from(ctx.windows.local_size)) {
+            Some(end) => {
+                frame.top.0[i] = end as u32;
+                pointers[i] = at;
+                ctx.warp.local_high = ctx.warp.local_high.max(end as u32);
+            }
+            None => {
+                let what = format!("`alloca` of {} bytes leaves the thread's stack", sizes[i]);
+                let note = format!("the stack ends at {:#x}; {at:#x} are in use", ctx.windows.local_size);
+                return ctx.fault(i, FaultKind::Stack(what), vec![note]);
+            }
+        }
+    }
+    let d = ctx.func.wides[op.x as usize].dst[0];
+    ctx.write(d, &pointers, ctx.active);
+    Flow::Next
+}
+
+/// The local address of a variable of the frame, plus an offset: into a temporary or a register.
+pub fn frame_address(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.mems[op.x as usize];
+    let mut at = [0; LANES];
+    super::address::offsets(ctx, &w.address, &mut at);
+    let d = w.dst[0];
+    ctx.write(d, &at, ctx.active);
+    Flow::Next
+}

@@ -1,0 +1,333 @@
+//! What the lanes of a warp do together (manual, sections 9.7.9.5, 9.7.9.6 and 9.7.13.8 to 9.7.13.14).
+//!
+//! A `.sync` instruction waits until all lanes of its member mask that have not ended stand at an instruction with the same
+//! qualifiers and the same mask, be it this one or another.
+
+use super::super::{
+    code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
+    ctx::{Ctx, write},
+    state::{Wait, Warp, lanes},
+};
+use crate::{
+    FaultKind, LANES, Row, SyncEvent, SyncKind,
+    lanes::{u32s, u64s},
+    sem::fp,
+};
+use margay_isa::{Mod, Type};
+
+/// Operands of the participating lanes.
+struct Input {
+    a: [u64; LANES],
+    b: [u32; LANES],
+    c: [u32; LANES],
+    /// A predicate operand.
+    truth: u32,
+}
+
+/// Results of the participating lanes.
+struct Output {
+    d: [u64; LANES],
+    truth: u32,
+}
+
+fn gather(w: &WarpOp, regs: &[Row], consts: &[Row], mask: u32, input: &mut Input) {
+    if matches!(w.kind, WarpKind::Vote(_)) {
+        input.truth = input.truth & !mask | w.src[0].of(regs, consts)[0].0[0] & mask;
+        return;
+    }
+    let Some(a) = w.src.first() else { return };
+    if w.ty.bits() == 64 {
+        let rows = u64s(a.of(regs, consts));
+        lanes(mask).for_each(|i| input.a[i] = rows[i]);
+    } else {
+        let rows = u32s(a.of(regs, consts));
+        lanes(mask).for_each(|i| input.a[i] = rows[i].into());
+    }
+    if let (WarpKind::Shuffle(_), [_, b, c, ..]) = (w.kind, &w.src[..]) {
+        let (b, c) = (u32s(b.of(regs, consts)), u32s(c.of(regs, consts)));
+        for i in lanes(mask) {
+            (input.b[i], input.c[i]) = (b[i], c[i]);
+        }
+    }
+}
+
+fn scatter(w: &WarpOp, regs: &mut [Row], mask: u32, output: &Output) {
+    match (w.kind, &w.dst[..]) {
+        (WarpKind::Vote(mode), [d]) if mode != Mod::Ballot => write_truth(regs, *d, output.truth, mask),
+        (_, [d]) => write(regs, *d, &output.d, mask),
+        (_, [d, p]) => {
+            write(regs, *d, &output.d, mask);
+            write_truth(regs, *p, output.truth, mask);
+        }
+        _ => {}
+    }
+}
+
+fn write_truth(regs: &mut [Row], d: super::super::code::Dst, truth: u32, mask: u32) {
+    let values = std::array::from_fn(|i| u64::from(truth >> i & 1));
+    write(regs, d, &values, mask);
+}
+
+/// The source lane of a shuffle, and whether it is in range.
+fn shuffle_source(mode: Mod, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (bval, cval, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let max = lane & segment | cval & !segment & 31;
+    let min = lane & segment;
+    let (j, valid) = match mode {
+        // Signed: lane - b may lie below the segment.
+        Mod::Up => (lane.wrapping_sub(bval), lane as i32 - bval as i32 >= max as i32),
+        Mod::Down => (lane + bval, lane + bval <= max),
+        Mod::Bfly => (lane ^ bval, lane ^ bval <= max),
+        _ => {
+            let j = min | bval & !segment & 31;
+            (j, j <= max)
+        }
+    };
+    if valid { (j & 31, true) } else { (lane, false) }
+}
+
+fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
+    let mut out = Output { d: [0; LANES], truth: 0 };
+    match kind {
+        WarpKind::Shuffle(mode) => {
+            for i in lanes(mask) {
+                let (j, valid) = shuffle_source(mode, i as u32, input.b[i], input.c[i]);
+                out.d[i] = input.a[j as usize];
+                out.truth |= u32::from(valid) << i;
+            }
+        }
+        WarpKind::Vote(mode) => {
+            let truth = input.truth & mask;
+            let all = |v: bool| if v { u32::MAX } else { 0 };
+            match mode {
+                Mod::All => out.truth = all(truth == mask),
+                Mod::Any => out.truth = all(truth != 0),
+                Mod::Uni => out.truth = all(truth == mask || truth == 0),
+                _ => out.d = [truth.into(); LANES],
+            }
+        }
+        WarpKind::MatchAny => {
+            for i in lanes(mask) {
+                let same = lanes(mask).filter(|j| input.a[*j] == input.a[i]);
+                out.d[i] = same.fold(0, |m, j| m | 1 << j);
+            }
+        }
+        WarpKind::MatchAll => {
+            let first = input.a[mask.trailing_zeros() as usize & 31];
+            if lanes(mask).all(|i| input.a[i] == first) {
+                out.d = [mask.into(); LANES];
+                out.truth = u32::MAX;
+            }
+        }
+        WarpKind::Redux(op, abs, nan) => {
+            let values = lanes(mask).map(|i| input.a[i] as u32);
+            let signed = ty.is_signed();
+            let result = match op {
+                _ if ty == Type::F32 => redux_float(values, op, abs, nan),
+                Mod::Add => values.fold(0, u32::wrapping_add),
+                Mod::And => values.fold(u32::MAX, |a, b| a & b),
+                Mod::Or => values.fold(0, |a, b| a | b),
+                Mod::Xor => values.fold(0, |a, b| a ^ b),
+                Mod::Min if signed => values.map(|v| v as i32).min().unwrap_or(0) as u32,
+                Mod::Min => values.min().unwrap_or(0),
+                _ if signed => values.map(|v| v as i32).max().unwrap_or(0) as u32,
+                _ => values.max().unwrap_or(0),
+            };
+            out.d = [result.into(); LANES];
+        }
+        WarpKind::Elect => {
+            let leader = mask.trailing_zeros() & 31;
+            out.d = [leader.into(); LANES];
+            out.truth = 1 << leader;
+        }
+        WarpKind::Barrier => {}
+    }
+    out
+}
+
+/// `redux.f32`: +0.0 > -0.0; NaNs count only with `.NaN` (section 9.7.13.12).
+fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: bool) -> u32 {
+    let mut best: Option<f32> = None;
+    for bits in values {
+        let v = f32::from_bits(if abs { bits & 0x7fff_ffff } else { bits });
+        if v.is_nan() {
+            if nan {
+                return fp::NAN32;
+            }
+            continue;
+        }
+        let better = |b: f32| {
+            let below = v < b || v == b && v.is_sign_negative() && b.is_sign_positive();
+            let above = v > b || v == b && v.is_sign_positive() && b.is_sign_negative();
+            if op == Mod::Min { below } else { above }
+        };
+        if best.is_none_or(better) {
+            best = Some(v);
+        }
+    }
+    best.map_or(fp::NAN32, f32::to_bits)
+}
+
+fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
+    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
+    // Lanes that do not take part too: a shuffle may name them (the result is undefined, so their register is as good as any).
+    gather(w, &ctx.regs, &ctx.func.consts, u32::MAX, &mut input);
+    let output = compute(w.kind, w.ty, mask, &input);
+    scatter(w, &mut ctx.regs, mask, &output);
+}
+
+/// An instruction without `.sync`: the active lanes take part.
+pub fn converged(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.warps[op.x as usize];
+    execute(ctx, w, ctx.active);
+    Flow::Next
+}
+
+/// A `.sync` instruction; the last source is the member mask.
+pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.warps[op.x as usize];
+    let Some(mask_source) = w.src.last() else { return ctx.bug("a warp instruction without member mask") };
+    let masks = ctx.words(*mask_source);
+    let first = ctx.first();
+    let members = masks[first];
+    if ctx.active == ctx.mask && members == ctx.active && masks == [members; LANES] {
+        execute(ctx, w, members);
+        return Flow::Next;
+    }
+    // Lanes with different masks are different crowds; those that are complete go on at once.
+    let (mut left, mut waiting) = (ctx.active, Vec::new());
+    while left != 0 {
+        let members = masks[left.trailing_zeros() as usize];
+        let same = lanes(left).filter(|i| masks[*i] == members).fold(0u32, |m, i| m | 1 << i);
+        left &= !same;
+        if let Some(lane) = lanes(same & !members).next() {
+            let name = ctx.func.variant(op);
+            let what = format!("lane {lane} executes `{name}` with member mask {members:#010x}, which it is not in");
+            return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
+        }
+        notify(ctx, same, SyncKind::Warp(members));
+        if same == members & ctx.warp.live {
+            execute(ctx, w, same);
+        } else {
+            waiting.push((same, members));
+        }
+    }
+    if waiting.is_empty() {
+        return Flow::Next;
+    }
+    let done = waiting.iter().fold(ctx.mask, |m, (same, _)| m & !same);
+    if done != 0 {
+        ctx.put_ready(done, ctx.pc + 1);
+    }
+    for (same, members) in &waiting {
+        ctx.block(*same, Wait::Lanes { class: w.class, members: *members });
+    }
+    ctx.give_back();
+    for (_, members) in waiting {
+        complete(ctx.code, ctx.warp, w.class, members);
+    }
+    Flow::Park
+}
+
+/// Executes a waiting `.sync` instruction if all its members are there.
+pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32) {
+    let why = Wait::Lanes { class, members };
+    let arrived = warp.blocked.iter().filter(|(_, w)| *w == why).fold(0, |m, (g, _)| m | g.mask);
+    if arrived == 0 || arrived != members & warp.live {
+        return;
+    }
+    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
+    let mut kind = None;
+    let table = |warp: &Warp, frame: u32, pc: u32| -> Option<(&FuncCode, usize)> {
+        let func = code.funcs.get(warp.frames[frame as usize].func as usize)?.as_ref()?;
+        Some((func, func.ops.get(pc as usize)?.x as usize))
+    };
+    for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
+        if let Some((func, at)) = table(warp, g.frame, g.pc) {
+            gather(&func.warps[at], &warp.frames[g.frame as usize].regs, &func.consts, g.mask, &mut input);
+            kind = Some((func.warps[at].kind, func.warps[at].ty));
+        }
+    }
+    let Some((kind, ty)) = kind else { return };
+    let output = compute(kind, ty, arrived, &input);
+    for (mut g, w) in std::mem::take(&mut warp.blocked) {
+        if w != why {
+            warp.blocked.push((g, w));
+            continue;
+        }
+        if let Some((func, at)) = table(warp, g.frame, g.pc) {
+            scatter(&func.warps[at], &mut warp.frames[g.frame as usize].regs, g.mask, &output);
+        }
+        g.pc += 1;
+        g.since = warp.turn;
+        warp.ready.push(g);
+    }
+}
+
+/// Looks at all waiting `.sync` instructions again: lanes have ended.
+pub fn recheck(code: &Code, warp: &mut Warp) {
+    let waits: Vec<Wait> = warp.blocked.iter().map(|(_, w)| *w).collect();
+    for wait in waits {
+        if let Wait::Lanes { class, members } = wait {
+            complete(code, warp, class, members);
+        }
+    }
+}
+
+/// Tells the observer.
+pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
+    if let Some(observer) = ctx.grid.observer {
+        let at = (ctx.func.id, ctx.func.place(ctx.pc));
+        observer.sync(&SyncEvent { cta: ctx.cta.id, warp: ctx.warp.index, lanes, kind, at });
+    }
+}
+
+/// `activemask`
+pub fn active_mask(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.warps[op.x as usize];
+    if let Some(d) = w.dst.first() {
+        ctx.write(*d, &[ctx.active.into(); LANES], ctx.active);
+    }
+    Flow::Next
+}
+
+/// `nanosleep`: the clock goes on, and everybody else gets a turn.
+pub fn nanosleep(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let w = &ctx.func.warps[op.x as usize];
+    let time = w.src.first().map_or(0, |s| ctx.words(*s)[ctx.first()]);
+    ctx.cta.clock += u64::from(time.min(1_000_000));
+    ctx.warp.spins = super::super::schedule::SPINS;
+    ctx.put_ready(ctx.mask, ctx.pc + 1);
+    ctx.give_back();
+    Flow::Park
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shuffles_follow_the_manual() {
+        // __shfl_up_sync(.., 1) in whole warps: c = 0.
+        assert_eq!(shuffle_source(Mod::Up, 0, 1, 0), (0, false));
+        assert_eq!(shuffle_source(Mod::Up, 5, 1, 0), (4, true));
+        // Width 8: segment mask 0x18, c = 0x1800.
+        assert_eq!(shuffle_source(Mod::Up, 8, 1, 0x1800), (8, false));
+        assert_eq!(shuffle_source(Mod::Down, 30, 1, 0x1f), (31, true));
+        assert_eq!(shuffle_source(Mod::Down, 31, 1, 0x1f), (31, false));
+        assert_eq!(shuffle_source(Mod::Down, 7, 1, 0x181f), (7, false));
+        assert_eq!(shuffle_source(Mod::Bfly, 3, 16, 0x1f), (19, true));
+        assert_eq!(shuffle_source(Mod::Idx, 13, 2, 0x181f), (10, true));
+        assert_eq!(shuffle_source(Mod::Idx, 13, 33, 0x1f), (1, true), "b is taken modulo 32");
+    }
+
+    #[test]
+    fn float_reductions_order_zeros_and_skip_nans() {
+        let bits = |v: &[f32]| v.iter().map(|f| f.to_bits()).collect::<Vec<_>>();
+        let min = |v: &[f32], nan| redux_float(bits(v).into_iter(), Mod::Min, false, nan);
+        assert_eq!(min(&[0.0, -0.0], false), (-0.0f32).to_bits());
+        assert_eq!(min(&[f32::NAN, 3.0], false), 3.0f32.to_bits());
+        assert_eq!(min(&[f32::NAN, 3.0], true), fp::NAN32);
+        assert_eq!(min(&[f32::NAN], false), fp::NAN32);
+    }
+}
