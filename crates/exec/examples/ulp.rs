@@ -9,6 +9,8 @@ use margay_exec::{
 };
 use margay_isa::{Opcode, Variant, Word, resolve};
 
+use std::f64::consts::TAU;
+
 /// How an error is measured.
 enum Bound {
     /// Relative to the value.
@@ -34,12 +36,12 @@ const ROWS: &[Row32] = &[
     Row32 {
         mnemonic: "sin.approx.f32",
         reference: f64::sin,
-        bounds: &[Bound::Absolute(-20.5, 6.283_185), Bound::Absolute(-14.7, 314.159_2)],
+        bounds: &[Bound::Absolute(-20.5, TAU), Bound::Absolute(-14.7, 50.0 * TAU)],
     },
     Row32 {
         mnemonic: "cos.approx.f32",
         reference: f64::cos,
-        bounds: &[Bound::Absolute(-20.5, 6.283_185), Bound::Absolute(-14.7, 314.159_2)],
+        bounds: &[Bound::Absolute(-20.5, TAU), Bound::Absolute(-14.7, 50.0 * TAU)],
     },
     Row32 { mnemonic: "lg2.approx.f32", reference: f64::log2, bounds: &[Bound::Logarithm(-22.0)] },
     Row32 { mnemonic: "ex2.approx.f32", reference: f64::exp2, bounds: &[Bound::Ulp(2.0)] },

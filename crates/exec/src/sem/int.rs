@@ -139,9 +139,9 @@ fn s24(x: i32) -> i64 {
 pub(super) fn mul24(v: &Variant, t: Type) -> Option<PureFn> {
     match (t, v.has(Mod::Hi)) {
         (Type::U32, false) => lift!(a: u32, b: u32 => u32 { (u24(a) * u24(b)) as u32 }),
-        (Type::U32, true) => lift!(a: u32, b: u32 => u32 { (u24(a) * u24(b) >> 16) as u32 }),
+        (Type::U32, true) => lift!(a: u32, b: u32 => u32 { ((u24(a) * u24(b)) >> 16) as u32 }),
         (Type::S32, false) => lift!(a: i32, b: i32 => i32 { (s24(a) * s24(b)) as i32 }),
-        (Type::S32, true) => lift!(a: i32, b: i32 => i32 { (s24(a) * s24(b) >> 16) as i32 }),
+        (Type::S32, true) => lift!(a: i32, b: i32 => i32 { ((s24(a) * s24(b)) >> 16) as i32 }),
         _ => None,
     }
 }
@@ -150,12 +150,16 @@ pub(super) fn mul24(v: &Variant, t: Type) -> Option<PureFn> {
 pub(super) fn mad24(v: &Variant, t: Type) -> Option<PureFn> {
     match (t, v.has(Mod::Hi)) {
         (Type::U32, false) => lift!(a: u32, b: u32, c: u32 => u32 { ((u24(a) * u24(b)) as u32).wrapping_add(c) }),
-        (Type::U32, true) => lift!(a: u32, b: u32, c: u32 => u32 { ((u24(a) * u24(b) >> 16) as u32).wrapping_add(c) }),
+        (Type::U32, true) => {
+            lift!(a: u32, b: u32, c: u32 => u32 { (((u24(a) * u24(b)) >> 16) as u32).wrapping_add(c) })
+        }
         (Type::S32, true) if v.has(Mod::Sat) => lift!(a: i32, b: i32, c: i32 => i32 {
-            ((s24(a) * s24(b) >> 16) as i32).saturating_add(c)
+            (((s24(a) * s24(b)) >> 16) as i32).saturating_add(c)
         }),
         (Type::S32, false) => lift!(a: i32, b: i32, c: i32 => i32 { ((s24(a) * s24(b)) as i32).wrapping_add(c) }),
-        (Type::S32, true) => lift!(a: i32, b: i32, c: i32 => i32 { ((s24(a) * s24(b) >> 16) as i32).wrapping_add(c) }),
+        (Type::S32, true) => {
+            lift!(a: i32, b: i32, c: i32 => i32 { (((s24(a) * s24(b)) >> 16) as i32).wrapping_add(c) })
+        }
         _ => None,
     }
 }

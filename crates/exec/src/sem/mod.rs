@@ -8,6 +8,9 @@
 //! as the manual says. NaNs are described in [`fp`]. Approximate instructions are deterministic and stay inside the manual's
 //! bounds (see [`approx`]); they use no function of the host's mathematical library.
 
+// Lane loops run over several arrays by one index, which is how they read best.
+#![allow(clippy::needless_range_loop)]
+
 pub mod approx;
 mod bits;
 mod carry;

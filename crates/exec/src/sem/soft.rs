@@ -186,7 +186,8 @@ impl Format {
         let (code, dropped, half) = self.truncate(x);
         // The discarded part as a fraction with 64 bits, then its highest `width` bits: the hardware adds at that place.
         let fraction = scale_fraction(dropped, half, width);
-        let up = fraction + u64::from(random & ((1u64 << width) - 1) as u32) >> width != 0;
+        let sum = fraction + u64::from(random & ((1u64 << width) - 1) as u32);
+        let up = sum >> width != 0;
         let code = code + u64::from(up);
         self.sign(x.neg)
             | if code <= self.max_finite() {

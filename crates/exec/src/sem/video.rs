@@ -114,7 +114,7 @@ fn part(code: u32) -> (u32, u32) {
     let bits = if code >> 16 & 1 != 0 { 16 } else { 8 };
     match code & 0xf {
         0 => (32, 0),
-        index => (bits, (index - 1) * bits & 31),
+        index => (bits, ((index - 1) * bits) & 31),
     }
 }
 

@@ -15,7 +15,7 @@ const FLOAT: [&str; 14] = ["eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "lt
 
 /// What an operator says of an order (`None` for unordered).
 fn holds(op: &str, order: Option<Ordering>) -> bool {
-    let Some(order) = order else { return op.ends_with('u') && op != "equ" || op == "equ" || op == "nan" };
+    let Some(order) = order else { return op.ends_with('u') || op == "nan" };
     match op {
         "eq" | "equ" => order.is_eq(),
         "ne" | "neu" => order.is_ne(),
@@ -57,7 +57,9 @@ fn check_setp(op: &str, ftz: &str, t: &str, inputs: &[Vec<u128>], order: &dyn Fn
     }
 }
 
-const BOOL: [(&str, fn(bool, bool) -> bool); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
+type Combine = fn(bool, bool) -> bool;
+
+const BOOL: [(&str, Combine); 3] = [("and", |a, b| a & b), ("or", |a, b| a | b), ("xor", |a, b| a ^ b)];
 
 fn float_order<F: Float>(ftz: bool) -> impl Fn(u128, u128) -> Option<Ordering> {
     move |a, b| {

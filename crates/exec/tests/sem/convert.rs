@@ -43,12 +43,6 @@ fn register(bits: u32) -> u32 {
     bits.max(16)
 }
 
-/// A value as it lies in a register of its own width, or of 16 bits.
-fn stored(x: i128, bits: u32, signed: bool) -> u128 {
-    let _ = signed;
-    cut(x, register(bits))
-}
-
 #[test]
 fn integers_to_integers() {
     for (d, to, to_signed) in INTS {
@@ -133,7 +127,7 @@ fn float_to_int<F: Float>(t: &str) {
                     if f.is_nan() {
                         // Zero, or the highest bit alone from or to 64 bits.
                         let top = F::BITS == 64 || to == 64;
-                        return if top { stored(value(1 << (to - 1), to, signed), to, signed) } else { 0 };
+                        return if top { cut(value(1 << (to - 1), to, signed), register(to)) } else { 0 };
                     }
                     let mut exact = false;
                     let i = f.to_i128_r(127, round, &mut exact).value;
@@ -394,7 +388,7 @@ fn small_formats_from_all_halves() {
         let nearest: Vec<u32> = values.iter().map(|x| small.nearest(*x)).collect();
         let relu = |c: u32| if c >> (small.bits - 1) != 0 { 0 } else { c };
         // Both elements of a pair of halves; the upper one is another number.
-        let pairs: Vec<Vec<u128>> = (0..1_u128 << 16).map(|x| vec![x | (x * 40503 & 0xffff) << 16]).collect();
+        let pairs: Vec<Vec<u128>> = (0..1_u128 << 16).map(|x| vec![x | ((x * 40503) & 0xffff) << 16]).collect();
         let want = |x: u128, f: &dyn Fn(u32) -> u32| {
             u128::from(f(nearest[(x & 0xffff) as usize]) | f(nearest[(x >> 16) as usize]) << slot)
         };
@@ -440,7 +434,7 @@ fn small_formats_from_singles_between_their_values() {
         for _ in 0..4000 {
             let max = (0..1_u32 << (small.bits - 1)).map(small.value).filter(|x| x.is_finite()).fold(0.0, f64::max);
             let x = (random.next() as f64 / u64::MAX as f64 * 2.2 - 1.1) * max;
-            let x = (x * if random.next() % 2 == 0 { 1.0 } else { 0.01 }) as f32;
+            let x = (x * if random.flip() { 1.0 } else { 0.01 }) as f32;
             let got = case.one(&[u128::from(x.to_bits()), 0]) >> small.slot();
             assert_eq!(got, u128::from(small.nearest(x.into())), "{} of {x}", small.name);
         }
@@ -504,7 +498,7 @@ fn stochastic_rounding() {
     let mut random = Random(37);
     let (bf16, f16) = (Case::new("cvt.rs.bf16x2.f32", 3), Case::new("cvt.rs.f16x2.f32", 3));
     for _ in 0..4000 {
-        let number = |r: u64| 0x3880_0000 + r as u32 % 0x0e00_0000 | (r >> 32) as u32 & 0x8000_0000;
+        let number = |r: u64| (0x3880_0000 + r as u32 % 0x0e00_0000) | (r >> 32) as u32 & 0x8000_0000;
         let (a, b, rbits) = (number(random.next()), number(random.next()), random.next() as u32);
         let input = [u128::from(a), u128::from(b), u128::from(rbits)];
         let brain = |x: u32, r: u32| x.wrapping_add(r & 0xffff) >> 16;

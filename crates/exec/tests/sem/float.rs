@@ -231,7 +231,7 @@ fn sqrt<F: Float>(text: &str, m: &Modes, inputs: &[Vec<u128>]) {
 fn parts<F: Float>(bits: u128) -> (u128, i32) {
     let man = F::PRECISION as u32 - 1;
     let exp = (bits >> man) as i32;
-    let bias = F::MAX_EXP as i32;
+    let bias = F::MAX_EXP;
     let fraction = bits & ((1 << man) - 1);
     if exp == 0 { (fraction, 1 - bias - man as i32) } else { (fraction | 1 << man, exp - bias - man as i32) }
 }
@@ -313,7 +313,7 @@ fn mixed_precision() {
     let mut inputs = Vec::new();
     let singles = edges::<Single>();
     for _ in 0..4000 {
-        let c = if random.next() % 2 == 0 {
+        let c = if random.flip() {
             singles[random.next() as usize % singles.len()]
         } else {
             near::<Single>(&mut random, 20)

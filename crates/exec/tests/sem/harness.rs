@@ -163,6 +163,10 @@ impl Random {
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
+
+    pub fn flip(&mut self) -> bool {
+        self.next() >> 63 != 0
+    }
 }
 
 /// Integers at which something changes, of a width.

@@ -68,7 +68,7 @@ fn saturation() {
     let val = |x: u128| value(x, 32, true);
     Case::new("add.sat.s32", 2).check(pairs(&edges(32)), |x| clamp(val(x[0]) + val(x[1])));
     Case::new("sub.sat.s32", 2).check(pairs(&edges(32)), |x| clamp(val(x[0]) - val(x[1])));
-    Case::new("mad.hi.sat.s32", 3).check(triples(&edges(32)), |x| clamp((val(x[0]) * val(x[1]) >> 32) + val(x[2])));
+    Case::new("mad.hi.sat.s32", 3).check(triples(&edges(32)), |x| clamp(((val(x[0]) * val(x[1])) >> 32) + val(x[2])));
     Case::new("min.relu.s32", 2).check(pairs(&edges(32)), |x| cut(val(x[0]).min(val(x[1])).max(0), 32));
     Case::new("max.relu.s32", 2).check(pairs(&edges(32)), |x| cut(val(x[0]).max(val(x[1])).max(0), 32));
 }
@@ -85,7 +85,8 @@ fn products_of_24_bits() {
         Case::new(&name("mad24.hi"), 3).check(triples(&edges(32)), |x| cut((product(x) >> 16) + x[2] as i128, 32));
     }
     Case::new("mad24.hi.sat.s32", 3).check(triples(&edges(32)), |x| {
-        let sum = (value(x[0] & 0xff_ffff, 24, true) * value(x[1] & 0xff_ffff, 24, true) >> 16) + value(x[2], 32, true);
+        let val = |x: u128| value(x & 0xff_ffff, 24, true);
+        let sum = ((val(x[0]) * val(x[1])) >> 16) + value(x[2], 32, true);
         cut(sum.clamp(i32::MIN.into(), i32::MAX.into()), 32)
     });
 }
@@ -121,17 +122,10 @@ fn carries_chain() {
         for x in inputs {
             let (a, b) = (x[0], x[1]);
             let sum = a + b;
+            // The carry that is read counts as no operand of the mnemonic.
             let check = |name: &str, sources: &[u128], want: u128, out: bool| {
-                let case = Case::new(
-                    &format!("{name}.{t}"),
-                    sources.len()
-                        - usize::from(
-                            name.contains('c')
-                                && !name.starts_with("add.")
-                                && !name.starts_with("sub.")
-                                && !name.starts_with("mad."),
-                        ),
-                );
+                let reads = ["addc", "subc", "madc"].iter().any(|c| name.starts_with(c));
+                let case = Case::new(&format!("{name}.{t}"), sources.len() - usize::from(reads));
                 let got = case.all(sources);
                 assert_eq!(got[0], want & ones(bits), "{name}.{t} {sources:x?}");
                 if out {
