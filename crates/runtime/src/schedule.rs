@@ -213,3 +213,163 @@ impl Random {
         (z ^ z >> 31) % n.max(1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use margay_exec::{Image, Launch, Memory};
+    use margay_ir::{Ir, Placed};
+    use margay_isa::{Target, Version};
+
+    /// What a CTA of the fake kernel does when it is given fuel: its number and how often it ran before.
+    type Behaviour = Box<dyn Fn(u64, u32) -> Result<Step, Stop> + Send + Sync>;
+
+    struct Fake {
+        behaviour: Behaviour,
+        log: Mutex<Vec<(u64, bool)>>,
+    }
+
+    struct FakeCta<'a> {
+        fake: &'a Fake,
+        number: u64,
+        runs: u32,
+    }
+
+    impl Kernel for Fake {
+        fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+            let [x, y, _] = grid.launch.grid.map(u64::from);
+            let number = u64::from(first[0]) + x * (u64::from(first[1]) + y * u64::from(first[2]));
+            self.log.lock().unwrap().push((number, false));
+            Ok(Box::new(FakeCta { fake: self, number, runs: 0 }))
+        }
+    }
+
+    impl Cta for FakeCta<'_> {
+        fn run(&mut self, _fuel: u64) -> Result<Step, Stop> {
+            let step = (self.fake.behaviour)(self.number, self.runs)?;
+            self.runs += 1;
+            if step == Step::Done {
+                self.fake.log.lock().unwrap().push((self.number, true));
+            }
+            Ok(step)
+        }
+    }
+
+    struct Setting {
+        grid: [u32; 3],
+        cluster: [u32; 3],
+        seed: u64,
+        cooperative: bool,
+        workers: usize,
+        instructions: Option<u64>,
+    }
+
+    const PLAIN: Setting =
+        Setting { grid: [5, 3, 2], cluster: [1; 3], seed: 0, cooperative: false, workers: 4, instructions: None };
+
+    /// Runs the fake kernel; the log has (CTA, false) for its start and (CTA, true) for its end.
+    fn go(setting: &Setting, behaviour: Behaviour) -> (Result<(), Ended>, Vec<(u64, bool)>) {
+        let fake = Fake { behaviour, log: Mutex::default() };
+        let ir = Ir {
+            funcs: Vec::new(),
+            globals: Vec::new(),
+            func_names: Default::default(),
+            global_names: Default::default(),
+            target: Target::sm(80),
+            version: Version::LAST,
+            address_size: 64,
+            thread_block: 0,
+            stage: Placed { abi: "ptx", funcs: Vec::new() },
+        };
+        let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0 };
+        let launch = Launch {
+            grid: setting.grid,
+            block: [1; 3],
+            cluster: setting.cluster,
+            dynamic_shared: 0,
+            params: Vec::new(),
+            seed: setting.seed,
+            stack_limit: 0,
+            cooperative: setting.cooperative,
+        };
+        let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
+        let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();
+        let (workers, instructions) = (setting.workers, setting.instructions);
+        let result = run(&fake, &grid, &Schedule { pool: &pool, workers, instructions, cancel: None, progress: None });
+        let log = fake.log.lock().unwrap().clone();
+        (result, log)
+    }
+
+    fn ended(log: &[(u64, bool)]) -> Vec<u64> {
+        let mut all: Vec<u64> = log.iter().filter(|(_, end)| *end).map(|(n, _)| *n).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn every_cta_runs_once() {
+        for (workers, seed) in [(1, 0), (4, 0), (4, 9)] {
+            let (result, log) = go(&Setting { workers, seed, ..PLAIN }, Box::new(|_, _| Ok(Step::Done)));
+            assert!(result.is_ok());
+            assert_eq!(ended(&log), (0..30).collect::<Vec<_>>(), "{workers} workers, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn clusters_start_at_their_first_cta() {
+        let (_, log) = go(&Setting { grid: [4, 4, 1], cluster: [2, 2, 1], ..PLAIN }, Box::new(|_, _| Ok(Step::Done)));
+        assert_eq!(ended(&log), [0, 2, 8, 10]);
+    }
+
+    #[test]
+    fn a_cta_gets_what_it_waits_for_from_a_later_one() {
+        let last = Arc::new(AtomicBool::new(false));
+        let seen = last.clone();
+        // CTA 0 spins until CTA 29 has run; with one worker that needs the scheduler's patience.
+        let behaviour = move |n: u64, _| match n {
+            29 => {
+                last.store(true, Relaxed);
+                Ok(Step::Done)
+            }
+            0 if !last.load(Relaxed) => Ok(Step::More),
+            _ => Ok(Step::Done),
+        };
+        let (result, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behaviour));
+        assert!(result.is_ok() && seen.load(Relaxed));
+        assert_eq!(ended(&log).len(), 30);
+    }
+
+    #[test]
+    fn a_cooperative_grid_starts_as_a_whole() {
+        let (_, log) = go(
+            &Setting { workers: 1, cooperative: true, ..PLAIN },
+            Box::new(|_, runs| Ok(if runs < 3 { Step::More } else { Step::Done })),
+        );
+        assert!(log[..30].iter().all(|(_, end)| !end), "{log:?}");
+    }
+
+    #[test]
+    fn a_seed_is_one_order_and_another_seed_another() {
+        let order = |seed| {
+            let behaviour = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });
+            go(&Setting { seed, ..PLAIN }, Box::new(behaviour)).1
+        };
+        assert_eq!(order(5), order(5));
+        assert_ne!(order(5), order(6));
+        assert_ne!(order(5), order(0));
+    }
+
+    #[test]
+    fn the_first_fault_and_the_limit_end_the_grid() {
+        let trap = |n, _| match n {
+            7 => Err(Stop::Exhausted(Exhausted("seven".into()))),
+            _ => Ok(Step::Done),
+        };
+        let (result, log) = go(&PLAIN, Box::new(trap));
+        assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0 == "seven"));
+        assert!(ended(&log).len() < 30);
+        let forever = Setting { instructions: Some(1_000_000), ..PLAIN };
+        let (result, _) = go(&forever, Box::new(|_, _| Ok(Step::More)));
+        assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("1000000")));
+    }
+}

@@ -1,0 +1,221 @@
+//! The command line from outside: exit codes, formats, messages that name what is wrong.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn margay(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_margay")).args(args).current_dir(root()).output().unwrap()
+}
+
+fn with_input(args: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_margay"));
+    let pipes = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A folder of its own for a test's files.
+fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+const GOOD: &str = ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k() { ret; }\n";
+const BAD: &str = ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k() { frob; ret; }\n";
+
+#[test]
+fn check_ends_with_the_documented_codes() {
+    assert_eq!(code(&with_input(&["check", "-"], GOOD)), 0);
+    let bad = with_input(&["check", "-"], BAD);
+    assert_eq!(code(&bad), 1);
+    assert!(out(&bad).contains("frob") && out(&bad).contains("<stdin>:4:"), "{}", out(&bad));
+    assert_eq!(code(&margay(&["check", "no/such/file.ptx"])), 2);
+    assert_eq!(code(&margay(&["check"])), 2);
+    assert_eq!(code(&margay(&["frobnicate"])), 2);
+}
+
+#[test]
+fn json_is_one_object_a_line_with_the_agreed_fields() {
+    let output = with_input(&["check", "--message-format", "json", "-"], BAD);
+    let line = out(&output);
+    assert_eq!(line.lines().count(), 1, "{line}");
+    let object: serde_json::Value = serde_json::from_str(line.trim()).unwrap();
+    assert_eq!(object["severity"], "error");
+    assert_eq!((object["line"].as_u64(), object["column"].as_u64()), (Some(4), Some(23)));
+    assert_eq!(object["file"], "<stdin>");
+    assert!(object["code"].as_str().unwrap().starts_with('E'));
+    assert!(object["message"].as_str().unwrap().contains("frob"));
+}
+
+#[test]
+fn sarif_and_github_annotations() {
+    let log: serde_json::Value =
+        serde_json::from_slice(&with_input(&["check", "--message-format", "sarif", "-"], BAD).stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["level"], "error");
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 4);
+    let rule = result["ruleIndex"].as_u64().unwrap() as usize;
+    assert_eq!(log["runs"][0]["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+    let github = out(&with_input(&["check", "--message-format", "github", "-"], BAD));
+    assert!(github.starts_with("::error file=<stdin>,line=4,col=23,"), "{github}");
+}
+
+#[test]
+fn several_files_are_reported_in_their_order() {
+    let folder = scratch("several");
+    let names: Vec<String> = (0..6)
+        .map(|i| {
+            let path = folder.join(format!("{i}.ptx"));
+            std::fs::write(&path, if i % 2 == 0 { BAD } else { GOOD }).unwrap();
+            path.display().to_string()
+        })
+        .collect();
+    let mut args = vec!["check", "--message-format", "github"];
+    args.extend(names.iter().map(String::as_str));
+    let output = margay(&args);
+    let files: Vec<String> = out(&output).lines().map(|l| l.split(['=', ',']).nth(1).unwrap().to_string()).collect();
+    assert_eq!(files, [&names[0], &names[2], &names[4]].map(String::clone));
+}
+
+#[test]
+fn levels_of_lints() {
+    assert!(err(&with_input(&["check", "-D", "no-such-lint", "-"], GOOD)).contains("no lint `no-such-lint`"));
+    assert!(err(&with_input(&["check", "-A", "E0001", "-"], GOOD)).contains("is an error, not a lint"));
+    assert_eq!(code(&with_input(&["check", "--deny", "warnings", "-"], GOOD)), 0);
+}
+
+#[test]
+fn fmt_is_stable_and_says_what_it_would_change() {
+    let once = out(&with_input(&["fmt", "-"], GOOD));
+    let twice = out(&with_input(&["fmt", "-"], &once));
+    assert_eq!(once, twice);
+    let file = scratch("fmt").join("k.ptx");
+    std::fs::write(&file, ".version 7.0\n.target sm_50\n\n\n\n.entry k(){ret;}\n").unwrap();
+    let path = file.display().to_string();
+    assert_eq!(code(&margay(&["fmt", "--check", &path])), 1);
+    assert_eq!(code(&margay(&["fmt", &path])), 0);
+    assert_eq!(code(&margay(&["fmt", "--check", &path])), 0);
+}
+
+#[test]
+fn abi_bindgen_explain_doc_and_completions_answer() {
+    let table = out(&margay(&["abi", "examples/structs.ptx", "--function", "step"]));
+    assert!(table.contains("step_param_2") && table.contains("40"), "{table}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&margay(&["abi", "examples/structs.ptx", "--json"]).stdout).unwrap();
+    assert_eq!(json["abi"], "ptx");
+    assert!(out(&margay(&["abi", "examples/structs.ptx", "--html"])).contains("</html>"));
+    assert!(err(&margay(&["abi", "examples/structs.ptx", "--abi", "vax"])).contains("`sysv`"));
+    assert!(out(&margay(&["bindgen", "examples/structs.ptx"])).contains("step_param_1) == 32"));
+    assert!(out(&margay(&["bindgen", "--lang", "rust", "examples/structs.ptx"])).contains("pub struct StepParams"));
+    assert!(out(&margay(&["explain", "E0001"])).contains("E0001"));
+    assert_eq!(code(&margay(&["explain", "E9999"])), 2);
+    assert!(out(&margay(&["doc", "add.rn.f32"])).contains("add{.rn"));
+    assert_eq!(code(&margay(&["doc", "frob"])), 2);
+    assert!(out(&margay(&["completions", "bash"])).contains("margay"));
+}
+
+fn run_saxpy(extra: &[&str]) -> Output {
+    let mut args = vec!["run", "examples/saxpy.ptx", "--grid", "1", "--block", "32"];
+    args.extend(extra);
+    margay(&args)
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_named() {
+    let count = run_saxpy(&["--arg", "3"]);
+    assert_eq!(code(&count), 2);
+    assert!(err(&count).contains("takes 4 arguments, and 1 were given"), "{}", err(&count));
+    let cases: [(&[&str], &str); 6] = [
+        (&["1.5", "2", "f32[8]=iota", "f32[8]=iota"], "argument 0 (`saxpy_param_0`, .u32): `1.5`"),
+        (&["8", "two", "f32[8]=iota", "f32[8]=iota"], "argument 1 (`saxpy_param_1`, .f32): `two`: expected a number"),
+        (&["8", "f32[8]=iota", "f32[8]=iota", "f32[8]=iota"], "a buffer needs a pointer parameter"),
+        (&["8", "2", "no.npy", "f32[8]=iota"], "cannot read no.npy"),
+        (&["8", "2", "f32[8]=iota", "hex:00"], "1 bytes were given, and the parameter takes 8"),
+        (&["8", "2", "f32[8]=iota", "f99[8]=iota"], "`f99` is no element type"),
+    ];
+    for (specs, wanted) in cases {
+        let args: Vec<&str> = specs.iter().flat_map(|s| ["--arg", s]).collect();
+        let output = run_saxpy(&args);
+        assert_eq!(code(&output), 2, "{specs:?}");
+        assert!(err(&output).contains(wanted), "{specs:?}: {}", err(&output));
+    }
+    let other = run_saxpy(&["--kernel", "nope"]);
+    assert!(err(&other).contains("no kernel `nope`; there is `saxpy`"), "{}", err(&other));
+}
+
+const SAXPY: [&str; 8] = ["--arg", "32", "--arg", "-2", "--arg", "f32[32]=iota", "--arg", "f32[32]=fill:1"];
+
+#[test]
+fn results_are_printed_saved_and_compared() {
+    let folder = scratch("results");
+    let (saved, reference) = (folder.join("y.npy"), folder.join("ref.npy"));
+    let y = format!("f32[32]=fill:1:{}", saved.display());
+    let mut args = SAXPY.to_vec();
+    args[7] = &y;
+    let printed = run_saxpy(&[&args[..], &["--print", "3[0..4]", "--stats", "json", "--repeat", "1"]].concat());
+    assert_eq!(code(&printed), 0, "{}", err(&printed));
+    let text = out(&printed);
+    assert!(text.contains("argument 3: f32[32]\n  [0] 1 -1 -3 -5\n"), "{text}");
+    let stats: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(stats["launches"], 1);
+    assert!(["compile_ns", "kernel_ns_min", "kernel_ns_median"].iter().all(|k| stats[k].is_u64()), "{stats}");
+
+    let array = margay::npy::Array::load(&saved).unwrap();
+    let values: Vec<f32> = array.data.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    assert!(values.iter().enumerate().all(|(i, v)| *v == 1.0 - 2.0 * i as f32));
+    let mut wrong = array;
+    wrong.data[0] = 1;
+    wrong.save(&reference).unwrap();
+    let expect = format!("3={}", reference.display());
+    let compared = run_saxpy(&[&SAXPY[..], &["--expect", &expect]].concat());
+    assert_eq!(code(&compared), 1);
+    assert!(err(&compared).contains("1 of 32 elements"), "{}", err(&compared));
+    let close = run_saxpy(&[&SAXPY[..], &["--expect", &expect, "--rtol", "1e-6"]].concat());
+    assert_eq!(code(&close), 0);
+    assert!(err(&run_saxpy(&[&SAXPY[..], &["--print", "0"]].concat())).contains("argument 0 is no buffer"));
+}
+
+#[test]
+fn a_fault_shows_the_ptx_line_the_source_line_and_the_callers() {
+    let specs = ["--arg", "f32[8,24]=zeros", "--arg", "{s32=24, s32=8}"];
+    let output = margay(
+        &[&["run", "examples/fault.ptx", "--grid", "2,8", "--block", "16", "--threads", "1"], &specs[..]].concat(),
+    );
+    assert_eq!(code(&output), 1);
+    let text = err(&output);
+    for part in ["out of bounds", "st.global", "fault.cu:8", "argument 0", "called by `fill`", "thread ("] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn a_launch_that_no_gpu_takes_is_refused() {
+    let refused = |extra: &[&str]| err(&margay(&[&["run", "examples/saxpy.ptx"], extra, &SAXPY[..]].concat()));
+    assert!(refused(&["--block", "2000"]).contains("2000 threads; the most are 1024"));
+    assert!(refused(&["--grid", "0"]).contains("size of zero"));
+    assert!(refused(&["--shared", "999999"]).contains("shared memory"));
+    assert!(refused(&["--block", "1,2,3,4"]).contains("at most three"));
+}
