@@ -250,7 +250,8 @@ pub enum Operand {
     Imm(u64),
     /// A special register; scalars have component `X`.
     Special(Special, Component),
-    /// The address of a variable, in its space, plus an offset.
+    /// The address of a variable, in its space, plus an offset. Where an instruction takes a texture, sampler or surface by
+    /// name: that variable; [`Operand::ParamAddr`] is then the kernel parameter that holds the handle.
     GlobalAddr(GlobalId, i64),
     /// The local address of a frame variable, plus an offset.
     FrameAddr(FrameId, i64),

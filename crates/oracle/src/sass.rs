@@ -38,6 +38,8 @@ pub struct Effects {
     pub at_return: HashMap<u16, Word>,
     /// Bytes written behind a pointer that a register held at entry: (register, offset).
     pub behind: HashMap<(u16, i64), Byte>,
+    /// The first register of the pair with the return address.
+    pub return_address: Option<u16>,
     /// Instructions that were not understood.
     pub unknown: Vec<String>,
 }
@@ -169,6 +171,7 @@ impl Machine {
             "YIELD" | "NOP" | "WARPSYNC" | "BSYNC" | "BSSY" | "BAR" => {}
             "RET" => {
                 self.effects.at_return = self.regs.clone();
+                self.effects.return_address = ops[0].split(' ').next().and_then(register);
                 self.done = true;
             }
             "MOV" | "UMOV" => {
@@ -266,6 +269,7 @@ mod tests {
         assert_eq!(f.shared[&0], Byte::Stack(1));
         assert_eq!(f.at_return[&4][2], Byte::Shared(0x42));
         assert_eq!(f.behind[&(8, 3)], Byte::Shared(0x40));
+        assert_eq!(f.return_address, Some(20));
         assert!(f.unknown.is_empty());
     }
 }

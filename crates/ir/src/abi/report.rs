@@ -165,7 +165,9 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
 /// Start and end in memory of a value's first piece there.
 fn memory(pieces: &[Piece]) -> Option<(u32, u32)> {
     pieces.iter().find_map(|p| match p.at {
-        Place::Stack { offset } | Place::Space { offset } => Some((offset, offset + p.bytes.len() as u32)),
+        Place::Stack { offset } | Place::Space { offset } => {
+            Some((offset, offset.saturating_add(p.bytes.len() as u32)))
+        }
         Place::Reg(_) | Place::Behind(_) => None,
     })
 }

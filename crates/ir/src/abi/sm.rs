@@ -9,7 +9,9 @@
 //!   in R4, before all formals.
 //! * R20:R21 hold the return address. Kept for the caller are R2, R16 to R31 but for that pair, and from R36 on every second
 //!   group of four.
-//! * `.abi_preserve N` keeps R2 and N registers from R16 on; the last pair of these is the return address.
+//! * `.abi_preserve N` keeps R2 and N registers from R16 on; the last pair of these is the return address. Formals that laid
+//!   out one behind the other take more than 48 bytes, and returns of more than 48 bytes, are then passed in a window of
+//!   other registers, whose start follows no rule that we know: there is no plan for these.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
 use std::{ops::Range, sync::LazyLock};
@@ -34,6 +36,9 @@ const WORDS: u32 = 12;
 /// Where the return address is, with the next register.
 const RETURN_ADDRESS: u32 = 20;
 
+const UNKNOWN_WINDOW: &str =
+    "with `.abi_preserve`, ptxas passes what R4 to R15 cannot hold in registers that are not known";
+
 /// Words of registers that a value takes.
 fn words(size: u32) -> u32 {
     size.div_ceil(4)
@@ -46,6 +51,15 @@ fn run(taken: u32, value: &Value) -> Option<Range<u32>> {
         .filter(|first| first % step == 0 && first + len <= WORDS)
         .find(|first| (taken >> first) & ((1 << len) - 1) == 0)
         .map(|first| first..first + len)
+}
+
+/// Words that the formals take one behind the other, each at its full alignment.
+fn in_order(values: &[Value]) -> u32 {
+    let sized = values.iter().filter(|v| !v.is_unsized);
+    sized.fold(0u32, |end, v| {
+        let start = end.checked_next_multiple_of((v.align / 4).max(1)).unwrap_or(u32::MAX);
+        start.saturating_add(words(v.size).max(1))
+    })
 }
 
 /// Pieces of a value in consecutive registers from word `first` on.
@@ -108,10 +122,15 @@ impl Abi for Sm {
         for value in &sig.rets {
             if words(value.size) <= WORDS {
                 plan.rets.push(in_registers(value, 0));
+            } else if sig.preserve.is_some() {
+                return Err(NoPlan::of("rets[0]", UNKNOWN_WINDOW));
             } else {
                 taken |= 1;
                 plan.rets.push(vec![Piece { bytes: 0..value.size, at: Place::Behind(r(FIRST as u16)) }]);
             }
+        }
+        if sig.preserve.is_some() && in_order(&sig.params) > WORDS {
+            return Err(NoPlan::new(UNKNOWN_WINDOW));
         }
         let too_large = || NoPlan::new("the parameters are larger than 4 GiB");
         for value in &sig.params {

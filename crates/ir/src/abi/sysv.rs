@@ -97,7 +97,7 @@ impl Abi for SysV {
         }
         let too_large = || NoPlan::new("the parameters are larger than 4 GiB");
         for value in &sig.params {
-            let count = eightbytes(value).len();
+            let count = value.size.div_ceil(EIGHTBYTE) as usize;
             // A value that does not fit into the registers left goes to the stack as a whole.
             if !in_memory(value) && is_sse(value) && sse + count <= 8 {
                 plan.args.push(pieces(value, (sse..8).map(|i| xmm(i as u16))));

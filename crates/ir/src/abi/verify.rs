@@ -139,8 +139,8 @@ fn memory(plan: &Plan) -> Result<(), PlanError> {
     ranges.retain(|r| r.2 != 0);
     ranges.sort_unstable();
     for w in ranges.windows(2) {
-        if w[0].0 == w[1].0 && w[0].1 + w[0].2 > w[1].1 {
-            return Err(PlanError(format!("offsets {}..{} and {}.. overlap", w[0].1, w[0].1 + w[0].2, w[1].1)));
+        if w[0].0 == w[1].0 && u64::from(w[0].1) + u64::from(w[0].2) > u64::from(w[1].1) {
+            return Err(PlanError(format!("{} bytes at offset {} and those at {} overlap", w[0].2, w[0].1, w[1].1)));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::{
     link::signature,
 };
 use crate::{
-    Arg, CallSite, Callee, FrameId, FuncId, Inst, Operand, VReg,
+    Arg, CallSite, Callee, FrameId, FrameRole, FuncId, Inst, Operand, VReg,
     abi::{Signature, Value},
 };
 use margay_check::{self as check, SymRef, TargetTable};
@@ -43,10 +43,10 @@ impl Builder<'_, '_> {
         let mut stores = Vec::new();
         let mut outputs = Vec::with_capacity(sig.rets.len());
         for (i, operand) in self.elements(rets).into_iter().enumerate() {
-            if i >= sig.rets.len() {
+            let Some(formal) = sig.rets.get(i) else {
                 return Err(self.error(at.span, "more results than the function returns"));
-            }
-            outputs.push(self.result(operand, &mut stores, at)?);
+            };
+            outputs.push(self.result(operand, formal, &mut stores, at)?);
         }
         outputs.resize(sig.rets.len(), Arg::Omitted);
         let uniform = self.body.variant(inst).has(Mod::Uni);
@@ -105,51 +105,64 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// A `.param` variable of the caller.
-    fn param_variable(&self, symbol: SymRef) -> Option<FrameId> {
-        let SymRef::Local(i) = symbol else { return None };
-        match self.locals.get(i as usize)? {
-            VarHome::Frame(id) => Some(*id),
-            VarHome::Global(_) | VarHome::Kernel(_) => None,
+    /// A `.param` variable of the caller that is large enough for the formal.
+    fn param_variable(&self, symbol: SymRef, formal: &Value, at: Place) -> Result<FrameId, LowerError> {
+        let home = match symbol {
+            SymRef::Local(i) => self.locals.get(i as usize),
+            SymRef::Global(_) | SymRef::Param(_) | SymRef::Ret(_) | SymRef::Func(_) => None,
+        };
+        let Some(VarHome::Frame(id)) = home else {
+            return Err(self.error(at.span, "an argument or result that is no `.param` variable of the caller"));
+        };
+        let var = &self.func.frame[id.0 as usize];
+        if var.role != FrameRole::Param || var.size < formal.size {
+            return Err(self.error(at.span, format!("`{}` is not like the formal that it is passed for", var.name)));
         }
+        Ok(*id)
     }
 
     fn argument(&mut self, arg: check::Operand, formal: &Value, at: Place) -> Result<Arg, LowerError> {
         Ok(match arg {
-            check::Operand::Symbol(symbol, 0) => match self.param_variable(symbol) {
-                Some(frame) => Arg::Frame(frame),
-                None => return Err(self.unsupported(at.span, "an argument that is no `.param` variable of the caller")),
-            },
+            check::Operand::Symbol(symbol, 0) => Arg::Frame(self.param_variable(symbol, formal, at)?),
             check::Operand::Int(v) => Arg::Values(vec![Operand::Imm(int_bits(formal.ty, v))]),
             check::Operand::Float { bits, single } => {
                 Arg::Values(vec![Operand::Imm(float_bits(formal.ty, bits, single))])
             }
-            check::Operand::Sink => Arg::Omitted,
             other => {
                 let mut values = Vec::new();
                 self.value(other, formal.ty, formal.vector > 1, &mut values, at)?;
-                Arg::Values(values)
+                self.elements_of(values, formal, at)?
             }
         })
     }
 
-    fn result(&mut self, operand: check::Operand, stores: &mut Vec<(u32, VReg)>, at: Place) -> Result<Arg, LowerError> {
+    /// As many values as the formal has elements, none of them `_`.
+    fn elements_of(&self, values: Vec<Operand>, formal: &Value, at: Place) -> Result<Arg, LowerError> {
+        let fits =
+            values.len() == usize::from(formal.vector.max(1)) && !formal.array && !values.contains(&Operand::Sink);
+        if fits { Ok(Arg::Values(values)) } else { Err(self.error(at.span, "an argument that is not like its formal")) }
+    }
+
+    fn result(
+        &mut self,
+        operand: check::Operand,
+        formal: &Value,
+        stores: &mut Vec<(u32, VReg)>,
+        at: Place,
+    ) -> Result<Arg, LowerError> {
         Ok(match operand {
             check::Operand::Sink => Arg::Omitted,
             check::Operand::Reg(r) => {
                 let mut values = Vec::new();
                 self.written(r, None, &mut values, stores);
-                Arg::Values(values)
+                self.elements_of(values, formal, at)?
             }
             check::Operand::Element(r, c) => {
                 let mut values = Vec::new();
                 self.written(r, Some(c as u8), &mut values, stores);
-                Arg::Values(values)
+                self.elements_of(values, formal, at)?
             }
-            check::Operand::Symbol(symbol, 0) => match self.param_variable(symbol) {
-                Some(frame) => Arg::Frame(frame),
-                None => return Err(self.unsupported(at.span, "a result that is no `.param` variable of the caller")),
-            },
+            check::Operand::Symbol(symbol, 0) => Arg::Frame(self.param_variable(symbol, formal, at)?),
             _ => return Err(self.unsupported(at.span, "a result of this shape")),
         })
     }

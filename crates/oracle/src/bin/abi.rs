@@ -6,10 +6,10 @@
 //!
 //! Each signature becomes a function that writes every byte of every formal to a shared address of its own and fills its
 //! return from shared memory. The machine code tells in which register or stack slot each byte arrived. The plan must name the
-//! same place for every byte. Exits with 1 below 99 % agreement.
+//! same place for every byte, and the return address must lie where `.abi_preserve` puts it. Exits with 1 below 99 % agreement.
 
 use margay_check::FormalSpace;
-use margay_ir::abi::{Abi, Piece, Place, Plan, Signature, Sm, Value};
+use margay_ir::abi::{Abi, Piece, Place, Plan, Signature, Sm, Value, return_address};
 use margay_isa::Type;
 use margay_oracle::{
     Random,
@@ -55,7 +55,10 @@ fn random_signature(random: &mut Random) -> Signature {
         params.push(Value { is_unsized: true, ..Value::bytes(0, 1 << random.below(5)) });
     }
     let rets = if random.chance(60) { vec![random_value(random, true)] } else { Vec::new() };
-    Signature { params, rets, ..Signature::default() }
+    let sig = Signature { params, rets, ..Signature::default() };
+    let preserve = random.chance(20).then(|| 2 + random.below(120) as u32);
+    let preserving = Signature { preserve, ..sig.clone() };
+    if Sm.plan(&preserving, 32).is_ok() { preserving } else { sig }
 }
 
 /// The declaration of a formal.
@@ -141,7 +144,8 @@ fn function(name: &str, sig: &Signature) -> String {
     if !rets.is_empty() {
         let _ = write!(text, "({}) ", rets.join(", "));
     }
-    let _ = writeln!(text, "{name}({}) {{", params.join(", "));
+    let preserve = sig.preserve.map(|n| format!(" .abi_preserve {n}")).unwrap_or_default();
+    let _ = writeln!(text, "{name}({}){preserve} {{", params.join(", "));
     text += " .reg .b16 %h; .reg .b32 %r, %z; .reg .b64 %d, %e; mov.b32 %z, 0;\n";
     for (i, value) in sig.params.iter().enumerate() {
         probe(&mut text, value, &format!("a{i}"), STRIDE * i as i64, true);
@@ -173,6 +177,10 @@ fn compare(sig: &Signature, plan: &Plan, seen: &Effects) -> Result<(), String> {
                 return Err(format!("a{i} byte {byte}: planned {wanted:?}, found {found:?}"));
             }
         }
+    }
+    let wanted = return_address(sig.preserve);
+    if seen.return_address.map(u32::from) != Some(wanted) {
+        return Err(format!("return address: planned R{wanted}, found {:?}", seen.return_address));
     }
     for (value, pieces) in sig.rets.iter().zip(&plan.rets) {
         for byte in 0..value.size {
@@ -225,9 +233,7 @@ fn compile(tools: &Tools, sigs: &[Signature]) -> Result<Vec<Option<Effects>>, St
         return Ok((0..sigs.len()).map(|i| seen.remove(&format!("f{i}"))).collect());
     }
     match sigs.len() {
-        _ if !verdict.messages.trim().is_empty() => {
-            Err(format!("ptxas refuses a module: {}\n{text}", verdict.messages))
-        }
+        _ if !verdict.messages.trim().is_empty() => Err(format!("ptxas refuses a module: {}", verdict.messages)),
         0 | 1 => Ok(vec![None; sigs.len()]),
         n => Ok([compile(tools, &sigs[..n / 2])?, compile(tools, &sigs[n / 2..])?].concat()),
     }
