@@ -1,58 +1,68 @@
 //! The lowest `.version` and `.target` that a module needs, and why: which driver and which GPU will take it.
+//!
+//! Found by asking the check itself, so that every rule has its say: the module is checked as if it said less, until it is
+//! refused.
 
-use margay_check::Checked;
-use margay_isa::{Target, Version, Word};
-use margay_syntax::{LineIndex, Span};
+use margay_check::{Checked, Options, check};
+use margay_isa::{Suffix, Target, Version};
+use margay_syntax::{Diagnostic, LineIndex, Severity, Span, parse};
 
-/// What a module needs, with the first place that needs it.
+/// What a module needs, with the place that refuses less.
 #[derive(Clone, Debug)]
 pub struct Requirements {
-    /// The version, and what needs it.
+    /// The lowest version, and what the next lower one lacks.
     pub version: (Version, Option<Reason>),
-    /// The lowest `sm_` number, and what needs it.
-    pub sm: (u16, Option<Reason>),
-    /// Architecture- or family-specific targets, one of which is needed, and what needs them.
-    pub only: Option<(Vec<Target>, Reason)>,
+    /// The lowest target, and what the next lower one lacks.
+    pub target: (Target, Option<Reason>),
 }
 
-/// Something that needs a version or a target.
+/// Something that needs more.
 #[derive(Clone, Debug)]
 pub struct Reason {
-    /// The instruction, as in the manual.
+    /// The check's words.
     pub what: String,
-    /// Where it stands first.
+    /// The place.
     pub span: Span,
 }
 
-/// Walks all bodies of a checked module.
-pub fn of(checked: &Checked) -> Requirements {
-    let mut needs = Requirements { version: (Version::FIRST, None), sm: (0, None), only: None };
-    for index in 0..checked.module.funcs.len() {
-        let Some(body) = checked.body(margay_check::FuncId(index as u32)) else { continue };
-        for inst in &body.insts {
-            let variant = body.variant(inst);
-            let row = variant.row();
-            let reason =
-                || Some(Reason { what: variant.to_string(), span: checked.tree.instrs[inst.node as usize].mnemonic });
-            let words = row.needs.iter().filter(|n| has(variant, n.word)).map(|n| &n.since);
-            for since in std::iter::once(&row.since).chain(words) {
-                if since.ptx > needs.version.0 {
-                    needs.version = (since.ptx, reason());
-                }
-                if since.sm > needs.sm.0 {
-                    needs.sm = (since.sm, reason());
-                }
-                if !since.only.is_empty() && needs.only.is_none() {
-                    needs.only = reason().map(|r| (since.only.to_vec(), r));
-                }
-            }
-        }
+/// Asks for a module that passed the check.
+pub fn of(checked: &Checked, options: &Options) -> Requirements {
+    let (version, target) = (checked.module.version, checked.module.target);
+    let refused = |version: Option<Version>, target: Option<Target>| {
+        let options = Options { version, target, ..options.clone() };
+        let (_, diagnostics) = check(parse(&checked.tree.text), &options);
+        diagnostics.into_iter().find(|d| d.severity == Severity::Error).map(reason)
+    };
+    let versions: Vec<Version> = Version::ALL.iter().copied().filter(|v| *v < version).collect();
+    let lowest_version = lowest(&versions, |v| refused(Some(v), Some(target)));
+    let plain = |t: &Target| {
+        t.suffix == Suffix::None && (t.sm < target.sm || target.suffix != Suffix::None && t.sm == target.sm)
+    };
+    let mut targets: Vec<Target> = Target::ALL.iter().map(|(t, _)| *t).filter(plain).collect();
+    targets.sort();
+    let lowest_target = lowest(&targets, |t| refused(Some(version), Some(t)));
+    Requirements {
+        version: (lowest_version.0.unwrap_or(version), lowest_version.1),
+        target: (lowest_target.0.unwrap_or(target), lowest_target.1),
     }
-    needs
 }
 
-fn has(variant: &margay_isa::Variant, word: Word) -> bool {
-    variant.words.contains(&word)
+fn reason(d: Diagnostic) -> Reason {
+    Reason { span: d.span(), what: d.message }
+}
+
+/// The first of some ascending candidates that is taken, and what the one before it lacks. Whoever takes a candidate takes all
+/// higher ones.
+fn lowest<T: Copy>(candidates: &[T], refused: impl Fn(T) -> Option<Reason>) -> (Option<T>, Option<Reason>) {
+    let (mut low, mut high, mut why) = (0, candidates.len(), None);
+    while low < high {
+        let middle = (low + high) / 2;
+        match refused(candidates[middle]) {
+            Some(reason) => (low, why) = (middle + 1, Some(reason)),
+            None => high = middle,
+        }
+    }
+    (candidates.get(low).copied(), why)
 }
 
 impl Requirements {
@@ -60,15 +70,37 @@ impl Requirements {
     pub fn render(&self, name: &str, text: &str) -> String {
         let lines = LineIndex::new(text);
         let why = |reason: &Option<Reason>| match reason {
-            Some(r) => format!("`{}` in line {}", r.what, lines.line(r.span.start)),
-            None => "nothing in it asks for more".into(),
+            Some(r) => format!("line {}: {}", lines.line(r.span.start), r.what),
+            None => "nothing asks for more".into(),
         };
-        let mut out = format!("{name}: needs .version {} or later: {}\n", self.version.0, why(&self.version.1));
-        out += &format!("{name}: needs .target sm_{} or higher: {}\n", self.sm.0.max(10), why(&self.sm.1));
-        if let Some((targets, reason)) = &self.only {
-            let list: Vec<String> = targets.iter().map(Target::to_string).collect();
-            out += &format!("{name}: needs one of {}: {}\n", list.join(", "), why(&Some(reason.clone())));
-        }
-        out
+        let (version, target) = (&self.version, &self.target);
+        format!(
+            "{name}: needs .version {} ({})\n{name}: needs .target {} ({})\n",
+            version.0,
+            why(&version.1),
+            target.0,
+            why(&target.1)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(body: &str) -> (String, String) {
+        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n{body}\nret;\n}}\n");
+        let options = Options::default();
+        let (checked, _) = check(parse(&text), &options);
+        let r = of(&checked.unwrap(), &options);
+        (r.version.0.to_string(), r.target.0.to_string())
+    }
+
+    #[test]
+    fn the_manual_says_since_when() {
+        // redux.sync: PTX ISA 7.0, sm_80 (section 9.7.13.13); shfl.sync: 6.0, sm_30 (9.7.9.6).
+        assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").0, "7.0");
+        assert_eq!(needs(".reg .b32 %r;\nredux.sync.add.u32 %r, %r, 0xffffffff;").1, "sm_80");
+        assert_eq!(needs(".reg .b32 %r;\nshfl.sync.bfly.b32 %r, %r, 1, 31, 0xffffffff;").1, "sm_30");
     }
 }

@@ -110,7 +110,7 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
     if args.requirements
         && let Some(checked) = &checked
     {
-        out += &margay::requirements::of(checked).render(&name, &found.source.tree.text);
+        out += &margay::requirements::of(checked, options).render(&name, &found.source.tree.text);
     }
     let found = (args.message_format == MessageFormat::Sarif).then_some(found);
     Ok(Checked { text: out, found, errors, warnings })
