@@ -5,7 +5,11 @@
 //! sorted into destinations and sources; constants as bits of the operand's type; call sites; and every variable that lives
 //! in a thread's frame (`.local`, `.param`, formals) as a [`FrameVar`].
 //!
-//! Stages are types. [`lower`] yields `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
+//! * [`lower()`]: links modules and lowers their functions; [`verify()`] says what every program must be; [`print()`] shows it.
+//! * [`pass`]: analyses that change nothing.
+//! * [`abi`]: calling conventions as plans, frames, and the report of `margay abi`.
+//!
+//! Stages are types. [`lower()`] yields `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
 //! every function and a [`abi::Plan`] for every signature. Engines take `Ir<Placed>` only.
 #![forbid(unsafe_code)]
 
