@@ -177,8 +177,27 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
         (Type::F32, Type::Bf16) if !sat && !ftz => lift!(a: u16 => f32 { fp::from_bf16(a) }),
         (Type::F16, Type::F32) if r == Rnd::Nearest && !sat && !ftz => lift!(a: f32 => u16 { fp::to_f16(a) }),
         (Type::Bf16, Type::F32) if r == Rnd::Nearest && !sat => lift!(a: f32 => u16 { fp::to_bf16(a) }),
+        (Type::F16, Type::F32) if !sat && !ftz => match r {
+            Rnd::Zero => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Zero, false) as u16 }),
+            Rnd::Down => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Down, false) as u16 }),
+            Rnd::Up => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Up, false) as u16 }),
+            _ => None,
+        },
+        (Type::Bf16, Type::F32) if r == Rnd::Zero => lift!(a: f32 => u16 { BF16.pack_f32(a, Rnd::Zero, false) as u16 }),
+        (Type::Tf32, Type::F32) => match r {
+            Rnd::Away => lift!(a: f32 => f32 { tf32(a, Rnd::Away) }),
+            Rnd::Nearest => lift!(a: f32 => f32 { tf32(a, Rnd::Nearest) }),
+            Rnd::Zero => lift!(a: f32 => f32 { tf32(a, Rnd::Zero) }),
+            _ => None,
+        },
         _ => None,
     }
+}
+
+/// `.tf32` as it lies in its register: the upper bits of a single-precision number.
+#[inline(always)]
+fn tf32(x: f32, rnd: Rnd) -> f32 {
+    fp::canon(f32::from_bits(TF32.pack_f32(x, rnd, false) << 13))
 }
 
 /// Whether the rounding is to an integral value.
@@ -253,6 +272,13 @@ impl Convert {
                     None => 0,
                 }
             }
+            (Kind::Float(F32), Kind::Float(to)) if to.is_small() && !self.integral => {
+                let x = f32::from_bits(if self.ftz { flush(bits) } else { bits } as u32);
+                if x.is_nan() {
+                    return self.finish(Num::Nan, bits, to);
+                }
+                self.modify(u64::from(to.pack_f32(x, self.rnd, self.finite)), x.is_sign_negative(), to)
+            }
             (Kind::Float(from), Kind::Float(to)) => {
                 let n = self.read(bits, from);
                 self.finish(if self.integral { n.integral(self.rnd) } else { n }, bits, to)
@@ -268,7 +294,6 @@ impl Convert {
 
     /// Rounds to a format and applies the modifiers. `source` is for payloads of NaNs.
     fn finish(self, n: Num, source: u64, to: Format) -> u64 {
-        let negative = n.negative();
         if n == Num::Nan {
             return match (self.from, to) {
                 _ if self.sat => 0,
@@ -279,7 +304,11 @@ impl Convert {
                 _ => to.nan(),
             };
         }
-        let code = to.pack(n, self.rnd, self.finite);
+        self.modify(to.pack(n, self.rnd, self.finite), n.negative(), to)
+    }
+
+    /// Applies the modifiers to a rounded result that is no NaN.
+    fn modify(self, code: u64, negative: bool, to: Format) -> u64 {
         let code = if self.ftz && to == F32 { flush(code) } else { code };
         let one = to.pack(Num::from_int(1), Rnd::Nearest, false);
         let code = match () {

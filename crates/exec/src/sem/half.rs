@@ -1,7 +1,7 @@
 //! Half-precision arithmetic (manual, section 9.7.4) on `.f16`, `.f16x2`, `.bf16`, `.bf16x2`, and mixed precision (9.7.5).
 //!
-//! All of it rounds once: sums and products are formed in double precision rounded to odd, which leaves enough bits for a
-//! correct second rounding (see [`fp::fma_odd`]).
+//! Results are those of one rounding: they are formed in single or double precision, exactly or rounded to odd, which leaves
+//! enough bits for a correct second rounding (see [`fp::fma_odd`]).
 
 use super::{
     PureFn, fp,
@@ -18,6 +18,10 @@ trait Half {
     fn write(x: f32) -> u16;
     /// A subnormal becomes a zero.
     fn flush(bits: u16) -> u16;
+    /// A product, exact or rounded to odd.
+    fn product(a: f32, b: f32) -> f32;
+    /// `a * b + c`, exact or rounded to odd.
+    fn fused(a: f32, b: f32, c: f32) -> f32;
 }
 
 struct Ieee;
@@ -36,6 +40,15 @@ impl Half for Ieee {
     fn flush(bits: u16) -> u16 {
         if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
     }
+    #[inline(always)]
+    fn product(a: f32, b: f32) -> f32 {
+        a * b
+    }
+    #[inline(always)]
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        // From 2^32 down to 2^-48 a sum can have more bits than double precision, but then it overflows anyway.
+        fp::narrow_odd(f64::from(a) * f64::from(b) + f64::from(c))
+    }
 }
 
 impl Half for Brain {
@@ -50,6 +63,15 @@ impl Half for Brain {
     #[inline(always)]
     fn flush(bits: u16) -> u16 {
         if bits & 0x7f80 == 0 { bits & 0x8000 } else { bits }
+    }
+    #[inline(always)]
+    fn product(a: f32, b: f32) -> f32 {
+        // The product of small numbers falls below single precision.
+        fp::narrow_odd(f64::from(a) * f64::from(b))
+    }
+    #[inline(always)]
+    fn fused(a: f32, b: f32, c: f32) -> f32 {
+        fp::narrow_odd(fp::fma_odd(f64::from(a), f64::from(b), f64::from(c)))
     }
 }
 
@@ -74,33 +96,35 @@ impl Post {
     }
 
     #[inline(always)]
-    fn read<H: Half>(self, bits: u16) -> f64 {
-        f64::from(H::read(if self.ftz { H::flush(bits) } else { bits }))
+    fn read<H: Half>(self, bits: u16) -> f32 {
+        H::read(if self.ftz { H::flush(bits) } else { bits })
     }
 
-    /// Rounds a double-precision number, itself rounded to odd, and applies the modifiers.
+    /// Rounds a result in single precision, which is exact, rounded to odd, or the nearest to a sum of halves, and applies the
+    /// modifiers.
     #[inline(always)]
-    fn write<H: Half>(self, x: f64) -> u16 {
-        let x = fp::narrow_odd(x);
+    fn write<H: Half>(self, x: f32) -> u16 {
         let x = if self.sat { fp::saturate(x) } else { x };
         let x = if self.relu && x <= 0.0 { 0.0 } else { x };
         let bits = H::write(x);
         if self.ftz { H::flush(bits) } else { bits }
     }
 
+    // Single precision has more than twice the bits of either format plus two, so that rounding a sum twice does no harm
+    // (Figueroa, 1995); small sums are exact.
     #[inline(always)]
     fn add<H: Half>(self, a: u16, b: u16) -> u16 {
-        self.write::<H>(fp::fma_odd(self.read::<H>(a), 1.0, self.read::<H>(b)))
+        self.write::<H>(self.read::<H>(a) + self.read::<H>(b))
     }
 
     #[inline(always)]
     fn sub<H: Half>(self, a: u16, b: u16) -> u16 {
-        self.write::<H>(fp::fma_odd(self.read::<H>(a), 1.0, -self.read::<H>(b)))
+        self.write::<H>(self.read::<H>(a) - self.read::<H>(b))
     }
 
     #[inline(always)]
     fn mul<H: Half>(self, a: u16, b: u16) -> u16 {
-        self.write::<H>(self.read::<H>(a) * self.read::<H>(b))
+        self.write::<H>(H::product(self.read::<H>(a), self.read::<H>(b)))
     }
 
     #[inline(always)]
@@ -108,7 +132,7 @@ impl Post {
         if self.oob && (a == OOB || b == OOB || c == OOB) {
             return 0;
         }
-        self.write::<H>(fp::fma_odd(self.read::<H>(a), self.read::<H>(b), self.read::<H>(c)))
+        self.write::<H>(H::fused(self.read::<H>(a), self.read::<H>(b), self.read::<H>(c)))
     }
 }
 

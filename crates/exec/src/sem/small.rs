@@ -66,6 +66,18 @@ impl Element {
         }
     }
 
+    /// A value in single precision, where that is the short way: exact for all formats but the largest exponents of `.ue8m0`.
+    #[inline(always)]
+    fn widen(self, bits: u32) -> Option<f32> {
+        match self {
+            Element::Float(soft::F32) => Some(f32::from_bits(bits)),
+            Element::Float(soft::F16) => Some(fp::from_f16(bits as u16)),
+            Element::Float(soft::BF16) => Some(fp::from_bf16(bits as u16)),
+            Element::Float(f) => Some(f.widen_small(bits)),
+            Element::Ue8m0 | Element::S2f6 => None,
+        }
+    }
+
     /// Writes a value; `random` holds the bits for stochastic rounding and their number.
     fn pack(self, n: Num, m: &Convert, random: Option<(u32, u32)>) -> u32 {
         match self {
@@ -142,7 +154,34 @@ impl Convert {
 /// `cvt` with packed types; `words` says that no register is wider than 32 bits.
 pub(super) fn cvt(v: &Variant, d: Type, s: Type, words: bool) -> Option<PureFn> {
     Convert::of(v)?;
-    let plain = words && rnd(v) == Rnd::Nearest && [Mod::Rs, Mod::Relu, Mod::Satfinite].into_iter().all(|m| !v.has(m));
+    let narrow = words && !v.has(Mod::Rs) && !v.has(Mod::Relu);
+    let plain = narrow && rnd(v) == Rnd::Nearest && !v.has(Mod::Satfinite);
+    let zero = narrow && rnd(v) == Rnd::Zero && !v.has(Mod::Satfinite);
+    let finite = narrow && rnd(v) == Rnd::Nearest && v.has(Mod::Satfinite);
+    // The common conversions, with formats that the compiler knows.
+    macro_rules! from_singles {
+        ($format:expr, $bits:literal, $rnd:expr, $finite:literal) => {
+            lift!(a: f32, b: f32 => u32 {
+                $format.pack_f32(a, $rnd, $finite) << $bits | $format.pack_f32(b, $rnd, $finite)
+            })
+        };
+    }
+    macro_rules! from_halves {
+        ($format:expr) => {
+            lift!(a: u32 => u32 {
+                let pack = |half: u16| $format.pack_f32(fp::from_f16(half), Rnd::Nearest, true);
+                pack((a >> 16) as u16) << 8 | pack(a as u16)
+            })
+        };
+    }
+    macro_rules! to_halves {
+        ($format:expr) => {
+            lift!(a: u32 => u32 {
+                let widen = |code: u32| u32::from(fp::to_f16($format.widen_small(code)));
+                widen(a >> 8 & 0xff) << 16 | widen(a & 0xff)
+            })
+        };
+    }
     match (d, s) {
         (Type::F16x2, Type::F32) if plain => lift!(a: f32, b: f32 => u32 {
             u32::from(fp::to_f16(a)) << 16 | u32::from(fp::to_f16(b))
@@ -150,6 +189,14 @@ pub(super) fn cvt(v: &Variant, d: Type, s: Type, words: bool) -> Option<PureFn> 
         (Type::Bf16x2, Type::F32) if plain => lift!(a: f32, b: f32 => u32 {
             u32::from(fp::to_bf16(a)) << 16 | u32::from(fp::to_bf16(b))
         }),
+        (Type::F16x2, Type::F32) if zero => from_singles!(soft::F16, 16, Rnd::Zero, false),
+        (Type::Bf16x2, Type::F32) if zero => from_singles!(soft::BF16, 16, Rnd::Zero, false),
+        (Type::E4m3x2, Type::F32) if finite => from_singles!(soft::E4M3, 8, Rnd::Nearest, true),
+        (Type::E5m2x2, Type::F32) if finite => from_singles!(soft::E5M2, 8, Rnd::Nearest, true),
+        (Type::E4m3x2, Type::F16x2) if finite => from_halves!(soft::E4M3),
+        (Type::E5m2x2, Type::F16x2) if finite => from_halves!(soft::E5M2),
+        (Type::F16x2, Type::E4m3x2) if plain => to_halves!(soft::E4M3),
+        (Type::F16x2, Type::E5m2x2) if plain => to_halves!(soft::E5M2),
         _ => Some(convert),
     }
 }
@@ -168,7 +215,13 @@ fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
         (0..m.to.count).fold(0, |packed, e| {
             let place = (m.to.count - 1 - e) as u32;
             let bits = if m.from.count == 1 { word(e, lane) } else { word(0, lane) >> (place * m.from.bits) };
-            let n = m.from.element.unpack(bits & (u32::MAX >> (32 - m.from.bits)));
+            let bits = bits & (u32::MAX >> (32 - m.from.bits));
+            if let (Element::Float(to), Some(x), false) = (m.to.element, m.from.element.widen(bits), m.stochastic) {
+                let code = to.pack_f32(x, m.rnd, m.finite);
+                let code = if m.relu && x.is_sign_negative() && !x.is_nan() { 0 } else { code };
+                return packed << m.to.bits | code;
+            }
+            let n = m.from.element.unpack(bits);
             let n = if m.scaled { m.scale(n, extra >> (8 * place) & 0xff) } else { n };
             let random = m.stochastic.then(|| m.random(e, extra));
             packed << m.to.bits | m.to.element.pack(n, &m, random)

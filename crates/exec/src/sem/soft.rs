@@ -4,6 +4,8 @@
 //! *sticky*: it stands for everything below that did not fit. [`Format::round`] turns that into bits of a format once. Formats
 //! are those of sections 5.2.1 and 5.2.3; rounding is that of section 6.5.2.
 
+use super::fp;
+
 /// How a result that does not fit is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rnd {
@@ -179,6 +181,62 @@ impl Format {
             Rnd::Up => !x.neg,
         };
         if to_infinity && !finite { self.infinity() } else { self.max_finite() }
+    }
+
+    /// Whether [`Format::pack_f32`] is for this format.
+    pub const fn is_small(self) -> bool {
+        self.man <= 10
+    }
+
+    /// The same as unpacking a single-precision number and packing it in a small format, in words and without detours.
+    #[inline(always)]
+    pub fn pack_f32(self, x: f32, rnd: Rnd, finite: bool) -> u32 {
+        let a = x.to_bits() & 0x7fff_ffff;
+        let neg = x.to_bits() >> 31 != 0;
+        let sign = self.sign(neg) as u32;
+        if a >= 0x7f80_0000 {
+            return self.pack(if a > 0x7f80_0000 { Num::Nan } else { Num::Inf(neg) }, rnd, finite) as u32;
+        }
+        let exp = (a >> 23).max(1) as i32;
+        let sig = if a >= 1 << 23 { a & 0x7f_ffff | 1 << 23 } else { a };
+        // Exponent above that of the smallest normal number; below, fewer bits are kept.
+        let above = exp - 127 - (1 - self.bias());
+        // From 26 on nothing is kept, and less than half a unit dropped.
+        let shift = (23 - self.man as i32 - above.min(0)).min(26) as u32;
+        let (kept, dropped, half) = (sig >> shift, sig & ((1 << shift) - 1), 1 << (shift - 1));
+        let up = match rnd {
+            Rnd::Nearest => dropped > half || dropped == half && kept & 1 != 0,
+            Rnd::Away => dropped >= half,
+            Rnd::Zero => false,
+            Rnd::Down => neg && dropped != 0,
+            Rnd::Up => !neg && dropped != 0,
+        };
+        let code = if above >= 0 { ((above as u32) << self.man) + kept } else { kept } + u32::from(up);
+        if u64::from(code) <= self.max_finite() {
+            return sign | code;
+        }
+        let outward = match rnd {
+            Rnd::Nearest | Rnd::Away => true,
+            Rnd::Zero => false,
+            Rnd::Down => neg,
+            Rnd::Up => !neg,
+        };
+        sign | if outward && !finite { self.infinity() } else { self.max_finite() } as u32
+    }
+
+    /// A number of a format of at most 8 bits in single precision, exactly.
+    #[inline(always)]
+    pub fn widen_small(self, bits: u32) -> f32 {
+        let all = (1 << (self.exp + self.man)) - 1;
+        let magnitude = bits & all;
+        if self.special == Special::NanOnly && magnitude == all {
+            return f32::from_bits(fp::NAN32);
+        }
+        // The same fields in an `.f16` have the value times a power of two, subnormals included.
+        let half = magnitude << (10 - self.man);
+        let power = f32::from_bits(((15 - self.bias() + 127) as u32) << 23);
+        let x = fp::from_f16(half as u16) * power;
+        if bits >> (self.exp + self.man) & 1 != 0 { -x } else { x }
     }
 
     /// Rounds stochastically: adds `random`, a fraction of `width` bits, to the bits that do not fit, and truncates.

@@ -129,7 +129,8 @@ fn three<F: Float>() -> Vec<Vec<u128>> {
             }
         }
     }
-    for _ in 0..6000 {
+    // Halves are cheap, and all their cases can be met.
+    for _ in 0..if F::BITS == 16 { 40_000 } else { 6000 } {
         all.push(vec![near::<F>(&mut random, 2), near::<F>(&mut random, 2), near::<F>(&mut random, 30)]);
         all.push(vec![any::<F>(&mut random), any::<F>(&mut random), any::<F>(&mut random)]);
         // A sum that nearly cancels the product, or that is a tiny part of it.
