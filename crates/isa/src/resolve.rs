@@ -92,6 +92,7 @@ impl Variant {
             // These look at operands and belong to `check`.
             Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
             Rule::CopySourceSize | Rule::SharedVariable | Rule::SinkOnly | Rule::ScaleSelector => None,
+            Rule::StackAlignment => None,
         })
     }
 

@@ -446,6 +446,8 @@ pub enum Rule {
     /// `mma` with block scaling: of a constant selector `{byte-id, thread-id}` the byte is 0 to 3 with `.scale_vec::1X` (the
     /// default of `.kind::mxf8f6f4`), 0 or 2 with `::2X`, 0 with `::4X`; the thread is 0 or 1 for A, 0 to 3 for B.
     ScaleSelector,
+    /// `alloca`: the alignment is a power of two, at most 2^23.
+    StackAlignment,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

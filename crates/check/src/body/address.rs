@@ -183,7 +183,7 @@ impl<'a> Walker<'a, '_> {
                 if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
                     self.wrong_space(c, want, symbol, op.span);
                 } else {
-                    crate::rules::addresses::taken(self, symbol, offset, op.span);
+                    crate::rules::addresses::taken(self, symbol, op.span);
                 }
                 Operand::Symbol(symbol, offset)
             }

@@ -4,7 +4,7 @@ use super::Local;
 use super::names::Binding;
 use super::walk::Walker;
 use crate::module::{self, ShapeAt};
-use crate::{Extent, Linkage, rules};
+use crate::{Extent, FuncKind, Linkage, rules};
 use margay_isa::Space;
 use margay_syntax::diag::{Code, Diagnostic};
 
@@ -19,6 +19,13 @@ impl<'a> Walker<'a, '_> {
     pub(super) fn variable(&mut self, index: u32) {
         let tree = self.tree;
         let var = &tree.vars[index as usize];
+        if tree.str(var.space) == ".param" {
+            if rules::old_kernel_parameters(self.module) && self.func.kind == FuncKind::Kernel {
+                // These are the parameters of the kernel, and declared already.
+                return;
+            }
+            rules::formals::local(self.module, self.func, var.space, self.report);
+        }
         let shape = module::declare(tree, self.module, var, ShapeAt::Body, self.report);
         for d in tree.declarators(var) {
             let name = tree.str(d.name);
@@ -55,7 +62,11 @@ impl<'a> Walker<'a, '_> {
                         "more registers than can be counted",
                     ));
                 }
-                Binding::Reg(self.register(shape.ty, shape.vector, count, numbered, d.name, None))
+                let decl = self.register(shape.ty, shape.vector, count, numbered, d.name, None);
+                if var.align.is_some() {
+                    self.alignments.push((decl, shape.align));
+                }
+                Binding::Reg(decl)
             } else {
                 let first = self.body.locals.len() as u32;
                 let size = match extent {
@@ -63,8 +74,11 @@ impl<'a> Walker<'a, '_> {
                     Extent::Array(n) => n * shape.element(),
                     Extent::Unsized => 0,
                 };
-                if shape.space == Space::Shared {
-                    self.facts.shared.push((d.name, size * u64::from(count), shape.align));
+                let place = (d.name, size.saturating_mul(u64::from(count)), shape.align);
+                match shape.space {
+                    Space::Shared => self.facts.shared.push(place),
+                    Space::Const => self.facts.constants.push(place),
+                    _ => {}
                 }
                 if first as usize + count as usize > LOCALS {
                     self.report.push(Diagnostic::new(

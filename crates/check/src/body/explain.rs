@@ -410,6 +410,17 @@ impl<'a> Walker<'a, '_> {
     #[cold]
     pub(super) fn not_a_table(&mut self, span: Span) {
         let name = self.tree.str(span);
+        let text = self.tree.str(self.mnemonic());
+        if let Some((Binding::Table(_), _)) = self.names.get(name) {
+            return self.report.push(
+                Diagnostic::new(
+                    Code::OperandKind,
+                    span,
+                    format!("`{name}` is a table of functions; `{text}` takes labels"),
+                )
+                .here("expected the label of `.branchtargets`"),
+            );
+        }
         self.report.push(
             Diagnostic::new(Code::OperandKind, span, format!("`{name}` is not the label of a table")).note(
                 "tables are `.callprototype`, `.calltargets` and `.branchtargets`, declared before they are used",

@@ -34,6 +34,12 @@ impl<'a> Walker<'a, '_> {
         for rule in c.rules {
             crate::rules::instruction(*rule, self, c, &inst);
         }
+        if self.follow {
+            crate::rules::pointers::follow(self, &inst);
+        }
+        if c.cvta_const {
+            self.facts.cvta_const.get_or_insert(instr.mnemonic);
+        }
     }
 
     fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {

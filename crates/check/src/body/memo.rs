@@ -4,7 +4,7 @@
 use crate::compat::{self, Constants, Types};
 use crate::report::{Lack, lacking};
 use crate::{FxHashMap, Module};
-use margay_isa::{Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Word, resolve};
+use margay_isa::{COMMON, Mod, Opcode, Opnd, Role, Rule, Since, Space, Ty, Type, Until, Variant, Word, resolve};
 
 /// What an operand must be, with all type variables bound.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub(crate) struct Candidate {
     pub(crate) unavailable: Option<Unavailable>,
     /// True for `call`, whose operands are its own matter.
     pub(crate) call: bool,
+    /// True for `cvta.const` and `cvta.to.const`.
+    pub(crate) cvta_const: bool,
     /// Bytes that one access moves, for the alignment lint; 0 if it is no plain access.
     pub(crate) access: u32,
     /// Cross-instruction rules.
@@ -157,6 +159,7 @@ fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
     Candidate {
         unavailable: unavailable(&variant, module),
         call: name == "call",
+        cvta_const: name == "cvta" && space == Some(Mod::Const),
         rules: variant.row().rules,
         in_order,
         wants,
@@ -250,7 +253,12 @@ fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {
         let whole = variant.op.row().forms.iter().all(|f| lacking(module, &f.since).is_some());
         return Some(Unavailable::Lacks(if whole { format!("`{op}`") } else { format!("`{variant}`") }, lack));
     }
-    for need in row.needs.iter().filter(|n| n.applies(&variant.words)) {
+    let generic =
+        variant.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
+    if let (true, Some(lack)) = (generic, lacking(module, &Since::new(2, 0, 20))) {
+        return Some(Unavailable::Lacks(format!("a generic address on `{op}`"), lack));
+    }
+    for need in row.needs.iter().chain(COMMON).filter(|n| n.applies(&variant.words)) {
         if let Some(lack) = lacking(module, &need.since) {
             let what = match need.with {
                 [] => format!("`.{}` on `{op}`", need.word.name()),

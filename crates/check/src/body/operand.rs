@@ -3,7 +3,7 @@
 
 use super::names::Binding;
 use super::walk::Walker;
-use super::{Candidate, Operand, RegId, SymRef, Want};
+use super::{Candidate, Operand, RegId, SymRef, TargetTable, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
 use crate::{Function, Symbol, module};
@@ -11,7 +11,7 @@ use margay_isa::{Component, Kind as TypeKind, Role, Rule, Space, Special, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
-    tree::{self, Expr, Kind, List, UnaryOp},
+    tree::{self, Expr, Kind, UnaryOp},
 };
 
 /// What a name turned out to be.
@@ -126,7 +126,7 @@ impl<'a> Walker<'a, '_> {
                 self.facts.taken.push((id, span));
                 Named::Symbol(SymRef::Func(id))
             }
-            Some(Symbol::Alias(a)) if self.module.aliases[a as usize].span.start <= span.start => {
+            Some(Symbol::Alias(a)) if self.module.aliases[a as usize].first.start <= span.start => {
                 let of = self.module.aliases[a as usize].of;
                 self.facts.taken.push((of, span));
                 Named::Symbol(SymRef::Func(of))
@@ -395,7 +395,7 @@ impl<'a> Walker<'a, '_> {
         if !c.rules.contains(&Rule::MovOperand) || !integer || want.element {
             return self.no_symbol_here(c, want, symbol, span);
         }
-        crate::rules::addresses::taken(self, symbol, offset, span);
+        crate::rules::addresses::taken(self, symbol, span);
         Operand::Symbol(symbol, offset)
     }
 
@@ -429,7 +429,7 @@ impl<'a> Walker<'a, '_> {
         match self.named(name.span) {
             Named::Symbol(symbol) => {
                 let offset = self.offset(index, false).unwrap_or(0);
-                crate::rules::addresses::taken(self, symbol, offset, span);
+                crate::rules::addresses::taken(self, symbol, span);
                 Operand::Symbol(symbol, offset)
             }
             Named::Unknown => self.unknown(name.span, "variable"),
@@ -609,7 +609,7 @@ impl<'a> Walker<'a, '_> {
 
     fn table_named(&mut self, span: Span) -> Operand {
         match self.named(span) {
-            Named::Table(id) => Operand::Table(id),
+            Named::Table(id) if matches!(self.body.tables[id.0 as usize], TargetTable::Branch(_)) => Operand::Table(id),
             Named::Faulty => Operand::Error,
             Named::Unknown => self.unknown(span, "table"),
             _ => {

@@ -4,6 +4,8 @@ use super::names::{Binding, Names};
 use super::{Body, Entry, LabelId, Memo, RegDecl, RegId, TableId, TargetTable};
 use crate::module::{self, Module};
 use crate::report::Report;
+use crate::rules::pointers::Origins;
+use crate::rules::sequence::{Run, Use};
 use crate::{FormalSpace, FuncId, Function, GlobalId, Symbol};
 use margay_syntax::{
     Span, Tree,
@@ -20,11 +22,15 @@ pub(crate) struct Facts {
     pub(crate) taken: Vec<(FuncId, Span)>,
     /// Module-level variables that are named.
     pub(crate) globals: Vec<(GlobalId, Span)>,
-    /// Bytes of `.shared` variables that the body declares.
+    /// `.shared` variables that the body declares: name, bytes, alignment.
     pub(crate) shared: Vec<(Span, u64, u32)>,
+    /// `.const` variables that the body declares.
+    pub(crate) constants: Vec<(Span, u64, u32)>,
     /// The first indirect call.
     pub(crate) indirect: Option<Span>,
-    /// The first `cvta.const`.
+    /// Prototypes that calls name, with the place of the call.
+    pub(crate) prototypes: Vec<(Box<Function>, Span)>,
+    /// The first `cvta.const` or `cvta.to.const`.
     pub(crate) cvta_const: Option<Span>,
     /// The first `ld.param` of a call's result that no earlier call feeds.
     pub(crate) stray_load: Option<(Span, Span)>,
@@ -100,6 +106,16 @@ pub(crate) struct Walker<'a, 'm> {
     pub(crate) reads: Vec<(RegId, Span)>,
     /// One bit per register: in `reads`.
     read: Vec<u64>,
+    /// Registers that hold addresses of parameters.
+    pub(crate) origins: Origins,
+    /// True once the address of a parameter was taken.
+    pub(crate) follow: bool,
+    /// `.param` variables of the body, by local.
+    pub(crate) params: Vec<Use>,
+    /// The run of accesses to `.param` variables that is going on.
+    pub(crate) run: Run,
+    /// Alignments of registers that were declared with one.
+    pub(super) alignments: Vec<(u32, u32)>,
     labels_seen: u32,
     tables_seen: u32,
     /// The instruction and the operand that are being looked at, for messages.
@@ -150,6 +166,11 @@ impl<'a, 'm> Walker<'a, 'm> {
             written,
             reads: Vec::new(),
             read: Vec::new(),
+            origins: Origins::default(),
+            follow: false,
+            params: Vec::new(),
+            run: Run::default(),
+            alignments: Vec::new(),
             labels_seen: 0,
             tables_seen: 0,
             current: Place::default(),
@@ -192,6 +213,7 @@ impl<'a, 'm> Walker<'a, 'm> {
                 let binding = match (formal.space, ret) {
                     (FormalSpace::Reg, _) => {
                         let id = self.register(formal.ty, formal.vector, 1, false, formal.span, None);
+                        self.alignments.push((id, formal.align));
                         self.wrote(RegId(self.body.regs[id as usize].first.0));
                         Binding::Reg(id)
                     }
@@ -297,6 +319,7 @@ impl<'a, 'm> Walker<'a, 'm> {
             return;
         }
         let here = self.body.insts.len() as u32;
+        self.run.label(here);
         if let Some(label) = self.body.labels.get_mut(self.labels_seen as usize) {
             *label = (here, name);
         }
@@ -319,6 +342,7 @@ impl<'a, 'm> Walker<'a, 'm> {
                 self.table(TargetTable::Branch(targets));
             }
             ".calltargets" => {
+                crate::rules::reach::directive(self, d.span, "`.calltargets`");
                 let targets = tree.operands(d.args).iter().filter_map(|o| self.call_target(o)).collect();
                 self.table(TargetTable::Calls(targets));
             }
@@ -363,11 +387,7 @@ impl<'a, 'm> Walker<'a, 'm> {
         if !matches!(o.kind, Kind::Name) {
             return None;
         }
-        let found = self.function_named(o.span);
-        if let Some(f) = found {
-            self.facts.taken.push((f, o.span));
-        }
-        found
+        self.function_named(o.span)
     }
 
     /// The function of that name, if it is declared before this place; complains if not.
@@ -375,7 +395,13 @@ impl<'a, 'm> Walker<'a, 'm> {
         let name = self.tree.str(span);
         let found = match self.module.symbol(name) {
             Some(Symbol::Func(f)) => Some(f),
-            Some(Symbol::Alias(a)) => Some(self.module.aliases[a as usize].of),
+            Some(Symbol::Alias(a)) if self.module.aliases[a as usize].first.start <= span.start => {
+                return Some(self.module.aliases[a as usize].of);
+            }
+            Some(Symbol::Alias(a)) => {
+                self.too_early(span, self.module.aliases[a as usize].first);
+                return None;
+            }
             _ => None,
         };
         match found {
@@ -393,6 +419,7 @@ impl<'a, 'm> Walker<'a, 'm> {
 
     fn prototype(&mut self, node: u32) {
         debug_assert!(matches!(self.tree.funcs[node as usize].kind, TreeKind::Prototype));
+        crate::rules::reach::directive(self, self.tree.funcs[node as usize].header, "`.callprototype`");
         let function = module::signature(self.tree, self.module, node, self.report);
         self.table(TargetTable::Prototype(Box::new(function)));
     }
@@ -420,6 +447,12 @@ impl<'a, 'm> Walker<'a, 'm> {
         self.body.variants.push(memos.candidate(index).variant.clone());
         self.variants[index as usize] = (self.epoch, id);
         id
+    }
+
+    /// The alignment that a register was declared with.
+    pub(crate) fn register_alignment(&self, reg: RegId) -> Option<u32> {
+        let decl = self.body.regs.partition_point(|d| d.first <= reg) as u32 - 1;
+        self.alignments.iter().find(|(d, _)| *d == decl).map(|(_, a)| *a)
     }
 
     /// Notes that a register is written.

@@ -1,12 +1,10 @@
 //! Walks the module: header, then items in order (names are known from their declaration on), then bodies, then limits.
 
 use super::decl::{self, ShapeAt};
-use super::{
-    Abi, Alias, Extent, FuncId, FuncKind, Function, Global, GlobalId, Linkage, Module, Symbol, func, header, init,
-};
+use super::{Abi, Alias, Extent, FuncId, Function, Global, GlobalId, Linkage, Module, Symbol, func, header, init};
 use crate::body::{self, Facts};
 use crate::report::{Report, lacking, since};
-use crate::{Checked, Options, rules};
+use crate::{Checked, Options, Verdict, rules};
 use margay_isa::{Space, Target, Version};
 use margay_syntax::{
     Parsed, Span, Tree,
@@ -23,7 +21,10 @@ const FAMILY: u32 = 65_536;
 pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<Diagnostic>) {
     let Parsed { tree, mut diagnostics } = parsed;
     let mut report = Report::new(options);
-    report.errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+    report.errors = match options.verdict {
+        Verdict::Text => rules::text::parser(&tree, &mut diagnostics),
+        Verdict::Ptxas | Verdict::Strict => diagnostics.iter().filter(|d| d.severity == Severity::Error).count(),
+    };
     let mut builder = Builder { tree: &tree, module: empty(), report: &mut report, files: HashMap::new() };
     header::read(&tree, &mut builder.module, options, builder.report);
     for item in &tree.items {
@@ -38,7 +39,10 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         module.abi = Abi::Off;
     }
     let (facts, memo) = bodies(&tree, &module, &mut report);
-    rules::whole(&tree, &module, &facts, options, &mut report);
+    // As in ptxas, what concerns the whole module comes after everything else is right.
+    if report.errors == 0 {
+        rules::reach::whole(&module, &facts, options, &mut report);
+    }
     let passed = report.errors == 0;
     diagnostics.append(&mut report.diagnostics);
     diagnostics.sort_by_key(Diagnostic::span);
@@ -89,7 +93,12 @@ impl Builder<'_> {
         match tree.str(d.name) {
             ".file" => self.file(d),
             ".alias" => rules::alias::declare(tree, &mut self.module, d, self.report),
-            ".pragma" => pragma(tree, d, self.report),
+            ".pragma" => {
+                if let Some(lack) = lacking(&self.module, &since(2, 0, 0)) {
+                    self.report.push(lack.diagnose(&self.module, "`.pragma`", d.span));
+                }
+                pragma(tree, d, self.report);
+            }
             // The head is read already; debugging information concerns nobody here.
             _ => {}
         }
@@ -246,7 +255,7 @@ impl Builder<'_> {
             }
             Some(Symbol::Func(id)) => {
                 let before = &mut self.module.funcs[id.0 as usize];
-                rules::prototypes::again(self.tree, before, &function, self.report);
+                rules::prototypes::again(before, &function, self.report);
                 merge(before, function);
             }
             Some(Symbol::Global(id)) => {
@@ -256,8 +265,10 @@ impl Builder<'_> {
             }
             Some(Symbol::Alias(a)) => {
                 let at = self.module.aliases[a as usize].span;
-                self.report.push(duplicate(&function.name, function.span, at, "an alias"));
-                self.orphan(function);
+                if function.defined {
+                    self.report.push(duplicate(&function.name, function.span, at, "an alias"));
+                    self.orphan(function);
+                }
             }
         }
     }
@@ -310,13 +321,8 @@ pub(crate) fn pragma(tree: &Tree, d: &Directive, report: &mut Report) {
 }
 
 /// The alias that a directive makes.
-pub(crate) fn add_alias(module: &mut Module, name: &str, of: FuncId, span: Span) {
+pub(crate) fn add_alias(module: &mut Module, name: &str, of: FuncId, span: Span, first: Span) {
     let index = module.aliases.len() as u32;
-    module.aliases.push(Alias { name: name.into(), of, span });
+    module.aliases.push(Alias { name: name.into(), of, span, first });
     module.names.insert(name.into(), Symbol::Alias(index));
-}
-
-/// Whether kernels of this version list their parameters in the body.
-pub(crate) fn old_kernel_parameters(module: &Module, f: &Function) -> bool {
-    f.kind == FuncKind::Kernel && lacking(module, &since(1, 4, 0)).is_some()
 }

@@ -45,8 +45,6 @@ pub(crate) struct Shape {
     pub(crate) vector: u8,
     /// Alignment in bytes, explicit or natural.
     pub(crate) align: u32,
-    /// Where the alignment was given.
-    pub(crate) align_at: Option<Span>,
     /// The type's place, for labels.
     pub(crate) ty_at: Span,
 }
@@ -67,7 +65,7 @@ pub(crate) fn declare(
     at: ShapeAt,
     report: &mut Report,
 ) -> Option<Shape> {
-    let (space, bank) = space(tree, module, var.space, report)?;
+    let (space, bank) = space(tree, module, var, report)?;
     let (ty, ty_at) = match var.ty {
         Some(span) => (scalar(tree, span, report)?, span),
         // `.tex x` of PTX 1.0 has no type of its own.
@@ -88,15 +86,16 @@ pub(crate) fn declare(
         bank,
         ty,
         vector,
-        align: align.unwrap_or(natural),
-        align_at: var.align.and_then(|o| tree.operands.get(o as usize)).map(|o| o.span),
+        // An alignment below the natural one is raised to it, as ptxas does.
+        align: align.unwrap_or(natural).max(natural),
         ty_at,
     };
-    type_fits_space(module, &shape, var, at, report);
+    type_fits_space(tree, module, &shape, var, at, report);
     Some(shape)
 }
 
-fn space(tree: &Tree, module: &Module, span: Span, report: &mut Report) -> Option<(Space, Option<u32>)> {
+fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> Option<(Space, Option<u32>)> {
+    let span = var.space;
     let text = tree.str(span);
     let word = text.strip_prefix('.').unwrap_or(text);
     let (name, bank) = match word.split_once('[') {
@@ -133,7 +132,16 @@ fn space(tree: &Tree, module: &Module, span: Span, report: &mut Report) -> Optio
         ));
     }
     match bank.parse::<u32>() {
-        Ok(n) if n <= 10 && space == Space::Const => Some((space, Some(n))),
+        Ok(n) if n <= 10 && space == Space::Const => {
+            let external = tree.directives(var.linkage).first().is_some_and(|d| tree.str(d.name) == ".extern");
+            if n > 0 && !external {
+                report.push(
+                    Diagnostic::new(Code::VariableSpace, span, "banks 1 to 10 are for external arrays without size")
+                        .help("write `.const`, or `.extern .const[N] ... x[]`"),
+                );
+            }
+            Some((space, Some(n)))
+        }
         _ if bank.is_empty() => Some((space, None)),
         _ => {
             report.push(
@@ -221,10 +229,10 @@ fn alignment(tree: &Tree, operand: u32, at: ShapeAt, space: Space, report: &mut 
     Some(align)
 }
 
-fn type_fits_space(module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) {
+fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) {
     let Shape { space, ty, ty_at, .. } = *shape;
-    if at.is_formal() {
-        return crate::rules::formals::formal_type(module, shape, var, at, report);
+    if at.is_formal() || space == Space::Param {
+        return crate::rules::formals::parameter(tree, module, shape, var, at, report);
     }
     let opaque = ty.kind() == TypeKind::Opaque;
     if ty == Type::Pred && space != Space::Reg {
@@ -233,6 +241,8 @@ fn type_fits_space(module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt,
                 .label(var.space, format!("not in `{space}`"))
                 .help("keep `selp.u8 r, 1, 0, p` in memory"),
         );
+    } else if opaque && let Some(lack) = lacking(module, &since(1, 5, 0)) {
+        report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
     } else if opaque && at == ShapeAt::Body {
         report.push(
             Diagnostic::new(

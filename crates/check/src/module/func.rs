@@ -1,7 +1,7 @@
 //! Headers of functions, kernels and prototypes: formals, linkage, performance directives (manual, sections 11.2 and 11.4).
 
 use super::decl::{self, ShapeAt};
-use super::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module, PtrAttr};
+use super::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module};
 use crate::report::{Report, lacking, since};
 use crate::{consts, consts::Const, rules};
 use margay_isa::{Since, Space, Type, Version};
@@ -41,12 +41,27 @@ pub(crate) fn signature(tree: &Tree, module: &Module, node: u32, report: &mut Re
         span: func.name,
         first: func.name,
     };
+    let prototype = func.kind == tree::FuncKind::Prototype;
     if let Some(list) = func.rets {
-        f.rets = formals(tree, module, list, ShapeAt::Return, report);
+        f.rets = formals(tree, module, list, ShapeAt::Return, prototype, report);
     }
     if let Some(list) = func.params {
         let at = if kind == FuncKind::Kernel { ShapeAt::Kernel } else { ShapeAt::Input };
-        f.params = formals(tree, module, list, at, report);
+        f.params = formals(tree, module, list, at, prototype, report);
+    }
+    if kind == FuncKind::Kernel
+        && rules::old_kernel_parameters(module)
+        && let Some(body) = func.body
+    {
+        // Kernels of the first versions declare their parameters in the body.
+        let vars = tree.stmts(body).iter().filter_map(|s| match s {
+            tree::Stmt::Var(v) if tree.str(tree.vars[*v as usize].space) == ".param" => Some(*v),
+            _ => None,
+        });
+        for v in vars {
+            let list = List::new(v, 1);
+            f.params.extend(formals(tree, module, list, ShapeAt::Kernel, prototype, report));
+        }
     }
     if let Some(attribute) = func.attribute.and_then(|a| tree.directives.get(a as usize)) {
         rules::attribute::function(tree, module, attribute, &mut f, report);
@@ -57,7 +72,10 @@ pub(crate) fn signature(tree: &Tree, module: &Module, node: u32, report: &mut Re
     if kind == FuncKind::Kernel {
         together(tree, func, &f, report);
     }
-    rules::formals::header(tree, module, func, &f, report);
+    rules::formals::header(module, func, &f, report);
+    if kind == FuncKind::Kernel && f.defined {
+        rules::limits::kernel_parameters(module, &f, report);
+    }
     f
 }
 
@@ -73,10 +91,17 @@ pub(super) fn linkage(tree: &Tree, words: List<Directive>) -> Linkage {
     }
 }
 
-fn formals(tree: &Tree, module: &Module, list: List<tree::Var>, at: ShapeAt, report: &mut Report) -> Vec<Formal> {
+fn formals(
+    tree: &Tree,
+    module: &Module,
+    list: List<tree::Var>,
+    at: ShapeAt,
+    prototype: bool,
+    report: &mut Report,
+) -> Vec<Formal> {
     let vars = tree.vars(list);
     let mut out = Vec::with_capacity(vars.len());
-    for var in vars {
+    for (index, var) in vars.iter().enumerate() {
         let shape = decl::declare(tree, module, var, at, report);
         for d in tree.declarators(var) {
             let name: Box<str> = tree.str(d.name).into();
@@ -95,8 +120,8 @@ fn formals(tree: &Tree, module: &Module, list: List<tree::Var>, at: ShapeAt, rep
             if u32::try_from(size).is_err() {
                 report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, format!("a formal of {size} bytes")));
             }
-            let ptr = var.ptr.map(|p| pointer(tree, module, &p, at, report));
-            out.push(Formal {
+            let ptr = var.ptr.map(|p| rules::pointer::attribute(tree, module, &p, at, report));
+            let formal = Formal {
                 name,
                 space,
                 ty: shape.ty,
@@ -106,7 +131,9 @@ fn formals(tree: &Tree, module: &Module, list: List<tree::Var>, at: ShapeAt, rep
                 size: u32::try_from(size).unwrap_or(u32::MAX),
                 ptr,
                 span: d.name,
-            });
+            };
+            rules::formals::formal(module, &formal, at, index + 1 == vars.len(), prototype, report);
+            out.push(formal);
         }
     }
     out
@@ -124,17 +151,6 @@ fn unknown(name: Box<str>, span: Span) -> Formal {
         ptr: None,
         span,
     }
-}
-
-fn pointer(tree: &Tree, module: &Module, ptr: &tree::Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
-    let space = ptr.space.and_then(|s| {
-        let text = tree.str(s);
-        let space = text.strip_prefix('.').and_then(Space::from_name);
-        rules::pointer::space(text, s, space, report)
-    });
-    rules::pointer::place(module, ptr.word, at, report);
-    let align = ptr.align.and_then(|operand| rules::pointer::alignment(tree, operand, report));
-    PtrAttr { space, align: align.unwrap_or(4) }
 }
 
 /// A directive of a header and what it needs.

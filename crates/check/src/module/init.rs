@@ -2,7 +2,7 @@
 
 use super::decl::{Shape, constant_error};
 use super::{Init, Module, Symbol};
-use crate::report::Report;
+use crate::report::{Report, lacking, since};
 use crate::{consts, consts::Const};
 use margay_isa::{Kind as TypeKind, Space, Type};
 use margay_syntax::{
@@ -84,6 +84,15 @@ impl Filler<'_> {
                     .label(self.name, "declared here");
                     return self.fail(d);
                 }
+                if self.shape.vector > 1 && level + 1 == self.levels.len() && (items.len() as u64) < extent {
+                    let d = Diagnostic::new(
+                        Code::InitializerCount,
+                        operand.span,
+                        format!("{} initial values for a vector of {extent}", items.len()),
+                    )
+                    .label(self.name, "declared here");
+                    return self.fail(d);
+                }
                 let inner: u64 = self.levels[level + 1..].iter().product();
                 let stride = inner * u64::from(self.shape.ty.bytes());
                 for (i, item) in items.iter().enumerate() {
@@ -113,11 +122,11 @@ impl Filler<'_> {
                 let Some(base) = tree.operands.get(base as usize) else { return };
                 let value = if minus { value.wrapping_neg() } else { value };
                 match base.kind {
-                    Kind::Apply { head, argument } => self.apply(head, argument, base.span, at, value),
+                    Kind::Apply { head, argument } => self.apply(head, argument, at, value),
                     _ => self.address(base, at, value, None),
                 }
             }
-            Kind::Apply { head, argument } => self.apply(head, argument, operand.span, at, 0),
+            Kind::Apply { head, argument } => self.apply(head, argument, at, 0),
             _ => match consts::eval(tree, operand) {
                 Ok(value) => self.constant(value, operand.span, at),
                 Err(consts::ConstError::NotConstant(span)) => {
@@ -149,7 +158,7 @@ impl Filler<'_> {
     }
 
     /// `generic(x)`, `0xFF00(x)`, `0xFF00(generic(x))`, each with an offset after it or inside.
-    fn apply(&mut self, head: u32, argument: u32, span: Span, at: u64, offset: i64) {
+    fn apply(&mut self, head: u32, argument: u32, at: u64, offset: i64) {
         let tree = self.tree;
         let (Some(head), Some(argument)) = (tree.operands.get(head as usize), tree.operands.get(argument as usize))
         else {
@@ -182,9 +191,6 @@ impl Filler<'_> {
                 .note("masks are 0xff, 0xff00, 0xff0000, ... up to 0xff00000000000000");
             return self.fail(d);
         }
-        if self.shape.ty.bytes() != 1 {
-            return self.wrong(span, "a masked address fills one byte".to_owned());
-        }
         let (inner, generic) = match inner.kind {
             Kind::Apply { head, argument }
                 if tree.operands.get(head as usize).is_some_and(|h| tree.str(h.span) == "generic") =>
@@ -204,9 +210,10 @@ impl Filler<'_> {
             return;
         }
         let size = if mask.is_some() { 1 } else { self.shape.ty.bytes() as u8 };
-        let pointer = matches!(self.shape.ty.kind(), TypeKind::Bits | TypeKind::Unsigned | TypeKind::Signed);
-        if mask.is_none() && (!pointer || !matches!(size, 4 | 8)) {
-            return self.wrong(operand.span, format!("an address does not fit into `{}`", self.shape.ty));
+        let pointer = self.shape.ty.kind() == TypeKind::Unsigned && (mask.is_some() || matches!(size, 4 | 8));
+        if !pointer {
+            let wants = if mask.is_some() { "`.u8`" } else { "`.u64` or `.u32`" };
+            return self.wrong(operand.span, format!("an address is no value of `{}`; declare {wants}", self.shape.ty));
         }
         let found = if matches!(operand.kind, Kind::Name) { self.module.symbol(name) } else { None };
         let Some(of) = found else {
@@ -236,6 +243,14 @@ impl Filler<'_> {
                 return self.fail(d);
             }
         }
+        if matches!(of, Symbol::Func(_) | Symbol::Alias(_)) {
+            if let Some(lack) = lacking(self.module, &since(2, 1, 0)) {
+                let d = lack.diagnose(self.module, "the address of a function as an initial value", operand.span);
+                self.fail(d);
+            } else if generic || offset != 0 {
+                self.wrong(operand.span, "the address of a function stands alone: no `generic`, no offset".to_owned());
+            }
+        }
         self.out.push(Init::Address { at, size, shift: mask.unwrap_or(0), of, offset, generic });
     }
 
@@ -248,7 +263,8 @@ impl Filler<'_> {
             }
             (TypeKind::Bits, Const::Double(x)) if size == 4 => u128::from((x as f32).to_bits()),
             (TypeKind::Bits, Const::Double(x)) => u128::from(x.to_bits()),
-            (TypeKind::Bits, Const::Single(bits)) if size == 4 => u128::from(bits),
+            (TypeKind::Bits, Const::Single(bits)) if size == 8 => u128::from(f64::from(f32::from_bits(bits)).to_bits()),
+            (TypeKind::Bits, Const::Single(bits)) => u128::from(bits),
             (TypeKind::Float, Const::Double(x)) if ty == Type::F32 => u128::from((x as f32).to_bits()),
             (TypeKind::Float, Const::Double(x)) if ty == Type::F64 => u128::from(x.to_bits()),
             (TypeKind::Float, Const::Single(bits)) if ty == Type::F32 => u128::from(bits),

@@ -6,7 +6,7 @@ mod func;
 mod header;
 mod init;
 
-pub(crate) use build::{add_alias, check, old_kernel_parameters, pragma};
+pub(crate) use build::{add_alias, check, pragma};
 pub(crate) use decl::{Shape, ShapeAt, constant_error, declare, extent, family};
 pub(crate) use func::signature;
 pub(crate) use init::evaluate;
@@ -100,6 +100,8 @@ pub struct Alias {
     pub of: FuncId,
     /// The directive.
     pub span: Span,
+    /// The name in the declaration of the alias as a function, from which on it is known.
+    pub first: Span,
 }
 
 /// Array extent of a variable or formal.

@@ -1,14 +1,54 @@
 //! Addresses of variables: which may be taken, and what constant offsets reach (lints that ptxas does not have).
 
+use crate::FuncKind;
 use crate::body::{Candidate, SymRef, Walker};
+use crate::report::{lacking, since};
 use margay_isa::Space;
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
 };
 
-/// The address of a symbol becomes a value.
-pub(crate) fn taken(_w: &mut Walker<'_, '_>, _symbol: SymRef, _offset: i64, _span: Span) {}
+/// The address of a symbol becomes a value (sections 5.1.6.1 and 5.1.6.4; functions: section 9.7.9.3).
+pub(crate) fn taken(w: &mut Walker<'_, '_>, symbol: SymRef, span: Span) {
+    match symbol {
+        SymRef::Local(i) if w.body.locals[i as usize].space == Space::Param => {
+            let at = w.body.locals[i as usize].name;
+            let name = w.tree.str(at);
+            w.report.push(
+                Diagnostic::new(
+                    Code::ParameterAddress,
+                    span,
+                    format!("`{name}` has no address: it exists for calls only"),
+                )
+                .label(at, "a `.param` variable of the caller")
+                .note("section 5.1.6.4: the address of a `.param` variable of a body cannot be taken")
+                .help("keep the data in a `.local` variable and copy it"),
+            );
+        }
+        SymRef::Ret(_) => {
+            w.follow = true;
+            if let Some(lack) = lacking(w.module, &since(6, 0, 0)) {
+                let d = lack.diagnose(w.module, "the address of a return parameter", span);
+                w.report.push(d);
+            }
+        }
+        SymRef::Param(_) => w.follow = true,
+        SymRef::Func(f) => {
+            let kernel = w.module.func(f).kind == FuncKind::Kernel;
+            let (needs, what) = if kernel {
+                (since(3, 1, 35), "the address of a kernel")
+            } else {
+                (since(2, 1, 0), "the address of a function")
+            };
+            if let Some(lack) = lacking(w.module, &needs) {
+                let d = lack.diagnose(w.module, what, span);
+                w.report.push(d);
+            }
+        }
+        SymRef::Local(_) | SymRef::Global(_) => {}
+    }
+}
 
 /// An access at a constant offset from a variable.
 pub(crate) fn constant(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64, span: Span) {

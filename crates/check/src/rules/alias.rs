@@ -1,9 +1,11 @@
-//! `.alias` (manual, section 11.2.3).
+//! `.alias` (manual, section 11.2.3): a declared function is another name of a defined one.
 
+use super::prototypes::difference;
 use crate::module::add_alias;
-use crate::{Module, Symbol, report::Report};
+use crate::report::{Report, lacking, since};
+use crate::{FuncKind, Function, Linkage, Module, Symbol};
 use margay_syntax::{
-    Tree,
+    Span, Tree,
     diag::{Code, Diagnostic},
     tree::Directive,
 };
@@ -11,12 +13,79 @@ use margay_syntax::{
 /// `.alias a, b;`
 pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &mut Report) {
     let [name, of] = tree.operands(d.args) else { return };
-    match module.symbol(tree.str(of.span)) {
-        Some(Symbol::Func(f)) => add_alias(module, tree.str(name.span), f, name.span),
-        _ => report.push(Diagnostic::new(
-            Code::UnknownFunction,
-            of.span,
-            format!("unknown function `{}`", tree.str(of.span)),
-        )),
+    if let Some(lack) = lacking(module, &since(6, 3, 30)) {
+        return report.push(lack.diagnose(module, "`.alias`", d.span));
     }
+    let (name, of) = (name.span, of.span);
+    let Some((_, alias)) = function(tree, module, name, report) else { return };
+    let Some((id, aliasee)) = function(tree, module, of, report) else { return };
+    let (text, target) = (tree.str(name), tree.str(of));
+    let refuse = |at: Span, why: String| Diagnostic::new(Code::Alias, at, why);
+    if alias.defined {
+        return report.push(
+            refuse(name, format!("`{text}` has a body, so it cannot be an alias")).label(alias.span, "defined here"),
+        );
+    }
+    for (at, f) in [(of, aliasee), (name, alias)] {
+        if f.kind == FuncKind::Kernel {
+            let d = refuse(at, format!("`{}` is a kernel; aliases are of functions", f.name));
+            return report.push(d.label(f.span, "declared here"));
+        }
+    }
+    if aliasee.linkage == Linkage::Weak {
+        let d = refuse(of, format!("`{target}` is `.weak`, so another definition may take its place"));
+        return report.push(d.label(aliasee.span, "declared here"));
+    }
+    if let Some(why) = mismatch(alias, aliasee) {
+        return report.push(
+            refuse(name, format!("`{text}` and `{target}` have different prototypes: {why}"))
+                .label(alias.span, "the alias")
+                .label(aliasee.span, "what it stands for"),
+        );
+    }
+    let first = alias.first;
+    add_alias(module, text, id, d.span, first);
+}
+
+fn function<'m>(
+    tree: &Tree,
+    module: &'m Module,
+    at: Span,
+    report: &mut Report,
+) -> Option<(crate::FuncId, &'m Function)> {
+    let name = tree.str(at);
+    match module.symbol(name) {
+        Some(Symbol::Func(f)) => Some((f, module.func(f))),
+        Some(Symbol::Alias(a)) => {
+            let alias = &module.aliases[a as usize];
+            let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is an alias already"));
+            report.push(d.label(alias.span, "declared here"));
+            None
+        }
+        Some(Symbol::Global(id)) => {
+            let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is a variable; aliases are of functions"));
+            report.push(d.label(module.global(id).span, "declared here"));
+            None
+        }
+        None => {
+            let d = Diagnostic::new(Code::UnknownFunction, at, format!("unknown function `{name}`"));
+            report.push(d.note("both names of an alias are declared as functions before it"));
+            None
+        }
+    }
+}
+
+fn mismatch(alias: &Function, aliasee: &Function) -> Option<String> {
+    if alias.rets.len() != aliasee.rets.len() || alias.params.len() != aliasee.params.len() {
+        return Some("another number of parameters".to_owned());
+    }
+    let formals = alias.rets.iter().chain(&alias.params).zip(aliasee.rets.iter().chain(&aliasee.params));
+    if let Some(why) = formals.clone().find_map(|(x, y)| difference(y, x)) {
+        return Some(why);
+    }
+    if alias.noreturn != aliasee.noreturn {
+        return Some("one is `.noreturn`".to_owned());
+    }
+    (alias.abi_preserve != aliasee.abi_preserve || alias.abi_preserve_control != aliasee.abi_preserve_control)
+        .then(|| "another `.abi_preserve`".to_owned())
 }

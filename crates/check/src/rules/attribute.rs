@@ -1,19 +1,70 @@
 //! `.attribute` of functions and variables (manual, sections 5.4.8 and 11.2.2).
 
-use crate::{Function, Module, report::Report};
-use margay_syntax::{Tree, tree::Directive};
+use crate::consts;
+use crate::report::{Report, lacking, since};
+use crate::{Function, Module};
+use margay_isa::Space;
+use margay_syntax::{
+    Tree,
+    diag::{Code, Diagnostic},
+    tree::{self, Directive, Kind, Operand},
+};
 
-/// The attribute of a function.
-pub(crate) fn function(_tree: &Tree, _module: &Module, _d: &Directive, _f: &mut Function, _report: &mut Report) {}
+/// The two halves of `.unified(a, b)`.
+fn unified(tree: &Tree, o: &Operand) -> Option<(u64, u64)> {
+    let Kind::Apply { argument, .. } = o.kind else { return None };
+    let Kind::Paren(list) = tree.operands.get(argument as usize)?.kind else { return None };
+    let [a, b] = tree.operands(list) else { return None };
+    let value = |o| consts::eval(tree, o).ok().and_then(|c| c.as_int()).map(|v| v as u64);
+    Some((value(a)?, value(b)?))
+}
+
+/// The attributes of a function: `.unified` since 8.0 on sm_90.
+pub(crate) fn function(tree: &Tree, module: &Module, d: &Directive, f: &mut Function, report: &mut Report) {
+    for o in tree.operands(d.args) {
+        match unified(tree, o) {
+            Some(ids) => {
+                f.unified = Some(ids);
+                if let Some(lack) = lacking(module, &since(8, 0, 90)) {
+                    report.push(lack.diagnose(module, "`.unified`", o.span));
+                }
+            }
+            None => report.push(
+                Diagnostic::new(
+                    Code::Attribute,
+                    o.span,
+                    format!("`{}` is no attribute of functions", tree.str(o.span)),
+                )
+                .help("functions take `.unified(A, B)`"),
+            ),
+        }
+    }
+}
 
 /// The attributes of a variable; true if it is managed.
 pub(crate) fn variable(
     tree: &Tree,
-    _module: &Module,
+    module: &Module,
     d: &Directive,
-    _var: &margay_syntax::tree::Var,
-    _space: Option<margay_isa::Space>,
-    _report: &mut Report,
+    var: &tree::Var,
+    space: Option<Space>,
+    report: &mut Report,
 ) -> bool {
-    tree.operands(d.args).iter().any(|o| tree.str(o.span) == ".managed")
+    let mut managed = false;
+    for o in tree.operands(d.args) {
+        let name = tree.str(o.span);
+        let unified = unified(tree, o).is_some();
+        managed |= !unified;
+        let needs = if unified { since(8, 0, 90) } else { since(4, 0, 30) };
+        if let Some(lack) = lacking(module, &needs) {
+            report.push(lack.diagnose(module, if unified { "`.unified`" } else { "`.managed`" }, o.span));
+        }
+        if space.is_some_and(|s| s != Space::Global) {
+            report.push(
+                Diagnostic::new(Code::Attribute, o.span, format!("`{name}` is for variables in .global"))
+                    .label(var.space, "not in this space"),
+            );
+        }
+    }
+    managed
 }

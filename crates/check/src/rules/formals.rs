@@ -1,7 +1,10 @@
-//! Formals: which spaces, types and alignments they take (manual, sections 5.1.6, 7.1 and 11.2).
+//! Parameters: formals of kernels, functions and prototypes, and `.param` variables of bodies: which spaces, types and
+//! alignments they take (manual, sections 5.1.6, 7.1, 7.1.1 and 11.2).
 
+use super::stack_in_text;
 use crate::module::{Shape, ShapeAt};
-use crate::{Function, Module, report::Report};
+use crate::report::{Report, lacking, since};
+use crate::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module};
 use margay_isa::{Kind, Space, Type};
 use margay_syntax::{
     Span, Tree,
@@ -9,36 +12,190 @@ use margay_syntax::{
     tree,
 };
 
-/// `.align` of formals and of `.param` variables.
-pub(crate) fn alignment(_align: u32, _span: Span, _at: ShapeAt, _space: Space, _report: &mut Report) {}
+/// Largest alignment of a parameter that ptxas takes, and the largest that section 7.1 names.
+const LARGEST: u32 = 128;
+const LARGEST_IN_TEXT: u32 = 16;
 
-/// Space and type of a formal.
-pub(crate) fn formal_type(_module: &Module, shape: &Shape, var: &tree::Var, at: ShapeAt, report: &mut Report) {
-    if at == ShapeAt::Kernel && shape.space != Space::Param {
+/// `.align` of formals and of `.param` variables. Kernel parameters are laid out by the host and take any.
+pub(crate) fn alignment(align: u32, span: Span, at: ShapeAt, space: Space, report: &mut Report) {
+    if space != Space::Param || matches!(at, ShapeAt::Kernel | ShapeAt::Module) {
+        return;
+    }
+    if align > LARGEST {
         report.push(
             Diagnostic::new(
-                Code::VariableSpace,
-                var.space,
-                format!("parameters of a kernel live in .param, not in {}", shape.space),
+                Code::FormalAlignment,
+                span,
+                format!("a parameter is aligned to at most {LARGEST} bytes, found {align}"),
             )
-            .fix(var.space, ".param", "write `.param`"),
+            .note("alignments of parameters are 1, 2, 4, 8, 16, 32, 64 and 128"),
         );
-    } else if !matches!(shape.space, Space::Param | Space::Reg) {
-        report.push(Diagnostic::new(
-            Code::VariableSpace,
+    } else if align > LARGEST_IN_TEXT {
+        report.text_only(
+            Diagnostic::new(Code::FormalAlignment, span, format!("a parameter aligned to {align} bytes"))
+                .note("section 7.1: parameters are aligned to 1, 2, 4, 8 or 16 bytes"),
+        );
+    }
+}
+
+/// Space and type of the parameters that a declaration makes.
+pub(crate) fn parameter(
+    tree: &Tree,
+    module: &Module,
+    shape: &Shape,
+    var: &tree::Var,
+    at: ShapeAt,
+    report: &mut Report,
+) {
+    let Shape { space, ty, ty_at, vector, .. } = *shape;
+    let formal = at.is_formal();
+    if at == ShapeAt::Module {
+        // `.param` at module level is faulted as such.
+        return;
+    }
+    if at == ShapeAt::Kernel && space != Space::Param {
+        let d = Diagnostic::new(
+            Code::FormalSpace,
             var.space,
-            format!("parameters of a function live in .reg or .param, not in {}", shape.space),
+            format!("parameters of a kernel live in .param, not in {space}"),
+        );
+        return report.push(d.fix(var.space, ".param", "write `.param`"));
+    }
+    if formal && !matches!(space, Space::Param | Space::Reg) {
+        return report.push(Diagnostic::new(
+            Code::FormalSpace,
+            var.space,
+            format!("parameters of a function live in .reg or .param, not in {space}"),
         ));
-    } else if shape.ty == Type::Pred && shape.space != Space::Reg {
-        report.push(Diagnostic::new(Code::VariableType, shape.ty_at, "a predicate lives in a register only"));
-    } else if !shape.ty.is_register() && shape.ty.kind() != Kind::Opaque {
-        report.push(Diagnostic::new(
-            Code::VariableType,
-            shape.ty_at,
-            format!("`{}` is a type of instructions, not of variables", shape.ty),
-        ));
+    }
+    // `.param` in device functions came with the stack (section 5.1.6).
+    if matches!(at, ShapeAt::Input | ShapeAt::Return)
+        && space == Space::Param
+        && let Some(lack) = lacking(module, &since(2, 0, 20))
+    {
+        let d = lack.diagnose(module, "a `.param` parameter of a function", var.space);
+        return report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
+    }
+    let what = if formal { "a parameter" } else { "a `.param` variable" };
+    let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));
+    if ty == Type::Pred {
+        if space == Space::Param {
+            let d = refuse("a predicate lives in a register only".to_owned());
+            report.push(d.help("pass it as `.b32`: `selp.b32 r, 1, 0, p`"));
+        }
+    } else if ty.kind() == Kind::Opaque {
+        if at != ShapeAt::Kernel {
+            let d = refuse(format!("`{ty}` is for variables of the module and for parameters of kernels"));
+            report.push(d.help("pass the handle as `.b64`"));
+        }
+    } else if !ty.is_register() {
+        report.push(
+            refuse(format!("`{ty}` is a type of instructions, not of variables"))
+                .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
+        );
+    } else if space == Space::Param && vector > 1 {
+        let bytes = shape.element();
+        let d = refuse(format!("{what} is no vector"));
+        report.ptxas_only(d.help(format!("declare an array: `.param .align {bytes} .b8 x[{bytes}]`")));
+    } else if space == Space::Param && ty == Type::F16x2 && tree.declarators(var).iter().any(|d| d.dims.is_empty()) {
+        let d = refuse(format!("{what} is no `.f16x2`")).help("declare `.b32`");
+        if at == ShapeAt::Kernel { report.push(d) } else { report.ptxas_only(d) }
+    } else if ty == Type::B128
+        && let Some(lack) = lacking(module, &since(8, 3, 70))
+    {
+        report.push(lack.diagnose(module, "`.b128`", ty_at));
+    }
+}
+
+/// One formal: its name and its extent.
+pub(crate) fn formal(module: &Module, f: &Formal, at: ShapeAt, last: bool, prototype: bool, report: &mut Report) {
+    let name = &f.name;
+    if &**name == "_" && !prototype && at != ShapeAt::Kernel {
+        report.push(
+            Diagnostic::new(Code::FormalName, f.span, "a formal needs a name")
+                .note("`_` is for prototypes (`.callprototype`) and for results that nobody wants"),
+        );
+    }
+    match f.extent {
+        Extent::Array(_) if f.space == FormalSpace::Reg => report.push(
+            Diagnostic::new(Code::FormalType, f.span, format!("registers have no arrays: `{name}`"))
+                .help("declare the array in .param"),
+        ),
+        Extent::Unsized => unsized_formal(module, f, at, last, report),
+        Extent::Array(_) | Extent::Scalar => {}
+    }
+}
+
+/// `.param .b8 a[]` (section 11.2.2): the last input of a device function.
+fn unsized_formal(module: &Module, f: &Formal, at: ShapeAt, last: bool, report: &mut Report) {
+    let refuse = |why: &str| Diagnostic::new(Code::UnsizedFormal, f.span, format!("`{}` has no size: {why}", f.name));
+    match at {
+        ShapeAt::Kernel => {
+            report.push(refuse("the parameters of a kernel are laid out by the host").help("write the size"))
+        }
+        ShapeAt::Return => report.push(refuse("a function returns a known number of bytes").help("write the size")),
+        _ if f.space == FormalSpace::Reg => report.push(refuse("only a `.param` array may leave it open")),
+        _ if !last => report.push(refuse("only the last parameter may leave it open").help("move it to the end")),
+        _ => {
+            if let Some(lack) = lacking(module, &since(6, 0, 30)) {
+                report.push(lack.diagnose(module, "an array parameter without size", f.span));
+            } else if f.ty != Type::B8 {
+                report.text_only(
+                    refuse(&format!("section 11.2.2 has it for `.b8`, not for `{}`", f.ty)).help("declare it `.b8`"),
+                );
+            }
+        }
     }
 }
 
 /// Everything about a header that looks at more than one formal.
-pub(crate) fn header(_tree: &Tree, _module: &Module, _func: &tree::Func, _f: &Function, _report: &mut Report) {}
+pub(crate) fn header(module: &Module, func: &tree::Func, f: &Function, report: &mut Report) {
+    if f.kind == FuncKind::Kernel
+        && func.params.is_some_and(|p| !p.is_empty())
+        && let Some(lack) = lacking(module, &since(1, 4, 0))
+    {
+        report.push(lack.diagnose(module, "the parameter list of a kernel", func.name));
+    }
+    if f.linkage == Linkage::Weak
+        && let Some(lack) = lacking(module, &since(3, 1, 0))
+    {
+        report.push(lack.diagnose(module, "`.weak`", func.name));
+    }
+    returns(module, f, report);
+}
+
+/// One result at most, with the stack (section 7.1.1).
+fn returns(module: &Module, f: &Function, report: &mut Report) {
+    let [first, second, ..] = &f.rets[..] else { return };
+    if let Some(p) = f.rets.iter().find(|r| r.space == FormalSpace::Param) {
+        return report.push(
+            Diagnostic::new(
+                Code::ReturnCount,
+                p.span,
+                format!("`{}` returns {} values, which must all be in .reg", f.name, f.rets.len()),
+            )
+            .here("in .param")
+            .help("return one `.param` array that holds all of them"),
+        );
+    }
+    // Sub-word registers show that the module is meant for compilation without the ABI, where several results are fine.
+    let narrow = |p: &Formal| p.space == FormalSpace::Reg && p.ty.bits() * u32::from(p.vector) < 32;
+    if stack_in_text(module) && !f.rets.iter().chain(&f.params).any(narrow) {
+        report.text_only(
+            Diagnostic::new(Code::ReturnCount, second.span, format!("`{}` returns {} values", f.name, f.rets.len()))
+                .label(first.span, "the first")
+                .note("section 11.2.2: from PTX ISA 2.0 on sm_20 on, a function returns one value at most")
+                .note("ptxas switches the stack-based ABI off for the whole module: no recursion, no indirect calls"),
+        );
+    }
+}
+
+/// A `.param` variable of a body: since 2.0, where functions take them.
+pub(crate) fn local(module: &Module, f: &Function, at: Span, report: &mut Report) {
+    if let Some(lack) = lacking(module, &since(2, 0, 0)) {
+        let d = lack.diagnose(module, "a `.param` variable in a body", at);
+        let help =
+            if f.kind == FuncKind::Kernel { "declare it in the parameter list of the kernel" } else { "use registers" };
+        report.push(Diagnostic { code: Code::ParameterPlace, ..d }.help(help));
+    }
+}

@@ -2,7 +2,7 @@
 //! (manual, sections 5.1, 5.4.4, 7.1.1 and 11.6).
 
 use crate::module::{Shape, ShapeAt};
-use crate::report::Report;
+use crate::report::{Report, lacking, since};
 use crate::{Abi, Extent, Global, Linkage, Module};
 use margay_isa::{Kind, Space, Version};
 use margay_syntax::{
@@ -17,15 +17,26 @@ pub(crate) fn space(module: &mut Module, at: Span, space: Space, linkage: Linkag
         Space::Reg | Space::Local if module.version < Version::new(3, 0) && module.version_at.is_some() => {
             module.abi = Abi::Off;
         }
-        Space::Reg | Space::Local => report.push(
-            Diagnostic::new(Code::VariableSpace, at, format!("`{space}` variables are declared in functions"))
-                .note("at module level they were allowed before PTX ISA 3.0 (without the stack-based ABI)"),
-        ),
+        Space::Reg | Space::Local => {
+            let d = Diagnostic::new(Code::VariableSpace, at, format!("`{space}` variables are declared in functions"))
+                .note("at module level they were allowed before PTX ISA 3.0 (without the stack-based ABI)");
+            if super::stack_in_text(module) { report.push(d) } else { report.ptxas_only(d) }
+        }
         Space::Param => report.push(
             Diagnostic::new(Code::VariableSpace, at, "`.param` variables are formals or locals of a function")
                 .help("declare it in the body of the function that makes the call"),
         ),
         _ => {}
+    }
+    let needs = match linkage {
+        Linkage::Weak => Some((since(3, 1, 0), "`.weak`")),
+        Linkage::Common => Some((since(5, 0, 20), "`.common`")),
+        _ => None,
+    };
+    if let Some((since, what)) = needs
+        && let Some(lack) = lacking(module, &since)
+    {
+        report.push(lack.diagnose(module, what, at));
     }
     if linkage == Linkage::Common && space != Space::Global {
         report.push(Diagnostic::new(

@@ -9,22 +9,35 @@ pub(crate) mod copy;
 pub(crate) mod formals;
 pub(crate) mod globals;
 pub(crate) mod header;
+pub(crate) mod limits;
 pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod mov;
 pub(crate) mod param;
 pub(crate) mod pointer;
+pub(crate) mod pointers;
 pub(crate) mod prototypes;
+pub(crate) mod reach;
+pub(crate) mod sequence;
+pub(crate) mod stack;
+pub(crate) mod text;
 pub(crate) mod vmad;
 
-use crate::body::{Candidate, Facts, Inst, Walker};
-use crate::{Module, Options, report::Report};
-use margay_isa::Rule;
-use margay_syntax::Tree;
+use crate::Module;
+use crate::body::{Candidate, Inst, Walker};
+use margay_isa::{Rule, Version};
 
-/// Rules that look at the whole module: what is reachable, what is missing, what is too large.
-pub(crate) fn whole(_tree: &Tree, _module: &Module, _facts: &[Facts], _options: &Options, _report: &mut Report) {}
+/// Whether the manual's text gives the module a stack (section 7.1.1): PTX ISA 2.0 and later on sm_20 and later.
+pub(crate) fn stack_in_text(module: &Module) -> bool {
+    (module.version_at.is_none() || module.version >= Version::new(2, 0))
+        && (module.target_at.is_none() || module.target.sm >= 20)
+}
+
+/// Whether kernels of this version declare their parameters in the body (before PTX ISA 1.4).
+pub(crate) fn old_kernel_parameters(module: &Module) -> bool {
+    module.version_at.is_some() && module.version < Version::new(1, 4)
+}
 
 /// The rules that a row of the table names.
 pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
@@ -36,6 +49,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::NarrowVector => memory::narrow_vector(w, c, inst),
         Rule::GlobalHint => memory::global_hint(w, c, inst),
         Rule::WideEviction => memory::wide_eviction(w, c, inst),
+        Rule::StackAlignment => stack::alignment(w, inst),
         Rule::VmadNegation => vmad::check(w, c, inst),
         Rule::CopySourceSize => copy::source_size(w, c, inst),
         Rule::SharedVariable => mbarrier::shared_variable(w, c, inst),

@@ -1,6 +1,145 @@
 //! `ld.param` and `st.param`: which parameter may be read or written where (manual, sections 5.1.6 and 7.1).
 
-use crate::body::{Candidate, Inst, Walker};
+use crate::FuncKind;
+use crate::body::{Base, Candidate, Inst, Operand, SymRef, Walker};
+use margay_isa::{Mod, Space};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+};
 
-/// One access.
-pub(crate) fn check(_w: &mut Walker<'_, '_>, _c: &Candidate, _inst: &Inst) {}
+/// One `ld` or `st` (of any space; those of others are let go at once).
+pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    let Some(space) = c.space.filter(|m| matches!(m, Mod::Param | Mod::ParamEntry | Mod::ParamFunc | Mod::Local))
+    else {
+        return;
+    };
+    let store = c.variant.op.row().name == "st";
+    let position = usize::from(!store);
+    let operands = w.body.operands(inst.operands);
+    let Some(&Operand::Address(base, offset)) = operands.get(position) else { return };
+    let instr = &w.tree.instrs[inst.node as usize];
+    let span = w.tree.operands(instr.operands).get(position).map_or(instr.span, |o| o.span);
+    match base {
+        Base::Sym(symbol) if space != Mod::Local && w.symbol_space(symbol) == Space::Param => {
+            named(w, c, inst, Access { symbol, offset, space, store, span });
+        }
+        Base::Reg(reg) => {
+            let space = if space == Mod::Local { Space::Local } else { Space::Param };
+            super::pointers::access(w, reg, space, store, span);
+        }
+        Base::Sym(_) | Base::Absolute => {}
+    }
+}
+
+/// An access by name.
+struct Access {
+    symbol: SymRef,
+    offset: i64,
+    space: Mod,
+    store: bool,
+    /// The operand, brackets included.
+    span: Span,
+}
+
+fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
+    let Access { symbol, offset, space, store, span } = access;
+    let kernel = w.func.kind == FuncKind::Kernel;
+    let name = w.tree.str(span).trim_matches(['[', ']']).trim().to_owned();
+    let at = w.type_of_symbol(symbol).1;
+    let local = matches!(symbol, SymRef::Local(_));
+    let what = match symbol {
+        SymRef::Param(_) if kernel => "a parameter of the kernel",
+        SymRef::Param(_) => "an input parameter",
+        SymRef::Ret(_) => "a return parameter",
+        _ => "a variable of the caller",
+    };
+    let entry = matches!(symbol, SymRef::Param(_)) && kernel;
+    let misfit = match space {
+        Mod::ParamFunc => entry,
+        Mod::ParamEntry => local || matches!(symbol, SymRef::Ret(_)),
+        _ => false,
+    };
+    if misfit {
+        let (has, wants) = if space == Mod::ParamFunc { ("::func", "::entry") } else { ("::entry", "::func") };
+        return w.report.push(
+            Diagnostic::new(Code::ParameterQualifier, span, format!("`{name}` is {what}; `{has}` is for the others"))
+                .label(at, "declared here")
+                .help(if store {
+                    "a kernel's parameters cannot be written".to_owned()
+                } else {
+                    format!("write `.param{wants}`, or `.param` alone")
+                }),
+        );
+    }
+    if space == Mod::ParamEntry && !entry {
+        w.report.text_only(
+            Diagnostic::new(
+                Code::ParameterQualifier,
+                span,
+                format!("`{name}` is {what}; `::entry` is for parameters of kernels"),
+            )
+            .label(at, "declared here"),
+        );
+    }
+    if store && matches!(symbol, SymRef::Param(_)) {
+        let help = if kernel {
+            "kernel parameters are read-only"
+        } else {
+            "copy it into a register, or take its address with `mov` and use `st.local`"
+        };
+        return w.report.push(
+            Diagnostic::new(Code::ParameterWrite, span, format!("`{name}` is {what} and cannot be written"))
+                .label(at, "declared here")
+                .help(help),
+        );
+    }
+    if !store && matches!(symbol, SymRef::Ret(_)) {
+        return w.report.push(
+            Diagnostic::new(Code::ParameterRead, span, format!("`{name}` is a return parameter and cannot be read"))
+                .label(at, "declared here")
+                .help("keep the value in a register and store it here at the end"),
+        );
+    }
+    if local {
+        if inst.guard.is_some() {
+            let guard = w.tree.instrs[inst.node as usize].span;
+            let verb = if store { "store of an argument" } else { "load of a result" };
+            w.report.push(
+                Diagnostic::new(Code::PredicatedParameter, guard, format!("the {verb} cannot be predicated"))
+                    .label(at, "a `.param` variable of the caller")
+                    .help(if store {
+                        "choose the value with `selp` and store it always"
+                    } else {
+                        "load it always and choose afterwards"
+                    }),
+            );
+        }
+        let SymRef::Local(i) = symbol else { return };
+        super::sequence::access(w, i, store, span);
+    }
+    alignment(w, c, symbol, offset, span, at);
+}
+
+/// Accesses to parameters are aligned to their size (section 7.1).
+fn alignment(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64, span: Span, at: Span) {
+    let bytes = c.access;
+    if bytes < 2 {
+        return;
+    }
+    let (_, align) = w.symbol_size(symbol);
+    let needed = bytes.next_power_of_two();
+    let known = if offset == 0 { align } else { align.min(1 << offset.trailing_zeros().min(16)) };
+    if known >= needed {
+        return;
+    }
+    let name = w.tree.str(span);
+    let d = Diagnostic::new(
+        Code::ParameterAlignment,
+        span,
+        format!("{name} is aligned to {known}; `{}` accesses {bytes} bytes at once", c.variant),
+    )
+    .label(at, format!("aligned to {align}"))
+    .note("section 7.1: memory accesses are aligned to a multiple of the access size");
+    w.report.text_only(d);
+}

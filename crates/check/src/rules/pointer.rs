@@ -1,19 +1,43 @@
 //! `.ptr` of kernel parameters (manual, section 5.1.6.3).
 
+use crate::consts::{self, Const};
 use crate::module::ShapeAt;
-use crate::{Module, report::Report};
+use crate::report::{Report, lacking, since};
+use crate::{Module, PtrAttr};
 use margay_isa::Space;
-use margay_syntax::{Span, Tree};
+use margay_syntax::{
+    Tree,
+    diag::{Code, Diagnostic},
+    tree::Ptr,
+};
 
-/// The space pointed to.
-pub(crate) fn space(_text: &str, _span: Span, space: Option<Space>, _report: &mut Report) -> Option<Space> {
-    space
+/// Alignment of what is pointed to, where none is given.
+const DEFAULT: u32 = 4;
+
+/// Reads and checks the attribute.
+pub(crate) fn attribute(tree: &Tree, module: &Module, ptr: &Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
+    if at != ShapeAt::Kernel {
+        report.push(
+            Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is for parameters of kernels")
+                .here("not for those of functions"),
+        );
+    } else if let Some(lack) = lacking(module, &since(2, 2, 0)) {
+        report.push(lack.diagnose(module, "`.ptr`", ptr.word));
+    }
+    let space = ptr.space.and_then(|s| tree.str(s).strip_prefix('.').and_then(Space::from_name));
+    PtrAttr { space, align: ptr.align.and_then(|o| alignment(tree, o, report)).unwrap_or(DEFAULT) }
 }
 
-/// Where `.ptr` may stand.
-pub(crate) fn place(_module: &Module, _word: Span, _at: ShapeAt, _report: &mut Report) {}
-
-/// The alignment of what is pointed to.
-pub(crate) fn alignment(tree: &Tree, operand: u32, _report: &mut Report) -> Option<u32> {
-    crate::consts::eval_index(tree, operand).ok()?.as_int().and_then(|v| u32::try_from(v).ok())
+fn alignment(tree: &Tree, operand: u32, report: &mut Report) -> Option<u32> {
+    let o = tree.operands.get(operand as usize)?;
+    let Ok(Const::Int { value, .. }) = consts::eval(tree, o) else { return None };
+    let align = u32::try_from(value).ok().filter(|v| v.is_power_of_two());
+    if align.is_none() {
+        report.push(Diagnostic::new(
+            Code::Alignment,
+            o.span,
+            format!("an alignment is a power of two, found {}", tree.str(o.span)),
+        ));
+    }
+    align
 }

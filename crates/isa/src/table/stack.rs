@@ -10,5 +10,5 @@ pub static STACKRESTORE: Op = op("stackrestore", "9.7.17.2", Memory, "Set the st
     form(&[T.of(POINTER)],  &[a(T).reg()]).ptx(7, 3).sm(52),
 ]);
 pub static ALLOCA: Op = op("alloca", "9.7.17.3", Memory, "Take memory from the stack.", &[
-    form(&[T.of(POINTER)],  &[d(T).named("ptr"), a(T).named("size"), imm(Is(U32)).named("immAlign").opt()]).ptx(7, 3).sm(52),
+    form(&[T.of(POINTER)],  &[d(T).named("ptr"), a(T).named("size"), imm(Is(U32)).named("immAlign").opt()]).ptx(7, 3).sm(52).rules(&[Rule::StackAlignment]),
 ]);

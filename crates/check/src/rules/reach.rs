@@ -1,0 +1,419 @@
+//! Rules of the whole module, which concern what kernels reach (or everything, with `-c`): unresolved functions, formals that
+//! the ABI cannot pass, recursion, what needs the ABI, and limits (manual, sections 7.1, 7.1.1, 11.2 and 11.6).
+//!
+//! ptxas finds these in its back end and gives no line; margay names the place.
+
+use super::stack_in_text;
+use crate::body::{Facts, Walker};
+use crate::report::{Report, lacking, since};
+use crate::{
+    Abi, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, GlobalId, Init, Linkage, Module, Options, Symbol,
+};
+use margay_isa::{Space, Type};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+};
+
+/// An indirect call: since PTX ISA 2.1 on sm_20.
+pub(crate) fn indirect(w: &mut Walker<'_, '_>, at: Span) {
+    if let Some(lack) = lacking(w.module, &since(2, 1, 20)) {
+        let d = lack.diagnose(w.module, "an indirect call", at);
+        w.report.push(d);
+    }
+}
+
+/// `.callprototype`, `.calltargets`: since PTX ISA 2.1 on sm_20.
+pub(crate) fn directive(w: &mut Walker<'_, '_>, at: Span, what: &str) {
+    if let Some(lack) = lacking(w.module, &since(2, 1, 20)) {
+        let d = lack.diagnose(w.module, what, at);
+        w.report.push(d);
+    }
+}
+
+/// Functions of the device's own library, which ptxas knows without a definition.
+fn is_library(name: &str) -> bool {
+    matches!(name, "vprintf" | "vfprintf" | "malloc" | "free" | "__assertfail" | "cudaGraphLaunch")
+        || name.starts_with("__cuda_syscall_")
+}
+
+/// All rules of this file.
+pub(crate) fn whole(module: &Module, facts: &[Facts], options: &Options, report: &mut Report) {
+    let graph = Graph::new(module, facts, options);
+    graph.unresolved(report);
+    graph.formals(report);
+    graph.recursion(report);
+    graph.without_abi(report);
+    graph.results(report);
+    graph.constant_pointers(report);
+    graph.unified(report);
+    graph.shared(report);
+    graph.constant_space(report);
+}
+
+struct Graph<'a> {
+    module: &'a Module,
+    facts: &'a [Facts],
+    options: &'a Options,
+    /// Functions that a kernel reaches, or all of them with `-c`.
+    reached: Vec<bool>,
+    /// Where a function is first used.
+    used: Vec<Option<Span>>,
+    /// Where its address is first taken.
+    taken: Vec<Option<Span>>,
+}
+
+/// Functions whose addresses a variable's initial value holds.
+fn held(module: &Module, id: GlobalId) -> impl Iterator<Item = FuncId> + '_ {
+    module.global(id).init.iter().filter_map(|i| match i {
+        Init::Address { of: Symbol::Func(f), .. } => Some(*f),
+        Init::Address { of: Symbol::Alias(a), .. } => Some(module.aliases[*a as usize].of),
+        Init::Address { of: Symbol::Global(_), .. } | Init::Bytes { .. } => None,
+    })
+}
+
+impl<'a> Graph<'a> {
+    fn new(module: &'a Module, facts: &'a [Facts], options: &'a Options) -> Graph<'a> {
+        let n = module.funcs.len();
+        let mut graph =
+            Graph { module, facts, options, reached: vec![false; n], used: vec![None; n], taken: vec![None; n] };
+        for f in facts {
+            for (callee, at) in &f.calls {
+                graph.used[callee.0 as usize].get_or_insert(*at);
+            }
+            for (callee, at) in &f.taken {
+                graph.used[callee.0 as usize].get_or_insert(*at);
+                graph.taken[callee.0 as usize].get_or_insert(*at);
+            }
+        }
+        for index in 0..module.globals.len() {
+            let id = GlobalId(index as u32);
+            for f in held(module, id) {
+                graph.used[f.0 as usize].get_or_insert(module.global(id).span);
+                graph.taken[f.0 as usize].get_or_insert(module.global(id).span);
+            }
+        }
+        let roots = |f: &Function| f.defined && (options.relocatable || f.kind == FuncKind::Kernel);
+        let mut open: Vec<usize> = (0..n).filter(|i| roots(&module.funcs[*i])).collect();
+        while let Some(i) = open.pop() {
+            if !std::mem::replace(&mut graph.reached[i], true) {
+                open.extend(graph.next(i).into_iter().filter(|j| !graph.reached[*j]));
+            }
+        }
+        graph
+    }
+
+    /// Functions that a function calls or whose addresses it may get.
+    fn next(&self, i: usize) -> Vec<usize> {
+        let Some(f) = self.facts.get(i) else { return Vec::new() };
+        let direct = f.calls.iter().chain(&f.taken).map(|(f, _)| f.0 as usize);
+        let tables = f.globals.iter().flat_map(|(g, _)| held(self.module, *g)).map(|f| f.0 as usize);
+        direct.chain(tables).collect()
+    }
+
+    fn reached(&self) -> impl Iterator<Item = (usize, &'a Function, &'a Facts)> + '_ {
+        let all = self.module.funcs.iter().zip(self.facts).enumerate();
+        all.filter(|(i, _)| self.reached[*i]).map(|(i, (f, facts))| (i, f, facts))
+    }
+
+    /// Functions that are declared and never defined.
+    fn unresolved(&self, report: &mut Report) {
+        for (i, f) in self.module.funcs.iter().enumerate() {
+            let alias = matches!(self.module.symbol(&f.name), Some(Symbol::Alias(_)));
+            if f.defined || alias || is_library(&f.name) || f.linkage == Linkage::Extern && self.options.relocatable {
+                continue;
+            }
+            let place = if self.options.relocatable { self.taken[i] } else { self.used[i] };
+            match place {
+                Some(at) => report.push(
+                    Diagnostic::new(Code::UnresolvedExtern, at, format!("`{}` is used and never defined", f.name))
+                        .label(f.span, "declared here")
+                        .help("define it, or compile with `-c` and link the module that defines it"),
+                ),
+                None if f.linkage == Linkage::Extern || self.options.relocatable => {}
+                None => report.ptxas_only(
+                    Diagnostic::new(
+                        Code::UnresolvedExtern,
+                        f.span,
+                        format!("`{}` is declared and never defined", f.name),
+                    )
+                    .help("declare it `.extern`, remove the declaration, or compile with `-c`"),
+                ),
+            }
+        }
+    }
+
+    /// Formals narrower than 32 bits: the text refuses them in registers, ptxas by their type where they are used.
+    fn formals(&self, report: &mut Report) {
+        for (i, f) in self.module.funcs.iter().enumerate().filter(|(_, f)| f.kind == FuncKind::Device) {
+            let reached = self.reached[i] && (f.defined || self.used[i].is_some());
+            self.narrow(f, reached, report);
+        }
+        for (_, _, facts) in self.reached() {
+            for (prototype, at) in &facts.prototypes {
+                self.narrow(prototype, true, report);
+                if let [_, _, ..] = prototype.rets[..] {
+                    report.push(
+                        Diagnostic::new(Code::NeedsAbi, *at, "an indirect call with several results")
+                            .note("several results switch the ABI off, and indirect calls need it"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn narrow(&self, f: &Function, reached: bool, report: &mut Report) {
+        if self.module.abi == Abi::Off {
+            return;
+        }
+        let text = stack_in_text(self.module);
+        for (formal, ret) in f.rets.iter().map(|r| (r, true)).chain(f.params.iter().map(|p| (p, false))) {
+            if formal.extent != Extent::Scalar {
+                continue;
+            }
+            let bits = formal.ty.bits() * u32::from(formal.vector);
+            let refused =
+                formal.vector == 1 && matches!(formal.ty, Type::U8 | Type::S8 | Type::U16 | Type::S16 | Type::Pred);
+            let reg = formal.space == FormalSpace::Reg;
+            let in_text = reg && bits < 32 && text;
+            let d = || narrow_formal(f, formal, bits, ret, reg);
+            match (refused && reached, in_text) {
+                (true, true) => report.push(d()),
+                (true, false) => report.ptxas_only(d()),
+                (false, true) => report.text_only(d().note("section 7.1: `.reg` parameters have at least 32 bits")),
+                (false, false) => {}
+            }
+        }
+    }
+
+    /// Cycles of calls where there is no stack.
+    fn recursion(&self, report: &mut Report) {
+        let off = self.module.abi == Abi::Off;
+        if !off && stack_in_text(self.module) {
+            return;
+        }
+        if let Some((f, at)) = self.cycle(off) {
+            let f = &self.module.funcs[f];
+            let d = Diagnostic::new(Code::Recursion, at, format!("`{}` is recursive, and there is no stack", f.name))
+                .label(f.span, "this function");
+            if off {
+                report.push(d.note(why_off(self.module)));
+            } else {
+                report.text_only(d.note("section 7.1.1: recursion needs PTX ISA 2.0 and sm_20"));
+            }
+        }
+    }
+
+    /// A function that calls itself by way of others, and the call that closes the circle.
+    fn cycle(&self, reached_only: bool) -> Option<(usize, Span)> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let mut marks = vec![Mark::New; self.facts.len()];
+        for root in 0..self.facts.len() {
+            if marks[root] != Mark::New || (reached_only && !self.reached[root]) {
+                continue;
+            }
+            let mut path = vec![(root, 0usize)];
+            marks[root] = Mark::Open;
+            while let Some((f, next)) = path.last_mut() {
+                let Some((callee, at)) = self.facts[*f].calls.get(*next) else {
+                    marks[*f] = Mark::Done;
+                    path.pop();
+                    continue;
+                };
+                *next += 1;
+                let callee = callee.0 as usize;
+                match marks.get(callee) {
+                    Some(Mark::Open) => return Some((callee, *at)),
+                    Some(Mark::New) => {
+                        marks[callee] = Mark::Open;
+                        path.push((callee, 0));
+                    }
+                    Some(Mark::Done) | None => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// What needs the stack-based ABI in a module that has switched it off.
+    fn without_abi(&self, report: &mut Report) {
+        if self.module.abi != Abi::Off {
+            return;
+        }
+        let refuse = |at: Span, what: String| {
+            Diagnostic::new(Code::NeedsAbi, at, format!("{what} needs the stack-based ABI")).note(why_off(self.module))
+        };
+        if self.options.relocatable {
+            let at = self.module.version_at.unwrap_or_default();
+            return report.push(refuse(at, "relocatable compilation (`-c`)".to_owned()));
+        }
+        for (_, _, facts) in self.reached() {
+            let external = facts.calls.iter().find(|(f, _)| !self.module.func(*f).defined);
+            if let Some((f, at)) = external {
+                return report
+                    .push(refuse(*at, format!("a call of the external function `{}`", self.module.func(*f).name)));
+            }
+            if let Some(at) = facts.indirect {
+                return report.push(refuse(at, "an indirect call".to_owned()));
+            }
+            let function = facts.taken.iter().find(|(f, _)| self.module.func(*f).kind == FuncKind::Device);
+            if let Some((f, at)) = function {
+                return report
+                    .push(refuse(*at, format!("the address of the function `{}`", self.module.func(*f).name)));
+            }
+        }
+    }
+
+    /// Results that are loaded before any call has made them.
+    fn results(&self, report: &mut Report) {
+        for (_, _, facts) in self.reached() {
+            if let Some((at, declared)) = facts.stray_load {
+                report.push(
+                    Diagnostic::new(Code::StrayResult, at, "no call before this one has made the value that is loaded")
+                        .label(declared, "the `.param` variable")
+                        .note("`.param` variables of a body hold arguments and results of calls; keep other data in registers or `.local`"),
+                );
+            }
+        }
+    }
+
+    /// `cvta.const` beside kernels that take pointers to constant memory (section 5.1.6.1).
+    fn constant_pointers(&self, report: &mut Report) {
+        let pointer = self.module.funcs.iter().filter(|f| f.kind == FuncKind::Kernel && f.defined).find_map(|f| {
+            let constant = |p: &&Formal| p.ptr.is_some_and(|ptr| ptr.space == Some(Space::Const));
+            f.params.iter().find(constant).map(|p| p.span)
+        });
+        let used = self.facts.iter().find_map(|f| f.cvta_const);
+        if let (Some(pointer), Some(at)) = (pointer, used) {
+            report.push(
+                Diagnostic::new(
+                    Code::ConstantPointer,
+                    at,
+                    "`cvta` of constant addresses beside constant pointers as kernel parameters",
+                )
+                .label(pointer, "a pointer to constant memory")
+                .note("section 5.1.6.1: generic addresses of such memory do not exist"),
+            );
+        }
+    }
+
+    /// Unified functions are for relocatable compilation.
+    fn unified(&self, report: &mut Report) {
+        if self.options.relocatable {
+            return;
+        }
+        if let Some(f) = self.module.funcs.iter().find(|f| f.unified.is_some()) {
+            report.ptxas_only(
+                Diagnostic::new(
+                    Code::Attribute,
+                    f.span,
+                    format!("`{}` is `.unified`, which needs relocatable compilation", f.name),
+                )
+                .help("compile with `-c`"),
+            );
+        }
+    }
+
+    /// Static shared memory of each kernel (what it and the functions it reaches declare or name).
+    fn shared(&self, report: &mut Report) {
+        // With `-c` the linker counts.
+        if self.options.relocatable {
+            return;
+        }
+        const LIMIT: u64 = 48 << 10;
+        const OLD_LIMIT: u64 = 16 << 10;
+        let limit = if self.module.target_at.is_some() && self.module.target.sm < 20 { OLD_LIMIT } else { LIMIT };
+        let total: u64 = self.facts.iter().flat_map(|f| &f.shared).map(|s| s.1).fold(0, u64::saturating_add);
+        let globals = self.module.globals.iter().filter(|g| g.space == Space::Shared);
+        if globals.map(|g| g.size).fold(total, u64::saturating_add) <= limit {
+            return;
+        }
+        for (i, f) in self.module.funcs.iter().enumerate().filter(|(_, f)| f.kind == FuncKind::Kernel && f.defined) {
+            let (mut seen, mut open) = (vec![false; self.facts.len()], vec![i]);
+            let mut vars: Vec<(Span, u64, u32)> = Vec::new();
+            let mut named: Vec<GlobalId> = Vec::new();
+            while let Some(j) = open.pop() {
+                if j >= seen.len() || std::mem::replace(&mut seen[j], true) {
+                    continue;
+                }
+                vars.extend(&self.facts[j].shared);
+                named.extend(self.facts[j].globals.iter().map(|g| g.0));
+                open.extend(self.next(j));
+            }
+            named.sort();
+            named.dedup();
+            let globals = named.iter().map(|g| self.module.global(*g)).filter(|g| g.space == Space::Shared);
+            vars.extend(globals.map(|g| (g.span, g.size, g.align)));
+            let end = vars
+                .iter()
+                .fold(0u64, |at, (_, size, align)| at.next_multiple_of(u64::from(*align)).saturating_add(*size));
+            if end > limit {
+                report.push(too_much_shared(f, &mut vars, end, limit));
+            }
+        }
+    }
+
+    /// Constant memory of the module, variables of bodies included.
+    fn constant_space(&self, report: &mut Report) {
+        const LIMIT: u64 = 64 << 10;
+        let counted = |g: &&crate::Global| {
+            let external = g.linkage == Linkage::Extern && self.options.relocatable;
+            g.space == Space::Const && g.bank.is_none_or(|b| b == 0) && !external
+        };
+        let mut vars: Vec<(Span, u64, u32)> =
+            self.module.globals.iter().filter(counted).map(|g| (g.span, g.size, g.align)).collect();
+        vars.extend(self.facts.iter().flat_map(|f| &f.constants));
+        let end = vars.iter().fold(0u64, |at, v| at.next_multiple_of(u64::from(v.2)).saturating_add(v.1));
+        vars.sort_by_key(|v| (std::cmp::Reverse(v.1), v.0));
+        let Some(largest) = vars.first().filter(|_| end > LIMIT) else { return };
+        let mut d = Diagnostic::new(
+            Code::ConstantSpace,
+            largest.0,
+            format!("the module has {end} bytes of constant memory; there are {LIMIT}"),
+        )
+        .here(format!("{} bytes", largest.1));
+        for (at, size, _) in vars.iter().skip(1).take(7) {
+            d = d.label(*at, format!("{size} bytes"));
+        }
+        report.push(d.help("keep large tables in `.global`"));
+    }
+}
+
+fn too_much_shared(f: &Function, vars: &mut [(Span, u64, u32)], end: u64, limit: u64) -> Diagnostic {
+    vars.sort_by_key(|v| (std::cmp::Reverse(v.1), v.0));
+    let mut d = Diagnostic::new(
+        Code::SharedSpace,
+        f.span,
+        format!("`{}` has {end} bytes of static shared memory; there are {limit}", f.name),
+    );
+    for (at, size, _) in vars.iter().filter(|v| v.1 > 0).take(8) {
+        d = d.label(*at, format!("{size} bytes"));
+    }
+    d.help("take what is more at the launch: `.extern .shared .align 16 .b8 s[];`")
+}
+
+fn narrow_formal(f: &Function, formal: &Formal, bits: u32, ret: bool, reg: bool) -> Diagnostic {
+    let (name, ty) = (&formal.name, formal.ty);
+    let message = match ret {
+        true => format!("`{}` returns {bits} bits in `{name}`, which the ABI does not", f.name),
+        false => format!("`{name}` of `{}` has {bits} bits, which the ABI does not pass", f.name),
+    };
+    let d = Diagnostic::new(Code::NarrowFormal, formal.span, message).here(format!("`{ty}`"));
+    match (ty, reg) {
+        (Type::Pred, _) => d.help("pass `.b32` and compare in the callee"),
+        (_, true) => d.help("widen it to 32 bits"),
+        (_, false) => d.help(format!("declare `.b{bits}`, or widen it to 32 bits")),
+    }
+}
+
+fn why_off(module: &Module) -> String {
+    match module.funcs.iter().find(|f| f.rets.len() > 1) {
+        Some(f) => format!("`{}` returns several values, which switches the ABI off for the whole module", f.name),
+        None => "variables of the module in .reg or .local switch the ABI off for the whole module".to_owned(),
+    }
+}

@@ -1,0 +1,18 @@
+//! What the manual's text allows although ptxas's grammar does not: such findings of the parser are warnings under `--text`.
+
+use margay_syntax::{
+    Diagnostic, Tree,
+    diag::{Code, Severity},
+};
+
+/// Lowers what the text allows. Returns the number of errors that are left.
+pub(crate) fn parser(tree: &Tree, diagnostics: &mut [Diagnostic]) -> usize {
+    for d in &mut *diagnostics {
+        // Section 7.1 itself writes `.param .b8 .align 8 py[12];`.
+        if d.code == Code::WordOrder && tree.str(d.span()).starts_with(".align") {
+            d.severity = Severity::Warning;
+            d.notes.push("the manual allows this; ptxas refuses it".to_owned());
+        }
+    }
+    diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+}
