@@ -42,7 +42,9 @@ impl Variant {
             Count::One => 1,
             Count::ByVec => self.vec(),
             Count::Exactly(n) => u32::from(n),
-            Count::Table(table) => table.iter().filter(|(m, _)| self.has(*m)).map(|(_, n)| u32::from(*n)).product(),
+            Count::Table(table) | Count::AtLeast(table) => {
+                table.iter().filter(|(m, _)| self.has(*m)).map(|(_, n)| u32::from(*n)).product()
+            }
             Count::Free => return None,
         })
     }
@@ -91,6 +93,7 @@ impl Variant {
             Rule::GlobalHint | Rule::WideEviction => None,
             // These look at operands and belong to `check`.
             Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
+            Rule::HandleRegister | Rule::ResidentPredicate | Rule::UnifiedMode | Rule::IndependentMode => None,
             Rule::CopySourceSize | Rule::SharedVariable | Rule::SinkOnly | Rule::ScaleSelector => None,
             Rule::StackAlignment => None,
         })

@@ -79,6 +79,9 @@ pub enum Count {
     /// The product of the numbers of those modifiers in the table that were written: a fragment's registers by its shape.
     /// In braces, even a single one.
     Table(&'static [(Mod, u8)]),
+    /// As [`Count::Table`], but a scalar will do for one, and what a vector of two or four holds beyond is ignored: the
+    /// coordinates of a texel.
+    AtLeast(&'static [(Mod, u8)]),
 }
 
 /// What an operand is for.
@@ -216,6 +219,8 @@ pub struct Opnd {
     pub parts: Option<Parts>,
     /// `-` may stand before the register (`vmad`).
     pub neg: bool,
+    /// Type of the first element of a vector, where it is another than that of the rest: the layer before coordinates.
+    pub lead: Option<Ty>,
     /// Special registers are allowed (`mov`).
     pub special: bool,
     /// `.unified` may follow the bracket (`ld`, section 9.7.9.8).
@@ -246,6 +251,7 @@ impl Opnd {
             space: None,
             parts: None,
             neg: false,
+            lead: None,
             special: false,
             unified: false,
             range: None,
@@ -323,6 +329,12 @@ impl Opnd {
     /// May be negated.
     pub const fn neg(mut self) -> Opnd {
         self.neg = true;
+        self
+    }
+
+    /// Its first element has that type.
+    pub const fn lead(mut self, ty: Ty) -> Opnd {
+        self.lead = Some(ty);
         self
     }
 
@@ -448,6 +460,14 @@ pub enum Rule {
     ScaleSelector,
     /// `alloca`: the alignment is a power of two, at most 2^23.
     StackAlignment,
+    /// A register as a handle of a texture, sampler or surface needs PTX ISA 3.1 and `sm_20`.
+    HandleRegister,
+    /// A predicate after `|` (is the texel resident?) needs PTX ISA 7.1 and `sm_60`.
+    ResidentPredicate,
+    /// No sampler is named: the module must be in unified texturing mode.
+    UnifiedMode,
+    /// A sampler is named: the module must be in independent texturing mode.
+    IndependentMode,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

@@ -96,7 +96,11 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
             (Count::Exactly(_) | Count::Table(_), Some(n)) | (_, Some(n @ 2..)) => {
                 // All elements are declared alike, as ptxas wants them.
                 let Shape::Reg(t, _) = register(variant, opnd, 0, rng)? else { return None };
-                Shape::Vector((0..n).map(|i| Shape::Reg(t, (i % 8) as u8)).collect())
+                let mut elements: Vec<Shape> = (0..n).map(|i| Shape::Reg(t, (i % 8) as u8)).collect();
+                if let (Some(ty), Some(first)) = (opnd.lead, elements.first_mut()) {
+                    *first = Shape::Reg(variant.resolve_ty(ty)?.untyped(), 0);
+                }
+                Shape::Vector(elements)
             }
             _ => single(variant, opnd, rng)?,
         },

@@ -158,9 +158,12 @@ impl Variant {
             (Role::Dst | Role::Src, Shape::Vector(elements)) => match self.count(opnd) {
                 Some(1) if opnd.count == Count::One || opnd.count == Count::ByVec => false,
                 Some(n) => {
-                    elements.len() == n as usize
-                        && alike(elements)
-                        && elements.iter().all(|e| self.element(&opnd.sink_inside(), opnd.ty, e))
+                    let spare = matches!(opnd.count, Count::AtLeast(_)) && matches!(elements.len(), 2 | 4);
+                    let (lead, rest) = elements.split_at(usize::from(opnd.lead.is_some()).min(elements.len()));
+                    (elements.len() == n as usize || spare && elements.len() > n as usize)
+                        && alike(rest)
+                        && lead.iter().zip(opnd.lead).all(|(e, ty)| self.element(&opnd.sink_inside(), ty, e))
+                        && rest.iter().all(|e| self.element(&opnd.sink_inside(), opnd.ty, e))
                 }
                 None => true,
             },

@@ -283,6 +283,7 @@ impl<'a> Walker<'a, '_> {
         let one = Want { pair: 0, ..want.clone() };
         let other = Want {
             pair: 0,
+            count: Some(1),
             regs: want.pair,
             ty: want.opnd.pair.and_then(|t| super::memo::type_of(&c.variant, t)),
             ..want.clone()

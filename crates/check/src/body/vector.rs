@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Kind as TypeKind, Type};
+use margay_isa::{Count, Kind as TypeKind, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -41,8 +41,11 @@ impl<'a> Walker<'a, '_> {
     ) -> Operand {
         let tree = self.tree;
         let items = tree.operands(list);
+        // What coordinates hold beyond their number is ignored.
+        let spare = matches!(want.opnd.count, Count::AtLeast(_)) && matches!(items.len(), 2 | 4);
         if let Some(n) = want.count
             && n as usize != items.len()
+            && !(spare && items.len() > n as usize)
         {
             return self.wrong_vector(c, want, op, items.len());
         }
@@ -70,20 +73,23 @@ impl<'a> Walker<'a, '_> {
         } else {
             strict.clone()
         };
+        let leading = usize::from(want.opnd.lead.is_some()).min(items.len());
         let start = self.body.operands.len();
         self.body.operands.resize(start + items.len(), Operand::Error);
         for (i, item) in items.iter().enumerate() {
             let operand = match (dst, item.kind) {
                 (true, Kind::Name) if tree.str(item.span) == "_" => Operand::Sink,
                 (true, _) => self.dst(c, &loose, item),
+                (false, _) if i < leading => self.src(c, &lead(c, &strict), item),
                 (false, _) => self.src(c, &loose, item),
             };
             self.body.operands[start + i] = operand;
         }
         if items.len() > 1 {
-            self.joined(c, &strict, op, items, start);
+            self.joined(c, &strict, op, &items[leading..], start + leading);
         }
-        Operand::Vector(List::new(start as u32, items.len() as u32))
+        let used = if spare { want.count.unwrap_or(0).min(items.len() as u32) } else { items.len() as u32 };
+        Operand::Vector(List::new(start as u32, used))
     }
 
     /// The one type of the elements must fit.
@@ -195,5 +201,16 @@ impl Join {
             None => self.first = Some(ty),
             Some(first) => self.widths |= first.bits() != ty.bits() && ty != Type::Pred && first != Type::Pred,
         }
+    }
+}
+
+/// What the first element must be where it has a type of its own.
+fn lead(c: &Candidate, want: &Want) -> Want {
+    let ty = want.opnd.lead.and_then(|t| super::memo::type_of(&c.variant, t));
+    Want {
+        ty,
+        regs: ty.map_or(Types::MAX, |t| compat::registers(t, false)),
+        constants: ty.map_or(Constants::Any, compat::constants),
+        ..want.clone()
     }
 }

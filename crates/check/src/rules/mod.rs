@@ -22,6 +22,7 @@ pub(crate) mod reach;
 pub(crate) mod sequence;
 pub(crate) mod stack;
 pub(crate) mod text;
+pub(crate) mod texture;
 pub(crate) mod vmad;
 
 use crate::Module;
@@ -51,6 +52,10 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::WideEviction => memory::wide_eviction(w, c, inst),
         Rule::StackAlignment => stack::alignment(w, inst),
         Rule::VmadNegation => vmad::check(w, c, inst),
+        Rule::HandleRegister => texture::handle_register(w, c, inst),
+        Rule::ResidentPredicate => texture::resident_predicate(w, c, inst),
+        Rule::UnifiedMode => texture::mode(w, c, inst, false),
+        Rule::IndependentMode => texture::mode(w, c, inst, true),
         Rule::CopySourceSize => copy::source_size(w, c, inst),
         Rule::SharedVariable => mbarrier::shared_variable(w, c, inst),
         Rule::SinkOnly => mbarrier::sink_only(w, c, inst),

@@ -35,9 +35,13 @@ mod mma;
 #[rustfmt::skip]
 mod stack;
 #[rustfmt::skip]
+mod surface;
+#[rustfmt::skip]
 mod sync;
 #[rustfmt::skip]
 mod target;
+#[rustfmt::skip]
+mod texture;
 #[rustfmt::skip]
 mod video;
 #[rustfmt::skip]
@@ -97,6 +101,9 @@ ops! {
     Cp = copy::CP; Mbarrier = mbarrier::MBARRIER;
     // matrices
     Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA;
+    // textures and surfaces
+    Tex = texture::TEX; Tld4 = texture::TLD4; Txq = texture::TXQ; Istypep = texture::ISTYPEP; Suld = surface::SULD;
+    Sust = surface::SUST; Sured = surface::SURED; Suq = surface::SUQ;
     // video
     Vadd = video::VADD; Vsub = video::VSUB; Vabsdiff = video::VABSDIFF; Vmin = video::VMIN; Vmax = video::VMAX; Vshl = video::VSHL;
     Vshr = video::VSHR; Vmad = video::VMAD; Vset = video::VSET; Vadd2 = video::VADD2; Vsub2 = video::VSUB2; Vavrg2 = video::VAVRG2;

@@ -1,0 +1,121 @@
+//! Textures and surfaces: texturing modes, handles in registers, residency (manual, sections 9.7.10 and 9.7.11).
+
+use crate::body::{Candidate, Inst, Operand, Walker};
+use crate::report::{lacking, since};
+use margay_isa::Role;
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+};
+
+/// The span of operand `index` as written.
+fn at(w: &Walker<'_, '_>, inst: &Inst, index: usize) -> Option<Span> {
+    w.tree.operands(w.tree.instrs[inst.node as usize].operands).get(index).map(|o| o.span)
+}
+
+/// A register as a handle: indirect access came later than the references themselves.
+pub(crate) fn handle_register(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    let Some(lack) = lacking(w.module, &since(3, 1, 20)) else { return };
+    let operands = w.body.operands(inst.operands);
+    let Some(index) = c.wants.iter().position(|want| matches!(want.opnd.role, Role::Group(_))) else { return };
+    let Some(Operand::Group(list)) = operands.get(index) else { return };
+    let handles = w.body.operands(*list).iter().zip(&c.wants[index].inner);
+    let register = handles.into_iter().any(|(o, want)| {
+        matches!(want.opnd.role, Role::Handle(_)) && matches!(o, Operand::Reg(_) | Operand::Element(..))
+    });
+    if let (true, Some(span)) = (register, at(w, inst, index)) {
+        let d = lack.diagnose(w.module, "a handle in a register", span);
+        w.report.push(d);
+    }
+}
+
+/// `|p`: whether the texel is resident.
+pub(crate) fn resident_predicate(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
+    if !matches!(w.body.operands(inst.operands).first(), Some(Operand::Pair(_))) {
+        return;
+    }
+    if let (Some(lack), Some(span)) = (lacking(w.module, &since(7, 1, 60)), at(w, inst, 0)) {
+        let d = lack.diagnose(w.module, "a predicate beside the texel", span);
+        w.report.push(d);
+    }
+}
+
+/// Samplers are named exactly in independent mode.
+pub(crate) fn mode(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, independent: bool) {
+    if w.module.texmode_independent == independent {
+        return;
+    }
+    let index = c.wants.iter().position(|want| matches!(want.opnd.role, Role::Group(_))).unwrap_or(0);
+    let Some(span) = at(w, inst, index) else { return };
+    let d = if independent {
+        Diagnostic::new(Code::OperandForm, span, "in unified texturing mode a texture brings its sampler along")
+            .help("leave the sampler out, or write `.target ..., texmode_independent`")
+    } else {
+        Diagnostic::new(Code::OperandForm, span, "in independent texturing mode a sampler must be named")
+            .help("write `[texture, sampler, coordinates]`")
+    };
+    w.report.push(d);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::codes;
+
+    fn verdict(target: &str, version: &str, text: &str) -> Vec<&'static str> {
+        let sampler = if target.contains("independent") { ".global .samplerref smp;" } else { "" };
+        codes(&format!(
+            ".version {version} .target {target} .global .texref tex0; {sampler} .global .surfref srf;
+             .entry k() {{ .reg .pred %p<4>; .reg .b32 %r<16>; .reg .f32 %f<16>; .reg .b64 %rd<4>; {text} exit; }}"
+        ))
+    }
+    const PLAIN: &str = "tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, {%f4,%f5}];";
+    const SAMPLED: &str = "tex.2d.v4.f32.f32 {%f0,%f1,%f2,%f3}, [tex0, smp, {%f4,%f5}];";
+
+    #[test]
+    fn samplers_belong_to_independent_mode() {
+        assert_eq!(verdict("sm_80", "8.0", PLAIN), [""; 0]);
+        assert_eq!(verdict("sm_80, texmode_independent", "8.0", SAMPLED), [""; 0]);
+        assert_eq!(verdict("sm_80, texmode_independent", "8.0", PLAIN), ["E0319"]);
+        assert_eq!(verdict("sm_80", "8.0", &PLAIN.replace("tex0,", "tex0, %rd0,")), ["E0319"]);
+    }
+
+    #[test]
+    fn coordinates() {
+        let tex = |rest: &str| verdict("sm_80", "8.0", &format!("tex.{rest};"));
+        let texel = "{%f0,%f1,%f2,%f3}";
+        assert_eq!(tex(&format!("1d.v4.f32.f32 {texel}, [tex0, %f4]")), [""; 0]);
+        assert_eq!(tex(&format!("1d.v4.f32.s32 {texel}, [tex0, {{%r4}}]")), [""; 0]);
+        assert_eq!(tex(&format!("a1d.v4.f32.f32 {texel}, [tex0, {{%r4,%f5}}]")), [""; 0]);
+        assert_eq!(tex(&format!("a2d.v4.f32.f32 {texel}, [tex0, {{%r4,%f5,%f6,%f6}}]")), [""; 0]);
+        assert_eq!(tex(&format!("a1d.v4.f32.f32 {texel}, [tex0, {{%f4,%f5}}]")), ["E0302"]);
+        assert_eq!(tex(&format!("3d.v4.f32.f32 {texel}, [tex0, {{%f4,%f5}}]")), ["E0307"]);
+        assert_eq!(tex(&format!("2d.v4.f32.f32 {texel}, [tex0, {{%f4,%f5}}], {{%r0,%r1}}, %f7")), [""; 0]);
+        assert_eq!(tex(&format!("2d.v4.f32.f32 {texel}|%p0, [%rd0, {{%f4,%f5}}], %f7")), [""; 0]);
+        assert_eq!(tex(&format!("level.2d.v4.f32.f32 {texel}, [tex0, {{%f4,%f5}}], %f7")), [""; 0]);
+        assert_eq!(tex(&format!("grad.1d.v4.f32.f32 {texel}, [tex0, %f4], %f7, %f8")).len(), 2);
+    }
+
+    #[test]
+    fn what_came_later() {
+        let indirect = PLAIN.replace("tex0", "%rd0");
+        assert_eq!(verdict("sm_30", "3.1", &indirect), [""; 0]);
+        assert_eq!(verdict("sm_30", "3.0", &indirect).len(), 1);
+        let resident = PLAIN.replace("%f3}", "%f3}|%p0");
+        assert_eq!(verdict("sm_60", "7.1", &resident), [""; 0]);
+        assert_eq!(verdict("sm_60", "7.0", &resident).len(), 1);
+        assert_eq!(verdict("sm_53", "7.1", &resident).len(), 1);
+    }
+
+    #[test]
+    fn surfaces() {
+        let on = |text: &str| verdict("sm_80", "8.0", text);
+        assert_eq!(on("suld.b.2d.v2.b32.clamp {%r0,%r1}, [srf, {%r2,%r3}];"), [""; 0]);
+        assert_eq!(on("suld.b.1d.v4.b64.clamp {%rd0,%rd1,%rd2,%rd3}, [srf, %r2];"), ["E0207"]);
+        assert_eq!(on("sust.p.1d.b32.zero [srf, {%r2}], %r0;"), [""; 0]);
+        assert_eq!(on("sured.b.add.1d.u32.trap [%rd0, {%r2}], %r0;"), [""; 0]);
+        assert_eq!(on("suq.width.b32 %r0, [srf];"), [""; 0]);
+        assert_eq!(on("suq.width.b32 %r0, [tex0];").len(), 1);
+        assert_eq!(on("txq.level.height.b32 %r0, [tex0], 1;"), [""; 0]);
+        assert_eq!(on("istypep.texref %p0, %rd0;"), [""; 0]);
+    }
+}
