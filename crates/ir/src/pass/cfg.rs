@@ -221,11 +221,36 @@ fn layout(
     (order, loops, reducible)
 }
 
+/// Blocks where paths end: those without successors, and then, for blocks from which none of them is reached (endless loops, or
+/// loops left by skipped edges only), the last such block in layout order, until every block reaches one.
+fn ends(succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], order: &[BlockId]) -> Vec<BlockId> {
+    let mut ends = Vec::new();
+    let mut reaches = vec![false; succs.len()];
+    let mut add = |b: BlockId, ends: &mut Vec<BlockId>, reaches: &mut Vec<bool>| {
+        ends.push(b);
+        let mut work = vec![b];
+        while let Some(x) = work.pop() {
+            if !std::mem::replace(&mut reaches[x.0 as usize], true) {
+                work.extend(preds[x.0 as usize].iter().copied());
+            }
+        }
+    };
+    for b in order.iter().filter(|b| succs[b.0 as usize].is_empty()) {
+        add(*b, &mut ends, &mut reaches);
+    }
+    for b in order.iter().rev() {
+        if !reaches[b.0 as usize] {
+            add(*b, &mut ends, &mut reaches);
+        }
+    }
+    ends
+}
+
 fn post_dominators(succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], order: &[BlockId]) -> Vec<Option<BlockId>> {
     // Dominators of the reversed graph with a virtual end node `n`.
     let n = succs.len();
     let mut reversed: Vec<Vec<BlockId>> = preds.to_vec();
-    let ends: Vec<BlockId> = order.iter().copied().filter(|b| succs[b.0 as usize].is_empty()).collect();
+    let ends = ends(succs, preds, order);
     reversed.push(ends.clone());
     let mut forward: Vec<Vec<BlockId>> = succs.to_vec();
     ends.iter().for_each(|e| forward[e.0 as usize].push(BlockId(n as u32)));

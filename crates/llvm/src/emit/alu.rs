@@ -714,18 +714,10 @@ impl Emitter<'_> {
         self.refuse(variant.to_string())
     }
 
-    /// Width of an operand in bits, as the row buffers hold it.
-    fn operand_bits(&self, o: &Operand) -> u32 {
-        match o {
-            Operand::Reg(r) | Operand::Not(r) => self.func.regs[r.0 as usize].bits(),
-            Operand::Special(s, _) => s.info().ty.bits(),
-            _ => 64,
-        }
-    }
-
     fn through_rows(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand], helper: Helper) -> Result<Vec<Val>> {
-        let src_bits: Vec<u32> = srcs.iter().map(|s| self.operand_bits(s)).collect();
-        let dst_bits: Vec<u32> = dsts.iter().map(|d| self.operand_bits(d)).collect();
+        let types = margay_ir::operand_types(self.func, inst);
+        let src_bits: Vec<u32> = types.srcs.iter().map(|t| t.bits()).collect();
+        let dst_bits: Vec<u32> = types.dsts.iter().map(|t| t.bits()).collect();
         let rows = |bits: &[u32]| bits.iter().map(|b| margay_exec::lanes::rows(*b) as u64).sum::<u64>().max(1);
         let input = self.w.alloca(&format!("[{} x <32 x i32>]", rows(&src_bits)), 64);
         let output = self.w.alloca(&format!("[{} x <32 x i32>]", rows(&dst_bits)), 64);
@@ -746,7 +738,6 @@ impl Emitter<'_> {
         }
         let kind = SiteKind::Pure { srcs: src_bits, dsts: dst_bits.clone() };
         let site = self.site(kind);
-        let _ = inst;
         let mask = self.active_bits();
         self.helper(helper, &[&int(Elem::I32, site as i128), &mask, &input, &output], false);
         let mut results = Vec::new();
