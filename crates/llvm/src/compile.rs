@@ -24,6 +24,10 @@ pub struct Compiled {
     pub pure: Vec<Option<PureFn>>,
     /// Bytes a warp saves across barriers.
     pub save_size: u64,
+    /// Threads need local windows.
+    pub uses_local: bool,
+    /// Device functions may call themselves, so the host's stack must be deep.
+    pub recursive: bool,
     /// Host nanoseconds that compilation took.
     pub compile_ns: u64,
 }
@@ -74,12 +78,49 @@ fn reachable(ir: &Ir<Placed>, kernel: FuncId) -> Vec<FuncId> {
     order
 }
 
-/// The LLVM IR of a kernel and what it reaches, as text.
-pub fn text(
-    ir: &Ir<Placed>,
-    kernel: FuncId,
-    options: &Options,
-) -> Result<(String, Vec<Site>, u64, Vec<FuncId>), Refused> {
+/// Whether some function can be in flight twice: by a cycle of calls, or because somebody calls indirectly.
+fn recursive(ir: &Ir<Placed>, kernel: FuncId) -> bool {
+    // Depth-first search with an explicit stack; a call to a function that is being visited closes a cycle.
+    let callees = |f: FuncId| -> Option<Vec<FuncId>> {
+        let callee = |site: &margay_ir::CallSite| match &site.callee {
+            Callee::Direct(f) => Some(*f),
+            Callee::Indirect(..) => None,
+        };
+        ir.func(f).calls.iter().map(callee).collect()
+    };
+    let mut state = vec![0u8; ir.funcs.len()];
+    let mut stack = vec![(kernel, 0)];
+    while let Some((f, next)) = stack.pop() {
+        state[f.0 as usize] = 1;
+        let Some(list) = callees(f) else { return true };
+        match list.get(next) {
+            None => state[f.0 as usize] = 2,
+            Some(g) => {
+                stack.push((f, next + 1));
+                match state[g.0 as usize] {
+                    0 => stack.push((*g, 0)),
+                    1 => return true,
+                    _ => {}
+                }
+            }
+        }
+    }
+    false
+}
+
+/// The LLVM IR of a kernel and what it reaches.
+pub struct Text {
+    /// The module.
+    pub text: String,
+    sites: Vec<Site>,
+    save_size: u64,
+    functions: Vec<FuncId>,
+    uses_local: bool,
+}
+
+/// Writes the LLVM IR of a kernel and what it reaches.
+pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, Refused> {
+    let mut uses_local = false;
     let mut sites = Vec::new();
     let mut declared = BTreeSet::new();
     let mut bodies = String::new();
@@ -90,6 +131,7 @@ pub fn text(
         bodies.push_str(&emitted.text);
         declared.extend(emitted.declared);
         save_size = save_size.max(emitted.save_size);
+        uses_local |= emitted.uses_local;
     }
     // Definitions of helpers bring declarations of their own: one line each, once.
     let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
@@ -106,13 +148,14 @@ pub fn text(
     out.push_str(
         "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n",
     );
-    Ok((out, sites, save_size, functions))
+    Ok(Text { text: out, sites, save_size, functions, uses_local })
 }
 
 /// Compiles and links a kernel.
 pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effort) -> Result<Compiled, CompileError> {
     let begun = Instant::now();
-    let (text, sites, save_size, reached) = text(ir, kernel, options).map_err(CompileError::Refused)?;
+    let Text { text, sites, save_size, functions: reached, uses_local } =
+        text(ir, kernel, options).map_err(CompileError::Refused)?;
     let mut pure = Vec::with_capacity(sites.len());
     for site in &sites {
         pure.push(match &site.kind {
@@ -152,13 +195,15 @@ pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effor
         sites,
         pure,
         save_size,
+        uses_local,
+        recursive: recursive(ir, kernel),
         compile_ns: begun.elapsed().as_nanos() as u64,
     })
 }
 
 /// The text of the module, for people.
 pub fn show(ir: &Ir<Placed>, kernel: FuncId, options: &Options, assembly: bool) -> Result<String, CompileError> {
-    let (text, ..) = text(ir, kernel, options).map_err(CompileError::Refused)?;
+    let Text { text, .. } = text(ir, kernel, options).map_err(CompileError::Refused)?;
     if !assembly {
         return Ok(text);
     }

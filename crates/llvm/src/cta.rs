@@ -8,13 +8,17 @@ use crate::{
 };
 use margay_exec::{
     Access, Bug, Cta, Fault, FaultKind, Grid, LANES, Progress, Row, Stop, lanes,
-    mem::{Allocation, Kind},
+    mem::{self, Allocation, Kind},
 };
 use margay_ir::FuncId;
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::RefCell,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 
-/// Host stack that device calls may use, in bytes; the engine runs CTAs on threads that have it.
-pub const HOST_STACK: u64 = 1 << 20;
+/// Host stack that calls of device functions may use, in bytes: what every thread has, and what kernels that recurse are given.
+const HOST_STACK: [usize; 2] = [1 << 20, 256 << 20];
 
 /// The host's side of a CTA.
 pub struct Host<'a> {
@@ -26,12 +30,25 @@ pub struct Host<'a> {
     stopped: RefCell<Option<Stop>>,
 }
 
+/// What one CTA after another can use: windows and warps.
+pub struct Windows {
+    shared: Arc<Allocation>,
+    local: Arc<Allocation>,
+    warps: Vec<Warp>,
+    sites: Vec<[u64; 2]>,
+    /// The launch that they were made for; nothing is reused across launches, for memory may have been freed.
+    launch: Instant,
+}
+
+/// Windows of CTAs that are done.
+pub type Pool = Mutex<Vec<Windows>>;
+
 /// A CTA in flight.
 pub struct SimdCta<'a> {
     host: Box<Host<'a>>,
-    warps: Vec<Warp>,
+    windows: Option<Windows>,
+    pool: &'a Pool,
     helpers: [usize; 4],
-    sites: Vec<[u64; 2]>,
 }
 
 struct Warp {
@@ -42,32 +59,35 @@ struct Warp {
     waiting: bool,
 }
 
-impl<'a> SimdCta<'a> {
-    /// Begins a CTA.
-    pub fn new(compiled: Arc<Compiled>, grid: &'a Grid<'a>, cta: [u32; 3]) -> Result<SimdCta<'a>, Stop> {
-        let launch = grid.launch;
+fn lock(pool: &Pool) -> MutexGuard<'_, Vec<Windows>> {
+    pool.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Windows {
+    fn new(compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
+        let (launch, fixed) = (grid.launch, grid.image.static_shared);
+        let dynamic = launch.dynamic_shared;
+        let shared = if dynamic > 0 { fixed.next_multiple_of(16) + dynamic } else { fixed };
+        let shared = Allocation::new(u64::from(shared), 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
         let threads = launch.block.iter().product::<u32>();
         let warps = threads.div_ceil(32);
-        let dynamic_at = grid.image.static_shared.next_multiple_of(16);
-        let shared_size = u64::from(if launch.dynamic_shared > 0 {
-            dynamic_at + launch.dynamic_shared
-        } else {
-            grid.image.static_shared
-        });
-        let shared = Allocation::new(shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
-        let stride = u64::from(launch.stack_limit.next_multiple_of(64));
+        let stride = if compiled.uses_local { u64::from(launch.stack_limit.next_multiple_of(64)) } else { 0 };
         let local = Allocation::new(stride * 32 * u64::from(warps), 256, Kind::Local, "").map_err(Stop::Exhausted)?;
-        let host = Box::new(Host { grid, compiled: compiled.clone(), cta, shared, local, stopped: RefCell::new(None) });
-        let mut this =
-            SimdCta { host, warps: Vec::new(), helpers: thunk::table(), sites: vec![[1, 0]; compiled.sites.len()] };
+        let mut this = Windows {
+            shared,
+            local,
+            warps: Vec::new(),
+            sites: vec![[1, 0]; compiled.sites.len()],
+            launch: grid.started,
+        };
         for w in 0..warps {
-            this.add_warp(w, threads, stride);
+            this.add_warp(compiled, grid, w, threads, stride);
         }
         Ok(this)
     }
 
-    fn add_warp(&mut self, w: u32, threads: u32, stride: u64) {
-        let launch = self.host.grid.launch;
+    fn add_warp(&mut self, compiled: &Compiled, grid: &Grid<'_>, w: u32, threads: u32, stride: u64) {
+        let launch = grid.launch;
         let [x, y, _] = launch.block;
         let mut tid = [[0; LANES]; 3];
         for lane in 0..32 {
@@ -76,27 +96,26 @@ impl<'a> SimdCta<'a> {
             tid[1][lane as usize] = t / x % y;
             tid[2][lane as usize] = t / (x * y);
         }
-        let mut save = vec![Row::ZERO; (self.host.compiled.save_size as usize).div_ceil(128) + 1];
-        let left = threads - w * 32;
+        let mut save = vec![Row::ZERO; (compiled.save_size as usize).div_ceil(128) + 1];
         let ctx = WarpCtx {
             tid,
             host: 0,
             helpers: 0,
-            shared: self.host.shared.block.base(),
-            shared_size: self.host.shared.block.len() as u64,
-            local: self.host.local.block.base() + u64::from(w) * 32 * stride,
+            shared: self.shared.block.base(),
+            shared_size: self.shared.block.len() as u64,
+            local: self.local.block.base() + u64::from(w) * 32 * stride,
             local_stride: stride,
-            params: self.host.grid.params().block.base(),
+            params: grid.params().block.base(),
             sites: 0,
-            functions: self.host.compiled.functions.as_ptr().expose_provenance() as u64,
+            functions: compiled.functions.as_ptr().expose_provenance() as u64,
             save: save.as_mut_ptr().expose_provenance() as u64,
             stack_end: 0,
-            globals: self.host.grid.image.addresses.as_ptr().expose_provenance() as u64,
+            globals: grid.image.addresses.as_ptr().expose_provenance() as u64,
             block: launch.block,
             grid: launch.grid,
-            cta: self.host.cta,
+            cta: [0; 3],
             resume: 0,
-            alive: if left >= 32 { u32::MAX } else { (1 << left) - 1 },
+            alive: alive(w, threads),
             warp: w,
             dynamic_shared: launch.dynamic_shared,
             exited: 0,
@@ -106,19 +125,70 @@ impl<'a> SimdCta<'a> {
         self.warps.push(Warp { ctx: Box::new(ctx), _save: save, done: false, waiting: false });
     }
 
+    /// Makes them fit for another CTA: shared memory begins as zeros.
+    fn renew(&mut self, cta: [u32; 3], threads: u32) {
+        let size = self.shared.block.len();
+        if size > 0 {
+            mem::fill(&self.shared.block, self.shared.block.base(), &[0], size);
+        }
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            (warp.done, warp.waiting) = (false, false);
+            let ctx = &mut *warp.ctx;
+            (ctx.cta, ctx.resume, ctx.exited, ctx.alive) = (cta, 0, 0, alive(w as u32, threads));
+        }
+    }
+}
+
+/// Lanes of a warp that exist.
+fn alive(warp: u32, threads: u32) -> u32 {
+    match threads - warp * 32 {
+        left if left >= 32 => u32::MAX,
+        left => (1 << left) - 1,
+    }
+}
+
+impl<'a> SimdCta<'a> {
+    /// Begins a CTA.
+    pub fn new(
+        compiled: Arc<Compiled>,
+        grid: &'a Grid<'a>,
+        pool: &'a Pool,
+        cta: [u32; 3],
+    ) -> Result<SimdCta<'a>, Stop> {
+        let launch = grid.started;
+        let found = {
+            let mut pool = lock(pool);
+            pool.retain(|w| w.launch == launch);
+            pool.pop()
+        };
+        let mut windows = match found {
+            Some(windows) => windows,
+            None => Windows::new(&compiled, grid)?,
+        };
+        windows.renew(cta, grid.launch.block.iter().product());
+        let (shared, local) = (windows.shared.clone(), windows.local.clone());
+        let host = Box::new(Host { grid, compiled, cta, shared, local, stopped: RefCell::new(None) });
+        Ok(SimdCta { host, windows: Some(windows), pool, helpers: thunk::table() })
+    }
+
+    fn warps(&mut self) -> &mut [Warp] {
+        self.windows.as_mut().map_or(&mut [], |w| &mut w.warps)
+    }
+
     /// Opens barriers at which enough threads wait. Returns whether any opened.
     fn open_barriers(&mut self) -> bool {
         let mut opened = false;
         for id in 0..16 {
             let at = |w: &Warp| w.waiting && w.ctx.barrier[0] == id;
-            let Some(expected) = self.warps.iter().find(|w| at(w)).map(|w| w.ctx.barrier[1]) else { continue };
-            let arrived: u32 = self.warps.iter().filter(|w| at(w)).count() as u32 * 32;
+            let warps = self.warps();
+            let Some(expected) = warps.iter().find(|w| at(w)).map(|w| w.ctx.barrier[1]) else { continue };
+            let arrived: u32 = warps.iter().filter(|w| at(w)).count() as u32 * 32;
             let complete = match expected {
-                0 => self.warps.iter().all(|w| w.done || at(w)),
+                0 => warps.iter().all(|w| w.done || at(w)),
                 n => arrived >= n,
             };
             if complete {
-                self.warps.iter_mut().filter(|w| w.waiting && w.ctx.barrier[0] == id).for_each(|w| w.waiting = false);
+                warps.iter_mut().filter(|w| w.waiting && w.ctx.barrier[0] == id).for_each(|w| w.waiting = false);
                 opened = true;
             }
         }
@@ -128,20 +198,44 @@ impl<'a> SimdCta<'a> {
 
 impl Cta for SimdCta<'_> {
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
-        let mut rounds = 0;
-        let stack_end = enter::stack_pointer() - HOST_STACK;
-        loop {
-            for i in 0..self.warps.len() {
-                if self.warps[i].done || self.warps[i].waiting {
+        if self.host.compiled.recursive {
+            return stacker::grow(HOST_STACK[1] + (1 << 20), || self.rounds(fuel, HOST_STACK[1]));
+        }
+        self.rounds(fuel, HOST_STACK[0])
+    }
+}
+
+impl Drop for SimdCta<'_> {
+    fn drop(&mut self) {
+        // Windows of a CTA that was stopped in the middle are not fit for another.
+        let done = self.warps().iter().all(|w| w.done);
+        if let Some(windows) = self.windows.take().filter(|_| done) {
+            lock(self.pool).push(windows);
+        }
+    }
+}
+
+impl SimdCta<'_> {
+    /// Lets every warp run until it waits, opens barriers, and so on.
+    fn rounds(&mut self, fuel: u64, stack: usize) -> Result<Progress, Stop> {
+        let stack_end = enter::stack_pointer() - stack as u64;
+        let host = std::ptr::from_ref::<Host<'_>>(&self.host).expose_provenance() as u64;
+        let helpers = self.helpers.as_ptr().expose_provenance() as u64;
+        let Some(windows) = &mut self.windows else { return Ok(Progress::Done) };
+        let sites = windows.sites.as_mut_ptr().expose_provenance() as u64;
+        for warp in &mut windows.warps {
+            let ctx = &mut *warp.ctx;
+            (ctx.host, ctx.helpers, ctx.sites, ctx.stack_end) = (host, helpers, sites, stack_end);
+        }
+        for _ in 0..=fuel {
+            for i in 0..self.warps().len() {
+                let warp = &mut self.warps()[i];
+                if warp.done || warp.waiting {
                     continue;
                 }
-                let host = std::ptr::from_ref::<Host<'_>>(&self.host).expose_provenance() as u64;
-                let helpers = self.helpers.as_ptr().expose_provenance() as u64;
-                let sites = self.sites.as_mut_ptr().expose_provenance() as u64;
-                let warp = &mut self.warps[i];
-                let ctx = &mut *warp.ctx;
-                (ctx.host, ctx.helpers, ctx.sites, ctx.stack_end) = (host, helpers, sites, stack_end);
-                match enter::enter(&self.host.compiled, ctx) {
+                let compiled = self.host.compiled.clone();
+                let warp = &mut self.warps()[i];
+                match enter::enter(&compiled, &mut warp.ctx) {
                     status::DONE => warp.done = true,
                     status::BARRIER => warp.waiting = true,
                     status::YIELD => {}
@@ -151,30 +245,28 @@ impl Cta for SimdCta<'_> {
                     }
                 }
             }
-            if self.warps.iter().all(|w| w.done) {
+            if self.warps().iter().all(|w| w.done) {
                 return Ok(Progress::Done);
             }
-            rounds += 1;
-            if rounds > fuel {
-                return Ok(Progress::More);
-            }
-            if !self.open_barriers() && self.warps.iter().all(|w| w.done || w.waiting) {
-                let stuck = self
-                    .warps
-                    .iter()
-                    .filter(|w| w.waiting)
-                    .map(|w| format!("warp {} at barrier {}", w.ctx.warp, w.ctx.barrier[0]));
-                let who = stuck.collect::<Vec<_>>().join(", ");
-                return Err(Stop::Fault(Box::new(Fault {
-                    kind: FaultKind::Deadlock(who),
-                    thread: [0; 3],
-                    cta: self.host.cta,
-                    at: None,
-                    stack: Vec::new(),
-                    notes: Vec::new(),
-                })));
+            if !self.open_barriers() && self.warps().iter().all(|w| w.done || w.waiting) {
+                return Err(self.deadlock());
             }
         }
+        Ok(Progress::More)
+    }
+
+    fn deadlock(&mut self) -> Stop {
+        let waiting = self.warps().iter().filter(|w| w.waiting);
+        let who: Vec<String> =
+            waiting.map(|w| format!("warp {} at barrier {}", w.ctx.warp, w.ctx.barrier[0])).collect();
+        Stop::Fault(Box::new(Fault {
+            kind: FaultKind::Deadlock(who.join(", ")),
+            thread: [0; 3],
+            cta: self.host.cta,
+            at: None,
+            stack: Vec::new(),
+            notes: Vec::new(),
+        }))
     }
 }
 

@@ -62,6 +62,7 @@ impl Engine for SimdEngine {
             mask_registers: self.mask_registers,
             engine,
             fallback,
+            pool: cta::Pool::default(),
             compiled: Mutex::default(),
         }))
     }
@@ -77,6 +78,7 @@ struct SimdKernel {
     engine: Option<Arc<dyn Engine>>,
     fallback: OnceLock<Arc<dyn Kernel>>,
     /// By block shape.
+    pool: cta::Pool,
     compiled: Mutex<HashMap<[u32; 3], Code>>,
 }
 
@@ -107,7 +109,9 @@ impl Kernel for SimdKernel {
             emit::Refused { what: "a cluster or cooperative launch".into(), func: self.kernel, at: u32::MAX }
         } else {
             match self.code(launch.block)? {
-                Ok(code) if grid.observer.is_none() => return Ok(Box::new(cta::SimdCta::new(code, grid, first)?)),
+                Ok(code) if grid.observer.is_none() => {
+                    return Ok(Box::new(cta::SimdCta::new(code, grid, &self.pool, first)?));
+                }
                 Ok(_) => emit::Refused { what: "a watched launch".into(), func: self.kernel, at: u32::MAX },
                 Err(refused) => refused,
             }

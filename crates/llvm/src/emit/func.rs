@@ -84,6 +84,8 @@ pub(super) struct Emitter<'a> {
     pub resumes: Vec<String>,
     pub inst: u32,
     pub at: u32,
+    /// Some code goes to the thread's local window.
+    pub uses_local: bool,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Refused>;
@@ -107,6 +109,8 @@ pub struct Emitted {
     pub declared: std::collections::BTreeSet<String>,
     /// Bytes.
     pub save_size: u64,
+    /// Whether threads need local windows.
+    pub uses_local: bool,
 }
 
 /// Symbol of a function.
@@ -153,6 +157,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
         resumes: Vec::new(),
         inst: 0,
         at: 0,
+        uses_local: false,
     };
     e.function(kernel)
 }
@@ -244,7 +249,12 @@ impl Emitter<'_> {
         }
         text.push_str(&self.w.body);
         text.push_str("}\n");
-        Emitted { text, declared: std::mem::take(&mut self.w.declared), save_size: self.save_size }
+        Emitted {
+            text,
+            declared: std::mem::take(&mut self.w.declared),
+            save_size: self.save_size,
+            uses_local: self.uses_local,
+        }
     }
 
     fn allocate(&mut self) {

@@ -76,7 +76,7 @@ impl Emitter<'_> {
     /// Writes an integer of a promoted variable for the active lanes that `mask` allows.
     fn frame_store(&mut self, frame: &Val, offset: u32, bytes: u32, v: &Val, mask: Option<&Val>) {
         let v = self.w.splat(v);
-        let mut put = |e: &mut Self, index: u32, word: Val| {
+        let put = |e: &mut Self, index: u32, word: Val| {
             let p = e.word(frame, index);
             let word = match e.lanes(mask) {
                 Some(m) => {
@@ -191,6 +191,7 @@ impl Emitter<'_> {
 
     /// Host address of an offset into the thread's local window.
     fn local_address(&mut self, offset: &Val) -> Address {
+        self.uses_local = true;
         let base = self.ctx_value(Elem::I64, at::LOCAL);
         let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
         let lanes = per_lane(Elem::I64, i128::from);
