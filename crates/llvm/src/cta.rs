@@ -118,7 +118,6 @@ impl Windows {
             alive: alive(w, threads),
             warp: w,
             dynamic_shared: launch.dynamic_shared,
-            exited: 0,
             barrier: [0; 2],
             barrier_result: 0,
         };
@@ -134,7 +133,7 @@ impl Windows {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             (warp.done, warp.waiting) = (false, false);
             let ctx = &mut *warp.ctx;
-            (ctx.cta, ctx.resume, ctx.exited, ctx.alive) = (cta, 0, 0, alive(w as u32, threads));
+            (ctx.cta, ctx.resume, ctx.alive) = (cta, 0, alive(w as u32, threads));
         }
     }
 }

@@ -46,8 +46,6 @@ pub struct WarpCtx {
     pub warp: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Lanes that executed `exit` inside a function.
-    pub exited: u32,
     /// The barrier that the warp waits at: id and number of threads (0: all).
     pub barrier: [u32; 2],
     /// Result of a barrier with reduction.
@@ -77,7 +75,6 @@ pub mod at {
     pub const ALIVE: u64 = offset_of!(WarpCtx, alive) as u64;
     pub const WARP: u64 = offset_of!(WarpCtx, warp) as u64;
     pub const DYNAMIC_SHARED: u64 = offset_of!(WarpCtx, dynamic_shared) as u64;
-    pub const EXITED: u64 = offset_of!(WarpCtx, exited) as u64;
     pub const BARRIER: u64 = offset_of!(WarpCtx, barrier) as u64;
     pub const BARRIER_RESULT: u64 = offset_of!(WarpCtx, barrier_result) as u64;
 }

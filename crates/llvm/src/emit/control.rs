@@ -175,11 +175,7 @@ impl Emitter<'_> {
             }
             Terminator::Exit => {
                 if self.func.kind != margay_check::FuncKind::Kernel {
-                    let bits = self.active_bits();
-                    let old = self.ctx_value(Elem::I32, at::EXITED);
-                    let new = self.w.op("or", &old, &bits);
-                    let p = self.ctx_pointer(at::EXITED);
-                    self.w.store(&new, &p, 4);
+                    return self.refuse("`exit` in a device function");
                 }
                 self.end(position)
             }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::ctx::{Helper, at, status};
 use margay_ir::{
-    Block, BlockId, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed, Terminator, VReg,
+    BlockId, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed, Terminator, VReg,
     pass::{BitSet, Cfg, Liveness, Shape, Uniformity, WarpShape},
 };
 use margay_isa::{Component, Special, Type};
