@@ -179,9 +179,12 @@ impl Case {
                 Err(CaseError(0, "no `//@ source:` says where the expectations come from".into()))
             }
             Case { ref launches, .. } if launches.is_empty() => Err(CaseError(0, "no `//@ launch:`".into())),
-            _ => match case.launches.iter().find(|l| l.expects.is_empty() && l.fault.is_none() && l.prints.is_none()) {
-                Some(l) => Err(CaseError(l.line, "this launch expects nothing".into())),
-                None => Ok(case),
+            // A launch that expects nothing may prepare the next one; the last one must expect something.
+            _ => match case.launches.last() {
+                Some(l) if l.expects.is_empty() && l.fault.is_none() && l.prints.is_none() => {
+                    Err(CaseError(l.line, "the last launch expects nothing".into()))
+                }
+                _ => Ok(case),
             },
         }
     }

@@ -66,11 +66,14 @@ use std::{fmt, sync::Arc};
 
 /// Every engine of this build, the default one first.
 pub fn engines() -> Vec<Arc<dyn Engine>> {
-    #[cfg_attr(not(feature = "simd"), expect(unused_mut))]
-    let mut engines: Vec<Arc<dyn Engine>> = vec![Arc::new(margay_exec::Reference)];
+    let reference: Arc<dyn Engine> = Arc::new(margay_exec::Reference);
     #[cfg(feature = "simd")]
-    engines.push(Arc::new(margay_llvm::SimdEngine::new(engines.first().cloned())));
-    engines
+    let simd: Arc<dyn Engine> = Arc::new(margay_llvm::SimdEngine::new(Some(reference.clone())));
+    vec![
+        reference,
+        #[cfg(feature = "simd")]
+        simd,
+    ]
 }
 
 /// A device with every engine of this build and one thread a processor.

@@ -33,14 +33,16 @@ pub fn of(checked: &Checked, options: &Options) -> Requirements {
         let (_, diagnostics) = check(parse(&checked.tree.text), &options);
         diagnostics.into_iter().find(|d| d.severity == Severity::Error).map(reason)
     };
-    let versions: Vec<Version> = Version::ALL.iter().copied().filter(|v| *v < version).collect();
-    let lowest_version = lowest(&versions, |v| refused(Some(v), Some(target)));
     let plain = |t: &Target| {
         t.suffix == Suffix::None && (t.sm < target.sm || target.suffix != Suffix::None && t.sm == target.sm)
     };
     let mut targets: Vec<Target> = Target::ALL.iter().map(|(t, _)| *t).filter(plain).collect();
     targets.sort();
     let lowest_target = lowest(&targets, |t| refused(Some(version), Some(t)));
+    // Targets need versions too, so the version is that of the lowest target.
+    let on = lowest_target.0.unwrap_or(target);
+    let versions: Vec<Version> = Version::ALL.iter().copied().filter(|v| *v < version).collect();
+    let lowest_version = lowest(&versions, |v| refused(Some(v), Some(on)));
     Requirements {
         version: (lowest_version.0.unwrap_or(version), lowest_version.1),
         target: (lowest_target.0.unwrap_or(target), lowest_target.1),

@@ -23,7 +23,7 @@ pub struct Device {
 impl Device {
     /// A device with the reference engine and one thread a processor.
     pub fn new() -> Result<Arc<Device>, Error> {
-        Device::with(DeviceOptions { threads: None, engines: Vec::new() })
+        Device::with(DeviceOptions { threads: None, engines: vec![Arc::new(margay_exec::Reference)] })
     }
 
     /// A device made to order.

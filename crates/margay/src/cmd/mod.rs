@@ -16,7 +16,7 @@ use crate::{
 };
 use clap::CommandFactory;
 use margay_check::{Options, Verdict};
-use margay_isa::{Suffix, Target, Version};
+use margay_isa::{Target, Version};
 use margay_runtime::{Context, Device, Error, LoadOptions, Module, SourceText};
 use std::{io::Read, path::Path, sync::Arc};
 
@@ -69,21 +69,16 @@ pub fn options(args: &VerdictArgs) -> Result<Options> {
 }
 
 fn parse_target(text: &str) -> Result<Target> {
-    let body = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_")).unwrap_or(text);
-    let (digits, suffix) = match body.strip_suffix('a').map(|d| (d, Suffix::Arch)) {
-        Some(found) => found,
-        None => body.strip_suffix('f').map_or((body, Suffix::None), |d| (d, Suffix::Family)),
-    };
-    let wrong = || Failure::usage(format!("`{text}` is no target; expected one like sm_80 or sm_90a"));
-    Ok(Target { sm: digits.parse().map_err(|_| wrong())?, suffix })
+    let found = Target::parse(text).or_else(|| Target::parse(&format!("sm_{text}")));
+    found.ok_or_else(|| Failure::usage(format!("`{text}` is no target; expected one like sm_80 or sm_90a")))
 }
 
 fn parse_version(text: &str) -> Result<Version> {
     let numbers = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-    match numbers {
-        Some((major @ 1..=99, minor @ 0..=9)) => Ok(Version::new(major, minor)),
-        _ => Err(Failure::usage(format!("`{text}` is no PTX ISA version; expected one like 8.3"))),
-    }
+    let known = numbers.and_then(|(major, minor): (u16, u16)| {
+        Version::ALL.iter().copied().find(|v| (v.major(), v.minor()) == (major, minor))
+    });
+    known.ok_or_else(|| Failure::usage(format!("`{text}` is no PTX ISA version; expected one like 8.3")))
 }
 
 /// A device with every engine that this build has.

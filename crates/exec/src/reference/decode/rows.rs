@@ -44,8 +44,8 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
     let mut order: Vec<u32> = (0..n as u32).filter(|r| range[*r as usize].0 != u32::MAX).collect();
     order.sort_unstable_by_key(|r| range[*r as usize]);
     let mut rows = vec![u32::MAX; n];
-    // Free rows by size class (1, 2, 4), lowest first; a register's rows go back to its class.
-    let mut free: [BinaryHeap<Reverse<u32>>; 3] = Default::default();
+    // Free rows by class, lowest first; a register's rows go back to its class.
+    let mut free: [BinaryHeap<Reverse<u32>>; 4] = Default::default();
     let mut active: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     let mut end = 0;
     for r in order {
@@ -60,7 +60,7 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
             Some(Reverse(row)) => row,
             None => {
                 let row = end;
-                end += 1 << c;
+                end += Shape::of(func.regs[r as usize]).rows() as u32;
                 row
             }
         };
@@ -69,6 +69,11 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
     (rows, end)
 }
 
+/// Registers of one class may share rows: those of 1, 2 and 4 rows, and predicates. A predicate's word 0 holds bits of all lanes,
+/// so a word that lane 0 writes there would change it for lanes that stand elsewhere.
 fn class(func: &Func, r: u32) -> usize {
-    Shape::of(func.regs[r as usize]).rows().trailing_zeros() as usize
+    match Shape::of(func.regs[r as usize]) {
+        Shape::Pred => 3,
+        shape => shape.rows().trailing_zeros() as usize,
+    }
 }
