@@ -231,6 +231,9 @@ pub struct MemOp {
     pub order: Order,
     /// For atomics: what they do.
     pub atomic: AtomicOp,
+    /// An access to a `.param` variable by name, whose address nobody takes: on the GPU such a variable is registers, and an
+    /// access that straddles elements is harmless. ptxas says nothing about it.
+    pub straddles: bool,
 }
 
 /// An instruction that the lanes of a warp execute together.

@@ -159,5 +159,6 @@ pub fn plain(address: Address) -> MemOp {
         src: Vec::new(),
         order: Order::Relaxed,
         atomic: super::super::code::AtomicOp::Add,
+        straddles: false,
     }
 }

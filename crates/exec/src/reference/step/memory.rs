@@ -11,7 +11,7 @@ use super::address::{Region, addresses, bad_access, find_allocation, observe};
 use crate::{
     AccessKind, LANES,
     lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
-    mem::Scalar,
+    mem::{self, Scalar},
 };
 use std::sync::atomic::{Ordering, fence};
 
@@ -86,6 +86,9 @@ fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
+        if m.straddles {
+            return load_straddling::<T>(ctx, m, region, &at);
+        }
         return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), false);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Load);
@@ -189,6 +192,9 @@ fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
+        if m.straddles {
+            return store_straddling::<T>(ctx, m, region, &at);
+        }
         return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), true);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Store);
@@ -225,6 +231,41 @@ fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         match found.and_then(|a| a.block.cells::<T::Cell>(at[i], count)) {
             Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
             None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
+        }
+    }
+    Flow::Next
+}
+
+/// A load at any address, byte by byte.
+#[cold]
+fn load_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at: &[u64; LANES]) -> Flow {
+    for (k, d) in m.dst.iter().enumerate() {
+        let mut values = [T::default(); LANES];
+        for i in lanes(ctx.active) {
+            let (address, mut bytes) = (at[i] + u64::from(m.size) * k as u64, [0; 8]);
+            let part = &mut bytes[..size_of::<T>()];
+            let found = find_allocation!(ctx, region, address, i);
+            if found.and_then(|a| mem::load_bytes(&a.block, address, part)).is_none() {
+                return bad_access(ctx, i, &m.address, region, address, (m.size, 1), false);
+            }
+            values[i] = T::cut(u64::from_le_bytes(bytes));
+        }
+        put(ctx, *d, &values, m.ty.is_signed());
+    }
+    Flow::Next
+}
+
+/// See [`load_straddling`].
+#[cold]
+fn store_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at: &[u64; LANES]) -> Flow {
+    for (k, s) in m.src.iter().enumerate() {
+        let values = values_of::<T>(ctx, *s);
+        for i in lanes(ctx.active) {
+            let (address, bytes) = (at[i] + u64::from(m.size) * k as u64, values[i].zero().to_le_bytes());
+            let found = find_allocation!(ctx, region, address, i).filter(|a| a.kind.writable());
+            if found.and_then(|a| mem::store_bytes(&a.block, address, &bytes[..size_of::<T>()])).is_none() {
+                return bad_access(ctx, i, &m.address, region, address, (m.size, 1), true);
+            }
         }
     }
     Flow::Next
@@ -343,13 +384,13 @@ pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for (k, v) in value.iter_mut().enumerate().take(m.count as usize) {
         let at = address + k as u64 * u64::from(m.size);
         let read = match (m.size, m.ty.is_signed()) {
-            (1, true) => crate::mem::load::<u8>(block, at).map(u8::sign),
-            (1, false) => crate::mem::load::<u8>(block, at).map(u8::zero),
-            (2, true) => crate::mem::load::<u16>(block, at).map(u16::sign),
-            (2, false) => crate::mem::load::<u16>(block, at).map(u16::zero),
-            (4, true) => crate::mem::load::<u32>(block, at).map(u32::sign),
-            (4, false) => crate::mem::load::<u32>(block, at).map(u32::zero),
-            _ => crate::mem::load::<u64>(block, at),
+            (1, true) => mem::load::<u8>(block, at).map(u8::sign),
+            (1, false) => mem::load::<u8>(block, at).map(u8::zero),
+            (2, true) => mem::load::<u16>(block, at).map(u16::sign),
+            (2, false) => mem::load::<u16>(block, at).map(u16::zero),
+            (4, true) => mem::load::<u32>(block, at).map(u32::sign),
+            (4, false) => mem::load::<u32>(block, at).map(u32::zero),
+            _ => mem::load::<u64>(block, at),
         };
         match read {
             Some(read) => *v = read,
