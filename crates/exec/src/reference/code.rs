@@ -35,6 +35,7 @@ impl Shape {
     }
 
     /// Rows that it takes.
+    #[inline(always)]
     pub const fn rows(self) -> usize {
         match self {
             Shape::Word | Shape::Pred => 1,
@@ -44,48 +45,54 @@ impl Shape {
     }
 }
 
-/// A register or a splatted constant that is read: index of its first row, shape, and which of both.
+/// A register or a splatted constant that is read: index of its first row, number of rows, and which of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Src(u32);
 
 const CONST: u32 = 1 << 31;
-const INDEX: u32 = (1 << 29) - 1;
+const PRED: u32 = 1 << 29;
+const ROWS_AT: u32 = 26;
+const INDEX: u32 = (1 << ROWS_AT) - 1;
 
 impl Src {
     /// A register.
     pub const fn reg(row: u32, shape: Shape) -> Src {
-        Src(row | (shape as u32) << 29)
+        let pred = if matches!(shape, Shape::Pred) { PRED } else { 0 };
+        Src(row | (shape.rows() as u32) << ROWS_AT | pred)
     }
 
-    /// A constant. Constants are never asked for the difference of words and predicates.
+    /// A constant.
     pub const fn constant(row: u32, shape: Shape) -> Src {
-        Src(row | ((shape as u32) & 3) << 29 | CONST)
+        Src(Src::reg(row, shape).0 | CONST)
     }
 
     /// Whether it is a constant.
+    #[inline(always)]
     pub const fn is_const(self) -> bool {
         self.0 & CONST != 0
     }
 
     /// First row.
+    #[inline(always)]
     pub const fn row(self) -> usize {
         (self.0 & INDEX) as usize
     }
 
     /// Its shape.
+    #[inline(always)]
     pub const fn shape(self) -> Shape {
-        match self.0 >> 29 & 3 {
-            0 => Shape::Word,
-            1 => Shape::Double,
-            2 => Shape::Quad,
-            _ => Shape::Pred,
+        match self.rows() {
+            1 if self.0 & PRED != 0 => Shape::Pred,
+            1 => Shape::Word,
+            2 => Shape::Double,
+            _ => Shape::Quad,
         }
     }
 
     /// Number of rows.
     #[inline(always)]
     pub const fn rows(self) -> usize {
-        self.shape().rows()
+        (self.0 >> ROWS_AT & 7) as usize
     }
 
     /// Its rows.

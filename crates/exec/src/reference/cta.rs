@@ -137,6 +137,7 @@ impl<'a> Cluster<'a> {
                 active: group.mask,
                 full: 0,
                 pc: group.pc,
+                random: self.random.is_some(),
                 executed,
                 stop: None,
             };
@@ -265,7 +266,7 @@ fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) 
                 Mod::And => u32::from(b.truths == b.votes),
                 _ => u32::from(b.truths != 0),
             };
-            write(&mut frame.regs, d, &[value.into(); LANES], g.mask);
+            write(&mut frame.regs, &mut warp.select, d, &[value.into(); LANES], g.mask);
         }
         g.pc += 1;
         g.since = warp.turn;
@@ -291,6 +292,7 @@ fn new_warp() -> Warp {
         local_high: 0,
         wires: Vec::new(),
         scratch: vec![Row::ZERO; SCRATCH],
+        select: super::state::Select::default(),
         lookaside: Lookaside::default(),
     }
 }

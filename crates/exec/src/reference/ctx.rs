@@ -3,7 +3,7 @@
 use super::{
     code::{Code, Dst, Flow, FuncCode, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED},
     schedule::SPINS,
-    state::{CtaState, FrameIndex, Group, NO_FRAME, Wait, Warp, lanes, merge_doubles, merge_words},
+    state::{CtaState, FrameIndex, Group, NO_FRAME, Select, Wait, Warp, lanes},
 };
 use crate::{
     Bug, Exhausted, Fault, FaultKind, Frame, Grid, LANES, Row, Stop,
@@ -57,6 +57,8 @@ pub struct Ctx<'a> {
     pub full: u32,
     /// The op.
     pub pc: u32,
+    /// The schedule is a random one.
+    pub random: bool,
     /// Ops executed since the group began to run.
     pub executed: u64,
     /// Why the execution stops.
@@ -84,7 +86,7 @@ impl<'a> Ctx<'a> {
                 Flow::Next => self.pc += 1,
                 Flow::Jump(to) => {
                     self.pc = to;
-                    if !self.warp.ready.is_empty() || self.executed >= fuel || self.warp.spins >= SPINS {
+                    if self.executed >= fuel || self.warp.spins >= SPINS || self.must_yield(to) {
                         self.put_away();
                         return;
                     }
@@ -92,6 +94,24 @@ impl<'a> Ctx<'a> {
                 Flow::Park | Flow::Stop => return,
             }
         }
+    }
+
+    /// Whether another group goes first, or stands where this one arrives. What [`super::schedule::pick`] decides, for the
+    /// common case that it would choose this group again.
+    #[inline]
+    fn must_yield(&mut self, to: u32) -> bool {
+        if self.warp.ready.is_empty() {
+            return false;
+        }
+        self.warp.turn += 1;
+        if self.random || self.warp.turn % 64 == 0 || self.warp.favoured.1 > 0 {
+            return true;
+        }
+        let depth = self.warp.frames[self.frame as usize].depth;
+        self.warp.ready.iter().any(|g| match g.frame == self.frame {
+            true => g.pc <= to,
+            false => self.warp.frames[g.frame as usize].depth >= depth,
+        })
     }
 
     /// Puts the group away as one that can run.
@@ -180,7 +200,7 @@ impl<'a> Ctx<'a> {
 
     /// Writes lanes of a register, cut to its width or zero-extended.
     pub fn write(&mut self, d: Dst, values: &[u64; LANES], mask: u32) {
-        write(&mut self.regs, d, values, mask);
+        write(&mut self.regs, &mut self.warp.select, d, values, mask);
     }
 
     /// Writes a predicate.
@@ -217,7 +237,7 @@ impl<'a> Ctx<'a> {
 }
 
 /// Writes lanes of a register, cut to its width or zero-extended.
-pub fn write(regs: &mut [Row], d: Dst, values: &[u64; LANES], mask: u32) {
+pub fn write(regs: &mut [Row], select: &mut Select, d: Dst, values: &[u64; LANES], mask: u32) {
     if d.row == NOWHERE {
         return;
     }
@@ -225,9 +245,9 @@ pub fn write(regs: &mut [Row], d: Dst, values: &[u64; LANES], mask: u32) {
     match d.shape {
         Shape::Word => {
             let cut = if d.bits < 32 { (1u32 << d.bits) - 1 } else { u32::MAX };
-            merge_words(u32s_mut(to), &values.map(|v| v as u32 & cut), mask);
+            select.merge_words(u32s_mut(to), &values.map(|v| v as u32 & cut), mask);
         }
-        Shape::Double => merge_doubles(u64s_mut(to), values, mask),
+        Shape::Double => select.merge_doubles(u64s_mut(to), values, mask),
         Shape::Quad => {
             let mut all = u128s(to);
             lanes(mask).for_each(|i| all[i] = values[i].into());

@@ -6,6 +6,7 @@
 
 use crate::{
     LANES, Row,
+    lanes::{u64s, u64s_mut},
     mem::{Allocation, Memory},
 };
 use std::sync::Arc;
@@ -137,6 +138,8 @@ pub struct Warp {
     pub wires: Vec<Row>,
     /// Rows for results on their way to a register.
     pub scratch: Vec<Row>,
+    /// Merges results into registers.
+    pub select: Select,
     /// Where addresses were found last.
     pub lookaside: Lookaside,
 }
@@ -242,18 +245,72 @@ pub fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Writes the lanes of `mask` only.
-#[inline(always)]
-pub fn merge_words(to: &mut [u32; LANES], from: &[u32; LANES], mask: u32) {
-    for i in 0..LANES {
-        to[i] = if mask >> i & 1 == 1 { from[i] } else { to[i] };
+/// All bits of a lane for each lane of a mask: merging with it is three operations on whole vectors.
+#[derive(Clone)]
+pub struct Select {
+    mask: u32,
+    words: Row,
+    wide_mask: u32,
+    doubles: [Row; 2],
+}
+
+/// Lanes of a nibble.
+const WORDS: [[u32; 4]; 16] = {
+    let mut table = [[0; 4]; 16];
+    let mut i = 0;
+    while i < 64 {
+        table[i / 4][i % 4] = if i / 4 >> (i % 4) & 1 == 1 { u32::MAX } else { 0 };
+        i += 1;
+    }
+    table
+};
+
+impl Default for Select {
+    fn default() -> Select {
+        Select { mask: 0, words: Row::ZERO, wide_mask: 0, doubles: [Row::ZERO; 2] }
     }
 }
 
-/// See [`merge_words`].
-#[inline(always)]
-pub fn merge_doubles(to: &mut [u64; LANES], from: &[u64; LANES], mask: u32) {
-    for i in 0..LANES {
-        to[i] = if mask >> i & 1 == 1 { from[i] } else { to[i] };
+impl Select {
+    #[inline(always)]
+    fn words(&mut self, mask: u32) -> &[u32; LANES] {
+        if self.mask != mask {
+            self.mask = mask;
+            for (k, part) in self.words.0.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&WORDS[(mask >> (4 * k) & 15) as usize]);
+            }
+        }
+        &self.words.0
+    }
+
+    #[inline(always)]
+    fn doubles(&mut self, mask: u32) -> &[u64; LANES] {
+        if self.wide_mask != mask {
+            self.wide_mask = mask;
+            let words = *self.words(mask);
+            let doubles = u64s_mut(&mut self.doubles);
+            for i in 0..LANES {
+                doubles[i] = u64::from(words[i]) | u64::from(words[i]) << 32;
+            }
+        }
+        u64s(&self.doubles)
+    }
+
+    /// Writes the lanes of `mask` only.
+    #[inline(always)]
+    pub fn merge_words(&mut self, to: &mut [u32; LANES], from: &[u32; LANES], mask: u32) {
+        let chosen = self.words(mask);
+        for i in 0..LANES {
+            to[i] = from[i] & chosen[i] | to[i] & !chosen[i];
+        }
+    }
+
+    /// See [`Select::merge_words`].
+    #[inline(always)]
+    pub fn merge_doubles(&mut self, to: &mut [u64; LANES], from: &[u64; LANES], mask: u32) {
+        let chosen = self.doubles(mask);
+        for i in 0..LANES {
+            to[i] = from[i] & chosen[i] | to[i] & !chosen[i];
+        }
     }
 }

@@ -139,11 +139,14 @@ impl Decoder<'_> {
         let v = func.variant(inst);
         let m = self.memory(func, inst, 0)?;
         let dst: Vec<_> = func.operands(inst.dsts).iter().map(|d| self.dst(func, d, m.ty)).collect();
+        if dst.len() < m.count as usize {
+            return Err(self.unsupported(format!("`{v}` with too few operands")));
+        }
         let fixed = m.address.base == Base::Fixed && m.address.space == MemSpace::KernelParam && m.size <= 8;
-        let run = match () {
+        let run: Handler = match () {
             _ if fixed => step::memory::load_param,
-            _ if is_polled(v) => step::memory::polling_loader(m.size),
-            _ => step::memory::loader(m.size),
+            _ if is_polled(v) => step::memory::poll,
+            _ => step::memory::loader(m.size, m.count),
         };
         self.code.mems.push(MemOp { dst, ..m });
         let x = self.code.mems.len() - 1;
@@ -157,7 +160,10 @@ impl Decoder<'_> {
         for o in func.operands(inst.srcs).iter().skip(1).take(m.count as usize) {
             src.push(self.source(o, m.ty)?);
         }
-        let run = step::memory::storer(m.size);
+        if src.len() < m.count as usize {
+            return Err(self.unsupported(format!("`{}` with too few operands", func.variant(inst))));
+        }
+        let run = step::memory::storer(m.size, m.count);
         self.code.mems.push(MemOp { src, ..m });
         let x = self.code.mems.len() - 1;
         self.emit(inst, run, x);

@@ -8,7 +8,7 @@
 use super::super::{
     code::{CallOp, Dst, Flow, FuncCode, NOWHERE, Op, Piece, Shape, Src, Target, Travel, Wire},
     ctx::{Ctx, write},
-    state::{FrameIndex, lanes},
+    state::{FrameIndex, Select, lanes},
 };
 use crate::{
     FaultKind, LANES, Row,
@@ -138,7 +138,7 @@ fn pack(srcs: &[Src], bytes: u32, regs: &[Row], consts: &[Row], mask: u32, stage
 }
 
 /// From a stage to registers.
-fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], mask: u32, stage: &[Row]) {
+fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], select: &mut Select, mask: u32, stage: &[Row]) {
     for (k, d) in dsts.iter().enumerate().filter(|(_, d)| d.row != NOWHERE) {
         let start = k as u32 * bytes;
         if d.shape == Shape::Quad {
@@ -158,7 +158,7 @@ fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], mask: u32, stage: &[Row]) 
                 values[i] |= u64::from(stage_word(stage, i, start + 4, (bytes - 4).min(4))) << 32;
             }
         }
-        write(regs, *d, &values, mask);
+        write(regs, select, *d, &values, mask);
     }
 }
 
@@ -186,9 +186,9 @@ impl Side<'_> {
         }
     }
 
-    fn deliver(&mut self, local: &Local<'_>, t: &Travel, mask: u32, stage: &[Row]) {
+    fn deliver(&mut self, local: &Local<'_>, select: &mut Select, t: &Travel, mask: u32, stage: &[Row]) {
         match &t.home {
-            Home::Write(dsts, bytes) => unpack(dsts, *bytes, self.regs, mask, stage),
+            Home::Write(dsts, bytes) => unpack(dsts, *bytes, self.regs, select, mask, stage),
             Home::Frame(offset) => local.write(&self.base, *offset, t.size, mask, stage),
             Home::Read(..) | Home::None => {}
         }
@@ -332,7 +332,7 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
                 local.write(&area, at, out.size, mask, &stage);
                 passed = out.size;
             } else if code.direct {
-                to.deliver(&local, home, mask, &stage);
+                to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
             } else {
                 send(&local, &mut wires, &area, &out.pieces, mask, &stage);
             }
@@ -341,7 +341,7 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
             for home in callee.args.iter().filter(|t| t.at.is_none()) {
                 let mut stage = stage_for(home.size);
                 receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
-                to.deliver(&local, home, mask, &stage);
+                to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
             }
         }
     }
@@ -393,7 +393,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 let mut stage = stage_for(value.size);
                 from.fetch(&local, value, mask, &mut stage);
                 if code.direct {
-                    to.deliver(&local, home, mask, &stage);
+                    to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
                 } else {
                     send(&local, &mut wires, &area, &value.pieces, mask, &stage);
                 }
@@ -402,7 +402,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 for home in &site.rets {
                     let mut stage = stage_for(home.size);
                     receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
-                    to.deliver(&local, home, mask, &stage);
+                    to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
                 }
             }
         }
@@ -437,5 +437,5 @@ pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let stage = [Row(values.map(|v| v as u32)), Row(values.map(|v| (v >> 32) as u32))];
     let mask = ctx.active;
     let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };
-    side.deliver(&local, t, mask, &stage);
+    side.deliver(&local, &mut ctx.warp.select, t, mask, &stage);
 }

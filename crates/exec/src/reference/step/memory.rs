@@ -3,9 +3,9 @@
 //! Weak, relaxed and volatile accesses are relaxed atomics of the host; acquire and release add the host's fences.
 
 use super::super::{
-    code::{Dst, Flow, MemOp, NOWHERE, Op, Order, Shape, Src},
-    ctx::{Ctx, write},
-    state::{lanes, merge_doubles, merge_words},
+    code::{Dst, Flow, Handler, MemOp, NOWHERE, Op, Order, Shape, Src},
+    ctx::Ctx,
+    state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation, observe};
 use crate::{
@@ -76,8 +76,59 @@ fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> Option<usize> {
     if low & (align - 1) == 0 { None } else { lanes(active).find(|i| a[*i] & (align - 1) != 0) }
 }
 
+/// A load of one element a lane.
 #[inline(always)]
 fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let size = size_of::<T>() as u32;
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    if m.straddles && misaligned(&at, ctx.active, u64::from(size)).is_some() {
+        return load_straddling::<T>(ctx, m, region, &at);
+    }
+    observe(ctx, &m.address, &at, size, AccessKind::Load);
+    let first = ctx.first();
+    let Some(found) = find_allocation!(ctx, region, at[first], first) else {
+        return bad_access(ctx, first, &m.address, region, at[first], (size, size), false);
+    };
+    let mut values = [T::default(); LANES];
+    let mut missing = 0u32;
+    match pattern(&at, ctx.active, size_of::<T>() as u64) {
+        Pattern::Run if let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES) => {
+            for i in 0..LANES {
+                values[i] = T::get(&cells[i]);
+            }
+        }
+        Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => values = [T::get(cell); LANES],
+        _ => {
+            for i in lanes(ctx.active) {
+                match found.block.cell::<T::Cell>(at[i]) {
+                    Some(cell) => values[i] = T::get(cell),
+                    None => missing |= 1 << i,
+                }
+            }
+        }
+    }
+    // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
+    for i in lanes(missing) {
+        match find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cell::<T::Cell>(at[i])) {
+            Some(cell) => values[i] = T::get(cell),
+            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), false),
+        }
+    }
+    if m.order == Order::Acquire {
+        fence(Ordering::Acquire);
+    }
+    put(ctx, m.dst[0], &values, m.ty.is_signed());
+    Flow::Next
+}
+
+/// A load of a vector.
+#[inline(always)]
+fn load_vector<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let (count, size) = (m.count as usize, m.count * m.size);
     let mut at = [0; LANES];
@@ -98,30 +149,10 @@ fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return bad_access(ctx, first, &m.address, region, at[first], (size, size), false);
     };
     let mut missing = 0u32;
-    if count == 1 {
-        let values = &mut values[0];
-        match pattern(&at, ctx.active, size_of::<T>() as u64) {
-            Pattern::Run if let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES) => {
-                for i in 0..LANES {
-                    values[i] = T::get(&cells[i]);
-                }
-            }
-            Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => *values = [T::get(cell); LANES],
-            _ => {
-                for i in lanes(ctx.active) {
-                    match found.block.cell::<T::Cell>(at[i]) {
-                        Some(cell) => values[i] = T::get(cell),
-                        None => missing |= 1 << i,
-                    }
-                }
-            }
-        }
-    } else {
-        for i in lanes(ctx.active) {
-            match found.block.cells::<T::Cell>(at[i], count) {
-                Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
-                None => missing |= 1 << i,
-            }
+    for i in lanes(ctx.active) {
+        match found.block.cells::<T::Cell>(at[i], count) {
+            Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
+            None => missing |= 1 << i,
         }
     }
     // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
@@ -149,41 +180,120 @@ fn put<T: Element>(ctx: &mut Ctx<'_>, d: Dst, values: &[T; LANES], signed: bool)
     }
     let everywhere = ctx.active == ctx.full;
     let to = &mut ctx.regs[d.row as usize..d.row as usize + d.shape.rows()];
-    match (d.shape, signed) {
-        (Shape::Word, _) => {
-            let cut = if d.bits < 32 { (1u32 << d.bits) - 1 } else { u32::MAX };
-            let wide: [u32; LANES] =
-                if signed { values.map(|v| v.sign() as u32 & cut) } else { values.map(|v| v.zero() as u32 & cut) };
+    match d.shape {
+        Shape::Word => {
+            let mut wide = [0; LANES];
+            if signed {
+                let cut = if d.bits < 32 { (1u32 << d.bits) - 1 } else { u32::MAX };
+                for i in 0..LANES {
+                    wide[i] = values[i].sign() as u32 & cut;
+                }
+            } else {
+                for i in 0..LANES {
+                    wide[i] = values[i].zero() as u32;
+                }
+            }
             if everywhere {
                 *u32s_mut(to) = wide;
             } else {
-                merge_words(u32s_mut(to), &wide, ctx.active);
+                ctx.warp.select.merge_words(u32s_mut(to), &wide, ctx.active);
             }
         }
-        (Shape::Double, _) => {
-            let wide: [u64; LANES] = if signed { values.map(T::sign) } else { values.map(T::zero) };
+        Shape::Double => {
+            let mut wide = [0; LANES];
+            for i in 0..LANES {
+                wide[i] = if signed { values[i].sign() } else { values[i].zero() };
+            }
             if everywhere {
                 *u64s_mut(to) = wide;
             } else {
-                merge_doubles(u64s_mut(to), &wide, ctx.active);
+                ctx.warp.select.merge_doubles(u64s_mut(to), &wide, ctx.active);
             }
         }
-        (Shape::Quad | Shape::Pred, true) => write(&mut ctx.regs, d, &values.map(T::sign), ctx.active),
-        (Shape::Quad | Shape::Pred, false) => write(&mut ctx.regs, d, &values.map(T::zero), ctx.active),
+        Shape::Quad | Shape::Pred => {
+            let wide = std::array::from_fn(|i| if signed { values[i].sign() } else { values[i].zero() });
+            ctx.write(d, &wide, ctx.active);
+        }
     }
 }
 
 #[inline(always)]
-fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src) -> [T; LANES] {
+fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src, values: &mut [T; LANES]) {
+    let rows = ctx.src(s);
     match s.shape() {
-        Shape::Word | Shape::Pred => u32s(ctx.src(s)).map(|v| T::cut(v.into())),
-        Shape::Double => u64s(ctx.src(s)).map(T::cut),
-        Shape::Quad => u128s(ctx.src(s)).map(|v| T::cut(v as u64)),
+        Shape::Word | Shape::Pred => {
+            let from = u32s(rows);
+            for i in 0..LANES {
+                values[i] = T::cut(from[i].into());
+            }
+        }
+        Shape::Double => {
+            let from = u64s(rows);
+            for i in 0..LANES {
+                values[i] = T::cut(from[i]);
+            }
+        }
+        Shape::Quad => {
+            let from = u128s(rows);
+            for i in 0..LANES {
+                values[i] = T::cut(from[i] as u64);
+            }
+        }
     }
 }
 
+/// A store of one element a lane. Where lanes store to the same place the highest one wins.
 #[inline(always)]
 fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m: &MemOp = &ctx.func.mems[op.x as usize];
+    let size = size_of::<T>() as u32;
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &m.address, size, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    if m.straddles && misaligned(&at, ctx.active, u64::from(size)).is_some() {
+        return store_straddling::<T>(ctx, m, region, &at);
+    }
+    observe(ctx, &m.address, &at, size, AccessKind::Store);
+    let mut values = [T::default(); LANES];
+    values_of(ctx, m.src[0], &mut values);
+    if m.order == Order::Release {
+        fence(Ordering::Release);
+    }
+    let first = ctx.first();
+    let found = find_allocation!(ctx, region, at[first], first).filter(|a| a.kind.writable());
+    let Some(found) = found else {
+        return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
+    };
+    if pattern(&at, ctx.active, size.into()) == Pattern::Run
+        && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
+    {
+        for i in 0..LANES {
+            T::set(&cells[i], values[i]);
+        }
+        return Flow::Next;
+    }
+    let mut missing = 0u32;
+    for i in lanes(ctx.active) {
+        match found.block.cell::<T::Cell>(at[i]) {
+            Some(cell) => T::set(cell, values[i]),
+            None => missing |= 1 << i,
+        }
+    }
+    for i in lanes(missing) {
+        let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
+        match found.and_then(|a| a.block.cell::<T::Cell>(at[i])) {
+            Some(cell) => T::set(cell, values[i]),
+            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
+        }
+    }
+    Flow::Next
+}
+
+/// A store of a vector.
+#[inline(always)]
+fn store_vector<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let (count, size) = (m.count as usize, m.count * m.size);
     let mut at = [0; LANES];
@@ -200,7 +310,7 @@ fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     observe(ctx, &m.address, &at, size, AccessKind::Store);
     let mut values = [[T::default(); LANES]; MOST];
     for (v, s) in values.iter_mut().zip(&m.src) {
-        *v = values_of(ctx, *s);
+        values_of(ctx, *s, v);
     }
     if m.order == Order::Release {
         fence(Ordering::Release);
@@ -211,15 +321,6 @@ fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
     };
     let mut missing = 0u32;
-    if count == 1
-        && pattern(&at, ctx.active, size_of::<T>() as u64) == Pattern::Run
-        && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
-    {
-        for i in 0..LANES {
-            T::set(&cells[i], values[0][i]);
-        }
-        return Flow::Next;
-    }
     for i in lanes(ctx.active) {
         match found.block.cells::<T::Cell>(at[i], count) {
             Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
@@ -259,7 +360,8 @@ fn load_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at:
 #[cold]
 fn store_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at: &[u64; LANES]) -> Flow {
     for (k, s) in m.src.iter().enumerate() {
-        let values = values_of::<T>(ctx, *s);
+        let mut values = [T::default(); LANES];
+        values_of(ctx, *s, &mut values);
         for i in lanes(ctx.active) {
             let (address, bytes) = (at[i] + u64::from(m.size) * k as u64, values[i].zero().to_le_bytes());
             let found = find_allocation!(ctx, region, address, i).filter(|a| a.kind.writable());
@@ -337,40 +439,39 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The handler of a load of elements of `size` bytes.
-pub fn loader(size: u32) -> super::super::code::Handler {
-    match size {
-        1 => |ctx, op| load::<u8>(ctx, op),
-        2 => |ctx, op| load::<u16>(ctx, op),
-        4 => |ctx, op| load::<u32>(ctx, op),
-        8 => |ctx, op| load::<u64>(ctx, op),
+/// The handler of a load of `count` elements of `size` bytes.
+pub fn loader(size: u32, count: u32) -> Handler {
+    match (size, count) {
+        (1, 1) => |ctx, op| load::<u8>(ctx, op),
+        (2, 1) => |ctx, op| load::<u16>(ctx, op),
+        (4, 1) => |ctx, op| load::<u32>(ctx, op),
+        (8, 1) => |ctx, op| load::<u64>(ctx, op),
+        (1, _) => |ctx, op| load_vector::<u8>(ctx, op),
+        (2, _) => |ctx, op| load_vector::<u16>(ctx, op),
+        (4, _) => |ctx, op| load_vector::<u32>(ctx, op),
+        (8, _) => |ctx, op| load_vector::<u64>(ctx, op),
         _ => load_quad,
     }
 }
 
-/// The same for loads that programs poll memory with (`.volatile`, `.relaxed`, `.acquire`): many of them in a row let others run.
-pub fn polling_loader(size: u32) -> super::super::code::Handler {
-    match size {
-        1 => |ctx, op| polled(ctx, op, load::<u8>),
-        2 => |ctx, op| polled(ctx, op, load::<u16>),
-        4 => |ctx, op| polled(ctx, op, load::<u32>),
-        8 => |ctx, op| polled(ctx, op, load::<u64>),
-        _ => |ctx, op| polled(ctx, op, load_quad),
-    }
-}
-
-fn polled(ctx: &mut Ctx<'_>, op: &Op, load: fn(&mut Ctx<'_>, &Op) -> Flow) -> Flow {
+/// A load that programs poll memory with (`.volatile`, `.relaxed`, `.acquire`): many of them in a row let others run.
+pub fn poll(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     ctx.warp.spins += 1;
-    load(ctx, op)
+    let m = &ctx.func.mems[op.x as usize];
+    loader(m.size, m.count)(ctx, op)
 }
 
-/// The handler of a store of elements of `size` bytes.
-pub fn storer(size: u32) -> super::super::code::Handler {
-    match size {
-        1 => |ctx, op| store::<u8>(ctx, op),
-        2 => |ctx, op| store::<u16>(ctx, op),
-        4 => |ctx, op| store::<u32>(ctx, op),
-        8 => |ctx, op| store::<u64>(ctx, op),
+/// The handler of a store of `count` elements of `size` bytes.
+pub fn storer(size: u32, count: u32) -> Handler {
+    match (size, count) {
+        (1, 1) => |ctx, op| store::<u8>(ctx, op),
+        (2, 1) => |ctx, op| store::<u16>(ctx, op),
+        (4, 1) => |ctx, op| store::<u32>(ctx, op),
+        (8, 1) => |ctx, op| store::<u64>(ctx, op),
+        (1, _) => |ctx, op| store_vector::<u8>(ctx, op),
+        (2, _) => |ctx, op| store_vector::<u16>(ctx, op),
+        (4, _) => |ctx, op| store_vector::<u32>(ctx, op),
+        (8, _) => |ctx, op| store_vector::<u64>(ctx, op),
         _ => store_quad,
     }
 }

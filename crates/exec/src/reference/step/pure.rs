@@ -3,7 +3,7 @@
 use super::super::{
     code::{Dst, Flow, NOWHERE, Op, Shape, Src},
     ctx::Ctx,
-    state::{merge_doubles, merge_words},
+    state::Select,
 };
 use crate::{
     LANES, Row,
@@ -12,10 +12,10 @@ use crate::{
 
 /// Copies the lanes of a mask.
 #[inline(always)]
-pub fn merge(to: &mut [Row], from: &[Row], shape: Shape, mask: u32) {
+pub fn merge(select: &mut Select, to: &mut [Row], from: &[Row], shape: Shape, mask: u32) {
     match shape {
-        Shape::Word => merge_words(u32s_mut(to), u32s(from), mask),
-        Shape::Double => merge_doubles(u64s_mut(to), u64s(from), mask),
+        Shape::Word => select.merge_words(u32s_mut(to), u32s(from), mask),
+        Shape::Double => select.merge_doubles(u64s_mut(to), u64s(from), mask),
         Shape::Quad => {
             let (to, from): (&mut [u64], &[u64]) = (bytemuck::cast_slice_mut(to), bytemuck::cast_slice(from));
             for i in (0..LANES).filter(|i| mask >> i & 1 == 1) {
@@ -26,19 +26,34 @@ pub fn merge(to: &mut [Row], from: &[Row], shape: Shape, mask: u32) {
     }
 }
 
+/// Copies all lanes. One row after the other, in line: a library call for so little costs more than it moves.
+#[inline(always)]
+fn copy_rows(to: &mut [Row], from: &[Row], shape: Shape) {
+    match shape {
+        Shape::Pred => to[0].0[0] = from[0].0[0],
+        Shape::Word => to[0] = from[0],
+        Shape::Double | Shape::Quad => to.iter_mut().zip(from).for_each(|(t, f)| *t = *f),
+    }
+}
+
 /// A row with `N` sources and one destination.
 #[inline(always)]
 fn masked<const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let variant = ctx.func.variant(op);
-    let src: [&[Row]; N] = std::array::from_fn(|i| op.src[i].of(&ctx.regs, &ctx.func.consts));
+    // A loop, since `array::from_fn` is not always inlined.
+    let mut src: [&[Row]; N] = [&[]; N];
+    for i in 0..N {
+        src[i] = op.src[i].of(&ctx.regs, &ctx.func.consts);
+    }
     let n = op.shape.rows();
-    let result = &mut ctx.warp.scratch[..n];
+    let warp = &mut *ctx.warp;
+    let result = &mut warp.scratch[..n];
     (op.pure)(variant, ctx.active, &src, result);
     let to = &mut ctx.regs[op.dst as usize..op.dst as usize + n];
     if ctx.active == ctx.full {
-        to.copy_from_slice(result);
+        copy_rows(to, result, op.shape);
     } else {
-        merge(to, result, op.shape, ctx.active);
+        merge(&mut warp.select, to, result, op.shape, ctx.active);
     }
     Flow::Next
 }
@@ -62,7 +77,10 @@ fn direct<const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             _ => &high[at - d - n..][..k],
         }
     };
-    let src: [&[Row]; N] = std::array::from_fn(|i| get(op.src[i]));
+    let mut src: [&[Row]; N] = [&[]; N];
+    for i in 0..N {
+        src[i] = get(op.src[i]);
+    }
     (op.pure)(variant, ctx.active, &src, result);
     Flow::Next
 }
@@ -102,14 +120,21 @@ pub fn wide(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         *to = s.of(&ctx.regs, &ctx.func.consts);
     }
     let rows: usize = table.dst.iter().map(|d| d.shape.rows()).sum();
-    let results = &mut ctx.warp.scratch[..rows];
+    let warp = &mut *ctx.warp;
+    let results = &mut warp.scratch[..rows];
     (op.pure)(variant, ctx.active, &src[..table.src.len()], results);
     let mut from = &results[..];
     for Dst { row, shape, .. } in &table.dst {
         let (result, rest) = from.split_at(shape.rows());
         from = rest;
         if *row != NOWHERE {
-            merge(&mut ctx.regs[*row as usize..*row as usize + shape.rows()], result, *shape, ctx.active);
+            merge(
+                &mut warp.select,
+                &mut ctx.regs[*row as usize..*row as usize + shape.rows()],
+                result,
+                *shape,
+                ctx.active,
+            );
         }
     }
     Flow::Next

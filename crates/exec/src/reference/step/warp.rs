@@ -6,7 +6,7 @@
 use super::super::{
     code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
     ctx::{Ctx, write},
-    state::{Wait, Warp, lanes},
+    state::{Select, Wait, Warp, lanes},
 };
 use crate::{
     FaultKind, LANES, Row, SyncEvent, SyncKind,
@@ -51,21 +51,21 @@ fn gather(w: &WarpOp, regs: &[Row], consts: &[Row], mask: u32, input: &mut Input
     }
 }
 
-fn scatter(w: &WarpOp, regs: &mut [Row], mask: u32, output: &Output) {
+fn scatter(w: &WarpOp, regs: &mut [Row], select: &mut Select, mask: u32, output: &Output) {
     match (w.kind, &w.dst[..]) {
-        (WarpKind::Vote(mode), [d]) if mode != Mod::Ballot => write_truth(regs, *d, output.truth, mask),
-        (_, [d]) => write(regs, *d, &output.d, mask),
+        (WarpKind::Vote(mode), [d]) if mode != Mod::Ballot => write_truth(regs, select, *d, output.truth, mask),
+        (_, [d]) => write(regs, select, *d, &output.d, mask),
         (_, [d, p]) => {
-            write(regs, *d, &output.d, mask);
-            write_truth(regs, *p, output.truth, mask);
+            write(regs, select, *d, &output.d, mask);
+            write_truth(regs, select, *p, output.truth, mask);
         }
         _ => {}
     }
 }
 
-fn write_truth(regs: &mut [Row], d: super::super::code::Dst, truth: u32, mask: u32) {
+fn write_truth(regs: &mut [Row], select: &mut Select, d: super::super::code::Dst, truth: u32, mask: u32) {
     let values = std::array::from_fn(|i| u64::from(truth >> i & 1));
-    write(regs, d, &values, mask);
+    write(regs, select, d, &values, mask);
 }
 
 /// The source lane of a shuffle, and whether it is in range.
@@ -173,7 +173,7 @@ fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
     // Lanes that do not take part too: a shuffle may name them (the result is undefined, so their register is as good as any).
     gather(w, &ctx.regs, &ctx.func.consts, u32::MAX, &mut input);
     let output = compute(w.kind, w.ty, mask, &input);
-    scatter(w, &mut ctx.regs, mask, &output);
+    scatter(w, &mut ctx.regs, &mut ctx.warp.select, mask, &output);
 }
 
 /// An instruction without `.sync`: the active lanes take part.
@@ -256,7 +256,7 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32) {
             continue;
         }
         if let Some((func, at)) = table(warp, g.frame, g.pc) {
-            scatter(&func.warps[at], &mut warp.frames[g.frame as usize].regs, g.mask, &output);
+            scatter(&func.warps[at], &mut warp.frames[g.frame as usize].regs, &mut warp.select, g.mask, &output);
         }
         g.pc += 1;
         g.since = warp.turn;
