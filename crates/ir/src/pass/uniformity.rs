@@ -307,9 +307,10 @@ impl Analysis<'_> {
             Operand::Imm(v) => Some(*v as i64),
             _ => None,
         };
-        let product = |a: &Operand, b: &Operand| match (constant(a), constant(b)) {
-            (_, Some(k)) => stride(a)?.checked_mul(k),
-            (Some(k), _) => stride(b)?.checked_mul(k),
+        let product = |a: &Operand, b: &Operand| match (stride(a)?, stride(b)?, constant(a), constant(b)) {
+            (0, 0, ..) => Some(0),
+            (x, _, _, Some(k)) => x.checked_mul(k),
+            (_, y, Some(k), _) => y.checked_mul(k),
             _ => None,
         };
         let wide = variant.t().bits();
