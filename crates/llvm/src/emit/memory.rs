@@ -243,7 +243,8 @@ impl Emitter<'_> {
             let base = e.ctx_value(Elem::I64, field);
             match raw {
                 Address::Affine(v, s) => {
-                    let v = e.w.resize(&v, Elem::I64, false);
+                    // Lane 0 may lie below the window while active lanes lie inside: its offset is negative then.
+                    let v = e.w.resize(&v, Elem::I64, true);
                     Address::Affine(e.w.op("add", &base, &v), s)
                 }
                 Address::Lanes(v) => {
