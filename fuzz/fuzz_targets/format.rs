@@ -13,7 +13,7 @@ fn tokens(parsed: &Parsed) -> String {
         at = comment.end as usize;
     }
     out += &text[at..];
-    out.retain(|c| !c.is_whitespace());
+    out.retain(|c| !c.is_whitespace() && c != '\u{1a}');
     out
 }
 

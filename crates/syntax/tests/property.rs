@@ -7,7 +7,7 @@ const SAMPLE: &str = include_str!("sample.ptx");
 
 /// Text without blanks, and without comments; the comments without blanks.
 fn essence(parsed: &Parsed) -> (String, Vec<String>) {
-    let squeeze = |s: &str| s.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let squeeze = |s: &str| s.chars().filter(|c| !c.is_whitespace() && *c != '\u{1a}').collect::<String>();
     let text = &parsed.tree.text;
     let (mut out, mut at) = (String::new(), 0);
     for comment in &parsed.tree.comments {
