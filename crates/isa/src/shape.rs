@@ -75,7 +75,7 @@ impl Type {
 
     /// Whether an integer constant may stand for an operand of this type.
     pub fn takes_int(self) -> bool {
-        matches!(self.kind(), Kind::Bits | Kind::Signed | Kind::Unsigned | Kind::Pred) && self.bits() <= 64
+        matches!(self.kind(), Kind::Bits | Kind::Signed | Kind::Unsigned | Kind::Pred)
     }
 
     /// Whether a floating-point constant may: any for `.f32` and `.f64`; for bits only one of their width.
@@ -124,7 +124,13 @@ impl Variant {
             Ty::Of(v) => self.ty(v),
             Ty::Is(t) | Ty::Untyped(t) => Some(t),
             Ty::Wide(v) => self.ty(v).and_then(Type::doubled),
-            Ty::Size(v) | Ty::Int(v) => self.ty(v).map(Type::untyped),
+            Ty::Size(v) => self.ty(v).map(Type::untyped),
+            Ty::Int(v) => self.ty(v).map(|t| match t.untyped() {
+                Type::B16 => Type::U16,
+                Type::B32 => Type::U32,
+                Type::B64 => Type::U64,
+                other => other,
+            }),
             Ty::Pointer | Ty::Any => None,
         }
     }
@@ -138,6 +144,11 @@ impl Variant {
     pub fn accepts(&self, shapes: &[Shape]) -> bool {
         let mut rest = shapes;
         let mut left_out = false;
+        if let [Shape::Vector(_), Shape::Vector(_)] = shapes
+            && self.op == crate::Opcode::Mov
+        {
+            return false; // one side is a scalar
+        }
         for opnd in self.operands() {
             match rest.split_first() {
                 Some((shape, tail)) if !left_out && self.takes(opnd, shape) => rest = tail,
@@ -155,17 +166,22 @@ impl Variant {
                 Some(ty) => self.element(opnd, opnd.ty, d) && self.element(opnd, ty, q),
                 None => false,
             },
+            (Role::Dst, Shape::Sink) if opnd.count == Count::ByVec => opnd.sink,
             (Role::Dst | Role::Src, Shape::Vector(elements)) => match self.count(opnd) {
                 Some(1) if opnd.count == Count::One || opnd.count == Count::ByVec => false,
                 Some(n) => {
                     let spare = matches!(opnd.count, Count::AtLeast(_)) && matches!(elements.len(), 2 | 4);
                     let (lead, rest) = elements.split_at(usize::from(opnd.lead.is_some()).min(elements.len()));
+                    // ptxas reads `{%r1, %r2}` of an `.f32` vector as bits; a scalar it would refuse.
+                    let bits = matches!(opnd.count, Count::ByVec)
+                        && rest.iter().all(|e| matches!(e, Shape::Sink) || matches!(e, Shape::Reg(t, _) if t.is_int()));
+                    let ty = if bits { opnd.ty.untyped() } else { opnd.ty };
                     (elements.len() == n as usize || spare && elements.len() > n as usize)
                         && alike(rest)
                         && lead.iter().zip(opnd.lead).all(|(e, ty)| self.element(&opnd.sink_inside(), ty, e))
-                        && rest.iter().all(|e| self.element(&opnd.sink_inside(), opnd.ty, e))
+                        && rest.iter().all(|e| self.element(&opnd.sink_inside(), ty, e))
                 }
-                None => true,
+                None => self.pack(opnd, elements),
             },
             (Role::Dst, _) if opnd.paired => false,
             (Role::Dst | Role::Src, shape) => {
@@ -177,6 +193,7 @@ impl Variant {
             (Role::Addr, Shape::Address(base)) => self.address(opnd, base),
             (Role::Addr, Shape::Unified(inner)) => opnd.unified && self.takes(opnd, inner),
             (Role::Var, Shape::Symbol(space)) => self.space() == Space::Generic || *space == self.space(),
+            (Role::Var, Shape::Int(_)) => true,
             (Role::Var, Shape::Reg(t, _)) => self.resolve_ty(opnd.ty).is_some_and(|ty| ty.takes(*t, false)),
             (Role::Group(inner), Shape::Group(shapes)) => {
                 let mut rest = &shapes[..];
@@ -198,6 +215,20 @@ impl Variant {
         }
     }
 
+    /// `mov`: two or four registers that together have the width of the type.
+    fn pack(&self, opnd: &Opnd, elements: &[Shape]) -> bool {
+        let bits = self.t().bits() / elements.len().max(1) as u32;
+        matches!(elements.len(), 2 | 4)
+            && alike(elements)
+            && elements.iter().any(|e| *e != Shape::Sink)
+            && elements.iter().all(|e| match e {
+                Shape::Reg(t, _) => t.bits() == bits && *t != Type::Pred,
+                Shape::Sink => opnd.role == Role::Dst,
+                Shape::Int(_) => opnd.role == Role::Src,
+                _ => false,
+            })
+    }
+
     fn address(&self, opnd: &Opnd, base: &Shape) -> bool {
         let space = opnd.space.and_then(Mod::space).unwrap_or(self.space());
         match base {
@@ -214,15 +245,29 @@ impl Variant {
             (Shape::Sink, _) => opnd.sink && !read,
             (Shape::Not(inner), Some(Type::Pred)) => read && matches!(**inner, Shape::Reg(Type::Pred, _)),
             (Shape::Reg(t, _), Some(wanted)) if matches!(ty, Ty::Untyped(_)) => *t == wanted,
+            // A packed register is 32 untyped bits to an instruction's own type, but not where the manual fixes `.u32`.
+            (Shape::Reg(Type::F16x2, _), Some(wanted)) if matches!(ty, Ty::Is(_)) && wanted.is_int() => false,
             (Shape::Reg(t, _), Some(ty)) => ty.takes(*t, opnd.wider),
-            (Shape::Reg(t, _), None) => ty == Ty::Any || t.holds_address() && t.bits() >= 32,
-            (Shape::Special(t), Some(ty)) => read && opnd.special && ty.takes(*t, opnd.wider),
+            (Shape::Reg(t, _), None) => ty == Ty::Any || t.holds_address() && t.bits() >= 32 && *t != Type::F16x2,
+            (Shape::Special(t), Some(ty)) => {
+                read && opnd.special
+                    && !ty.is_float()
+                    && ty != Type::Pred
+                    && (ty.bits() == t.bits() || opnd.wider && ty.bits() <= t.bits())
+            }
             (Shape::Int(v), Some(ty)) => read && opnd.imm && ty.takes_int() && opnd.takes_constant(*v),
             (Shape::Int(v), None) => read && opnd.imm && opnd.takes_constant(*v),
             (Shape::Float { single }, Some(ty)) => read && opnd.imm && ty.takes_float(*single),
             (Shape::Symbol(_), _) => read && opnd.special,
             _ => false,
         }
+    }
+}
+
+impl Ty {
+    /// Bits of the same width, where a variable decides.
+    fn untyped(self) -> Ty {
+        if let Ty::Of(v) = self { Ty::Size(v) } else { self }
     }
 }
 

@@ -7,7 +7,7 @@ pub static BRA: Op = op("bra", "9.7.12.3", Control, "Branch to a label.", &[
     form(&[opt(&UNI)], &[operand("tgt", Role::Label, Any)]),
 ]);
 pub static BRX: Op = op("brx", "9.7.12.4", Control, "Branch to a label of a table by its index.", &[
-    form(&[one(M::Idx), opt(&UNI)], &[src(Is(U32)).named("index").reg(), operand("tlist", Role::Table, Any)]).fixed(1).ptx(6, 0).sm(30),
+    form(&[one(M::Idx), opt(&UNI)], &[src(Is(U32)).named("index"), operand("tlist", Role::Table, Any)]).fixed(1).ptx(6, 0).sm(30),
 ]);
 pub static CALL: Op = op("call", "9.7.12.5", Call, "Call a function; where operands travel is the ABI's business.", &[
     form(&[opt(&UNI)], &[operand("ret-param", Role::Rets, Any).opt(), operand("func", Role::Callee, Any), operand("param-list", Role::Args, Any).opt(),

@@ -22,7 +22,8 @@ const FTZ_TO_LONG: &[Need] = &[m(M::Ftz, 1, 5, 0).with(&[Word::Type(U64)]), m(M:
 const FTZ_FROM_BYTE: &[Need] = &[m(M::Ftz, 1, 5, 0).with(&[Word::Type(U8)]), m(M::Ftz, 1, 5, 0).with(&[Word::Type(S8)])];
 const FTZ_TO_DOUBLE: &[Need] = &[m(M::Ftz, 1, 5, 0)];
 const D: Opnd = d(T).wider();
-const A: Opnd = a(U).wider().special();
+const A: Opnd = a(U).wider();
+const B: Opnd = b(U).wider();
 const RBITS: Opnd = src(Untyped(B32)).named("rbits").reg();
 const SCALE: Opnd = src(Untyped(B16)).named("scale-factor").reg().when(&[M::ScaledN2Ue8m0]);
 const E5M2: &[Type] = &[E4m3x2, E5m2x2];
@@ -30,15 +31,15 @@ const E5M2: &[Type] = &[E4m3x2, E5m2x2];
 pub static CVT: Op = joined!("cvt", Pure, "Convert between types.",
     rows("9.7.9.21", &[
         // integer to integer; `.sat` only where a value can be out of range
-        form(&[T.of(ANY_INT), U.of(ANY_INT)],                                         &[D, A]),
-        form(&[one(M::Sat), T.of(&[U8]),  U.of(&[U16, U32, U64, S8, S16, S32, S64])], &[D, A]),
-        form(&[one(M::Sat), T.of(&[U16]), U.of(&[U32, U64, S8, S16, S32, S64])],      &[D, A]),
-        form(&[one(M::Sat), T.of(&[U32]), U.of(&[U64, S8, S16, S32, S64])],           &[D, A]),
-        form(&[one(M::Sat), T.of(&[U64]), U.of(&[S8, S16, S32, S64])],                &[D, A]),
-        form(&[one(M::Sat), T.of(&[S8]),  U.of(&[U8, U16, U32, U64, S16, S32, S64])], &[D, A]),
-        form(&[one(M::Sat), T.of(&[S16]), U.of(&[U16, U32, U64, S32, S64])],          &[D, A]),
-        form(&[one(M::Sat), T.of(&[S32]), U.of(&[U32, U64, S64])],                    &[D, A]),
-        form(&[one(M::Sat), T.of(&[S64]), U.of(&[U64])],                              &[D, A]),
+        form(&[T.of(ANY_INT), U.of(ANY_INT)],                                         &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[U8]),  U.of(&[U16, U32, U64, S8, S16, S32, S64])], &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[U16]), U.of(&[U32, U64, S8, S16, S32, S64])],      &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[U32]), U.of(&[U64, S8, S16, S32, S64])],           &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[U64]), U.of(&[S8, S16, S32, S64])],                &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[S8]),  U.of(&[U8, U16, U32, U64, S16, S32, S64])], &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[S16]), U.of(&[U16, U32, U64, S32, S64])],          &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[S32]), U.of(&[U32, U64, S64])],                    &[D, A.special()]),
+        form(&[one(M::Sat), T.of(&[S64]), U.of(&[U64])],                              &[D, A.special()]),
         // float to integer, integer to float
         form(&[req(&IRND), opt(&FTZ), opt(&SAT), T.of(ANY_INT), U.of(&[F32])],        &[D, A]).only(FTZ_TO_LONG),
         form(&[req(&IRND), opt(&SAT), T.of(ANY_INT), U.of(&[F16, F64])],              &[D, A]),
@@ -56,12 +57,13 @@ pub static CVT: Op = joined!("cvt", Pure, "Convert between types.",
         form(&[req(&RND), opt(&FTZ), opt(&SAT), T.of(&[F32]), U.of(&[F64])],          &[D, A]),
         form(&[req(&RND2), one(M::Relu), opt(&SATFINITE), T.of(&[F16]), U.of(&[F32])], &[D, A]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
         form(&[req(&RND2), one(M::Satfinite), T.of(&[F16]), U.of(&[F32])],            &[D, A]).ptx(8, 1).sm(70),
-        form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), T.of(&[F16x2]), U.of(&[F32])], &[D, A, b(U)]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
+        form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), T.of(&[F16x2]), U.of(&[F32])], &[D, A, B]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
         // bf16 and tf32; ptxas takes a rounding where nothing is lost, and none where something is (to and from `.f16`)
         form(&[req(&RND), opt(&FTZ), T.of(&[Bf16]), U.of(&[F32])],                    &[d(T), a(U)]).ptx(7, 0).sm(80),
         form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), T.of(&[Bf16]), U.of(&[F32])], &[d(T), a(U)]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
         form(&[req(&RND2), opt(&RELU), opt(&SATFINITE), T.of(&[Bf16x2]), U.of(&[F32])], &[d(T), a(U), b(U)]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
-        form(&[one(M::Rs), opt(&RELU), opt(&SATFINITE), T.of(&[F16x2, Bf16x2]), U.of(&[F32])], &[d(T), a(U), b(U), RBITS]).ptx(8, 7).targets(STOCHASTIC),
+        form(&[one(M::Rs), opt(&RELU), opt(&SATFINITE), T.of(&[F16x2]), U.of(&[F32])], &[D, A, B, RBITS]).ptx(8, 7).targets(STOCHASTIC),
+        form(&[one(M::Rs), opt(&RELU), opt(&SATFINITE), T.of(&[Bf16x2]), U.of(&[F32])], &[d(T), a(U), b(U), RBITS]).ptx(8, 7).targets(STOCHASTIC),
         form(&[one(M::Rna), opt(&SATFINITE), T.of(&[Tf32]), U.of(&[F32])],            &[d(T), a(U)]).ptx(7, 0).sm(80).only(SATFINITE_NEED),
         form(&[req(&RND2), opt(&SATFINITE), opt(&RELU), T.of(&[Tf32]), U.of(&[F32])], &[d(T), a(U)]).ptx(7, 8).sm(90).only(&[m(M::Satfinite, 8, 6, 100)]),
         form(&[opt(&RND), opt(&FTZ), T.of(&[F32]), U.of(&[Bf16])],                    &[d(T), a(U)]).ptx(7, 1).sm(80).only(&[m(M::Ftz, 7, 8, 90)]),
@@ -88,7 +90,7 @@ pub static CVT: Op = joined!("cvt", Pure, "Convert between types.",
         form(&[one(M::Rn), opt(&SATFINITE), opt(&RELU), opt(&SCALED), T.of(&[Bf16x2]), U.of(&[S2f6x2])], &[d(T), a(U), SCALE]).ptx(9, 1).targets(S2F6),
     ]),
     rows("9.7.9.22", &[
-        form(&[one(M::Pack), one(M::Sat), T.of(&[U16, S16]), U.of(&[S32])], &[dst(Is(U32)), a(U), b(U)]).fixed(1).ptx(6, 5).sm(72),
-        form(&[one(M::Pack), one(M::Sat), T.of(&[U2, S2, U4, S4, U8, S8]), U.of(&[S32]), V.of(&[B32])], &[dst(Is(U32)), a(U), b(U), c(V)]).fixed(1).ptx(6, 5).sm(72)
+        form(&[one(M::Pack), one(M::Sat), T.of(&[U16, S16]), U.of(&[S32])], &[dst(Int(U)).wider(), A, B]).fixed(1).ptx(6, 5).sm(72),
+        form(&[one(M::Pack), one(M::Sat), T.of(&[U2, S2, U4, S4, U8, S8]), U.of(&[S32]), V.of(&[B32])], &[dst(Int(U)).wider(), A, B, c(V).wider()]).fixed(1).ptx(6, 5).sm(72)
             .only(&[t(U4, 6, 5, 75), t(S4, 6, 5, 75), t(U2, 6, 5, 75), t(S2, 6, 5, 75)]),
     ]));

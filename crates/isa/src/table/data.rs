@@ -8,7 +8,7 @@ pub static MOV: Op = joined!("mov", Pure, "Move a value or an address; pack and 
         form(&[T.of(&[Pred, U16, U32, U64, S16, S32, S64, F32, F64])], &[d(T), a(T).special()]).rules(&[Rule::MovOperand]),
     ]),
     rows("9.7.9.4", &[
-        form(&[T.of(&[B16, B32, B64, B128])], &[d(T).count(Count::Free).sink(), a(T).count(Count::Free).special()])
+        form(&[T.of(&[B16, B32, B64, B128])], &[d(T).count(Count::Free), a(T).count(Count::Free).special()])
             .rules(&[Rule::MovOperand]).only(&[t(B128, 8, 3, 70)]),
     ]));
 
@@ -16,11 +16,11 @@ static SHFL_MODE: Class = Class::new("shuffle mode", &[M::Up, M::Down, M::Bfly, 
 pub static SHFL: Op = joined!("shfl", Warp, "Exchange values between the lanes of a warp.",
     rows("9.7.9.6", &[
         form(&[one(M::Sync), req(&SHFL_MODE), T.of(&[B32])],
-             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c"), src(Is(U32)).named("membermask")]).ptx(6, 0).sm(30),
+             &[d(T).pair(Is(Pred)), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c"), src(Is(U32)).named("membermask")]).ptx(6, 0).sm(30),
     ]),
     rows("9.7.9.5", &[
         form(&[req(&SHFL_MODE), T.of(&[B32])],
-             &[d(T).pair(Is(Pred)).sink(), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c")]).ptx(3, 0).sm(30).until(6, 4, 70),
+             &[d(T).pair(Is(Pred)), a(T), src(Is(B32)).named("b"), src(Is(B32)).named("c")]).ptx(3, 0).sm(30).until(6, 4, 70),
     ]));
 
 static PRMT_MODE: Class = Class::new("permutation", &[M::F4e, M::B4e, M::Rc8, M::Ecl, M::Ecr, M::Rc16]);
@@ -70,8 +70,10 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
              &[LD_D, addr()]).ptx(1, 1).only(NEEDS).rules(ACCESS),
         form(&[req(&LD_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, addr(), POLICY]).ptx(6, 0).sm(70).only(NEEDS).rules(ACCESS),
-        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)],
-             &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS),
+        form(&[one(M::Mmio), one(M::Acquire), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[LD_D, addr()]).ptx(9, 3).sm(70).only(NEEDS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&LD_COP), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
+             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS).lax(),
     ]),
     rows("9.7.9.9", &[
         form(&[one(M::Global), opt(&NC_COP), one(M::Nc), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
@@ -96,8 +98,10 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
              &[addr(), ST_B]).ptx(1, 1).only(NEEDS).rules(ACCESS),
         form(&[req(&ST_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
              &[addr(), ST_B, POLICY]).ptx(6, 0).sm(70).only(NEEDS).rules(ACCESS),
-        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)],
-             &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS).rules(ACCESS),
+        form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS),
+        form(&[one(M::Mmio), one(M::Release), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[addr(), ST_B]).ptx(9, 3).sm(70).only(NEEDS),
+        form(&[opt(&WEAK), opt(&GLOBAL), req(&ST_COP), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
+             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS).lax(),
     ]),
     rows("9.7.9.12", &[
         form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
@@ -106,11 +110,16 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
         form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
         form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
+        form(&[one(M::Async), opt(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 1).sm(90).only(&[m(M::Global, 8, 7, 100)]).lax(),
+        form(&[one(M::Async), opt(&WEAK), req(&SHARED_OWN), opt(&COMPLETION), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]).lax(),
     ]),
     rows("9.7.9.13", &[
         form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
              &[addr(), src(Pointer).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
     ]));
+static SHARED_OWN: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
+static COMPLETION: Class = Class::new("completion", &[M::MbarrierCompleteTxBytes]);
 static CLUSTER: Class = Class::new("scope", &[M::Cluster]);
 static GPU_SYS: Class = Class::new("scope", &[M::Gpu, M::Sys]);
 static SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
@@ -122,6 +131,7 @@ static TENSORMAP_SPACE: Class = Class::new("state space", &[M::Const, M::Param])
 pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into a cache.", &[
     form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
     form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
+    form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80).lax(),
     form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
 ]);
 pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line into the uniform cache.", &[
@@ -140,7 +150,7 @@ pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Pure, "Make a cache
          &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
     form(&[one(M::Fractional), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
          &[dst(Is(U64)).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80),
-    form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[dst(Is(U64)).named("cache-policy"), src(Is(B64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
+    form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[dst(Is(U64)).named("cache-policy"), src(Is(U64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),
 ]);
 static WINDOW: Class = Class::new(
     "state space",

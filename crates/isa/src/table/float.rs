@@ -15,6 +15,7 @@ static F64_: &[Type] = &[F64];
 
 pub static TESTP: Op = op("testp", "9.7.3.1", Pure, "Test a property of a floating-point number.", &[
     form(&[req(&PROPERTY), T.of(&[F32, F64])],        &[p_out(), a(T)]).ptx(2, 0).sm(20),
+    form(&[T.of(&[F32, F64])],                        &[p_out(), a(T)]).ptx(2, 0).sm(20).lax(),
 ]);
 static PROPERTY: Class =
     Class::new("property", &[M::Finite, M::Infinite, M::Number, M::Notanumber, M::Normal, M::Subnormal]);
@@ -51,7 +52,7 @@ pub static MAD: Rows = rows("9.7.3.7", &[
 ]);
 pub static DIV: Rows = rows("9.7.3.8", &[
     form(&[one(M::Approx), opt(&FTZ), T.of(F32_)],    &[d(T), a(T), b(T)]).ptx(1, 4).ulp(2.0),
-    form(&[one(M::Full), opt(&FTZ), T.of(F32_)],      &[d(T), a(T), b(T)]).ptx(1, 4).ulp(2.0),
+    form(&[one(M::Full), opt(&FTZ), T.of(F32_)],      &[d(T), a(T), b(T)]).fixed(1).ptx(1, 4).ulp(2.0),
     form(&[req(&RND), opt(&FTZ), T.of(F32_)],         &[d(T), a(T), b(T)]).ptx(1, 4).sm(20),
     form(&[req(&RND), T.of(F64_)],                    &[d(T), a(T), b(T)]).only(DIRECTED64),
     form(&[T.of(&[F32, F64])],                        &[d(T), a(T), b(T)]).until(1, 4, 0).ulp(2.0),
@@ -79,6 +80,7 @@ pub static RCP: Op = op("rcp", "9.7.3.13", Pure, "`d = 1 / a`.", &[
     form(&[req(&RND), opt(&FTZ), T.of(F32_)],         &[d(T), a(T)]).ptx(1, 4).sm(20),
     form(&[req(&RND), T.of(F64_)],                    &[d(T), a(T)]).ptx(1, 4).only(DIRECTED64),
     form(&[one(M::Approx), one(M::Ftz), T.of(F64_)],  &[d(T), a(T)]).ptx(2, 1).sm(20).relative(-20.0).section("9.7.3.14"),
+    form(&[req(&RND), one(M::Ftz), T.of(F64_)],       &[d(T), a(T)]).ptx(1, 4).only(DIRECTED64).lax(),
     form(&[T.of(F32_)],                               &[d(T), a(T)]).until(1, 4, 0).ulp(1.0), // ptxas refuses `rcp.f64`
 ]);
 pub static SQRT: Op = op("sqrt", "9.7.3.15", Pure, "The square root.", &[

@@ -74,16 +74,16 @@ pub static BFIND: Op = op("bfind", "9.7.1.16", Pure, "The position of the most s
 ]);
 static SHIFTAMT: Class = Class::new("shift amount", &[M::Shiftamt]);
 pub static FNS: Op = op("fns", "9.7.1.17", Pure, "The position of the n-th set bit from a base.", &[
-    form(&[T.of(&[B32])], &[d(T), src(Is(B32)).named("mask"), src(Is(B32)).named("base"), src(Is(S32)).named("offset")]).ptx(6, 0).sm(30),
+    form(&[T.of(&[B32])], &[d(T), src(Is(B32)).named("mask"), src(Is(B32)).named("base"), src(Is(B32)).named("offset")]).ptx(6, 0).sm(30),
 ]);
 pub static BREV: Op = op("brev", "9.7.1.18", Pure, "The bits in reverse order.", &[
     form(&[T.of(BITS32)],                         &[d(T), a(T)]).ptx(2, 0).sm(20),
 ]);
 pub static BFE: Op = op("bfe", "9.7.1.19", Pure, "Extract a bit field and extend it.", &[
-    form(&[T.of(&[U32, U64, S32, S64])],          &[d(T), a(T), src(Is(U32)).named("b"), src(Is(U32)).named("c")]).ptx(2, 0).sm(20),
+    form(&[T.of(&[U32, U64, S32, S64])],          &[d(T), a(T), src(Is(U32)).named("b").range(0, 255), src(Is(U32)).named("c").range(0, 255)]).ptx(2, 0).sm(20),
 ]);
 pub static BFI: Op = op("bfi", "9.7.1.20", Pure, "Insert a bit field of `a` into `b`.", &[
-    form(&[T.of(BITS32)], &[d(T).named("f"), a(T), b(T), src(Is(U32)).named("c"), src(Is(U32)).named("d")]).ptx(2, 0).sm(20),
+    form(&[T.of(BITS32)], &[d(T).named("f"), a(T), b(T), src(Is(U32)).named("c").range(0, 255), src(Is(U32)).named("d").range(0, 255)]).ptx(2, 0).sm(20),
 ]);
 pub static SZEXT: Op = op("szext", "9.7.1.21", Pure, "Sign- or zero-extend the low N bits.", &[
     form(&[req(&CLAMP_WRAP), T.of(INT32)],        &[d(T), a(T), src(Is(U32)).named("b")]).ptx(7, 6).sm(70),

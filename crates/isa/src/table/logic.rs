@@ -23,8 +23,8 @@ pub static CNOT: Op = op("cnot", "9.7.8.5", Pure, "`d = a == 0 ? 1 : 0`.", &[
     form(&[T.of(BITS)],                          &[d(T), a(T)]),
 ]);
 pub static LOP3: Op = op("lop3", "9.7.8.6", Pure, "Any logical function of three inputs, by its truth table.", &[
-    form(&[T.of(&[B32])],                        &[d(T), a(T), b(T), c(T), imm(Is(U32)).named("immLut").range(0, 255)]).ptx(4, 3).sm(50),
-    form(&[req(&LOP3_BOOL), T.of(&[B32])],       &[d(T).paired(Is(Pred)).sink(), a(T), b(T), c(T), imm(Is(U32)).named("immLut").range(0, 255), src(Is(Pred)).named("q")]).ptx(8, 2).sm(70),
+    form(&[T.of(&[B32])],                        &[d(T).sink(), a(T), b(T), c(T), imm(Is(U32)).named("immLut")]).ptx(4, 3).sm(50),
+    form(&[req(&LOP3_BOOL), T.of(&[B32])],       &[d(T).paired(Is(Pred)).sink(), a(T), b(T), c(T), imm(Is(U32)).named("immLut"), src(Is(Pred)).named("q")]).ptx(8, 2).sm(70),
 ]);
 static LOP3_BOOL: Class = Class::new("combination", &[M::Or, M::And]);
 pub static SHF: Op = op("shf", "9.7.8.7", Pure, "Shift the 64 bits of `b` and `a`; keep one half.", &[

@@ -14,8 +14,8 @@ pub static BAR: Op = joined!("bar", Warp, "Synchronise the threads of a CTA.",
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync)],                              &[A, B.opt()]).fixed(1).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Arrive)],                            &[A, B]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[d(Var::T), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), Var::T.of(&[U32])], &[d(Var::T), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).fixed(2).ptx(2, 0).sm(20).only(CTA_NEED),
     ]),
@@ -26,8 +26,8 @@ pub static BARRIER: Op = joined!("barrier", Warp, "Synchronise the threads of a 
     rows("9.7.13.1", &[
         form(&[opt(&CTA), one(M::Sync), opt(&ALIGNED)],               &[A, B.opt()]).fixed(1).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Arrive), opt(&ALIGNED)],             &[A, B]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
-        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[dst(Is(U32)), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[d(Var::T), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
+        form(&[opt(&CTA), one(M::Red), one(M::Popc), opt(&ALIGNED), Var::T.of(&[U32])], &[d(Var::T), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
         form(&[opt(&CTA), one(M::Red), req(&RED_OP), opt(&ALIGNED), Var::T.of(&[Pred])], &[p_out(), A, B, p_in()]).fixed(2).ptx(6, 0).sm(30).only(CTA_NEED),
     ]),
@@ -39,6 +39,9 @@ static CLUSTER_SEM: Class = Class::new("memory ordering", &[M::Release, M::Relax
 static ACQUIRE: Class = Class::new("memory ordering", &[M::Acquire]);
 
 static FENCE_SEM: Class = Class::new("memory ordering", &[M::Sc, M::AcqRel, M::Acquire, M::Release]);
+static ONE_WAY: Class = Class::new("memory ordering", &[M::Acquire, M::Release]);
+static RELEASING: Class = Class::new("memory ordering", &[M::AcqRel, M::Release]);
+static SYNC_RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictSharedCta, M::SyncRestrictSharedCluster]);
 static PROXY_SPACE: Class = Class::new("state space", &[M::Global, M::SharedCta, M::SharedCluster]);
 pub static FENCE: Op = op("fence", "9.7.13.4", Memory, "Order memory accesses.", &[
     form(&[opt(&FENCE_SEM), req(&SCOPE)], &[]).ptx(6, 0).sm(70).only(&[m(M::Cluster, 7, 8, 90), m(M::Acquire, 8, 6, 90), m(M::Release, 8, 6, 90)]),
@@ -51,6 +54,13 @@ pub static FENCE: Op = op("fence", "9.7.13.4", Memory, "Order memory accesses.",
     form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::Acquire), req(&SCOPE)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).fixed(1).ptx(8, 3).sm(90),
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::Acquire), one(M::SyncRestrictSharedCluster), one(M::Cluster)], &[]).fixed(1).ptx(8, 6).sm(90),
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::Release), one(M::SyncRestrictSharedCta), one(M::Cluster)], &[]).fixed(1).ptx(8, 6).sm(90),
+    form(&[opt(&FENCE_SEM), one(M::Async), req(&SCOPE)], &[]).ptx(8, 0).sm(90).only(&[m(M::Acquire, 8, 6, 90), m(M::Release, 8, 6, 90)]).lax(),
+    form(&[one(M::Proxy), one(M::Alias), req(&ONE_WAY), one(M::Sys)], &[]).fixed(1).ptx(9, 4).sm(90),
+    form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::AcqRel), req(&SCOPE)], &[]).fixed(1).ptx(8, 3).sm(90).lax(),
+    form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::AcqRel), req(&SCOPE)], &[addr(), imm(Is(U32)).named("size")]).fixed(1).ptx(8, 3).sm(90).lax(),
+    form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::SyncRestrictSharedCta), req(&RELEASING), req(&SCOPE)], &[]).fixed(1).ptx(8, 6).sm(90).lax(),
+    form(&[one(M::Proxy), one(M::AsyncGeneric), opt(&SYNC_RESTRICT), one(M::AcqRel), req(&SCOPE)], &[]).fixed(1).ptx(8, 3).sm(90).only(&[m(M::SyncRestrictSharedCta, 8, 6, 90), m(M::SyncRestrictSharedCluster, 8, 6, 90)]).lax(),
+    form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::AcqRel), req(&SCOPE)], &[addr(), imm(Is(U32)).named("size")]).fixed(1).ptx(8, 3).sm(90).lax(),
 ]);
 static LEVEL: Class = Class::new("level", &[M::Cta, M::Gl, M::Sys]);
 pub static MEMBAR: Op = op("membar", "9.7.13.4", Memory, "Order memory accesses, the old way.", &[

@@ -17,8 +17,8 @@ pub static VOTE: Op = joined!("vote", Warp, "Ask a predicate of every lane.",
         form(&[one(M::Ballot), T.of(&[B32])],                  &[d(T), PREDICATE]).ptx(2, 0).sm(20).until(6, 4, 70),
     ]));
 pub static MATCH: Op = op("match", "9.7.13.10", Warp, "Which lanes hold the same value.", &[
-    form(&[one(M::Any), one(M::Sync), T.of(BITS32)],           &[dst(Is(B32)), a(T), MASK]).ptx(6, 0).sm(70),
-    form(&[one(M::All), one(M::Sync), T.of(BITS32)],           &[dst(Is(B32)).pair(Is(Pred)).sink(), a(T), MASK]).ptx(6, 0).sm(70),
+    form(&[one(M::Any), one(M::Sync), T.of(BITS32)],           &[dst(Is(U32)), a(T), MASK]).ptx(6, 0).sm(70),
+    form(&[one(M::All), one(M::Sync), T.of(BITS32)],           &[dst(Is(U32)).pair(Is(Pred)).sink(), a(T), MASK]).ptx(6, 0).sm(70),
 ]);
 pub static ACTIVEMASK: Op = op("activemask", "9.7.13.11", Warp, "Which lanes are executing.", &[
     form(&[T.of(&[B32])],                                      &[d(T)]).ptx(6, 2).sm(30),
@@ -27,8 +27,8 @@ static ADD_MIN_MAX: Class = Class::new("operation", &[M::Add, M::Min, M::Max]);
 static EXTREME: Class = Class::new("operation", &[M::Min, M::Max]);
 static BITWISE: Class = Class::new("operation", &[M::And, M::Or, M::Xor]);
 pub static REDUX: Op = op("redux", "9.7.13.12", Warp, "Combine a value over the lanes of a warp.", &[
-    form(&[one(M::Sync), req(&ADD_MIN_MAX), T.of(INT32)],      &[d(T), a(T), MASK]).ptx(7, 0).sm(80),
-    form(&[one(M::Sync), req(&BITWISE), T.of(&[B32])],         &[d(T), a(T), MASK]).ptx(7, 0).sm(80),
+    form(&[one(M::Sync), req(&ADD_MIN_MAX), T.of(INT32)],      &[dst(Is(U32)), src(Is(U32)), MASK]).ptx(7, 0).sm(80),
+    form(&[one(M::Sync), req(&BITWISE), T.of(&[B32])],         &[dst(Is(U32)), src(Is(U32)), MASK]).ptx(7, 0).sm(80),
     form(&[one(M::Sync), req(&EXTREME), opt(&ABS), opt(&NAN), T.of(&[F32])], &[d(T), a(T), MASK]).ptx(8, 6).targets(&[Target::arch(100), Target::family(100)]),
 ]);
 pub static ELECT: Op = op("elect", "9.7.13.14", Warp, "Elect one lane.", &[
