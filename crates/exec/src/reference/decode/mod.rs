@@ -111,6 +111,7 @@ struct Decoder<'i> {
     rows: Vec<u32>,
     /// Rows of temporaries of the current instruction; the most that any needed.
     temps: u32,
+    pred_temps: u32,
     most_temps: u32,
     /// Constants already splatted.
     known: HashMap<(u64, u8), Src>,
@@ -158,6 +159,7 @@ impl<'i> Decoder<'i> {
             code,
             rows: Vec::new(),
             temps: 0,
+            pred_temps: 0,
             most_temps: 0,
             known: HashMap::new(),
             starts: Vec::new(),
@@ -262,7 +264,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn inst(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
-        self.temps = 0;
+        (self.temps, self.pred_temps) = (0, 0);
         self.at = inst.at;
         let effect = func.variant(inst).op.row().effect;
         match effect {

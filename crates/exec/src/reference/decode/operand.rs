@@ -9,6 +9,9 @@ use crate::{Image, Stop};
 use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand, Pointee};
 use margay_isa::Type;
 
+/// Rows for inverted predicates: no row reads more than two, and arguments of calls are read at once.
+pub const PRED_TEMPS: u32 = 8;
+
 /// What an operand names.
 pub fn pointee(o: &Operand) -> Option<Pointee> {
     match o {
@@ -22,9 +25,16 @@ impl Decoder<'_> {
     /// Rows of a fresh temporary, alive until the instruction is done.
     pub(super) fn temp(&mut self, ty: Type) -> Dst {
         let shape = Shape::of(ty);
-        let row = self.code.rows + self.temps;
-        self.temps += shape.rows() as u32;
-        self.most_temps = self.most_temps.max(self.temps);
+        // A group may wait with its operands in temporaries while another one executes other instructions, so predicates, whose
+        // bits belong to all lanes, have rows of their own.
+        let row = if shape == Shape::Pred {
+            self.pred_temps += 1;
+            self.code.rows + (self.pred_temps - 1) % PRED_TEMPS
+        } else {
+            self.temps += shape.rows() as u32;
+            self.code.rows + PRED_TEMPS + self.temps - shape.rows() as u32
+        };
+        self.most_temps = self.most_temps.max(PRED_TEMPS + self.temps);
         Dst { row, shape, bits: ty.bits() as u8 }
     }
 

@@ -29,6 +29,10 @@ pub fn barrier(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     let [x, y, z] = ctx.grid.launch.block;
     let threads = (x * y * z).next_multiple_of(LANES as u32);
+    if let Some(count) = count.filter(|c| *c > threads) {
+        let what = format!("a barrier of {count} threads in a CTA of {}", x * y * z);
+        return ctx.fault(first, wrong(what), Vec::new());
+    }
     let expected = count.filter(|c| *c != threads).unwrap_or(0);
     let agrees = |i: &usize| ids[*i] == id && counts.is_none_or(|c| Some(c[*i]) == count);
     let same = lanes(ctx.active).filter(agrees).fold(0u32, |m, i| m | 1 << i);

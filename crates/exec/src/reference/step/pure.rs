@@ -158,6 +158,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 /// An inverted predicate for an operand `!p`: into a temporary.
 pub fn invert(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let truth = ctx.pred(op.src[0]);
-    ctx.regs[op.dst as usize].0[0] = !truth;
+    let word = &mut ctx.regs[op.dst as usize].0[0];
+    *word = *word & !ctx.mask | !truth & ctx.mask;
     Flow::Next
 }
