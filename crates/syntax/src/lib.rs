@@ -20,7 +20,7 @@ pub use diag::{Code, Diagnostic, Label, Severity, Suggestion};
 pub use eval::{EvalError, Value, eval};
 pub use origin::Origin;
 pub use parse::{Parsed, parse, parse_shared};
-pub use print::{FormatOptions, Unformatted, format};
+pub use print::{FormatOptions, Reorder, Unformatted, format};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;
 

@@ -48,7 +48,6 @@ impl Parser<'_> {
             }
             T::Semi => {
                 self.bump();
-                let _ = (header, kind);
             }
             // ptxas takes a declaration of a function without its semicolon.
             _ if kind == FuncKind::Func && !in_body => {}

@@ -1,9 +1,9 @@
 //! Operands of instructions (chapter 6). One grammar for all instructions, but for `call`, whose lists stand in parentheses.
 
 use super::{Parser, Result};
-use crate::Span;
 use crate::lex::T;
 use crate::tree::{Expr, Kind, List, Operand, UnaryOp};
+use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
     /// One operand.
@@ -80,7 +80,7 @@ impl Parser<'_> {
         let simple = matches!(offset.kind, Kind::Int { .. });
         let text = self.str(offset.span);
         let with = if simple { format!("+-{text}") } else { format!("+-({text})") };
-        let d = crate::Diagnostic::new(crate::Code::Syntax, sign, "an offset is added, with `+`, never subtracted")
+        let d = Diagnostic::new(Code::Syntax, sign, "an offset is added, with `+`, never subtracted")
             .here("not a sign of an offset")
             .fix(sign.to(offset.span), with, "add the negative offset");
         self.report(d);
@@ -252,7 +252,7 @@ impl Parser<'_> {
     #[cold]
     pub(super) fn missing_comma(&mut self) {
         let place = self.prev.after();
-        let d = crate::Diagnostic::new(crate::Code::Syntax, place, format!("expected `,` before {}", self.found()))
+        let d = Diagnostic::new(Code::Syntax, place, format!("expected `,` before {}", self.found()))
             .here("expected `,`")
             .fix(place, ",", "put a `,` here");
         self.report(d);

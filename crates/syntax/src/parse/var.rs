@@ -327,12 +327,11 @@ impl Parser<'_> {
                     return Err(self.expected("`(`"));
                 }
                 let paren = self.bump().span;
-                let (first, second);
-                first = self.integer_operand("the upper half of the UUID")?;
+                let first = self.integer_operand("the upper half of the UUID")?;
                 if !self.eat(T::Comma) {
                     return Err(self.expected("`,`"));
                 }
-                second = self.integer_operand("the lower half of the UUID")?;
+                let second = self.integer_operand("the lower half of the UUID")?;
                 self.close(T::RParen, paren)?;
                 let base = self.scratch.len();
                 self.scratch.extend([first, second]);

@@ -236,7 +236,8 @@ impl Printer<'_> {
 
     /// Whether what stands up to the next comma (of this or an outer list) would go beyond the line.
     fn too_long(&self, pieces: &[Piece]) -> bool {
-        let mut width = self.out.len() - self.line;
+        // With the blank behind the comma.
+        let mut width = self.out.len() - self.line + 1;
         let mut depth = 0i32;
         for piece in pieces {
             let span = piece.span();

@@ -11,14 +11,17 @@ use crate::tree::*;
 use crate::{Parsed, Severity, Span, Tree};
 use line::Piece;
 
+/// Given opcode and modifiers without blanks (`ld.u32.global`), the same in canonical order, or `None` to keep them.
+pub type Reorder<'f> = &'f dyn Fn(&str) -> Option<String>;
+
 /// How [`format`] writes.
 pub struct FormatOptions<'f> {
     /// Blanks of one step of indentation.
     pub indent: usize,
     /// Lines are wrapped beyond that many characters, if they can be.
     pub width: usize,
-    /// Given opcode and modifiers without blanks (`ld.u32.global`), the same in canonical order, or `None` to keep them.
-    pub mnemonic: Option<&'f dyn Fn(&str) -> Option<String>>,
+    /// How modifiers are put in order: the printer knows no instruction.
+    pub mnemonic: Option<Reorder<'f>>,
 }
 
 impl Default for FormatOptions<'_> {
@@ -62,7 +65,9 @@ pub fn format(parsed: &Parsed, options: &FormatOptions<'_>) -> Result<String, Un
         line: 0,
     };
     printer.module();
-    Ok(printer.out)
+    // A file keeps its kind of line ends.
+    let windows = memchr::memchr(b'\n', tree.text.as_bytes()).is_some_and(|n| tree.text[..n].ends_with('\r'));
+    Ok(if windows { printer.out.replace("\r\n", "\n").replace('\n', "\r\n") } else { printer.out })
 }
 
 /// Blanks are not worth more than that.
