@@ -43,6 +43,7 @@ lint:
 
 bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend
+	python3 benches/kernels/bench.py $(TARGET)/release/margay
 
 # NVIDIA's compiler from its own packages, in a folder that git ignores. It needs no GPU.
 oracle: .oracle/ready

@@ -19,3 +19,16 @@ if [ ${#missing[@]} -gt 0 ]; then
   $sudo apt-get update -q
   $sudo apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
+
+# LLVM 22 for the SIMD engine, where the system's packages have it. Everything else builds and works without it.
+if ! command -v llvm-config-22 >/dev/null && command -v apt-get >/dev/null; then
+  sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+  if ! apt-cache show llvm-22-dev >/dev/null 2>&1; then
+    $sudo apt-get update -q || true
+  fi
+  if apt-cache show llvm-22-dev >/dev/null 2>&1; then
+    echo "installing llvm-22-dev (for the SIMD engine) with apt-get"
+    $sudo apt-get install -y -q --no-install-recommends llvm-22-dev || echo "llvm-22-dev could not be installed"
+  fi
+fi
+command -v llvm-config-22 >/dev/null || echo "without LLVM 22: building without the SIMD engine"
