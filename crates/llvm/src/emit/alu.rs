@@ -58,9 +58,10 @@ pub(super) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
 impl Emitter<'_> {
     /// Makes single-precision NaNs canonical.
     pub fn canonical(&mut self, v: &Val) -> Val {
-        let f = self.w.cast("bitcast", v, Elem::F32);
-        let is_nan = self.w.cmp("fcmp uno", &f, &f);
+        // Tested on the bits: LLVM drops floating-point tests for NaN behind square roots.
         let bits = self.w.cast("bitcast", v, Elem::I32);
+        let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
         self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &bits)
     }
 
