@@ -47,6 +47,8 @@ mod video;
 #[rustfmt::skip]
 mod warp;
 #[rustfmt::skip]
+mod wgmma;
+#[rustfmt::skip]
 mod wmma;
 
 pub use class::*;
@@ -100,7 +102,7 @@ ops! {
     // asynchronous copies and barrier objects
     Cp = copy::CP; Mbarrier = mbarrier::MBARRIER;
     // matrices
-    Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA;
+    Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA; Wgmma = wgmma::WGMMA;
     // textures and surfaces
     Tex = texture::TEX; Tld4 = texture::TLD4; Txq = texture::TXQ; Istypep = texture::ISTYPEP; Suld = surface::SULD;
     Sust = surface::SUST; Sured = surface::SURED; Suq = surface::SUQ;
