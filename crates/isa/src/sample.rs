@@ -3,7 +3,7 @@
 //! Tests ask for valid instructions ([`mnemonics`], [`operands`]) and for faulty ones ([`mutants`]); [`module`] wraps them so
 //! that a PTX tool can read them. Everything follows a seed.
 
-use crate::{Count, Form, Mod, Opcode, Opnd, Role, Shape, Slot, Space, Suffix, Target, Type, Variant, Version, Word};
+use crate::{Count, Form, Mod, Opcode, Opnd, Role, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word};
 use std::fmt::Write;
 
 /// A small generator of random numbers (splitmix64).
@@ -105,6 +105,7 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
             _ => single(variant, opnd, rng)?,
         },
         Role::Imm => Shape::Int(constant(opnd, rng)),
+        Role::Addr if opnd.ty != Ty::Pointer => Shape::Address(Box::new(Shape::Reg(Type::B32, 7))),
         Role::Addr => {
             let space = opnd.space.and_then(Mod::space).unwrap_or(variant.space());
             let base = match space {

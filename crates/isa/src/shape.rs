@@ -232,7 +232,12 @@ impl Variant {
     fn address(&self, opnd: &Opnd, base: &Shape) -> bool {
         let space = opnd.space.and_then(Mod::space).unwrap_or(self.space());
         match base {
-            Shape::Reg(t, _) => t.holds_address(),
+            Shape::Reg(t, _) => match opnd.ty {
+                Ty::Pointer => t.holds_address(),
+                Ty::Untyped(wanted) => *t == wanted,
+                ty => self.resolve_ty(ty).is_some_and(|wanted| wanted.takes(*t, false)),
+            },
+            Shape::Symbol(_) if opnd.ty != Ty::Pointer => false,
             Shape::Symbol(s) => *s == space || space == Space::Generic && *s != Space::Param,
             Shape::Int(_) => space == Space::Local,
             _ => false,

@@ -41,6 +41,8 @@ mod sync;
 #[rustfmt::skip]
 mod target;
 #[rustfmt::skip]
+mod tcgen05;
+#[rustfmt::skip]
 mod texture;
 #[rustfmt::skip]
 mod video;
@@ -102,7 +104,7 @@ ops! {
     // asynchronous copies and barrier objects
     Cp = copy::CP; Mbarrier = mbarrier::MBARRIER;
     // matrices
-    Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA; Wgmma = wgmma::WGMMA;
+    Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA; Wgmma = wgmma::WGMMA; Tcgen05 = tcgen05::TCGEN05;
     // textures and surfaces
     Tex = texture::TEX; Tld4 = texture::TLD4; Txq = texture::TXQ; Istypep = texture::ISTYPEP; Suld = surface::SULD;
     Sust = surface::SUST; Sured = surface::SURED; Suq = surface::SUQ;

@@ -133,7 +133,7 @@ const fn a_regs(ty: Ty) -> Opnd {
     src(ty).named("a").count(Count::Exactly(4))
 }
 const fn desc(name: &'static str) -> Opnd {
-    src(Ty::Is(B64)).named(name)
+    src(Ty::Is(U64)).named(name)
 }
 const fn scale_d() -> Opnd {
     p_in().named("scale-d")
