@@ -94,7 +94,11 @@ impl Variant {
             // These look at operands and belong to `check`.
             Rule::MovOperand | Rule::ParamWindow | Rule::CallSignature | Rule::VmadNegation => None,
             Rule::HandleRegister | Rule::ResidentPredicate | Rule::UnifiedMode | Rule::IndependentMode => None,
-            Rule::CopySourceSize | Rule::SharedVariable | Rule::SinkOnly | Rule::ScaleSelector => None,
+            Rule::CopySourceSize
+            | Rule::SharedVariable
+            | Rule::SinkOnly
+            | Rule::ScaleSelector
+            | Rule::TensorMapValue => None,
             Rule::StackAlignment => None,
         })
     }

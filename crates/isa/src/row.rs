@@ -468,6 +468,9 @@ pub enum Rule {
     UnifiedMode,
     /// A sampler is named: the module must be in independent texturing mode.
     IndependentMode,
+    /// `tensormap.replace`: `.elemtype` 13 to 15 need PTX ISA 8.7 and `sm_100` or later families, `.swizzle_mode` 4 needs 8.8
+    /// and `sm_103a`.
+    TensorMapValue,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

@@ -3,7 +3,9 @@
 //! Tests ask for valid instructions ([`mnemonics`], [`operands`]) and for faulty ones ([`mutants`]); [`module`] wraps them so
 //! that a PTX tool can read them. Everything follows a seed.
 
-use crate::{Count, Form, Mod, Opcode, Opnd, Role, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word};
+use crate::{
+    Count, Form, Mod, Opcode, Opnd, Role, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word,
+};
 use std::fmt::Write;
 
 /// A small generator of random numbers (splitmix64).

@@ -185,9 +185,7 @@ impl Variant {
             },
             (Role::Dst, _) if opnd.paired => false,
             (Role::Dst | Role::Src, shape) => {
-                self.count(opnd).is_none_or(|n| n == 1)
-                    && !opnd.braces()
-                    && self.element(opnd, opnd.ty, shape)
+                self.count(opnd).is_none_or(|n| n == 1) && !opnd.braces() && self.element(opnd, opnd.ty, shape)
             }
             (Role::Imm, Shape::Int(v)) => opnd.takes_constant(*v),
             (Role::Addr, Shape::Address(base)) => self.address(opnd, base),

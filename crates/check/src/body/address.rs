@@ -5,7 +5,7 @@ use super::walk::Walker;
 use super::{Base, Candidate, Operand, SymRef, Want, space_of};
 use crate::compat;
 use crate::consts::{self, Const};
-use margay_isa::Space;
+use margay_isa::{Space, Ty};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -70,12 +70,18 @@ impl<'a> Walker<'a, '_> {
             Named::Reg(reg, decl) => {
                 self.reads(reg, name);
                 let d = &self.body.regs[decl as usize];
-                if !compat::has(compat::addresses(), d.ty) || d.vector != 1 {
-                    self.no_address(decl, name);
-                } else if d.ty.bits() == 32 && self.module.address_size == 64 {
+                // Tensor memory has addresses of a type of their own.
+                let plain = want.opnd.ty == Ty::Pointer;
+                if !compat::has(if plain { compat::addresses() } else { want.regs }, d.ty) || d.vector != 1 {
+                    self.no_address(want, decl, name);
+                } else if plain && d.ty.bits() == 32 && self.module.address_size == 64 {
                     self.narrow_address(c, want, decl, name);
                 }
                 Operand::Address(Base::Reg(reg), offset)
+            }
+            Named::Symbol(_) if want.opnd.ty != Ty::Pointer => {
+                self.no_address_name(name);
+                Operand::Error
             }
             Named::Symbol(symbol) => {
                 self.symbol_address(c, want, symbol, offset, span);

@@ -9,7 +9,9 @@ use super::walk::Walker;
 use super::{Candidate, Operand, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::report::{count, lacking, list};
-use margay_isa::{Component, Kind as TypeKind, Mod, Opcode, Parts, Role, Since, Space, Special, Type, Word, resolve};
+use margay_isa::{
+    Component, Kind as TypeKind, Mod, Opcode, Parts, Role, Since, Space, Special, Ty, Type, Word, resolve,
+};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic, Suggestion, nearest},
@@ -1003,12 +1005,16 @@ impl<'a> Walker<'a, '_> {
     // ---- addresses ----
 
     #[cold]
-    pub(super) fn no_address(&mut self, decl: u32, span: Span) {
+    pub(super) fn no_address(&mut self, want: &Want, decl: u32, span: Span) {
         let d = self.body.regs[decl as usize];
         let name = self.tree.str(span);
         let what = if d.vector > 1 { format!("a vector of {}", d.vector) } else { format!("`{}`", d.ty) };
+        let wanted = match want.opnd.ty {
+            Ty::Pointer => "an address is an integer",
+            _ => "an address in tensor memory has 32 bits",
+        };
         self.report.push(
-            Diagnostic::new(Code::AddressType, span, format!("an address is an integer; `{name}` is {what}"))
+            Diagnostic::new(Code::AddressType, span, format!("{wanted}; `{name}` is {what}"))
                 .label(d.name, "declared here"),
         );
     }
@@ -1044,6 +1050,7 @@ impl<'a> Walker<'a, '_> {
             Named::Label(_) => "a label",
             Named::Table(_) => "a table",
             Named::Special(..) => "a special register",
+            Named::Symbol(_) => "a variable, and none lies in tensor memory",
             _ => "an element of a vector",
         };
         self.report.push(Diagnostic::new(

@@ -56,4 +56,35 @@ mod tests {
         assert_eq!(scaled("mxf4nvf4", ".scale_vec::4X", "ue4m3", "{0,0}", "{2,0}"), ["E0315"]);
         assert_eq!(scaled("mxf4nvf4", ".scale_vec::4X", "ue4m3", "{0,1}", "{0,3}"), [""; 0]);
     }
+
+    #[test]
+    fn fragments_and_addresses() {
+        let on = |target: &str, text: &str| codes(&kernel("9.0", target, text));
+        let d4 = "{%f0,%f1,%f2,%f3}";
+        let ok =
+            format!("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d4}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {d4};");
+        assert_eq!(on("sm_80", &ok), [""; 0]);
+        assert_eq!(on("sm_75", &ok).len(), 1);
+        assert_eq!(on("sm_80", &ok.replace("{%r4,%r5}", "{%r4}")), ["E0307"]);
+        assert_eq!(on("sm_80", &ok.replace("row.col", "col.col")).len(), 1);
+        assert_eq!(on("sm_80", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [%r1];"), [""; 0]);
+        assert_eq!(on("sm_80", "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r0, [%r1];"), ["E0307"]);
+        assert_eq!(on("sm_100a", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0,%r1}, [%r2];"), [""; 0]);
+        assert_eq!(on("sm_100a", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0,%r1}, [%rd2];").len(), 1);
+        assert_eq!(
+            on(
+                "sm_90a",
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, %p0, 1, -1, 0, 1;"
+            ),
+            [""; 0]
+        );
+        assert_eq!(
+            on(
+                "sm_90a",
+                "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, %p0, 1, -1, 0, 1;"
+            ),
+            ["E0307"]
+        );
+        assert_eq!(on("sm_90", "wgmma.fence.sync.aligned;").len(), 1);
+    }
 }

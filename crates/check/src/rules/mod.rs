@@ -59,6 +59,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::CopySourceSize => copy::source_size(w, c, inst),
         Rule::SharedVariable => mbarrier::shared_variable(w, c, inst),
         Rule::SinkOnly => mbarrier::sink_only(w, c, inst),
+        Rule::TensorMapValue => copy::tensor_map_value(w, c, inst),
         Rule::ScaleSelector => matrix::scale_selector(w, c, inst),
     }
 }

@@ -33,6 +33,8 @@ mod mixed;
 #[rustfmt::skip]
 mod mma;
 #[rustfmt::skip]
+mod multimem;
+#[rustfmt::skip]
 mod stack;
 #[rustfmt::skip]
 mod surface;
@@ -102,7 +104,8 @@ ops! {
     Stacksave = stack::STACKSAVE; Stackrestore = stack::STACKRESTORE; Alloca = stack::ALLOCA; Brkpt = misc::BRKPT;
     Nanosleep = misc::NANOSLEEP; Pmevent = misc::PMEVENT; Trap = misc::TRAP; Setmaxnreg = misc::SETMAXNREG;
     // asynchronous copies and barrier objects
-    Cp = copy::CP; Mbarrier = mbarrier::MBARRIER;
+    Cp = copy::CP; Mbarrier = mbarrier::MBARRIER; Multimem = multimem::MULTIMEM; Tensormap = multimem::TENSORMAP;
+    Clusterlaunchcontrol = multimem::CLUSTERLAUNCHCONTROL;
     // matrices
     Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA; Wgmma = wgmma::WGMMA; Tcgen05 = tcgen05::TCGEN05;
     // textures and surfaces
