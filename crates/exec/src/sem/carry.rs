@@ -1,5 +1,7 @@
 //! Extended-precision arithmetic (manual, section 9.7.2). The condition code is an explicit predicate: the last source of a row
-//! that reads it, the last destination of one that writes it. For `sub` and `subc` it is the borrow.
+//! that reads it, the last destination of one that writes it. There is one flag, the adder's carry: `sub.cc` sets it where there is
+//! *no* borrow (`a - b` is `a + ~b + 1`), and `subc` subtracts one more where it is clear. The manual calls it the borrow there, which
+//! is the same for chains of `sub`; ptxas 13.5 makes `IADD3` with a carry predicate, and nvcc's 128-bit division reads it by `addc`.
 
 use super::{
     PureFn,
@@ -69,10 +71,14 @@ macro_rules! sums {
                 let (sum, second) = sum.overflowing_add(carry as $T);
                 (sum, first | second)
             }),
-            Opcode::Sub | Opcode::Subc => ways!(reads, writes, chain::<$T>, |a: $T, b: $T, borrow: bool| {
+            Opcode::Sub => ways!(reads, writes, chain::<$T>, |a: $T, b: $T, _: bool| {
+                let (rest, borrow) = a.overflowing_sub(b);
+                (rest, !borrow)
+            }),
+            Opcode::Subc => ways!(reads, writes, chain::<$T>, |a: $T, b: $T, carry: bool| {
                 let (rest, first) = a.overflowing_sub(b);
-                let (rest, second) = rest.overflowing_sub(borrow as $T);
-                (rest, first | second)
+                let (rest, second) = rest.overflowing_sub(!carry as $T);
+                (rest, !(first | second))
             }),
             Opcode::Mad | Opcode::Madc if !$v.has(Mod::Hi) => {
                 ways!(reads, writes, chain3::<$T>, |a: $T, b: $T, c: $T, carry: bool| {

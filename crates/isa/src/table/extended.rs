@@ -16,7 +16,7 @@ pub static ADDC: Op = op("addc", "9.7.2.2", Pure, "`d = a + b + carry`.", &[
 pub static SUB_CC: Rows = rows("9.7.2.3", &[
     form(&[one(M::Cc), T.of(CARRY)],             &[d(T), a(T), b(T)]).ptx(1, 3),
 ]);
-pub static SUBC: Op = op("subc", "9.7.2.4", Pure, "`d = a - (b + borrow)`.", &[
+pub static SUBC: Op = op("subc", "9.7.2.4", Pure, "`d = a + ~b + carry`: subtracts one more where the carry is clear.", &[
     form(&[opt(&CC), T.of(CARRY)],               &[d(T), a(T), b(T)]).ptx(1, 3),
 ]);
 pub static MAD_CC: Rows = rows("9.7.2.5", &[
