@@ -60,17 +60,7 @@ impl<'a> Walker<'a, '_> {
         for (i, (_, word)) in parts.iter().enumerate().skip(1) {
             if Word::from_name(word).is_none() {
                 let all = possible();
-                let near = nearest(word, all.iter().map(|w| w.name()));
-                let mut d =
-                    Diagnostic::new(Code::UnknownModifier, dot(i), format!("`.{word}` is no modifier of `{name}`"));
-                if let Some(shapes) = shapes_like(word, &all) {
-                    d = d.note(format!("shapes of `{name}`: {}", shapes.join(" ")));
-                } else if all.len() <= 24 {
-                    let names: Vec<String> = all.iter().map(|w| format!(".{}", w.name())).collect();
-                    d = d.note(format!("`{name}` takes {}", names.join(" ")));
-                }
-                d = suggest(d, dot(i), &near.map(|n| format!(".{n}")).unwrap_or_default());
-                return self.report.push(d);
+                return self.unknown_modifier(op, &parts, i, &all, dot(i));
             }
         }
         let found: Vec<Word> = parts[1..].iter().filter_map(|(_, w)| Word::from_name(w)).collect();
@@ -82,6 +72,16 @@ impl<'a> Walker<'a, '_> {
             if matches!(found[i], Word::Mod(_)) && resolve(op, &fewer, |_| true).is_ok() {
                 return self.superfluous(op, &found, i, &|i| at(i + 1), &|i| dot(i + 1));
             }
+        }
+        // One word too few?
+        if !types.is_empty()
+            && let Some((gap, fits)) = missing_word(op, &found, &possible())
+        {
+            let after = dot(gap);
+            let choices = list(&dotted(&fits), "or");
+            let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
+                .here(format!("expected {choices} after `{}`", self.tree.str(after).trim_start_matches('.')));
+            return self.report.push(d);
         }
         // Another type?
         for i in types.iter().copied() {
@@ -142,6 +142,38 @@ impl<'a> Walker<'a, '_> {
             };
             self.report.push(d);
         }
+    }
+
+    /// A word that no instruction has.
+    fn unknown_modifier(&mut self, op: Opcode, parts: &[(usize, &str)], i: usize, all: &[Word], at: Span) {
+        let (name, word) = (op.row().name, parts[i].1);
+        // What would be right in its place, if the rest is right?
+        let rest: Option<Vec<Word>> =
+            parts.iter().enumerate().skip(1).filter(|(j, _)| *j != i).map(|(_, (_, w))| Word::from_name(w)).collect();
+        let fits: Vec<Word> = match &rest {
+            Some(rest) => {
+                let takes = |w: &&Word| {
+                    let mut words = rest.clone();
+                    words.insert(i - 1, **w);
+                    resolve(op, &words, |_| true).is_ok_and(|r| r.in_order)
+                };
+                all.iter().filter(takes).copied().collect()
+            }
+            None => Vec::new(),
+        };
+        let types = rest.iter().flatten().filter(|w| matches!(w, Word::Type(_)));
+        let beside: String = types.map(|w| format!(".{}", w.name())).collect();
+        let choices = if fits.is_empty() { all } else { &fits };
+        let near =
+            nearest(word, choices.iter().map(|w| w.name())).or_else(|| nearest(word, all.iter().map(|w| w.name())));
+        let mut d = Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is no modifier of `{name}{beside}`"));
+        if let Some(shapes) = shapes_like(word, choices) {
+            d = d.note(format!("shapes that go with the rest: {}", shapes.join(" ")));
+        } else if choices.len() <= 24 {
+            let names: Vec<String> = choices.iter().map(|w| format!(".{}", w.name())).collect();
+            d = d.note(format!("here it takes {}", names.join(" ")));
+        }
+        self.report.push(suggest(d, at, &near.map(|n| format!(".{n}")).unwrap_or_default()));
     }
 
     /// The mnemonic would be right without one of its modifiers.
@@ -1213,6 +1245,24 @@ fn suggest(mut d: Diagnostic, span: Span, with: &str) -> Diagnostic {
         d.suggestions.push(Suggestion { message, edits: vec![(span, with.to_owned())], machine_applicable: false });
     }
     d
+}
+
+/// A place (behind the word of that index, the opcode being 0) where one more modifier makes the mnemonic right, and the
+/// modifiers that do.
+fn missing_word(op: Opcode, found: &[Word], possible: &[Word]) -> Option<(usize, Vec<Word>)> {
+    (0..=found.len()).find_map(|gap| {
+        let fits: Vec<Word> = possible
+            .iter()
+            .filter(|w| matches!(w, Word::Mod(_)))
+            .filter(|w| {
+                let mut more = found.to_vec();
+                more.insert(gap, **w);
+                resolve(op, &more, |_| true).is_ok_and(|r| r.in_order)
+            })
+            .copied()
+            .collect();
+        (!fits.is_empty()).then_some((gap, fits))
+    })
 }
 
 /// Words that a slot takes.

@@ -327,9 +327,13 @@ impl<'a, 'm> Walker<'a, 'm> {
     }
 
     pub(super) fn duplicate(&mut self, name: &str, span: Span, first: Span) {
+        let place = match self.names.family_of(name) {
+            Some((count, at)) if at == first => format!("`{}<{count}>` declares it already", self.tree.str(first)),
+            _ => "first declared here".to_owned(),
+        };
         self.report.push(
             Diagnostic::new(Code::Duplicate, span, format!("`{name}` is declared twice in one scope"))
-                .label(first, format!("first declared here, as `{}`", self.tree.str(first))),
+                .label(first, place),
         );
     }
 

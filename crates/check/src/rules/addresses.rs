@@ -50,29 +50,24 @@ pub(crate) fn taken(w: &mut Walker<'_, '_>, symbol: SymRef, span: Span) {
     }
 }
 
-/// An access at a constant offset from a variable.
+/// An access at a constant offset from a variable: within it, and aligned. One word about it is enough.
 pub(crate) fn constant(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64, span: Span) {
     let (size, align) = w.symbol_size(symbol);
     let bytes = u64::from(c.access);
-    let space = w.symbol_space(symbol);
-    let aligned = align.min(c.access.next_power_of_two());
-    if c.access > 1
-        && (offset.unsigned_abs() % bytes.next_power_of_two() != 0 || aligned < c.access.next_power_of_two())
-    {
-        // Only what is certainly wrong: an offset that no multiple of the variable's alignment can make right, or a
-        // variable that promises less than the access needs.
-        let natural = c.variant.t().bytes();
-        let off = offset.unsigned_abs() % bytes.next_power_of_two() != 0;
-        if off || (c.variant.vec() > 1 && align < c.access) || align < natural.min(c.access) {
-            return misaligned(w, c, symbol, align, offset, span);
-        }
+    let end = (offset as u64).wrapping_add(bytes);
+    if size > 0 && (offset < 0 || end > size) {
+        return outside(w, c, symbol, size, offset, span);
     }
-    if size == 0 {
+    // Parameters have a rule of their own (`rules/param.rs`).
+    if c.access < 2 || w.symbol_space(symbol) == Space::Param {
         return;
     }
-    let end = (offset as u64).wrapping_add(bytes);
-    if offset < 0 || end > size {
-        outside(w, c, symbol, space, size, offset, span);
+    // Only what is certainly wrong: an offset that no alignment can make right, or a variable that promises less than a
+    // vector or its elements need.
+    let off = offset.unsigned_abs() % bytes.next_power_of_two() != 0;
+    let natural = c.variant.t().bytes();
+    if off || (c.variant.vec() > 1 && align < c.access) || align < natural.min(c.access) {
+        misaligned(w, c, symbol, align, offset, span);
     }
 }
 
@@ -93,7 +88,8 @@ fn misaligned(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, align: u32,
 }
 
 #[cold]
-fn outside(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, space: Space, size: u64, offset: i64, span: Span) {
+fn outside(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, size: u64, offset: i64, span: Span) {
+    let space = w.symbol_space(symbol);
     let (_, at) = w.type_of_symbol(symbol);
     let name = w.tree.str(at).to_owned();
     let code = if space == Space::Param { Code::ParameterOverread } else { Code::OutOfBounds };

@@ -7,6 +7,7 @@ use margay_syntax::diag::{Code, Diagnostic};
 pub(crate) fn finish(w: &mut Walker<'_, '_>) {
     if w.report.errors == 0 && !w.report.silent {
         never_written(w);
+        super::barrier::finish(w);
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod addresses;
 pub(crate) mod alias;
 pub(crate) mod attribute;
+pub(crate) mod barrier;
 pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod copy;

@@ -1,7 +1,7 @@
 //! `ld.param` and `st.param`: which parameter may be read or written where (manual, sections 5.1.6 and 7.1).
 
-use crate::FuncKind;
 use crate::body::{Base, Candidate, Inst, Operand, SymRef, Walker};
+use crate::{FuncKind, Verdict};
 use margay_isa::{Mod, Space};
 use margay_syntax::{
     Span,
@@ -127,7 +127,12 @@ fn alignment(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64,
     if bytes < 2 {
         return;
     }
-    let (_, align) = w.symbol_size(symbol);
+    let (size, align) = w.symbol_size(symbol);
+    let outside = size > 0 && (offset < 0 || (offset as u64).wrapping_add(u64::from(bytes)) > size);
+    if outside && w.report.verdict == Verdict::Ptxas {
+        // That it reads past the end has been said.
+        return;
+    }
     let needed = bytes.next_power_of_two();
     let known = if offset == 0 { align } else { align.min(1 << offset.trailing_zeros().min(16)) };
     if known >= needed {

@@ -1,11 +1,14 @@
 //! The call sequence (manual, section 7.1): stores of arguments immediately before the call, loads of results immediately
 //! after it. ptxas wants only that some call has made the result that is loaded.
 
+use crate::Verdict;
 use crate::body::{Operand, SymRef, Walker};
+use margay_isa::Effect;
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
 };
+use std::ops::Range;
 
 /// What is known of a `.param` variable of the body.
 #[derive(Clone, Copy, Default, Debug)]
@@ -69,7 +72,9 @@ pub(crate) fn access(w: &mut Walker<'_, '_>, local: u32, store: bool, span: Span
         && (run.start != call + 1 || run.label == Some(run.start))
     {
         let at = w.tree.instrs[w.body.insts[call as usize].node as usize].span;
-        w.report.text_only(
+        apart(
+            w,
+            call + 1..here,
             Diagnostic::new(Code::CallSequence, span, "the load of a result does not immediately follow its call")
                 .label(at, "the call")
                 .note("section 7.1: `ld.param` of results immediately follows the call, without control flow between"),
@@ -95,7 +100,9 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
                 && index < start
             {
                 let at = w.tree.instrs[w.body.insts[here as usize].node as usize].span;
-                w.report.text_only(
+                apart(
+                    w,
+                    index + 1..here,
                     Diagnostic::new(Code::CallSequence, span, "the store of an argument does not immediately precede its call")
                         .label(at, "the call")
                         .note("section 7.1: `st.param` of arguments immediately precedes the call, without control flow between"),
@@ -104,4 +111,20 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
         }
     }
     w.run = Run { start: here + 1, end: here + 1, store: false, ..w.run };
+}
+
+/// Says that an access is apart from its call. Compilers put plain instructions between, which the text forbids and nobody
+/// minds; so without control flow between, only those hear of it who ask for the text.
+fn apart(w: &mut Walker<'_, '_>, between: Range<u32>, d: Diagnostic) {
+    let flow = |i: u32| {
+        let inst = &w.body.insts[i as usize];
+        matches!(
+            w.body.variants[inst.variant.0 as usize].op.row().effect,
+            Effect::Control | Effect::Call | Effect::Warp
+        )
+    };
+    let label = w.run.label.is_some_and(|l| l >= between.start && l <= between.end);
+    if w.report.verdict != Verdict::Ptxas || label || between.clone().any(flow) {
+        w.report.text_only(d);
+    }
 }
