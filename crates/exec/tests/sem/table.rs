@@ -5,7 +5,7 @@ use margay_exec::{LANES, Row, lanes, sem::pure};
 use margay_isa::{Effect, Mod, Opcode, Slot, Variant, Word, resolve};
 
 /// Pure by the table, but functions of the machine's address map or cache: their engine computes them.
-const MACHINE: &[Opcode] = &[Opcode::Isspacep, Opcode::Cvta, Opcode::Mapa, Opcode::Getctarank, Opcode::Createpolicy];
+const MACHINE: &[Opcode] = &[Opcode::Istypep, Opcode::Isspacep, Opcode::Cvta, Opcode::Mapa, Opcode::Getctarank, Opcode::Createpolicy];
 
 /// Every choice of a slot.
 fn choices(slot: &Slot) -> Vec<Option<Word>> {

@@ -443,7 +443,7 @@ impl Emitter<'_> {
                         let slot = self.slots[r.0 as usize].clone();
                         let p = self.w.offset_const(&args, word * 128);
                         let bits = slot.elem.bits().max(32);
-                        let v = self.w.load(Ty::lanes(Elem::int(bits)), &p, 64);
+                        let v = self.load_words(&p, bits);
                         let v = self.w.resize(&v, slot.elem, false);
                         let packed = if slot.elem == Elem::I1 { self.pack(&v) } else { v };
                         self.w.store(&packed, &slot.pointer, 4);
@@ -479,7 +479,7 @@ impl Emitter<'_> {
                         let v = self.w.resize(&v, Elem::int(bits), false);
                         let v = self.w.splat(&v);
                         let p = self.w.offset_const(&rets, word * 128);
-                        self.store_lanes(&v, &p);
+                        self.store_words(&v, &p);
                         word += u64::from(bits / 32);
                     }
                 }
@@ -492,6 +492,36 @@ impl Emitter<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stores integers to a block of lanes: one row of 32 lanes for each word of 32 bits, low words first, as formals that live in
+    /// the frame are read.
+    fn store_words(&mut self, v: &Val, pointer: &Val) {
+        if v.ty.elem.bits() <= 32 {
+            return self.store_lanes(v, pointer);
+        }
+        for word in 0..u64::from(v.ty.elem.bits() / 32) {
+            let part = self.w.op_const("lshr", v, i128::from(word * 32));
+            let part = self.w.cast("trunc", &part, Elem::I32);
+            let p = self.w.offset_const(pointer, word * 128);
+            self.store_lanes(&part, &p);
+        }
+    }
+
+    /// Loads integers of so many bits (32 at least) from a block of lanes.
+    fn load_words(&mut self, pointer: &Val, bits: u32) -> Val {
+        let mut whole = self.w.load(Ty::lanes(Elem::I32), pointer, 64);
+        if bits > 32 {
+            whole = self.w.cast("zext", &whole, Elem::int(bits));
+            for word in 1..u64::from(bits / 32) {
+                let p = self.w.offset_const(pointer, word * 128);
+                let part = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+                let part = self.w.cast("zext", &part, Elem::int(bits));
+                let part = self.w.op_const("shl", &part, i128::from(word * 32));
+                whole = self.w.op("or", &whole, &part);
+            }
+        }
+        whole
     }
 
     /// Stores a vector to a block of lanes, keeping inactive ones.
@@ -538,7 +568,7 @@ impl Emitter<'_> {
                         let v = self.w.resize(&v, wide, false);
                         let v = self.w.splat(&v);
                         let q = self.w.offset_const(&p, at * 128);
-                        self.w.store(&v, &q, 64);
+                        self.store_words(&v, &q);
                         at += u64::from(wide.bits() / 32);
                     }
                     word += at;
@@ -569,6 +599,11 @@ impl Emitter<'_> {
             }
         };
         self.check_stack();
+        let callee_frame = match &site.callee {
+            Callee::Direct(f) => self.ir.stage.funcs[f.0 as usize].frame_size,
+            Callee::Indirect(..) => 0,
+        };
+        self.check_window(&frame, callee_frame);
         let some = self.w.cmp("icmp ne", &mask, &int(Elem::I32, 0));
         let (go, skip) = (self.w.label("call"), self.w.label("called"));
         self.w.branch(&some, &go, &skip);
@@ -598,7 +633,7 @@ impl Emitter<'_> {
                     for v in values {
                         let q = self.w.offset_const(&p, at * 128);
                         if let Operand::Reg(r) = v {
-                            let loaded = self.w.load(Ty::lanes(wide), &q, 64);
+                            let loaded = self.load_words(&q, wide.bits());
                             let slot = self.slots[r.0 as usize].elem;
                             let loaded = self.w.resize(&loaded, slot, false);
                             self.write(*r, &loaded, Some(&lanes));
@@ -612,6 +647,17 @@ impl Emitter<'_> {
             word += u64::from(value.size.div_ceil(4)).max(1);
         }
         Ok(())
+    }
+
+    /// Does the callee's frame fit into the thread's local window (if threads have one)?
+    fn check_window(&mut self, frame: &Val, size: u32) {
+        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+        let end = self.w.resize(frame, Elem::I64, false);
+        let end = self.w.op_const("add", &end, i128::from(size));
+        let beyond = self.w.cmp("icmp ugt", &end, &stride);
+        let windows = self.w.cmp("icmp ne", &stride, &int(Elem::I64, 0));
+        let full = self.w.op("and", &beyond, &windows);
+        self.fault_if(&full, "stack overflow");
     }
 
     /// Native stack left? A device recursion that is too deep is a fault, not a crash.
