@@ -349,6 +349,82 @@ pub struct CallOp {
     pub buffers: Vec<(u32, u32)>,
 }
 
+/// A copy that is asynchronous by the text. It is done at once here: nothing may count on its being late.
+pub struct CopyOp {
+    /// To where.
+    pub to: Address,
+    /// From where; for [`CopyKind::Zero`] and values from registers, nowhere.
+    pub from: Option<Address>,
+    /// The barrier object that hears of it.
+    pub mbarrier: Option<Address>,
+    /// Bytes.
+    pub size: Src,
+    /// Fewer bytes to read than to write (the rest is zero), the mask of destination CTAs, or the mask of bytes.
+    pub extra: Option<Src>,
+    /// What it does.
+    pub kind: CopyKind,
+}
+
+/// What a copy does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CopyKind {
+    /// `cp.async`; `extra` is the number of bytes that are read.
+    Small,
+    /// `cp.async` with a predicate as `extra`: nothing is read where it is true.
+    SmallIgnored,
+    /// Bulk copy.
+    Bulk,
+    /// Bulk copy to the CTAs of the mask `extra`.
+    Multicast,
+    /// Bulk copy of the bytes of each 16 that the mask `extra` names.
+    Masked,
+    /// Bulk reduction.
+    Reduce(AtomicOp, Type),
+    /// `st.bulk`
+    Zero,
+}
+
+/// An operation on barrier objects in shared memory.
+pub struct ObjectOp {
+    /// Where the object lies.
+    pub address: Address,
+    /// Its operand: count, transaction count, state or parity.
+    pub operand: Option<Src>,
+    /// Where the result goes.
+    pub dst: Option<Dst>,
+    /// What it does.
+    pub kind: ObjectKind,
+}
+
+/// What an operation on a barrier object does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ObjectKind {
+    /// `mbarrier.init`
+    Init,
+    /// `mbarrier.inval`
+    Inval,
+    /// `mbarrier.expect_tx`
+    Expect,
+    /// `mbarrier.complete_tx`
+    Complete,
+    /// `mbarrier.arrive` (with `.noComplete`, too)
+    Arrive,
+    /// `mbarrier.arrive_drop`
+    Drop,
+    /// `mbarrier.arrive.expect_tx`
+    ArriveExpect,
+    /// `mbarrier.arrive_drop.expect_tx`
+    DropExpect,
+    /// `mbarrier.test_wait`, `mbarrier.try_wait`
+    Wait,
+    /// The same with `.parity`
+    WaitParity,
+    /// `mbarrier.pending_count`; the operand is the state, and there is no object.
+    Pending,
+    /// `cp.async.mbarrier.arrive`: the copies are done, so it arrives; with `.noinc` that counts.
+    AfterCopies(bool),
+}
+
 /// Who is called.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -386,6 +462,10 @@ pub struct FuncCode {
     pub warps: Vec<WarpOp>,
     /// See [`FuncCode::wides`].
     pub barriers: Vec<BarrierOp>,
+    /// See [`FuncCode::wides`].
+    pub copies: Vec<CopyOp>,
+    /// See [`FuncCode::wides`].
+    pub objects: Vec<ObjectOp>,
     /// See [`FuncCode::wides`].
     pub calls: Vec<CallOp>,
     /// See [`FuncCode::wides`].

@@ -10,8 +10,8 @@ use margay_ir::{FrameRole, Func, Inst, MemBase, MemSpace, Operand, operand_types
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Integer operation of an atomic.
-fn atomic_op(v: &Variant) -> Option<AtomicOp> {
+/// Operation of an atomic.
+pub(super) fn atomic_op(v: &Variant) -> Option<AtomicOp> {
     v.words.iter().find_map(|w| match w {
         margay_isa::Word::Mod(m) => Some(match m {
             Mod::And => AtomicOp::And,
@@ -56,9 +56,18 @@ impl Decoder<'_> {
         let v = func.variant(inst);
         match v.op {
             Opcode::Ld | Opcode::Ldu => self.load(func, inst),
-            Opcode::St if v.has(Mod::Async) || v.has(Mod::Bulk) => Err(self.unsupported(format!("`{v}`"))),
+            Opcode::Cp => self.copy(func, inst),
+            Opcode::Mbarrier => self.object(func, inst),
+            Opcode::St if v.has(Mod::Bulk) => self.zero(func, inst),
+            Opcode::St if v.has(Mod::MbarrierCompleteTxBytes) => {
+                self.store(func, inst)?;
+                self.signal(func, inst)
+            }
             Opcode::St => self.store(func, inst),
-            Opcode::Red if v.has(Mod::Async) => Err(self.unsupported(format!("`{v}`"))),
+            Opcode::Red if v.has(Mod::MbarrierCompleteTxBytes) => {
+                self.atomic(func, inst)?;
+                self.signal(func, inst)
+            }
             Opcode::Atom | Opcode::Red => self.atomic(func, inst),
             Opcode::Fence | Opcode::Membar => {
                 self.emit(inst, step::memory::barrier, 0);

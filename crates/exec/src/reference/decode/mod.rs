@@ -1,6 +1,7 @@
 //! From placed functions to [`FuncCode`]: once for each kernel, before it runs.
 
 mod call;
+mod copy;
 mod effect;
 mod operand;
 mod rows;
@@ -141,6 +142,8 @@ impl<'i> Decoder<'i> {
             mems: Vec::new(),
             warps: Vec::new(),
             barriers: Vec::new(),
+            copies: Vec::new(),
+            objects: Vec::new(),
             calls: Vec::new(),
             specials: Vec::new(),
             switches: Vec::new(),

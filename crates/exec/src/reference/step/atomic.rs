@@ -115,9 +115,8 @@ fn double(op: AtomicOp, ty: Type, old: u64, b: u64, c: u64) -> u64 {
 
 /// One element: its old value; `None` when there is no cell.
 #[inline(always)]
-fn element(block: &Block, at: u64, m: &MemOp, flush: bool, b: u64, c: u64) -> Option<u64> {
-    let (op, ty) = (m.atomic, m.ty);
-    Some(match m.size {
+pub fn element(block: &Block, at: u64, (op, ty): (AtomicOp, Type), flush: bool, b: u64, c: u64) -> Option<u64> {
+    Some(match ty.bytes() {
         2 => {
             let cell = block.cell::<AtomicU16>(at)?;
             let new = |old: u16| Some(word(op, ty, flush, old.into(), b as u32, c as u32) as u16);
@@ -157,9 +156,9 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         for i in lanes(ctx.active) {
             let address = at[i] + (k as u64) * u64::from(m.size);
             let found = find_allocation!(ctx, region, address, i).filter(|a| a.kind.writable());
-            let done = found
-                .filter(|_| at[i].is_multiple_of(size.into()))
-                .and_then(|a| element(&a.block, address, m, flush && a.kind != Kind::Shared, b[i], c[i]));
+            let done = found.filter(|_| at[i].is_multiple_of(size.into())).and_then(|a| {
+                element(&a.block, address, (m.atomic, m.ty), flush && a.kind != Kind::Shared, b[i], c[i])
+            });
             match done {
                 Some(value) => old[i] = value,
                 None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),

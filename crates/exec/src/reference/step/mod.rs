@@ -6,6 +6,8 @@ pub mod barrier;
 pub mod call;
 pub mod control;
 pub mod convert;
+pub mod copy;
+pub mod mbarrier;
 pub mod memory;
 pub mod pure;
 pub mod special;

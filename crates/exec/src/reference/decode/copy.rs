@@ -1,0 +1,157 @@
+//! Asynchronous copies and barrier objects: every address in the space that its operand names.
+
+use super::super::{
+    code::{Address, CopyKind, CopyOp, ObjectKind, ObjectOp, Op, Src},
+    step,
+};
+use super::{Decoder, effect::atomic_op};
+use crate::Stop;
+use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
+use margay_isa::{Mod, Role, Type, Var, Variant};
+
+/// The space of an address operand.
+fn space(m: Option<Mod>, otherwise: MemSpace) -> MemSpace {
+    match m {
+        Some(Mod::Global) => MemSpace::Global,
+        Some(Mod::Shared | Mod::SharedCta) => MemSpace::Shared,
+        Some(Mod::SharedCluster) => MemSpace::SharedCluster,
+        _ => otherwise,
+    }
+}
+
+impl Decoder<'_> {
+    /// Addresses and values of an instruction, in their order, with their names in the row.
+    fn operands(&mut self, func: &Func, inst: &Inst) -> Result<(Vec<Address>, Vec<(&'static str, Src)>), Stop> {
+        let v = func.variant(inst);
+        let types = operand_types(func, inst);
+        let general = inst.space.unwrap_or(MemSpace::Generic);
+        let (mut addresses, mut values) = (Vec::new(), Vec::new());
+        let roles = v.operands().filter(|o| o.role != Role::Dst);
+        let srcs = func.operands(inst.srcs).to_vec();
+        for (opnd, (o, ty)) in roles.zip(srcs.iter().zip(&types.srcs)) {
+            match o {
+                Operand::Mem(..) => addresses.push(self.address(o, space(opnd.space, general))?),
+                Operand::Sink => {}
+                _ => values.push((opnd.name, self.source(o, *ty)?)),
+            }
+        }
+        Ok((addresses, values))
+    }
+
+    fn lacks(&self, v: &Variant) -> Stop {
+        self.unsupported(format!("`{v}`"))
+    }
+
+    /// `cp`
+    pub(super) fn copy(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        if v.has(Mod::CommitGroup) || v.has(Mod::WaitGroup) || v.has(Mod::WaitAll) || v.has(Mod::Prefetch) {
+            self.emit(inst, step::memory::nothing, 0);
+            return Ok(());
+        }
+        if v.has(Mod::Mbarrier) {
+            let (addresses, _) = self.operands(func, inst)?;
+            let Some(address) = addresses.first().copied() else { return Err(self.lacks(v)) };
+            let kind = ObjectKind::AfterCopies(v.has(Mod::Noinc));
+            return self.push_object(inst, ObjectOp { address, operand: None, dst: None, kind });
+        }
+        if v.has(Mod::Tensor) || v.has(Mod::IgnoreOob) {
+            return Err(self.lacks(v));
+        }
+        let (addresses, values) = self.operands(func, inst)?;
+        let value = |name: &str| values.iter().find(|(n, _)| *n == name).map(|(_, s)| *s);
+        let (Some(to), Some(from)) = (addresses.first().copied(), addresses.get(1).copied()) else {
+            return Err(self.lacks(v));
+        };
+        let small = value("cp-size");
+        let Some(size) = small.or(value("size")) else { return Err(self.lacks(v)) };
+        let (kind, extra) = match () {
+            _ if v.has(Mod::Reduce) => match (atomic_op(v), v.ty(Var::T)) {
+                (Some(op), Some(ty)) => (CopyKind::Reduce(op, ty), None),
+                _ => return Err(self.lacks(v)),
+            },
+            _ if value("ignore-src").is_some() => (CopyKind::SmallIgnored, value("ignore-src")),
+            _ if small.is_some() => (CopyKind::Small, value("src-size")),
+            _ if value("ctaMask").is_some() => (CopyKind::Multicast, value("ctaMask")),
+            _ if value("byteMask").is_some() => (CopyKind::Masked, value("byteMask")),
+            _ => (CopyKind::Bulk, None),
+        };
+        let mbarrier = addresses.get(2).copied();
+        self.code.copies.push(CopyOp { to, from: Some(from), mbarrier, size, extra, kind });
+        let x = self.code.copies.len() - 1;
+        self.emit(inst, step::copy::copy, x);
+        Ok(())
+    }
+
+    /// `st.bulk`
+    pub(super) fn zero(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let (addresses, values) = self.operands(func, inst)?;
+        let (Some(to), Some((_, size))) = (addresses.first().copied(), values.first().copied()) else {
+            return Err(self.lacks(func.variant(inst)));
+        };
+        self.code.copies.push(CopyOp { to, from: None, mbarrier: None, size, extra: None, kind: CopyKind::Zero });
+        let x = self.code.copies.len() - 1;
+        self.emit(inst, step::copy::copy, x);
+        Ok(())
+    }
+
+    /// The completion of the store or reduction that was just added.
+    pub(super) fn signal(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let general = inst.space.unwrap_or(MemSpace::Generic);
+        let Some(mbar) = func.operands(inst.srcs).iter().filter(|o| matches!(o, Operand::Mem(..))).nth(1).copied()
+        else {
+            return Err(self.lacks(v));
+        };
+        let address = self.address(&mbar, general)?;
+        let bytes = v.vec() * v.ty(Var::T).unwrap_or(Type::B32).bytes();
+        self.code.objects.push(ObjectOp { address, operand: None, dst: None, kind: ObjectKind::Complete });
+        let x = self.code.objects.len() as u32 - 1;
+        let guard = self.guard(inst);
+        self.push(Op { guard, x, y: bytes as u8, variant: inst.variant, ..Self::blank(step::copy::signal) });
+        Ok(())
+    }
+
+    fn push_object(&mut self, inst: &Inst, op: ObjectOp) -> Result<(), Stop> {
+        self.code.objects.push(op);
+        let x = self.code.objects.len() - 1;
+        self.emit(inst, step::mbarrier::object, x);
+        Ok(())
+    }
+
+    /// `mbarrier`
+    pub(super) fn object(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let expect = v.has(Mod::ExpectTx);
+        let kind = match () {
+            _ if v.has(Mod::Init) => ObjectKind::Init,
+            _ if v.has(Mod::Inval) => ObjectKind::Inval,
+            _ if v.has(Mod::ArriveDrop) && expect => ObjectKind::DropExpect,
+            _ if v.has(Mod::ArriveDrop) => ObjectKind::Drop,
+            _ if v.has(Mod::Arrive) && expect => ObjectKind::ArriveExpect,
+            _ if v.has(Mod::Arrive) => ObjectKind::Arrive,
+            _ if expect => ObjectKind::Expect,
+            _ if v.has(Mod::CompleteTx) => ObjectKind::Complete,
+            _ if v.has(Mod::PendingCount) => ObjectKind::Pending,
+            _ if v.has(Mod::TestWait) || v.has(Mod::TryWait) => {
+                if v.has(Mod::Parity) {
+                    ObjectKind::WaitParity
+                } else {
+                    ObjectKind::Wait
+                }
+            }
+            _ => return Err(self.lacks(v)),
+        };
+        let (addresses, values) = self.operands(func, inst)?;
+        let types = operand_types(func, inst);
+        let dst = func.operands(inst.dsts).first().map(|d| self.dst(func, d, types.dsts[0]));
+        let nowhere = Address { space: MemSpace::Generic, base: super::super::code::Base::Fixed, offset: 0 };
+        let address = match addresses.first() {
+            Some(a) => *a,
+            None if kind == ObjectKind::Pending => nowhere,
+            None => return Err(self.lacks(v)),
+        };
+        let operand = values.first().map(|(_, s)| *s);
+        self.push_object(inst, ObjectOp { address, operand, dst, kind })
+    }
+}

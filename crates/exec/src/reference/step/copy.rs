@@ -1,0 +1,200 @@
+//! Asynchronous copies and reductions, done at once (manual, sections 9.7.9.12, 9.7.9.13 and 9.7.9.25; 9.7.13.7).
+
+use super::super::{
+    code::{Address, CopyKind, CopyOp, Flow, ObjectKind, ObjectOp, Op},
+    ctx::Ctx,
+    state::lanes,
+};
+use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, observe, rank_of};
+use super::{atomic, mbarrier};
+use crate::{AccessKind, FaultKind, LANES, mem};
+use margay_ir::MemSpace;
+use margay_isa::Type;
+
+/// Largest bulk copy: what shared memory can hold.
+const MOST: u64 = 1 << WINDOW_BITS;
+
+/// One lane's end of a copy.
+#[derive(Clone, Copy)]
+struct End<'o> {
+    address: &'o Address,
+    region: Region,
+    host: u64,
+}
+
+fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
+    let found = find_allocation!(ctx, end.region, end.host, lane);
+    match found.and_then(|a| mem::load_bytes(&a.block, end.host, bytes)) {
+        Some(()) => Ok(()),
+        None => Err(bad_access(ctx, lane, end.address, end.region, end.host, (bytes.len() as u32, 1), false)),
+    }
+}
+
+fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
+    let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| a.kind.writable());
+    let inside = found.filter(|a| a.block.contains(end.host, bytes.len()));
+    match inside.and_then(|a| mem::store_bytes(&a.block, end.host, bytes)) {
+        Some(()) => Ok(()),
+        None => Err(bad_access(ctx, lane, end.address, end.region, end.host, (bytes.len() as u32, 1), true)),
+    }
+}
+
+/// `cp.async`, the bulk copies and reductions, `st.bulk`.
+pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let c: &CopyOp = &ctx.func.copies[op.x as usize];
+    match run(ctx, c) {
+        Ok(()) => Flow::Next,
+        Err(flow) => flow,
+    }
+}
+
+fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
+    let sizes = ctx.doubles(c.size);
+    let extra = c.extra.map(|s| match c.kind {
+        CopyKind::SmallIgnored => {
+            let truth = ctx.pred(s);
+            std::array::from_fn(|i| if truth >> i & 1 == 1 { 0 } else { u64::MAX })
+        }
+        _ => ctx.doubles(s),
+    });
+    let first = ctx.first();
+    let shown = sizes[first].min(MOST) as u32;
+    let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
+    let to_region = addresses(ctx, &c.to, 1, &mut to)?;
+    let from_region = match &c.from {
+        Some(a) => addresses(ctx, a, 1, &mut from)?,
+        None => Region::Generic,
+    };
+    let signal_region = match &c.mbarrier {
+        Some(a) => addresses(ctx, a, 8, &mut signal)?,
+        None => Region::Generic,
+    };
+    if let Some(a) = &c.from {
+        observe(ctx, a, &from, shown, AccessKind::Load);
+    }
+    observe(ctx, &c.to, &to, shown, AccessKind::Store);
+    let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
+    let mut buffer = Vec::new();
+    for i in lanes(ctx.active) {
+        let size = sizes[i];
+        let unit = match c.kind {
+            CopyKind::Zero => 8,
+            _ if small => size,
+            _ => 16,
+        };
+        if size > MOST || !size.is_multiple_of(unit.max(1)) {
+            let what = format!("an asynchronous copy of {size} bytes, which is no multiple of {unit} up to {MOST}");
+            return Err(ctx.fault(i, FaultKind::Barrier(what), Vec::new()));
+        }
+        let align = unit as u32;
+        let end = End { address: &c.to, region: to_region, host: to[i] };
+        if !to[i].is_multiple_of(unit.max(1)) {
+            return Err(bad_access(ctx, i, &c.to, to_region, to[i], (size as u32, align), true));
+        }
+        buffer.clear();
+        buffer.resize(size as usize, 0);
+        if let Some(a) = &c.from {
+            if !from[i].is_multiple_of(unit.max(1)) {
+                return Err(bad_access(ctx, i, a, from_region, from[i], (size as u32, align), false));
+            }
+            let wanted = if small { extra.map_or(size, |e: [u64; LANES]| e[i].min(size)) } else { size };
+            let source = End { address: a, region: from_region, host: from[i] };
+            if wanted > 0 && (c.kind != CopyKind::SmallIgnored || wanted == size) {
+                read(ctx, i, source, &mut buffer[..wanted as usize])?;
+            }
+        }
+        let masks = extra.map_or(0, |e| e[i]);
+        let place = (signal_region, signal[i]);
+        match c.kind {
+            CopyKind::Multicast => multicast(ctx, i, c, end, place, masks as u16, &buffer)?,
+            CopyKind::Masked => {
+                let mut old = vec![0; buffer.len()];
+                read(ctx, i, end, &mut old)?;
+                let keep = |k: usize| masks >> (k % 16) & 1 == 0;
+                (0..buffer.len()).filter(|k| keep(*k)).for_each(|k| buffer[k] = old[k]);
+                write(ctx, i, end, &buffer)?;
+            }
+            CopyKind::Reduce(op, ty) => reduce(ctx, i, end, (op, ty), &buffer)?,
+            CopyKind::Small | CopyKind::SmallIgnored | CopyKind::Bulk | CopyKind::Zero => {
+                write(ctx, i, end, &buffer)?;
+            }
+        }
+        if let Some(a) = c.mbarrier
+            && c.kind != CopyKind::Multicast
+        {
+            mbarrier::complete(ctx, i, place, &transactions(a), size)?;
+        }
+    }
+    Ok(())
+}
+
+fn transactions(address: Address) -> ObjectOp {
+    ObjectOp { address, operand: None, dst: None, kind: ObjectKind::Complete }
+}
+
+/// The same offsets in every CTA of the mask.
+fn multicast(
+    ctx: &mut Ctx<'_>,
+    lane: usize,
+    c: &CopyOp,
+    end: End<'_>,
+    (signal_region, signal): (Region, u64),
+    ctas: u16,
+    bytes: &[u8],
+) -> Result<(), Flow> {
+    let offset = |ctx: &Ctx<'_>, host: u64| match rank_of(ctx, host) {
+        Some((_, offset)) => offset,
+        None => host.wrapping_sub(ctx.cta.shared.block.base()),
+    };
+    let (data, flag) = (offset(ctx, end.host), offset(ctx, signal));
+    for rank in lanes(ctas.into()) {
+        let Some(base) = ctx.windows.shared.get(rank).map(|w| w.block.base()) else {
+            let what = format!("a multicast to CTA {rank} of a cluster of {}", ctx.windows.shared.len());
+            return Err(ctx.fault(lane, FaultKind::BadTarget(what), Vec::new()));
+        };
+        write(ctx, lane, End { region: Region::Generic, host: base.wrapping_add(data), ..end }, bytes)?;
+        if let Some(a) = c.mbarrier {
+            debug_assert!(a.space == MemSpace::SharedCluster || signal_region == Region::Shared);
+            let place = (Region::Generic, base.wrapping_add(flag));
+            mbarrier::complete(ctx, lane, place, &transactions(a), bytes.len() as u64)?;
+        }
+    }
+    Ok(())
+}
+
+fn reduce(
+    ctx: &mut Ctx<'_>,
+    lane: usize,
+    end: End<'_>,
+    (op, ty): (super::super::code::AtomicOp, Type),
+    bytes: &[u8],
+) -> Result<(), Flow> {
+    let size = ty.bytes() as usize;
+    for (k, element) in bytes.chunks_exact(size.max(1)).enumerate() {
+        let mut value = [0; 8];
+        value[..size].copy_from_slice(element);
+        let host = end.host + (k * size) as u64;
+        let found = find_allocation!(ctx, end.region, host, lane).filter(|a| a.kind.writable());
+        let done = found.and_then(|a| atomic::element(&a.block, host, (op, ty), true, u64::from_le_bytes(value), 0));
+        if done.is_none() {
+            return Err(bad_access(ctx, lane, end.address, end.region, host, (size as u32, size as u32), true));
+        }
+    }
+    Ok(())
+}
+
+/// Tells a barrier object that the store or reduction before it is complete (`st.async`, `red.async`): `y` bytes.
+pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let b: &ObjectOp = &ctx.func.objects[op.x as usize];
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &b.address, 8, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    for i in lanes(ctx.active) {
+        if let Err(flow) = mbarrier::complete(ctx, i, (region, at[i]), b, op.y.into()) {
+            return flow;
+        }
+    }
+    Flow::Next
+}

@@ -1,0 +1,206 @@
+//! Barrier objects in shared memory (manual, section 9.7.13.15).
+//!
+//! An object is 64 bits: pending arrivals (20 bits), expected arrivals (20), transactions as a signed number (21), one bit that
+//! says that there is an object, one for the parity of the phase. A *state* is the object as it was. A cluster runs on one
+//! host thread, so plain reads and writes are atomic enough.
+
+use super::super::{
+    code::{Flow, ObjectKind, ObjectOp, Op},
+    ctx::Ctx,
+    schedule::SPINS,
+    state::lanes,
+};
+use super::address::{Region, addresses, bad_access, find_allocation};
+use crate::{FaultKind, LANES, mem};
+
+/// Largest count of arrivals and of transactions.
+const MOST: u64 = (1 << 20) - 1;
+const TX_AT: u32 = 40;
+const TX_MASK: u64 = (1 << 21) - 1;
+const VALID: u64 = 1 << 62;
+const PHASE: u64 = 1 << 63;
+
+/// An object taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Object {
+    phase: bool,
+    pending: u64,
+    expected: u64,
+    transactions: i64,
+}
+
+impl Object {
+    fn unpack(bits: u64) -> Option<Object> {
+        let transactions = ((bits >> TX_AT & TX_MASK) as i64) << 43 >> 43;
+        let object =
+            Object { phase: bits & PHASE != 0, pending: bits & MOST, expected: bits >> 20 & MOST, transactions };
+        (bits & VALID != 0).then_some(object)
+    }
+
+    fn pack(self) -> u64 {
+        let phase = if self.phase { PHASE } else { 0 };
+        phase | VALID | (self.transactions as u64 & TX_MASK) << TX_AT | self.expected << 20 | self.pending
+    }
+
+    /// Goes on to the next phase if this one is complete.
+    fn settle(mut self) -> Object {
+        if self.pending == 0 && self.transactions == 0 {
+            self.phase = !self.phase;
+            self.pending = self.expected;
+        }
+        self
+    }
+
+    fn expect(mut self, by: i64) -> Result<Object, &'static str> {
+        self.transactions += by;
+        if self.transactions.unsigned_abs() > MOST {
+            return Err("the transaction count leaves its range of 20 bits");
+        }
+        Ok(self)
+    }
+
+    fn arrive(mut self, count: u64) -> Result<Object, &'static str> {
+        if count == 0 || count > MOST {
+            return Err("the count is not between 1 and 1048575");
+        }
+        self.pending = self.pending.checked_sub(count).ok_or("more arrivals than the phase expects")?;
+        Ok(self.settle())
+    }
+
+    fn drop_one(mut self, count: u64) -> Result<Object, &'static str> {
+        self.expected = self.expected.checked_sub(count).ok_or("more threads drop out than take part")?;
+        Ok(self)
+    }
+}
+
+/// Does something to the object at a host address.
+fn update(
+    ctx: &mut Ctx<'_>,
+    lane: usize,
+    (region, host): (Region, u64),
+    b: &ObjectOp,
+    change: impl FnOnce(Object) -> Result<Object, &'static str>,
+) -> Result<u64, Flow> {
+    let found = find_allocation!(ctx, region, host, lane).and_then(|a| mem::load::<u64>(&a.block, host));
+    let Some(old) = found else { return Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)) };
+    let wrong = |ctx: &mut Ctx<'_>, what: &str| ctx.fault(lane, FaultKind::Barrier(what.into()), Vec::new());
+    let Some(object) = Object::unpack(old) else {
+        return Err(wrong(ctx, "an mbarrier operation on memory that holds no initialised mbarrier object"));
+    };
+    match change(object) {
+        Ok(new) => {
+            if let Some(a) = find_allocation!(ctx, region, host, lane) {
+                mem::store(&a.block, host, new.pack());
+            }
+            Ok(old)
+        }
+        Err(what) => Err(wrong(ctx, &format!("an mbarrier object is used wrongly: {what}"))),
+    }
+}
+
+/// Tells an object at a host address that transactions are complete.
+pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, bytes: u64) -> Result<(), Flow> {
+    update(ctx, lane, place, b, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
+}
+
+/// `mbarrier`, and what else works on one.
+pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let b: &ObjectOp = &ctx.func.objects[op.x as usize];
+    let operands = b.operand.map(|s| ctx.doubles(s));
+    let mut results = [0; LANES];
+    if b.kind == ObjectKind::Pending {
+        if let Some(d) = b.dst {
+            let states = operands.unwrap_or([0; LANES]);
+            ctx.write(d, &states.map(|s| s & MOST), ctx.active);
+        }
+        return Flow::Next;
+    }
+    let mut at = [0; LANES];
+    let region = match addresses(ctx, &b.address, 8, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    for i in lanes(ctx.active) {
+        let place = (region, at[i]);
+        let operand = operands.map_or(1, |o| o[i]);
+        let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
+        let done = match b.kind {
+            ObjectKind::Init | ObjectKind::Inval => initialise(ctx, i, place, b, count),
+            ObjectKind::Expect => update(ctx, i, place, b, |o| o.expect(bytes)),
+            ObjectKind::Complete => update(ctx, i, place, b, |o| Ok(o.expect(-bytes)?.settle())),
+            ObjectKind::Arrive => update(ctx, i, place, b, |o| o.arrive(count)),
+            ObjectKind::Drop => update(ctx, i, place, b, |o| o.drop_one(count)?.arrive(count)),
+            ObjectKind::ArriveExpect => update(ctx, i, place, b, |o| o.expect(bytes)?.arrive(1)),
+            ObjectKind::DropExpect => update(ctx, i, place, b, |o| o.expect(bytes)?.drop_one(1)?.arrive(1)),
+            ObjectKind::AfterCopies(true) => update(ctx, i, place, b, |o| o.arrive(1)),
+            // One arrival more and one less.
+            ObjectKind::AfterCopies(false) => update(ctx, i, place, b, |o| Ok(o.settle())),
+            ObjectKind::Wait => update(ctx, i, place, b, Ok).map(|now| u64::from((now ^ operand) & PHASE != 0)),
+            ObjectKind::WaitParity => update(ctx, i, place, b, Ok).map(|now| u64::from(now >> 63 != operand & 1)),
+            ObjectKind::Pending => Ok(0),
+        };
+        match done {
+            Ok(result) => results[i] = result,
+            Err(flow) => return flow,
+        }
+    }
+    let waits = matches!(b.kind, ObjectKind::Wait | ObjectKind::WaitParity);
+    if waits && lanes(ctx.active).any(|i| results[i] == 0) {
+        ctx.warp.spins = SPINS;
+    }
+    if let Some(d) = b.dst {
+        ctx.write(d, &results, ctx.active);
+    }
+    Flow::Next
+}
+
+fn initialise(
+    ctx: &mut Ctx<'_>,
+    lane: usize,
+    (region, host): (Region, u64),
+    b: &ObjectOp,
+    count: u64,
+) -> Result<u64, Flow> {
+    if b.kind == ObjectKind::Init && (count == 0 || count > MOST) {
+        let what = format!("an mbarrier object for {count} arrivals; there can be 1 to {MOST}");
+        return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
+    }
+    let new = match b.kind {
+        ObjectKind::Init => Object { phase: false, pending: count, expected: count, transactions: 0 }.pack(),
+        _ => 0,
+    };
+    let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
+    match found.and_then(|a| mem::store(&a.block, host, new)) {
+        Some(()) => Ok(0),
+        None => Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_end_when_arrivals_and_transactions_are_in() {
+        let o = Object { phase: false, pending: 2, expected: 2, transactions: 0 };
+        assert_eq!(Object::unpack(o.pack()), Some(o));
+        let o = o.expect(64).unwrap().arrive(1).unwrap().arrive(1).unwrap();
+        assert!(!o.phase, "64 bytes are missing");
+        let o = o.expect(-64).unwrap().settle();
+        assert_eq!((o.phase, o.pending), (true, 2));
+        // Transactions may complete before they are expected.
+        let early = o.expect(-16).unwrap();
+        assert_eq!(Object::unpack(early.pack()), Some(early));
+        assert!(early.arrive(3).is_err());
+        assert!(Object::unpack(0).is_none());
+    }
+
+    #[test]
+    fn dropping_out_lowers_the_next_phase() {
+        let o = Object { phase: false, pending: 2, expected: 2, transactions: 0 };
+        let o = o.drop_one(1).unwrap().arrive(1).unwrap();
+        assert_eq!((o.phase, o.pending, o.expected), (false, 1, 1));
+        let o = o.arrive(1).unwrap();
+        assert_eq!((o.phase, o.pending), (true, 1));
+    }
+}
