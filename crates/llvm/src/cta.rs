@@ -255,17 +255,21 @@ impl SimdCta<'_> {
     }
 
     fn deadlock(&mut self) -> Stop {
+        let threads: u32 = self.host.grid.launch.block.iter().product();
+        let cta = self.host.cta;
+        let fault = |kind| {
+            Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes: Vec::new() }))
+        };
+        if let Some(w) = self.warps().iter().find(|w| w.waiting && w.ctx.barrier[1] > threads) {
+            let [id, expected] = w.ctx.barrier;
+            return fault(FaultKind::Barrier(format!(
+                "barrier {id} waits for {expected} threads in a CTA of {threads}"
+            )));
+        }
         let waiting = self.warps().iter().filter(|w| w.waiting);
         let who: Vec<String> =
             waiting.map(|w| format!("warp {} at barrier {}", w.ctx.warp, w.ctx.barrier[0])).collect();
-        Stop::Fault(Box::new(Fault {
-            kind: FaultKind::Deadlock(who.join(", ")),
-            thread: [0; 3],
-            cta: self.host.cta,
-            at: None,
-            stack: Vec::new(),
-            notes: Vec::new(),
-        }))
+        fault(FaultKind::Deadlock(who.join(", ")))
     }
 }
 
@@ -299,7 +303,9 @@ impl Host<'_> {
         let kind = match what {
             "trap" => FaultKind::Trap,
             "stack overflow" => FaultKind::Stack("the host's stack for device calls is full".into()),
-            w if w.contains("barrier") || w.contains("warp operation") => FaultKind::Barrier(w.into()),
+            w if w.contains("barrier") || w.contains("warp operation") => {
+                FaultKind::Barrier(format!("lane {lane}: {w}"))
+            }
             w => FaultKind::BadTarget(w.into()),
         };
         self.fault_at(ctx, site, lane, kind, Vec::new())

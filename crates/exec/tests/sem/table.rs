@@ -5,7 +5,8 @@ use margay_exec::{LANES, Row, lanes, sem::pure};
 use margay_isa::{Effect, Mod, Opcode, Slot, Variant, Word, resolve};
 
 /// Pure by the table, but functions of the machine's address map or cache: their engine computes them.
-const MACHINE: &[Opcode] = &[Opcode::Istypep, Opcode::Isspacep, Opcode::Cvta, Opcode::Mapa, Opcode::Getctarank, Opcode::Createpolicy];
+const MACHINE: &[Opcode] =
+    &[Opcode::Istypep, Opcode::Isspacep, Opcode::Cvta, Opcode::Mapa, Opcode::Getctarank, Opcode::Createpolicy];
 
 /// Every choice of a slot.
 fn choices(slot: &Slot) -> Vec<Option<Word>> {
@@ -43,7 +44,9 @@ fn every_pure_variant_is_there_and_total() {
             let (src, dst) = widths(&v);
             count += 1;
             let Some(f) = pure(&v, &src, &dst) else {
-                if !MACHINE.contains(&op) {
+                // ptxas takes `testp` without a property, to which the manual gives no meaning: engines refuse it by name.
+                let meaningless = op == Opcode::Testp && v.words.len() == 1;
+                if !MACHINE.contains(&op) && !meaningless {
                     missing.push(v.to_string());
                 }
                 continue;

@@ -46,6 +46,8 @@ pub struct Uniformity {
     pub divergent: Vec<bool>,
     /// By block: its terminator sends lanes different ways.
     pub branches: Vec<bool>,
+    /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
+    sides: Vec<BitSet>,
 }
 
 fn join(a: Shape, b: Shape) -> Shape {
@@ -89,6 +91,14 @@ impl WarpShape {
     }
 }
 
+impl Uniformity {
+    /// Whether lanes of one warp may be at both blocks at the same time, having taken different sides of a branch.
+    pub fn apart(&self, a: BlockId, b: BlockId) -> bool {
+        let (a, b) = (&self.sides[a.0 as usize], &self.sides[b.0 as usize]);
+        a.iter().any(|bit| b.has(bit ^ 1))
+    }
+}
+
 struct Analysis<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
@@ -122,7 +132,7 @@ impl Uniformity {
         while a.round() {}
         let empty = BitSet::new(2 * n);
         let divergent = a.sides.iter().map(|s| *s != empty).collect();
-        Uniformity { shapes: a.shapes, divergent, branches: a.branches }
+        Uniformity { shapes: a.shapes, divergent, branches: a.branches, sides: a.sides }
     }
 }
 

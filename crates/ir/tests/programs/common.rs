@@ -5,15 +5,19 @@ use margay_ir::{Ir, LowerError, LowerOptions, Source, Virtual, lower_with};
 use margay_syntax::{LineIndex, Severity};
 use std::sync::Arc;
 
-/// Parses and checks as relocatable code; panics with the errors if there are any.
+/// Parses and checks as relocatable code, or as a whole program where the module switches the stack-based ABI off; panics with
+/// the errors if there are any.
 pub fn checked(name: &str, text: &str) -> (Arc<Source>, Checked) {
     let parsed = margay_syntax::parse(text);
-    let tree = parsed.tree.clone();
-    let (checked, diagnostics) = margay_check::check(parsed, &Options { relocatable: true, ..Options::default() });
+    let check = |relocatable, parsed| margay_check::check(parsed, &Options { relocatable, ..Options::default() });
+    let (checked, diagnostics) = match check(true, parsed) {
+        (None, _) => check(false, margay_syntax::parse(text)),
+        passed => passed,
+    };
     let errors: Vec<&str> =
         diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.message.as_str()).collect();
     let checked = checked.unwrap_or_else(|| panic!("{name}: {errors:?}"));
-    let files = checked.module.files.clone();
+    let (files, tree) = (checked.module.files.clone(), checked.tree.clone());
     (Arc::new(Source { name: name.into(), lines: LineIndex::new(text), tree, files }), checked)
 }
 

@@ -191,6 +191,7 @@ fn spins(func: &Func, cfg: &Cfg) -> bool {
 impl Emitter<'_> {
     fn function(&mut self, kernel: bool) -> Result<Emitted> {
         self.allocate();
+        self.meetings()?;
         // The entry: whole warps begin in the full version.
         self.w.block("start");
         self.load_formals()?;
@@ -229,6 +230,29 @@ impl Emitter<'_> {
         self.w.block("stop");
         self.w.line(format_args!("ret i32 {}", status::STOP));
         Ok(self.assemble(kernel))
+    }
+
+    /// Refuses functions in which lanes on different sides of a branch may take part in one warp operation: a sweep runs one
+    /// side after the other.
+    fn meetings(&mut self) -> Result<()> {
+        use margay_isa::{Mod, Opcode};
+        let meets = |inst: &&Inst| {
+            let v = self.func.variant(inst);
+            v.has(Mod::Sync)
+                && matches!(v.op, Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Bar)
+        };
+        let mut found: Vec<(BlockId, u32)> = Vec::new();
+        for b in &self.cfg.order {
+            let first = self.func.insts(&self.func.blocks[b.0 as usize]).iter().find(meets);
+            found.extend(first.map(|i| (*b, i.at)));
+        }
+        for (i, (a, at)) in found.iter().enumerate() {
+            if found[..i].iter().any(|(b, _)| self.uniformity.apart(*a, *b)) {
+                self.at = *at;
+                return self.refuse("warp operations on two sides of a branch");
+            }
+        }
+        Ok(())
     }
 
     fn assemble(&mut self, kernel: bool) -> Emitted {

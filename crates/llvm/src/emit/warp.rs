@@ -41,6 +41,14 @@ impl Emitter<'_> {
 
     /// All lanes that the mask names must be here.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
+        if !matches!(members, Operand::Imm(m) if *m as u32 == u32::MAX) {
+            let own = self.value(members, Elem::I32)?;
+            let lane = per_lane(Elem::I32, i128::from);
+            let own = self.w.op("lshr", &own, &lane);
+            let own = self.w.op_const("and", &own, 1);
+            let outside = self.w.cmp("icmp eq", &own, &constant(own.ty, 0));
+            self.fault_if(&outside, "a warp operation whose member mask leaves the lane out");
+        }
         if self.mode == Mode::Full {
             return Ok(());
         }
