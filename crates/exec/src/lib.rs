@@ -11,6 +11,7 @@ mod builtin;
 mod engine;
 mod fault;
 pub mod lanes;
+pub mod matrix;
 pub mod mem;
 mod observe;
 mod reference;

@@ -1,0 +1,86 @@
+//! Elements of matrices: how they lie in registers, and what they stand for.
+
+use crate::sem::{fp, soft};
+use margay_isa::{Mod, Type, Variant};
+
+/// A type of elements, in its container.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// The type.
+    pub ty: Type,
+    /// Bits that one element takes in a register.
+    pub bits: u32,
+    /// Bits below the element in its container.
+    shift: u32,
+}
+
+impl Element {
+    /// Elements of a type as this instruction holds them: narrow floats have containers of 8 bits, `.e2m1` in the middle of
+    /// them, except where `.kind::mxf4` and its like pack them.
+    pub fn of(ty: Type, v: &Variant) -> Element {
+        let packed = v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4);
+        let (bits, shift) = match ty {
+            Type::E2m1 if packed => (4, 0),
+            Type::E2m1 => (8, 2),
+            Type::E3m2 | Type::E2m3 => (8, 0),
+            Type::Tf32 => (32, 0),
+            _ => (ty.bits(), 0),
+        };
+        Element { ty, bits, shift }
+    }
+
+    /// How many lie in a register: 1 for those of 32 and 64 bits.
+    pub fn per_register(self) -> usize {
+        (32 / self.bits.min(32)) as usize
+    }
+
+    /// The bits of element `i` of a register.
+    pub fn extract(self, register: u32, i: usize) -> u32 {
+        if self.bits >= 32 {
+            return register;
+        }
+        register >> (self.bits * i as u32) & ((1 << self.bits) - 1)
+    }
+
+    /// The value of a floating-point element, exactly.
+    pub fn float(self, bits: u32) -> f64 {
+        let small = |f: soft::Format| f64::from(f.widen_small(bits >> self.shift & ((1 << f.bits()) - 1)));
+        match self.ty {
+            Type::F16 => f64::from(fp::from_f16(bits as u16)),
+            Type::Bf16 => f64::from(fp::from_bf16(bits as u16)),
+            // The lower bits of the register are not looked at.
+            Type::Tf32 => f64::from(f32::from_bits(bits & 0xffff_e000)),
+            Type::E4m3 => small(soft::E4M3),
+            Type::E5m2 => small(soft::E5M2),
+            Type::E3m2 => small(soft::E3M2),
+            Type::E2m3 => small(soft::E2M3),
+            Type::E2m1 => small(soft::E2M1),
+            _ => f64::from(f32::from_bits(bits)),
+        }
+    }
+
+    /// The value of an integer element.
+    pub fn integer(self, bits: u32) -> i64 {
+        let unused = 32 - self.bits.min(32);
+        if self.ty.is_signed() { i64::from((bits << unused) as i32 >> unused) } else { i64::from(bits) }
+    }
+}
+
+/// A scale factor: `.ue8m0` is a power of two, `.ue4m3` an `.e4m3` without sign.
+pub fn scale(ty: Type, bits: u8) -> f64 {
+    match ty {
+        Type::Ue8m0 if bits == 0xff => f64::NAN,
+        Type::Ue8m0 => f64::from_bits((u64::from(bits) + 1023 - 127) << 52),
+        _ => f64::from(soft::E4M3.widen_small(u32::from(bits & 0x7f))),
+    }
+}
+
+/// A sum as `.f32`, to nearest; NaNs become canonical.
+pub fn to_f32(sum: f64) -> u32 {
+    if sum.is_nan() { fp::NAN32 } else { (sum as f32).to_bits() }
+}
+
+/// A sum as `.f16`, rounded once: first to odd, where the second rounding cannot go wrong.
+pub fn to_f16(sum: f64) -> u16 {
+    fp::to_f16(fp::narrow_odd(sum))
+}

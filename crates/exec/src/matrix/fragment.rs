@@ -1,0 +1,90 @@
+//! Which lane holds which element of a fragment (manual, sections 9.7.14.5.1 to 9.7.14.5.13).
+//!
+//! All shapes of `mma` but one follow one rule. With `group = lane / 4` and `thread = lane % 4`, a register holds `e` elements
+//! that are neighbours along k, the four threads of a group hold neighbouring registers, and further registers go down eight
+//! rows (for A with 16 rows) and then along k by `4 e`. The exception is `.m8n8k4` on `.f16`, in which a warp computes four
+//! products by eight lanes each ([`Quad`]).
+
+/// Row and column.
+pub type Place = (usize, usize);
+
+/// Row and depth of element `i` of A, of `rows` rows, with `e` elements a register.
+pub fn a(rows: usize, e: usize, lane: usize, i: usize) -> Place {
+    let (group, thread, register) = (lane / 4, lane % 4, i / e);
+    let (row, block) = if rows == 16 { (group + 8 * (register % 2), register / 2) } else { (group, register) };
+    (row, thread * e + i % e + 4 * e * block)
+}
+
+/// Depth and column of element `i` of B.
+pub fn b(e: usize, lane: usize, i: usize) -> Place {
+    let (group, thread, register) = (lane / 4, lane % 4, i / e);
+    (thread * e + i % e + 4 * e * register, group)
+}
+
+/// Row and column of element `i` of C and D.
+pub fn c(lane: usize, i: usize) -> Place {
+    (lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2)
+}
+
+/// Row and column of element `i` of a `wmma` fragment of `columns` columns whose lanes hold `per_lane` elements each.
+///
+/// The manual leaves this layout open; here the elements follow each other row by row, lane by lane, and begin again where
+/// fragments have more room than the matrix has elements.
+pub fn wmma(rows: usize, columns: usize, per_lane: usize, lane: usize, i: usize) -> Place {
+    let at = (lane * per_lane + i) % (rows * columns);
+    (at / columns, at % columns)
+}
+
+/// The part of `.m8n8k4` on `.f16` that one of the four products sees.
+pub struct Quad;
+
+impl Quad {
+    /// Which of the four products a lane belongs to.
+    pub fn of(lane: usize) -> usize {
+        lane % 16 / 4
+    }
+
+    /// Row and depth of element `i` of A; `column_major` as the instruction says.
+    pub fn a(column_major: bool, lane: usize, i: usize) -> Place {
+        let high = if lane < 16 { 0 } else { 4 };
+        if column_major { (i + high, lane % 4) } else { (lane % 4 + high, i) }
+    }
+
+    /// Depth and column of element `i` of B.
+    pub fn b(column_major: bool, lane: usize, i: usize) -> Place {
+        let high = if lane < 16 { 0 } else { 4 };
+        if column_major { (i, lane % 4 + high) } else { (lane % 4, i + high) }
+    }
+
+    /// Row and column of element `i` of C and D, of `.f16` or `.f32`.
+    pub fn c(single: bool, lane: usize, i: usize) -> Place {
+        let high = if lane < 16 { 0 } else { 4 };
+        if !single {
+            return (lane % 4 + high, i);
+        }
+        ((lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1))
+    }
+}
+
+/// The four bits of metadata that say where two stored elements of a row of a sparse A belong (section 9.7.14.6).
+///
+/// `word` gives the metadata register of a lane; `chunks` is the number of such nibbles a row has, `half` whether a lane's
+/// register serves two rows with 16 bits each (16- and 32-bit elements) or one with 32.
+pub fn metadata(
+    word: impl Fn(usize) -> u32,
+    half: bool,
+    chunks: usize,
+    selector: usize,
+    row: usize,
+    chunk: usize,
+) -> u32 {
+    let (group, lower) = (row % 8, row / 8);
+    if half {
+        // One thread of a group, or two that share the row: columns up to 15, then the rest.
+        let thread = if chunks <= 4 { selector } else { 2 * selector + chunk / 4 };
+        word(4 * group + thread % 4) >> (16 * lower + chunk % 4 * 4) & 15
+    } else {
+        let thread = if chunks <= 8 { 2 * selector + lower } else { 2 * (chunk / 8) + lower };
+        word(4 * group + thread % 4) >> (chunk % 8 * 4) & 15
+    }
+}

@@ -1,0 +1,66 @@
+//! Warp-level matrix instructions on rows of registers (manual, section 9.7.14): products, transposition, and moves between
+//! fragments and memory.
+//!
+//! ```text
+//! registers → [fragment.rs: which lane holds which element] → dense matrices → [product.rs] → registers
+//! memory    → [transfer.rs: ldmatrix, stmatrix, wmma.load, wmma.store, movmatrix] ↔ registers
+//! ```
+//!
+//! Sources and destinations are as for [`crate::sem::PureFn`]: one slice of rows a register, in the order of the instruction,
+//! fragments taken apart. All 32 lanes take part, as `.aligned` demands.
+//!
+//! **Precision.** The manual leaves the order of accumulation and the precision of intermediate sums open. Here floating-point
+//! products are exact, sums run over k upwards from C in double precision, and the result is rounded once, to nearest even
+//! (`.f64` products instead are a chain of fused multiply-adds over k upwards in the rounding mode that is named). Integer sums
+//! are exact; the result wraps, or is clamped with `.satfinite`.
+
+mod element;
+mod fragment;
+mod product;
+mod transfer;
+
+#[cfg(test)]
+mod tests;
+
+pub use transfer::{Memory, alignment, ldmatrix, stmatrix, wmma_load, wmma_store};
+
+use crate::{Row, sem::PureFn};
+use margay_isa::{Mod, Opcode, Type, Variant, Word};
+
+/// The function of a product or transposition over a warp's registers; `None` for other instructions, and for the forms that
+/// are not supported.
+pub fn pure(v: &Variant) -> Option<PureFn> {
+    match v.op {
+        Opcode::Mma => Some(run_product),
+        Opcode::Wmma if v.has(Mod::Mma) => Some(run_product),
+        Opcode::Movmatrix => Some(|_, _, src, dst| transfer::movmatrix(src, dst)),
+        _ => None,
+    }
+}
+
+/// Whether [`ldmatrix`], [`stmatrix`], [`wmma_load`] or [`wmma_store`] executes the variant.
+pub fn transfers(v: &Variant) -> bool {
+    match v.op {
+        // The manual shows where 8-bit elements go in pictures only.
+        Opcode::Ldmatrix | Opcode::Stmatrix => v.t() == Type::B16,
+        Opcode::Wmma => !v.has(Mod::Mma),
+        _ => false,
+    }
+}
+
+fn run_product(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row]) {
+    product::run(v, src, dst);
+}
+
+/// Rows, columns and depth of a product, read off the modifier: `.m16n8k16`.
+fn shape(v: &Variant) -> Option<(usize, usize, usize)> {
+    v.words.iter().find_map(|w| match w {
+        Word::Mod(m) => {
+            let rest = m.name().strip_prefix('m')?;
+            let (rows, rest) = rest.split_once('n')?;
+            let (columns, depth) = rest.split_once('k')?;
+            Some((rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?))
+        }
+        Word::Type(_) => None,
+    })
+}

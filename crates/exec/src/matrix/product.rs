@@ -1,0 +1,372 @@
+//! `mma`, `mma.sp` and `wmma.mma`: fragments to matrices, their product, and back.
+
+use super::{
+    element::{self, Element},
+    fragment::{self, Place, Quad},
+    shape,
+};
+use crate::{
+    LANES, Row,
+    lanes::u64s,
+    sem::soft::{self, Num, Rnd},
+};
+use margay_isa::{Mod, Opcode, Type, Var, Variant};
+
+/// Registers of D, A, B and C, and the types of their elements.
+struct Operands {
+    registers: [usize; 4],
+    d: Type,
+    a: Element,
+    b: Element,
+    c: Type,
+}
+
+fn operands(v: &Variant) -> Option<Operands> {
+    let mut counts = v.operands().map(|o| v.count(o).unwrap_or(1) as usize);
+    let registers = [counts.next()?, counts.next()?, counts.next()?, counts.next()?];
+    let d = v.ty(Var::T)?;
+    // `wmma.mma` of halves names only the types of D and C.
+    let (a, b) = (v.ty(Var::U).unwrap_or(Type::F16), v.ty(Var::V).unwrap_or(Type::F16));
+    Some(Operands { registers, d, a: Element::of(a, v), b: Element::of(b, v), c: v.ty(Var::W)? })
+}
+
+/// Executes a product.
+pub fn run(v: &Variant, src: &[&[Row]], dst: &mut [Row]) {
+    let (Some((m, n, k)), Some(o)) = (shape(v), operands(v)) else { return };
+    let [_, na, nb, nc] = o.registers;
+    let Some((a, rest)) = src.split_at_checked(na) else { return };
+    let Some((b, rest)) = rest.split_at_checked(nb) else { return };
+    let Some((c, extra)) = rest.split_at_checked(nc) else { return };
+    match o.d {
+        Type::F64 => double(v, (m, n, k), a, b, c, dst),
+        Type::S32 => integer(v, &o, (m, n, k), (a, b, c), extra, dst),
+        _ if v.op == Opcode::Mma && (m, n, k) == (8, 8, 4) => quads(v, &o, (a, b, c), dst),
+        _ => float(v, &o, (m, n, k), (a, b, c), extra, dst),
+    }
+}
+
+/// A matrix, row by row.
+struct Matrix<T> {
+    columns: usize,
+    cells: Vec<T>,
+}
+
+impl<T: Copy + Default> Matrix<T> {
+    fn new(rows: usize, columns: usize) -> Matrix<T> {
+        Matrix { columns, cells: vec![T::default(); rows * columns] }
+    }
+
+    fn at(&self, (row, column): Place) -> T {
+        self.cells[row * self.columns + column]
+    }
+
+    fn set(&mut self, (row, column): Place, value: T) {
+        self.cells[row * self.columns + column] = value;
+    }
+
+    /// Fills it from 32-bit registers.
+    fn gather(
+        &mut self,
+        e: Element,
+        registers: &[&[Row]],
+        place: impl Fn(usize, usize) -> Place,
+        value: impl Fn(u32) -> T,
+    ) {
+        let per = e.per_register();
+        for (r, rows) in registers.iter().enumerate() {
+            let Some(row) = rows.first() else { continue };
+            for lane in 0..LANES {
+                for i in 0..per {
+                    self.set(place(lane, r * per + i), value(e.extract(row.0[lane], i)));
+                }
+            }
+        }
+    }
+
+    fn row(&self, row: usize) -> &[T] {
+        &self.cells[row * self.columns..][..self.columns]
+    }
+}
+
+/// Where elements of A, B and C lie.
+#[derive(Clone, Copy)]
+struct Places {
+    wmma: bool,
+    size: (usize, usize, usize),
+    /// Elements that a lane holds of A, B, C.
+    held: [usize; 3],
+    /// Elements of A and B in a register.
+    per: (usize, usize),
+}
+
+impl Places {
+    fn new(v: &Variant, o: &Operands, size: (usize, usize, usize)) -> Places {
+        let per = (o.a.per_register(), o.b.per_register());
+        let c_per = if o.c == Type::F16 { 2 } else { 1 };
+        let [_, na, nb, nc] = o.registers;
+        Places { wmma: v.op == Opcode::Wmma, size, held: [na * per.0, nb * per.1, nc * c_per], per }
+    }
+
+    fn a(&self, columns: usize) -> impl Fn(usize, usize) -> Place {
+        let Places { wmma, size: (m, ..), held, per } = *self;
+        move |lane, i| {
+            if wmma { fragment::wmma(m, columns, held[0], lane, i) } else { fragment::a(m, per.0, lane, i) }
+        }
+    }
+
+    fn b(&self) -> impl Fn(usize, usize) -> Place {
+        let Places { wmma, size: (_, n, k), held, per } = *self;
+        move |lane, i| if wmma { fragment::wmma(k, n, held[1], lane, i) } else { fragment::b(per.1, lane, i) }
+    }
+
+    fn c(&self, held: usize) -> impl Fn(usize, usize) -> Place {
+        let Places { wmma, size: (m, n, _), .. } = *self;
+        move |lane, i| if wmma { fragment::wmma(m, n, held, lane, i) } else { fragment::c(lane, i) }
+    }
+}
+
+/// The stored elements of a sparse A where they belong, the others zero.
+fn spread<T: Copy + Default>(v: &Variant, e: Element, k: usize, stored: &Matrix<T>, extra: &[&[Row]]) -> Matrix<T> {
+    let rows = stored.cells.len() / stored.columns;
+    let mut whole = Matrix::new(rows, k);
+    let (Some(meta), Some(selector)) = (extra.first(), extra.get(1)) else { return whole };
+    let (Some(meta), Some(selector)) = (meta.first(), selector.first()) else { return whole };
+    let selector = selector.0[0] as usize;
+    // Elements that one index stands for: pairs of 4-bit elements; of `.tf32`, one is two indices.
+    let together = if e.bits == 4 { 2 } else { 1 };
+    let per_chunk = if e.bits == 32 { 1 } else { 2 * together };
+    let chunks = stored.columns / per_chunk;
+    let half = e.bits >= 16 && v.op == Opcode::Mma;
+    for row in 0..rows {
+        for s in 0..stored.columns {
+            let chunk = s / per_chunk;
+            let nibble = fragment::metadata(|lane| meta.0[lane], half, chunks, selector, row, chunk) as usize;
+            let which = s % per_chunk / together;
+            let index = nibble >> (2 * which) & 3;
+            let column = match e.bits {
+                32 => 2 * s + index / 2,
+                4 => 8 * chunk + 2 * index + s % 2,
+                _ => 4 * chunk + index,
+            };
+            whole.set((row, column), stored.at((row, s)));
+        }
+    }
+    whole
+}
+
+fn sparse(v: &Variant) -> bool {
+    v.has(Mod::Sp) || v.has(Mod::SpOrderedMetadata)
+}
+
+fn float(
+    v: &Variant,
+    o: &Operands,
+    size: (usize, usize, usize),
+    (a, b, c): Registers<'_, '_>,
+    extra: &[&[Row]],
+    dst: &mut [Row],
+) {
+    let (m, n, k) = size;
+    let places = Places::new(v, o, size);
+    let depth = if sparse(v) { k / 2 } else { k };
+    let mut left = Matrix::new(m, depth);
+    left.gather(o.a, a, places.a(depth), |bits| o.a.float(bits));
+    if sparse(v) {
+        left = spread(v, o.a, k, &left, extra);
+    }
+    let mut right = Matrix::new(k, n);
+    right.gather(o.b, b, places.b(), |bits| o.b.float(bits));
+    if v.has(Mod::BlockScale) {
+        let scales = if sparse(v) { extra.get(2..) } else { Some(extra) };
+        block_scale(v, scales.unwrap_or(&[]), &mut left, &mut right);
+    }
+    let c_element = Element::of(o.c, v);
+    let mut sum = Matrix::new(m, n);
+    sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.float(bits));
+    for row in 0..m {
+        for column in 0..n {
+            let from = sum.at((row, column));
+            let total = left.row(row).iter().zip(right.cells[column..].iter().step_by(n));
+            sum.set((row, column), total.fold(from, |s, (x, y)| s + x * y));
+        }
+    }
+    scatter(o.d, dst, |held| places.c(held), &sum);
+}
+
+/// Writes D: halves in pairs, or single floats.
+fn scatter<P: Fn(usize, usize) -> Place>(d: Type, dst: &mut [Row], place: impl Fn(usize) -> P, sum: &Matrix<f64>) {
+    if d == Type::F16 {
+        let place = place(2 * dst.len());
+        for (r, row) in dst.iter_mut().enumerate() {
+            for lane in 0..LANES {
+                let half = |i| u32::from(element::to_f16(sum.at(place(lane, 2 * r + i))));
+                row.0[lane] = half(0) | half(1) << 16;
+            }
+        }
+        return;
+    }
+    let place = place(dst.len());
+    for (r, row) in dst.iter_mut().enumerate() {
+        for lane in 0..LANES {
+            row.0[lane] = element::to_f32(sum.at(place(lane, r)));
+        }
+    }
+}
+
+type Registers<'r, 's> = (&'r [&'s [Row]], &'r [&'s [Row]], &'r [&'s [Row]]);
+
+/// Multiplies rows of A and columns of B with their scale factors (section 9.7.14.3). Of every group of four lanes one pair
+/// supplies the factors of two rows of A, and one lane those of a column of B.
+fn block_scale(v: &Variant, extra: &[&[Row]], left: &mut Matrix<f64>, right: &mut Matrix<f64>) {
+    let [data_a, byte_a, thread_a, data_b, byte_b, thread_b] = extra else { return };
+    let ty = v.ty(Var::X).unwrap_or(Type::Ue8m0);
+    let factors = match () {
+        _ if v.has(Mod::ScaleVec4X) => 4,
+        _ if v.has(Mod::ScaleVec2X) || v.has(Mod::KindMxf4) => 2,
+        _ => 1,
+    };
+    let value = |rows: &[Row], lane: usize| rows.first().map_or(0, |r| r.0[lane]);
+    let factor = |data: &[Row], byte: &[Row], lane: usize, j: usize| {
+        element::scale(ty, (value(data, lane) >> ((value(byte, lane) as usize + j) % 4 * 8)) as u8)
+    };
+    let (k, n) = (left.columns, right.columns);
+    let chunk = k / factors;
+    for row in 0..left.cells.len() / k {
+        let lane = row % 8 * 4 + (2 * (value(thread_a, row % 8 * 4) as usize % 2) + row / 8) % 4;
+        for depth in 0..k {
+            let scaled = left.at((row, depth)) * factor(data_a, byte_a, lane, depth / chunk);
+            left.set((row, depth), scaled);
+        }
+    }
+    for column in 0..n {
+        let lane = column % 8 * 4 + value(thread_b, column % 8 * 4) as usize % 4;
+        for depth in 0..k {
+            let scaled = right.at((depth, column)) * factor(data_b, byte_b, lane, depth / chunk);
+            right.set((depth, column), scaled);
+        }
+    }
+}
+
+/// `.m8n8k4` on `.f16`: four products at once.
+fn quads(v: &Variant, o: &Operands, (a, b, c): Registers<'_, '_>, dst: &mut [Row]) {
+    let mut layouts = v.words.iter().filter(|w| matches!(w, margay_isa::Word::Mod(Mod::Row | Mod::Col)));
+    let mut column_major = || layouts.next().is_some_and(|w| *w == margay_isa::Word::Mod(Mod::Col));
+    let (a_columns, b_columns) = (column_major(), column_major());
+    // The products stand side by side: rows 8 q to 8 q + 7 of every matrix belong to product q.
+    let quad = |lane: usize, (row, column): Place, height: usize| (Quad::of(lane) * height + row, column);
+    let mut left = Matrix::new(32, 4);
+    left.gather(o.a, a, |lane, i| quad(lane, Quad::a(a_columns, lane, i), 8), |bits| o.a.float(bits));
+    let mut right = Matrix::new(16, 8);
+    right.gather(o.b, b, |lane, i| quad(lane, Quad::b(b_columns, lane, i), 4), |bits| o.b.float(bits));
+    let c_element = Element::of(o.c, v);
+    let mut sum = Matrix::new(32, 8);
+    sum.gather(c_element, c, |lane, i| quad(lane, Quad::c(o.c == Type::F32, lane, i), 8), |bits| c_element.float(bits));
+    for row in 0..32 {
+        for column in 0..8 {
+            let from = sum.at((row, column));
+            let total = (0..4).fold(from, |s, k| s + left.at((row, k)) * right.at((row / 8 * 4 + k, column)));
+            sum.set((row, column), total);
+        }
+    }
+    let single = o.d == Type::F32;
+    scatter(o.d, dst, |_| move |lane, i| quad(lane, Quad::c(single, lane, i), 8), &sum);
+}
+
+fn integer(
+    v: &Variant,
+    o: &Operands,
+    size: (usize, usize, usize),
+    (a, b, c): Registers<'_, '_>,
+    extra: &[&[Row]],
+    dst: &mut [Row],
+) {
+    let (m, n, k) = size;
+    let places = Places::new(v, o, size);
+    let depth = if sparse(v) { k / 2 } else { k };
+    let mut left = Matrix::new(m, depth);
+    left.gather(o.a, a, places.a(depth), |bits| o.a.integer(bits));
+    if sparse(v) {
+        left = spread(v, o.a, k, &left, extra);
+    }
+    let mut right = Matrix::new(k, n);
+    right.gather(o.b, b, places.b(), |bits| o.b.integer(bits));
+    let c_element = Element::of(Type::S32, v);
+    let mut sum = Matrix::new(m, n);
+    sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.integer(bits));
+    let single_bits = o.a.ty == Type::B1;
+    let and = v.has(Mod::And);
+    for row in 0..m {
+        for column in 0..n {
+            let pairs = left.row(row).iter().zip(right.cells[column..].iter().step_by(n));
+            let total: i64 = match (single_bits, and) {
+                (false, _) | (true, true) => pairs.map(|(x, y)| x * y).sum(),
+                (true, false) => pairs.map(|(x, y)| x ^ y).sum(),
+            };
+            sum.set((row, column), sum.at((row, column)) + total);
+        }
+    }
+    let saturate = v.has(Mod::Satfinite);
+    let place = places.c(dst.len());
+    for (r, row) in dst.iter_mut().enumerate() {
+        for lane in 0..LANES {
+            let total = sum.at(place(lane, r));
+            let clamped = total.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+            row.0[lane] = if saturate { clamped } else { total } as u32;
+        }
+    }
+}
+
+/// `.f64`: a register is two rows.
+fn double(v: &Variant, (m, n, k): (usize, usize, usize), a: &[&[Row]], b: &[&[Row]], c: &[&[Row]], dst: &mut [Row]) {
+    let rnd = match () {
+        _ if v.has(Mod::Rz) => Rnd::Zero,
+        _ if v.has(Mod::Rm) => Rnd::Down,
+        _ if v.has(Mod::Rp) => Rnd::Up,
+        _ => Rnd::Nearest,
+    };
+    let wmma = v.op == Opcode::Wmma;
+    let gather = |registers: &[&[Row]], size: (usize, usize), place: &dyn Fn(usize, usize) -> Place| {
+        let mut matrix = Matrix::new(size.0, size.1);
+        for (i, rows) in registers.iter().enumerate() {
+            if rows.len() < 2 {
+                continue;
+            }
+            let lanes = u64s(rows);
+            for (lane, bits) in lanes.iter().enumerate() {
+                matrix.set(place(lane, i), *bits);
+            }
+        }
+        matrix
+    };
+    let (na, nb, nc) = (a.len(), b.len(), c.len());
+    let a_place = |lane, i| if wmma { fragment::wmma(m, k, na, lane, i) } else { fragment::a(m, 1, lane, i) };
+    let b_place = |lane, i| if wmma { fragment::wmma(k, n, nb, lane, i) } else { fragment::b(1, lane, i) };
+    let c_place = |lane, i| if wmma { fragment::wmma(m, n, nc, lane, i) } else { fragment::c(lane, i) };
+    let left: Matrix<u64> = gather(a, (m, k), &a_place);
+    let right: Matrix<u64> = gather(b, (k, n), &b_place);
+    let mut sum: Matrix<u64> = gather(c, (m, n), &c_place);
+    for row in 0..m {
+        for column in 0..n {
+            let total =
+                (0..k).fold(sum.at((row, column)), |s, d| fma(left.at((row, d)), right.at((d, column)), s, rnd));
+            sum.set((row, column), total);
+        }
+    }
+    for (i, pair) in dst.chunks_exact_mut(2).enumerate() {
+        for (lane, bits) in crate::lanes::u64s_mut(pair).iter_mut().enumerate() {
+            *bits = sum.at(c_place(lane, i));
+        }
+    }
+}
+
+fn fma(a: u64, b: u64, c: u64, rnd: Rnd) -> u64 {
+    const NAN: u64 = 0x7fff_ffff_ffff_ffff;
+    if rnd == Rnd::Nearest {
+        let r = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c));
+        return if r.is_nan() { NAN } else { r.to_bits() };
+    }
+    match soft::fma(soft::F64.unpack(a), soft::F64.unpack(b), soft::F64.unpack(c), rnd) {
+        Num::Nan => NAN,
+        sum => soft::F64.pack(sum, rnd, false),
+    }
+}

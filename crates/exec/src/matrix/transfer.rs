@@ -1,0 +1,198 @@
+//! `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`, `wmma.store`: between memory and fragments, and across lanes.
+
+use super::{element::Element, fragment, shape};
+use crate::{LANES, Row, lanes::u64s, lanes::u64s_mut};
+use margay_isa::{Mod, Variant};
+
+/// Memory as these instructions see it: bytes at the address that a lane brings, in the instruction's space.
+pub trait Memory {
+    /// Why an access failed.
+    type Error;
+
+    /// Reads for a lane.
+    fn read(&mut self, lane: usize, address: u64, to: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Writes for a lane.
+    fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// Lane and half of a register that hold an element of an 8 by 8 matrix.
+fn holder(transposed: bool, row: usize, column: usize) -> (usize, usize) {
+    let (row, column) = if transposed { (column, row) } else { (row, column) };
+    (4 * row + column / 2, column % 2)
+}
+
+/// `ldmatrix` of 16-bit elements: lane `8 j + i` brings the address of row `i` of matrix `j`, which goes to register `j`.
+pub fn ldmatrix<M: Memory>(
+    v: &Variant,
+    addresses: &[u64; LANES],
+    memory: &mut M,
+    dst: &mut [Row],
+) -> Result<(), M::Error> {
+    let transposed = v.has(Mod::Trans);
+    for (j, register) in dst.iter_mut().enumerate().take(4) {
+        for row in 0..8 {
+            let source = 8 * j + row;
+            let mut bytes = [0; 16];
+            memory.read(source, addresses[source], &mut bytes)?;
+            for (column, pair) in bytes.chunks_exact(2).enumerate() {
+                let (lane, half) = holder(transposed, row, column);
+                let value = u32::from(pair[0]) | u32::from(pair[1]) << 8;
+                register.0[lane] = register.0[lane] & !(0xffff << (16 * half)) | value << (16 * half);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `stmatrix` of 16-bit elements.
+pub fn stmatrix<M: Memory>(
+    v: &Variant,
+    addresses: &[u64; LANES],
+    src: &[&[Row]],
+    memory: &mut M,
+) -> Result<(), M::Error> {
+    let transposed = v.has(Mod::Trans);
+    for (j, register) in src.iter().enumerate().take(4) {
+        let Some(register) = register.first() else { continue };
+        for row in 0..8 {
+            let target = 8 * j + row;
+            let mut bytes = [0; 16];
+            for (column, pair) in bytes.chunks_exact_mut(2).enumerate() {
+                let (lane, half) = holder(transposed, row, column);
+                pair.copy_from_slice(&((register.0[lane] >> (16 * half)) as u16).to_le_bytes());
+            }
+            memory.write(target, addresses[target], &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// `movmatrix.trans` of an 8 by 8 matrix of 16-bit elements.
+pub fn movmatrix(src: &[&[Row]], dst: &mut [Row]) {
+    let (Some(from), Some(to)) = (src.first().and_then(|s| s.first()), dst.first_mut()) else { return };
+    let mut out = [0u32; LANES];
+    for row in 0..8 {
+        for column in 0..8 {
+            let (lane, half) = holder(false, row, column);
+            let (target, target_half) = holder(true, row, column);
+            out[target] |= (from.0[lane] >> (16 * half) & 0xffff) << (16 * target_half);
+        }
+    }
+    to.0 = out;
+}
+
+/// What a `wmma.load` or `wmma.store` moves.
+struct Tile {
+    rows: usize,
+    columns: usize,
+    element: Element,
+    /// Elements between neighbours along the slow axis.
+    column_major: bool,
+}
+
+impl Tile {
+    fn new(v: &Variant) -> Option<Tile> {
+        let (m, n, k) = shape(v)?;
+        let (rows, columns) = match () {
+            _ if v.has(Mod::A) => (m, k),
+            _ if v.has(Mod::B) => (k, n),
+            _ => (m, n),
+        };
+        Some(Tile { rows, columns, element: Element::of(v.t(), v), column_major: v.has(Mod::Col) })
+    }
+
+    /// Elements from the start of the matrix to an element, with the leading dimension given or that of a dense matrix.
+    fn offset(&self, (row, column): fragment::Place, stride: Option<u32>) -> u64 {
+        let dense = if self.column_major { self.rows } else { self.columns };
+        let stride = stride.map_or(dense as u64, u64::from);
+        let (slow, fast) = if self.column_major { (column, row) } else { (row, column) };
+        slow as u64 * stride + fast as u64
+    }
+
+    /// Elements that a lane holds in so many registers.
+    fn held(&self, registers: usize) -> usize {
+        registers * if self.element.bits == 64 { 1 } else { self.element.per_register() }
+    }
+
+    /// Byte address and first bit of an element.
+    fn address(&self, base: u64, offset: u64) -> (u64, u32) {
+        let bits = offset.wrapping_mul(u64::from(self.element.bits));
+        (base.wrapping_add(bits / 8), (bits % 8) as u32)
+    }
+}
+
+/// `wmma.load`: every lane reads its elements of the fragment.
+pub fn wmma_load<M: Memory>(
+    v: &Variant,
+    addresses: &[u64; LANES],
+    stride: Option<&[u32; LANES]>,
+    memory: &mut M,
+    dst: &mut [Row],
+) -> Result<(), M::Error> {
+    let Some(tile) = Tile::new(v) else { return Ok(()) };
+    let wide = tile.element.bits == 64;
+    let (registers, per) = if wide { (dst.len() / 2, 1) } else { (dst.len(), tile.element.per_register()) };
+    let held = tile.held(registers);
+    let bytes = (tile.element.bits as usize).div_ceil(8);
+    for lane in 0..LANES {
+        for r in 0..registers {
+            let mut register = 0u64;
+            for i in 0..per {
+                let place = fragment::wmma(tile.rows, tile.columns, held, lane, r * per + i);
+                let offset = tile.offset(place, stride.map(|s| s[lane]));
+                let (address, bit) = tile.address(addresses[lane], offset);
+                let mut raw = [0; 8];
+                memory.read(lane, address, &mut raw[..bytes])?;
+                let value = u64::from_le_bytes(raw) >> bit;
+                let value = if wide { value } else { value & ((1 << tile.element.bits) - 1) };
+                register |= value << (i as u32 * tile.element.bits % 64);
+            }
+            if wide {
+                u64s_mut(&mut dst[2 * r..2 * r + 2])[lane] = register;
+            } else {
+                dst[r].0[lane] = register as u32;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `wmma.store`: every lane writes its elements of the fragment. Accumulators have no elements of less than a byte.
+pub fn wmma_store<M: Memory>(
+    v: &Variant,
+    addresses: &[u64; LANES],
+    stride: Option<&[u32; LANES]>,
+    src: &[&[Row]],
+    memory: &mut M,
+) -> Result<(), M::Error> {
+    let Some(tile) = Tile::new(v) else { return Ok(()) };
+    let wide = tile.element.bits == 64;
+    let per = if wide { 1 } else { tile.element.per_register() };
+    let held = tile.held(src.len());
+    let bytes = tile.element.bits as usize / 8;
+    for lane in 0..LANES {
+        for (r, register) in src.iter().enumerate() {
+            let value = match register {
+                [_, _, ..] if wide => u64s(register)[lane],
+                [row, ..] => u64::from(row.0[lane]),
+                [] => continue,
+            };
+            for i in 0..per {
+                let place = fragment::wmma(tile.rows, tile.columns, held, lane, r * per + i);
+                let offset = tile.offset(place, stride.map(|s| s[lane]));
+                let (address, _) = tile.address(addresses[lane], offset);
+                let element = value >> (i as u32 * tile.element.bits % 64);
+                memory.write(lane, address, &element.to_le_bytes()[..bytes])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes to which the addresses of a transfer are aligned, and whether it writes.
+pub fn alignment(v: &Variant) -> (u64, bool) {
+    let writes = v.op == margay_isa::Opcode::Stmatrix || v.has(Mod::Store);
+    let bytes = if v.op == margay_isa::Opcode::Wmma { u64::from(v.t().bits().div_ceil(8)) } else { 16 };
+    (bytes.max(1), writes)
+}
