@@ -17,9 +17,7 @@ fn complete(example: &str) -> String {
         || (starts(&[".shared"]) && !example.contains("[s"));
     if example.contains(".version") {
         example.to_owned()
-    } else if module && !example.contains("%r") {
-        format!("{HEAD}{example}")
-    } else if module && [".entry", ".func"].iter().any(|w| example.contains(w)) {
+    } else if module && (!example.contains("%r") || [".entry", ".func"].iter().any(|w| example.contains(w))) {
         format!("{HEAD}{example}")
     } else {
         let regs = ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .b128 %q<5>;

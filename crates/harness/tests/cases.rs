@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 type Runner = fn(&std::path::Path) -> Result<(), String>;
 
+/// Prefix of the names, named files, what to do with one.
+type Group = (&'static str, Vec<(String, PathBuf)>, Runner);
+
 fn main() {
     let arguments = Arguments::from_args();
     let readme = ("README".to_string(), root().join("tests/README.ptx"));
-    let groups: [(&str, Vec<(String, PathBuf)>, Runner); 4] = [
+    let groups: [Group; 4] = [
         ("", vec![readme], run::run),
         ("run/", files("tests/run").into_iter().filter(|(name, _)| !name.ends_with("_linked")).collect(), run::run),
         ("check/pass/", files("tests/check/pass"), check::pass),

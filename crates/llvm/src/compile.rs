@@ -8,7 +8,7 @@ use crate::{
 };
 use margay_exec::sem::{self, PureFn};
 use margay_ir::{Callee, FuncId, GlobalInit, Ir, Operand, Placed, Pointee};
-use std::{collections::BTreeSet, fmt::Write, time::Instant};
+use std::{collections::BTreeSet, fmt::Write};
 
 /// A compiled kernel.
 pub struct Compiled {
@@ -28,8 +28,6 @@ pub struct Compiled {
     pub uses_local: bool,
     /// Device functions may call themselves, so the host's stack must be deep.
     pub recursive: bool,
-    /// Host nanoseconds that compilation took.
-    pub compile_ns: u64,
 }
 
 /// Why there is no code.
@@ -53,10 +51,10 @@ fn reachable(ir: &Ir<Placed>, kernel: FuncId) -> Vec<FuncId> {
     };
     for global in &ir.globals {
         for init in &global.init {
-            if let GlobalInit::Address { of: Pointee::Func(f), .. } = init {
-                if ir.func(*f).kind == margay_check::FuncKind::Device {
-                    add(*f, &mut order);
-                }
+            if let GlobalInit::Address { of: Pointee::Func(f), .. } = init
+                && ir.func(*f).kind == margay_check::FuncKind::Device
+            {
+                add(*f, &mut order);
             }
         }
     }
@@ -153,7 +151,6 @@ pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, 
 
 /// Compiles and links a kernel.
 pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effort) -> Result<Compiled, CompileError> {
-    let begun = Instant::now();
     let Text { text, sites, save_size, functions: reached, uses_local } =
         text(ir, kernel, options).map_err(CompileError::Refused)?;
     let mut pure = Vec::with_capacity(sites.len());
@@ -197,7 +194,6 @@ pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effor
         save_size,
         uses_local,
         recursive: recursive(ir, kernel),
-        compile_ns: begun.elapsed().as_nanos() as u64,
     })
 }
 

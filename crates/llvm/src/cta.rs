@@ -48,7 +48,7 @@ pub struct SimdCta<'a> {
     host: Box<Host<'a>>,
     windows: Option<Windows>,
     pool: &'a Pool,
-    helpers: [usize; 4],
+    helpers: [usize; 3],
 }
 
 struct Warp {
@@ -119,7 +119,6 @@ impl Windows {
             warp: w,
             dynamic_shared: launch.dynamic_shared,
             barrier: [0; 2],
-            barrier_result: 0,
         };
         self.warps.push(Warp { ctx: Box::new(ctx), _save: save, done: false, waiting: false });
     }
@@ -339,7 +338,7 @@ impl Host<'_> {
                 let notes = vec![self.grid.memory.describe(address)];
                 return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access(relative)), notes)));
             };
-            if address % align != 0 {
+            if !address.is_multiple_of(align) {
                 return Err(Box::new(self.fault_at(
                     ctx,
                     site,

@@ -48,8 +48,6 @@ pub struct WarpCtx {
     pub dynamic_shared: u32,
     /// The barrier that the warp waits at: id and number of threads (0: all).
     pub barrier: [u32; 2],
-    /// Result of a barrier with reduction.
-    pub barrier_result: u32,
 }
 
 /// Offsets that emission needs.
@@ -76,7 +74,6 @@ pub mod at {
     pub const WARP: u64 = offset_of!(WarpCtx, warp) as u64;
     pub const DYNAMIC_SHARED: u64 = offset_of!(WarpCtx, dynamic_shared) as u64;
     pub const BARRIER: u64 = offset_of!(WarpCtx, barrier) as u64;
-    pub const BARRIER_RESULT: u64 = offset_of!(WarpCtx, barrier_result) as u64;
 }
 
 /// Helpers that generated code calls through [`WarpCtx::helpers`].
@@ -87,8 +84,6 @@ pub enum Helper {
     Check,
     /// `(ctx, site, mask, sources, destination)`: a pure row.
     Pure,
-    /// `(ctx, site, mask, sources, destination) -> status`: a row with effects.
-    Effect,
     /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself.
     Fault,
 }

@@ -9,11 +9,10 @@ use crate::{
 use margay_exec::{LANES, Row, lanes};
 
 /// The helpers in the order of [`Helper`].
-pub fn table() -> [usize; 4] {
-    let mut table = [0; 4];
+pub fn table() -> [usize; 3] {
+    let mut table = [0; 3];
     table[Helper::Check as usize] = check as *const () as usize;
     table[Helper::Pure as usize] = pure as *const () as usize;
-    table[Helper::Effect as usize] = effect as *const () as usize;
     table[Helper::Fault as usize] = fault as *const () as usize;
     table
 }
@@ -51,10 +50,6 @@ extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, o
     let (input, output) =
         unsafe { (std::slice::from_raw_parts(input, rows(srcs)), std::slice::from_raw_parts_mut(output, rows(dsts))) };
     host.pure(site as usize, mask, input, output);
-}
-
-extern "C" fn effect(ctx: *mut WarpCtx, site: u32, _mask: u32, _input: *const Row, _output: *mut Row) -> u32 {
-    fault(ctx, site, 0)
 }
 
 extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {

@@ -143,14 +143,14 @@ fn body(out: &mut String, dice: &mut Dice, n: usize, count: usize, callee: Optio
         let mut r = |n: u64| 1 + dice.below(n);
         let (a, b, c, d) = (r(60), r(60), r(60), r(30));
         let _ = match r(18) {
-            1 => write!(out, "\t.loc\t1 {} {}\n", a * b, c),
-            2 | 3 => write!(out, "\tadd.s32 \t%r{a}, %r{b}, {c};\n"),
-            4 | 5 => write!(out, "\tfma.rn.f32 \t%f{a}, %f{b}, %f{c}, %f{a};\n"),
+            1 => writeln!(out, "\t.loc\t1 {} {}", a * b, c),
+            2 | 3 => writeln!(out, "\tadd.s32 \t%r{a}, %r{b}, {c};"),
+            4 | 5 => writeln!(out, "\tfma.rn.f32 \t%f{a}, %f{b}, %f{c}, %f{a};"),
             6 => write!(out, "\tmul.wide.s32 \t%rd{d}, %r{a}, 4;\n\tadd.s64 \t%rd{d}, %rd3, %rd{d};\n"),
-            7 | 8 => write!(out, "\tld.global.f32 \t%f{a}, [%rd{d}+{}];\n", b * 4),
-            9 => write!(out, "\tst.global.f32 \t[%rd{d}+{}], %f{a};\n", b * 4),
-            10 => write!(out, "\tmov.f32 \t%f{a}, 0f{:08X};\n", a * b * 0x1234567 & 0x7f7f_ffff),
-            11 => write!(out, "\tld.shared.v4.f32 \t{{%f{a}, %f{b}, %f{c}, %f{d}}}, [tile+{}];\n", (a % 60) * 16),
+            7 | 8 => writeln!(out, "\tld.global.f32 \t%f{a}, [%rd{d}+{}];", b * 4),
+            9 => writeln!(out, "\tst.global.f32 \t[%rd{d}+{}], %f{a};", b * 4),
+            10 => writeln!(out, "\tmov.f32 \t%f{a}, 0f{:08X};", (a * b * 0x1234567) & 0x7f7f_ffff),
+            11 => writeln!(out, "\tld.shared.v4.f32 \t{{%f{a}, %f{b}, %f{c}, %f{d}}}, [tile+{}];", (a % 60) * 16),
             12 => write!(
                 out,
                 "\tsetp.lt.f32 \t%p{}, %f{a}, %f{b};\n\tselp.f32 \t%f{c}, %f{a}, %f{b}, %p{};\n",
@@ -164,10 +164,10 @@ fn body(out: &mut String, dice: &mut Dice, n: usize, count: usize, callee: Optio
                 b % 16,
                 c % 32
             ),
-            14 => write!(out, "\tshfl.sync.bfly.b32 \t%r{a}|%p{}, %r{b}, {}, 31, -1;\n", c % 16, d % 32),
-            15 => write!(
+            14 => writeln!(out, "\tshfl.sync.bfly.b32 \t%r{a}|%p{}, %r{b}, {}, 31, -1;", c % 16, d % 32),
+            15 => writeln!(
                 out,
-                "\tmma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{%f1, %f2, %f3, %f4}}, {{%r{a}, %r{b}, %r{c}, %r{d}}}, {{%r{a}, %r{b}}}, {{%f1, %f2, %f3, %f4}};\n"
+                "\tmma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{%f1, %f2, %f3, %f4}}, {{%r{a}, %r{b}, %r{c}, %r{d}}}, {{%r{a}, %r{b}}}, {{%f1, %f2, %f3, %f4}};"
             ),
             16 => write!(out, "\tcvt.rn.f32.s32 \t%f{a}, %r{b};\n\tex2.approx.ftz.f32 \t%f{c}, %f{a};\n"),
             17 => match callee {
@@ -177,9 +177,9 @@ fn body(out: &mut String, dice: &mut Dice, n: usize, count: usize, callee: Optio
                      \t.param .b32 param1;\n\tst.param.b32 \t[param1+0], %r{a};\n\t.param .b32 retval0;\n\tcall.uni (retval0), \n\
                      \thelper_{f}, \n\t(\n\tparam0, \n\tparam1\n\t);\n\tld.param.b32 \t%r{b}, [retval0+0];\n\t}} // callseq {i}\n"
                 ),
-                None => write!(out, "\txor.b32 \t%r{a}, %r{b}, -1;\n"),
+                None => writeln!(out, "\txor.b32 \t%r{a}, %r{b}, -1;"),
             },
-            _ => write!(out, "\tbar.sync \t0;\n"),
+            _ => writeln!(out, "\tbar.sync \t0;"),
         };
     }
 }

@@ -50,7 +50,7 @@ impl fmt::Display for Difference {
 pub fn compare(got: &Array, wanted: &Array, tolerance: Tolerance) -> Result<(), Difference> {
     const SHOWN: usize = 4;
     let same_type = got.element == wanted.element;
-    if !same_type && !(got.element.is_number() && wanted.element.is_number()) {
+    if !(same_type || got.element.is_number() && wanted.element.is_number()) {
         return Err(Difference::Type(got.element.to_string(), wanted.element.to_string()));
     }
     if got.shape != wanted.shape {

@@ -363,7 +363,7 @@ fn f64_to_small(value: f64, e: u32, m: u32) -> u32 {
     }
     let steps = (magnitude * 2f64.powi(m as i32 - exponent)).round_ties_even() as u32;
     // `steps` has the hidden bit for normal numbers; a carry moves into the exponent by itself, up to infinity.
-    sign | (((exponent + bias - 1) as u32) << m) + steps
+    sign | ((((exponent + bias - 1) as u32) << m) + steps)
 }
 
 #[cfg(test)]

@@ -53,7 +53,9 @@ impl Failure {
 /// Makes panics end as a short report.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("no message");
+        let what = panic.payload();
+        let what = what.downcast_ref::<&str>().copied().or(what.downcast_ref::<String>().map(String::as_str));
+        let what = what.unwrap_or("no message");
         let place =
             panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
         eprintln!("margay has a bug: {what}");

@@ -154,7 +154,7 @@ fn out_path(text: &str) -> Result<PathBuf, String> {
 fn hex_bytes(hex: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u32> =
         hex.chars().filter(|c| !matches!(c, '_' | ' ')).map(|c| c.to_digit(16).unwrap_or(16)).collect();
-    if digits.contains(&16) || digits.len() % 2 != 0 {
+    if digits.contains(&16) || !digits.len().is_multiple_of(2) {
         return Err("`hex:` takes an even number of hexadecimal digits, two for each byte".into());
     }
     Ok(digits.chunks(2).map(|d| (d[0] * 16 + d[1]) as u8).collect())

@@ -977,7 +977,7 @@ impl<'a> Walker<'a, '_> {
                     span,
                     format!("`{name}` is `{}`; `{text}` reads `{ty}`", info.ty),
                 ));
-            } else if !width && !(want.opnd.wider && ty.bits() <= info.ty.bits()) {
+            } else if !(width || want.opnd.wider && ty.bits() <= info.ty.bits()) {
                 self.report.push(
                     Diagnostic::new(
                         Code::OperandWidth,

@@ -158,10 +158,10 @@ impl<'a> Walker<'a, '_> {
                     let decl = self.body.regs.partition_point(|d| d.first <= reg) as u32 - 1;
                     self.register_fits(c, strict, strict.regs, decl, item.span);
                 }
-                Operand::Int(value) => {
-                    if !matches!(strict.constants, Constants::Int | Constants::Bits | Constants::Any) {
-                        let _ = self.no_integer(c, strict, value, item.span);
-                    }
+                Operand::Int(value)
+                    if !matches!(strict.constants, Constants::Int | Constants::Bits | Constants::Any) =>
+                {
+                    let _ = self.no_integer(c, strict, value, item.span);
                 }
                 Operand::Float { single, .. } => self.float(strict, single, item.span),
                 _ => {}

@@ -64,7 +64,7 @@ pub(crate) fn constant(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, of
     }
     // Only what is certainly wrong: an offset that no alignment can make right, or a variable that promises less than a
     // vector or its elements need.
-    let off = offset.unsigned_abs() % bytes.next_power_of_two() != 0;
+    let off = !offset.unsigned_abs().is_multiple_of(bytes.next_power_of_two());
     let natural = c.variant.t().bytes();
     if off || (c.variant.vec() > 1 && align < c.access) || align < natural.min(c.access) {
         misaligned(w, c, symbol, align, offset, span);

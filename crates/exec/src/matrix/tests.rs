@@ -242,7 +242,7 @@ fn double_products() {
         };
         let manual_a = |lane: usize, i: usize| match m {
             8 => (lane >> 2, lane % 4),
-            _ if i % 2 == 0 => (lane >> 2, i * 2 + lane % 4),
+            _ if i.is_multiple_of(2) => (lane >> 2, i * 2 + lane % 4),
             _ => ((lane >> 2) + 8, i * 2 - 2 + lane % 4),
         };
         for row in 0..m {

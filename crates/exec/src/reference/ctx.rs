@@ -104,7 +104,7 @@ impl<'a> Ctx<'a> {
             return false;
         }
         self.warp.turn += 1;
-        if self.random || self.warp.turn % 64 == 0 || self.warp.favoured.1 > 0 {
+        if self.random || self.warp.turn.is_multiple_of(64) || self.warp.favoured.1 > 0 {
             return true;
         }
         let depth = self.warp.frames[self.frame as usize].depth;

@@ -259,7 +259,7 @@ const WORDS: [[u32; 4]; 16] = {
     let mut table = [[0; 4]; 16];
     let mut i = 0;
     while i < 64 {
-        table[i / 4][i % 4] = if i / 4 >> (i % 4) & 1 == 1 { u32::MAX } else { 0 };
+        table[i / 4][i % 4] = if (i / 4) >> (i % 4) & 1 == 1 { u32::MAX } else { 0 };
         i += 1;
     }
     table

@@ -226,7 +226,7 @@ fn layout(
 fn ends(succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], order: &[BlockId]) -> Vec<BlockId> {
     let mut ends = Vec::new();
     let mut reaches = vec![false; succs.len()];
-    let mut add = |b: BlockId, ends: &mut Vec<BlockId>, reaches: &mut Vec<bool>| {
+    let add = |b: BlockId, ends: &mut Vec<BlockId>, reaches: &mut Vec<bool>| {
         ends.push(b);
         let mut work = vec![b];
         while let Some(x) = work.pop() {

@@ -89,10 +89,10 @@ impl Emitter<'_> {
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         // Affine results: arithmetic on lane 0 is all there is.
-        if let [Operand::Reg(d)] = dsts[..] {
-            if matches!(self.slots[d.0 as usize].shape, margay_ir::pass::Shape::Affine(_)) {
-                return self.affine(&variant, &srcs, d);
-            }
+        if let [Operand::Reg(d)] = dsts[..]
+            && matches!(self.slots[d.0 as usize].shape, margay_ir::pass::Shape::Affine(_))
+        {
+            return self.affine(&variant, &srcs, d);
         }
         let Some(results) = self.native(&variant, &srcs, &dsts)? else {
             return self.thunk(inst, &variant, &srcs, &dsts);

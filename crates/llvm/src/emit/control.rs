@@ -537,7 +537,7 @@ impl Emitter<'_> {
     }
 
     fn words_of(values: &[margay_ir::abi::Value]) -> u64 {
-        values.iter().map(|v| u64::from(v.size.div_ceil(4)).max(1) * 1).sum::<u64>().max(1)
+        values.iter().map(|v| u64::from(v.size.div_ceil(4)).max(1)).sum::<u64>().max(1)
     }
 
     /// A call: arguments into a block of lanes, the callee, returns out of a block of lanes.
@@ -547,10 +547,10 @@ impl Emitter<'_> {
         };
         let site = self.func.calls[index as usize].clone();
         let sig = site.sig.clone();
-        if let Callee::Direct(f) = &site.callee {
-            if self.ir.func(*f).blocks.is_empty() {
-                return self.effect(inst);
-            }
+        if let Callee::Direct(f) = &site.callee
+            && self.ir.func(*f).blocks.is_empty()
+        {
+            return self.effect(inst);
         }
         let words = |v: &[margay_ir::abi::Value]| Self::words_of(v) + 2 * v.len() as u64;
         let args = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.params)), 64);

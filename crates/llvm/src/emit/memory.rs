@@ -307,10 +307,10 @@ impl Emitter<'_> {
             let low_bits = self.w.op_const("and", &first, i128::from(natural - 1));
             let crooked = self.w.cmp("icmp ne", &low_bits, &int(Elem::I64, 0));
             bad = self.w.op("or", &bad, &crooked);
-            if let Address::Affine(_, s) = address {
-                if s % i64::from(natural) != 0 {
-                    bad = int(Elem::I1, 1);
-                }
+            if let Address::Affine(_, s) = address
+                && s % i64::from(natural) != 0
+            {
+                bad = int(Elem::I1, 1);
             }
         }
         if bad.ty.vector {
@@ -455,14 +455,14 @@ impl Emitter<'_> {
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         let Some(source) = self.func.operands(inst.srcs).first().copied() else { return self.refuse("a load") };
         let bytes = ty.bytes();
-        if let Operand::Mem(MemBase::Frame(f), offset) = source {
-            if let Some(words) = self.frame[f.0 as usize].clone() {
-                for (i, d) in dsts.iter().enumerate() {
-                    let v = self.frame_load(&words, offset as u32 + i as u32 * bytes, bytes);
-                    self.write_extended(d, &v, ty, mask);
-                }
-                return Ok(());
+        if let Operand::Mem(MemBase::Frame(f), offset) = source
+            && let Some(words) = self.frame[f.0 as usize].clone()
+        {
+            for (i, d) in dsts.iter().enumerate() {
+                let v = self.frame_load(&words, offset as u32 + i as u32 * bytes, bytes);
+                self.write_extended(d, &v, ty, mask);
             }
+            return Ok(());
         }
         let total = bytes * dsts.len() as u32;
         let address = self.address(inst, &source, total, false, mask)?;
@@ -578,13 +578,13 @@ impl Emitter<'_> {
         let (bytes, elem) = (ty.bytes(), Elem::int(ty.bits()));
         let values =
             values.iter().take(variant.vec() as usize).map(|v| self.value(v, elem)).collect::<Result<Vec<Val>>>()?;
-        if let Operand::Mem(MemBase::Frame(f), offset) = target {
-            if let Some(words) = self.frame[f.0 as usize].clone() {
-                for (i, v) in values.iter().enumerate() {
-                    self.frame_store(&words, *offset as u32 + i as u32 * bytes, bytes, v, mask);
-                }
-                return Ok(());
+        if let Operand::Mem(MemBase::Frame(f), offset) = target
+            && let Some(words) = self.frame[f.0 as usize].clone()
+        {
+            for (i, v) in values.iter().enumerate() {
+                self.frame_store(&words, *offset as u32 + i as u32 * bytes, bytes, v, mask);
             }
+            return Ok(());
         }
         let address = self.address(inst, target, bytes * values.len() as u32, true, mask)?;
         let lanes = self.lanes(mask);

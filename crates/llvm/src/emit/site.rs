@@ -19,13 +19,6 @@ pub enum SiteKind {
         /// Destination widths.
         dsts: Vec<u32>,
     },
-    /// A row with effects that the host executes.
-    Effect {
-        /// Source widths.
-        srcs: Vec<u32>,
-        /// Destination widths.
-        dsts: Vec<u32>,
-    },
     /// A fault that the code detected.
     Fault(&'static str),
 }

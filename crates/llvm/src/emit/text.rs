@@ -216,10 +216,10 @@ impl Writer {
             return v.clone();
         }
         let ty = Ty::lanes(v.ty.elem);
-        if let Name::Text(t) = &v.name {
-            if !t.starts_with(['%', '@']) {
-                return named(ty, format!("splat ({} {t})", v.ty));
-            }
+        if let Name::Text(t) = &v.name
+            && !t.starts_with(['%', '@'])
+        {
+            return named(ty, format!("splat ({} {t})", v.ty));
         }
         let one = self.value(ty, format_args!("insertelement {ty} poison, {} {v}, i32 0", v.ty));
         self.value(ty, format_args!("shufflevector {ty} {one}, {ty} poison, <32 x i32> zeroinitializer"))

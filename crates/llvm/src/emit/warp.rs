@@ -162,10 +162,10 @@ impl Emitter<'_> {
             return Ok(None);
         }
         // One group only: the mask must be the same in all lanes.
-        if let Operand::Reg(r) = srcs[1] {
-            if self.read_base(r).is_none() {
-                return Ok(None);
-            }
+        if let Operand::Reg(r) = srcs[1]
+            && self.read_base(r).is_none()
+        {
+            return Ok(None);
         }
         self.gathered(&srcs[1])?;
         let (a, members) = (self.value(&srcs[0], Elem::I32)?, self.value(&srcs[1], Elem::I32)?);

@@ -84,7 +84,7 @@ fn parse_version(text: &str) -> Result<Version> {
 /// A device with every engine that this build has.
 pub fn device(threads: Option<usize>) -> Result<Arc<Device>> {
     let options = margay_runtime::DeviceOptions { threads, engines: margay::engines() };
-    Device::with(options).map_err(|e| Failure::usage(e))
+    Device::with(options).map_err(Failure::usage)
 }
 
 /// Reads, checks and links files; diagnostics of a refused module are printed.

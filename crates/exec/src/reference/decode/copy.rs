@@ -19,9 +19,12 @@ fn space(m: Option<Mod>, otherwise: MemSpace) -> MemSpace {
     }
 }
 
+/// A value with the name of its operand in the row.
+type Named = (&'static str, Src);
+
 impl Decoder<'_> {
     /// Addresses and values of an instruction, in their order, with their names in the row.
-    fn operands(&mut self, func: &Func, inst: &Inst) -> Result<(Vec<Address>, Vec<(&'static str, Src)>), Stop> {
+    fn operands(&mut self, func: &Func, inst: &Inst) -> Result<(Vec<Address>, Vec<Named>), Stop> {
         let v = func.variant(inst);
         let types = operand_types(func, inst);
         let general = inst.space.unwrap_or(MemSpace::Generic);

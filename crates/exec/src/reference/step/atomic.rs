@@ -32,8 +32,8 @@ fn extreme(a: f32, b: f32, max: bool) -> f32 {
 
 fn half(op: AtomicOp, ty: Type, a: u16, b: u16) -> u16 {
     let bf16 = matches!(ty, Type::Bf16 | Type::Bf16x2);
-    let (from, to): (fn(u16) -> f32, fn(f32) -> u16) =
-        if bf16 { (fp::from_bf16, fp::to_bf16) } else { (fp::from_f16, fp::to_f16) };
+    let from = if bf16 { fp::from_bf16 } else { fp::from_f16 };
+    let to = if bf16 { fp::to_bf16 } else { fp::to_f16 };
     let (x, y) = (from(a), from(b));
     // The exact sum of two halves needs more than 24 bits only where the smaller one is below a quarter of the larger one's last
     // place; rounding to odd first (in double precision, where the sum of two bfloats of any size may still be inexact) is what
