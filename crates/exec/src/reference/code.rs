@@ -425,6 +425,16 @@ pub enum ObjectKind {
     AfterCopies(bool),
 }
 
+/// A matrix instruction: fragments taken apart.
+pub struct MatrixOp {
+    /// Registers written.
+    pub dst: Vec<Dst>,
+    /// Registers and constants read, less the address.
+    pub src: Vec<Src>,
+    /// The memory operand.
+    pub address: Option<Address>,
+}
+
 /// Who is called.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -466,6 +476,8 @@ pub struct FuncCode {
     pub copies: Vec<CopyOp>,
     /// See [`FuncCode::wides`].
     pub objects: Vec<ObjectOp>,
+    /// See [`FuncCode::wides`].
+    pub matrices: Vec<MatrixOp>,
     /// See [`FuncCode::wides`].
     pub calls: Vec<CallOp>,
     /// See [`FuncCode::wides`].

@@ -230,6 +230,10 @@ impl<'a> Cluster<'a> {
 fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32), why: Wait) -> String {
     let what = match why {
         Wait::Lanes { members, .. } => format!("for the other lanes of member mask {members:#010x}"),
+        Wait::Warp => {
+            let here = w.blocked.iter().filter(|(g, w)| *w == why && (g.frame, g.pc) == (frame, pc));
+            super::step::matrix::missing(here.map(|(g, _)| g.mask))
+        }
         Wait::Barrier(id) => {
             let b = &m.state.barriers[id as usize];
             let here: u32 = b.arrived.iter().map(|a| a.count_ones()).sum();

@@ -40,6 +40,8 @@ pub enum Wait {
         /// Member mask.
         members: u32,
     },
+    /// All lanes of the warp, at the same matrix instruction.
+    Warp,
     /// A CTA barrier.
     Barrier(u32),
     /// The cluster barrier.

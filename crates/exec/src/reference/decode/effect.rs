@@ -109,6 +109,9 @@ impl Decoder<'_> {
                 let kind = WarpKind::Redux(op, v.has(Mod::Abs), v.has(Mod::PropagateNan));
                 self.warp(func, inst, kind, step::warp::synced)
             }
+            Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
+                self.matrix(func, inst)
+            }
             Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
             Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),
             Opcode::Nanosleep => self.warp(func, inst, WarpKind::Barrier, step::warp::nanosleep),

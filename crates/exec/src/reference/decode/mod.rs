@@ -3,6 +3,7 @@
 mod call;
 mod copy;
 mod effect;
+mod matrix;
 mod operand;
 mod rows;
 
@@ -144,6 +145,7 @@ impl<'i> Decoder<'i> {
             barriers: Vec::new(),
             copies: Vec::new(),
             objects: Vec::new(),
+            matrices: Vec::new(),
             calls: Vec::new(),
             specials: Vec::new(),
             switches: Vec::new(),

@@ -7,6 +7,7 @@ pub mod call;
 pub mod control;
 pub mod convert;
 pub mod copy;
+pub mod matrix;
 pub mod mbarrier;
 pub mod memory;
 pub mod pure;

@@ -1,0 +1,45 @@
+//! Matrix instructions of a warp (manual, section 9.7.14).
+
+use super::super::{
+    code::{Handler, MatrixOp},
+    step,
+};
+use super::Decoder;
+use crate::{Stop, matrix};
+use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
+use margay_isa::{Mod, Opcode};
+
+impl Decoder<'_> {
+    /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
+    pub(super) fn matrix(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let run: Handler = match v.op {
+            _ if matrix::pure(v).is_some() => step::matrix::product,
+            _ if !matrix::transfers(v) => return Err(self.unsupported(format!("`{v}`"))),
+            Opcode::Ldmatrix => step::matrix::load,
+            Opcode::Stmatrix => step::matrix::store,
+            _ if v.has(Mod::Load) => step::matrix::wmma_load,
+            _ => step::matrix::wmma_store,
+        };
+        let op = self.matrix_operands(func, inst)?;
+        self.code.matrices.push(op);
+        let x = self.code.matrices.len() - 1;
+        self.emit(inst, run, x);
+        Ok(())
+    }
+
+    /// Fragments taken apart, and the address if there is one.
+    pub(super) fn matrix_operands(&mut self, func: &Func, inst: &Inst) -> Result<MatrixOp, Stop> {
+        let types = operand_types(func, inst);
+        let space = inst.space.unwrap_or(MemSpace::Generic);
+        let (mut src, mut address) = (Vec::new(), None);
+        for (o, ty) in func.operands(inst.srcs).to_vec().iter().zip(&types.srcs) {
+            match o {
+                Operand::Mem(..) => address = Some(self.address(o, space)?),
+                _ => src.push(self.source(o, *ty)?),
+            }
+        }
+        let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
+        Ok(MatrixOp { dst, src, address })
+    }
+}

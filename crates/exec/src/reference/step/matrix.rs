@@ -1,0 +1,211 @@
+//! Matrix instructions of a warp: all 32 lanes come together, then one operation works on whole registers (manual, section
+//! 9.7.14).
+
+use super::super::{
+    code::{Address, Flow, MatrixOp, NOWHERE, Op},
+    ctx::Ctx,
+    state::{Wait, lanes},
+};
+use super::address::{Region, addresses, bad_access, find_allocation, observe};
+use crate::{AccessKind, FaultKind, LANES, Row, lanes::u32s, matrix, mem};
+use margay_isa::Mod;
+
+/// Waits until all lanes of the warp stand at this instruction; then the group is all of them.
+///
+/// The instructions are `.aligned`: every thread executes the same one. Lanes that come here one group after the other (after a
+/// divergent branch whose paths did not meet before) wait for the rest; lanes that have ended can never come.
+pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
+    if ctx.active == u32::MAX {
+        return Ok(());
+    }
+    if ctx.warp.live != u32::MAX {
+        let name = ctx.func.variant(op).to_string();
+        let missing = !ctx.warp.live;
+        let what = format!("`{name}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not exist");
+        return Err(ctx.fault(ctx.first(), FaultKind::Barrier(what), Vec::new()));
+    }
+    let here = (ctx.frame, ctx.pc);
+    let waits = |(g, why): &(super::super::state::Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
+    let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
+    if arrived == u32::MAX {
+        ctx.warp.blocked.retain(|b| !waits(b));
+        (ctx.mask, ctx.active) = (u32::MAX, u32::MAX);
+        return Ok(());
+    }
+    let skipped = ctx.mask & !ctx.active;
+    if skipped != 0 {
+        ctx.put_ready(skipped, ctx.pc + 1);
+    }
+    ctx.block(ctx.active, Wait::Warp);
+    ctx.give_back();
+    Err(Flow::Park)
+}
+
+/// The operation of an op; `Err` when lanes are missing.
+macro_rules! matrix_op {
+    ($ctx:expr, $op:expr) => {{
+        if let Err(flow) = gather($ctx, $op) {
+            return flow;
+        }
+        let func = $ctx.func;
+        let m: &MatrixOp = &func.matrices[$op.x as usize];
+        m
+    }};
+}
+
+/// Copies rows of results into the destinations, in all lanes.
+pub fn scatter(ctx: &mut Ctx<'_>, m: &MatrixOp, results: &[Row]) {
+    let mut from = results;
+    for d in &m.dst {
+        let n = d.shape.rows().min(from.len());
+        let (result, rest) = from.split_at(n);
+        from = rest;
+        if d.row != NOWHERE {
+            ctx.regs[d.row as usize..d.row as usize + n].copy_from_slice(result);
+        }
+    }
+}
+
+/// Rows that the destinations take.
+fn result_rows(m: &MatrixOp) -> usize {
+    m.dst.iter().map(|d| d.shape.rows()).sum()
+}
+
+/// `mma`, `wmma.mma`, `movmatrix`.
+pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let variant = ctx.func.variant(op);
+    let Some(run) = matrix::pure(variant) else { return ctx.bug("a matrix instruction without semantics") };
+    let src: Vec<&[Row]> = m.src.iter().map(|s| ctx.src(*s)).collect();
+    let mut results = vec![Row::ZERO; result_rows(m)];
+    run(variant, u32::MAX, &src, &mut results);
+    scatter(ctx, m, &results);
+    Flow::Next
+}
+
+/// Device memory as [`matrix::Memory`].
+struct Window<'c, 'x> {
+    ctx: &'c mut Ctx<'x>,
+    address: Address,
+    region: Region,
+    /// Alignment of every access.
+    align: u64,
+}
+
+impl matrix::Memory for Window<'_, '_> {
+    type Error = Flow;
+
+    fn read(&mut self, lane: usize, address: u64, to: &mut [u8]) -> Result<(), Flow> {
+        let found = find_allocation!(self.ctx, self.region, address, lane);
+        let done =
+            found.filter(|_| address.is_multiple_of(self.align)).and_then(|a| mem::load_bytes(&a.block, address, to));
+        done.ok_or(()).or_else(|()| self.fail(lane, address, to.len(), false))
+    }
+
+    fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Flow> {
+        let found = find_allocation!(self.ctx, self.region, address, lane);
+        let found = found.filter(|a| a.kind.writable() && address.is_multiple_of(self.align));
+        let done = found.and_then(|a| mem::store_bytes(&a.block, address, from));
+        done.ok_or(()).or_else(|()| self.fail(lane, address, from.len(), true))
+    }
+}
+
+impl Window<'_, '_> {
+    fn fail(&mut self, lane: usize, address: u64, size: usize, write: bool) -> Result<(), Flow> {
+        let shape = (size as u32, self.align as u32);
+        Err(bad_access(self.ctx, lane, &self.address, self.region, address, shape, write))
+    }
+}
+
+/// Does a transfer: `run` gets the host addresses by lane; only the lanes of `used` bring one.
+fn transfer(
+    ctx: &mut Ctx<'_>,
+    op: &Op,
+    m: &MatrixOp,
+    used: u32,
+    run: impl FnOnce(&mut Window<'_, '_>, &[u64; LANES], &mut [Row]) -> Result<(), Flow>,
+) -> Flow {
+    let Some(address) = m.address else { return ctx.bug("a matrix is moved without an address") };
+    let (align, writes) = matrix::alignment(ctx.func.variant(op));
+    let mut at = [0; LANES];
+    ctx.active = used;
+    let region = match addresses(ctx, &address, align as u32, &mut at) {
+        Ok(region) => region,
+        Err(flow) => return flow,
+    };
+    let kind = if writes { AccessKind::Store } else { AccessKind::Load };
+    observe(ctx, &address, &at, align as u32, kind);
+    ctx.active = u32::MAX;
+    let mut results = vec![Row::ZERO; result_rows(m)];
+    match run(&mut Window { ctx, address, region, align }, &at, &mut results) {
+        Ok(()) => {
+            scatter(ctx, m, &results);
+            Flow::Next
+        }
+        Err(flow) => flow,
+    }
+}
+
+/// The lanes that bring addresses of rows: eight for each matrix of eight rows.
+fn row_lanes(ctx: &Ctx<'_>, op: &Op) -> u32 {
+    let v = ctx.func.variant(op);
+    let matrices = if v.has(Mod::X4) {
+        4
+    } else if v.has(Mod::X2) {
+        2
+    } else {
+        1
+    };
+    let tall = if v.has(Mod::M16n16) || v.has(Mod::M16n8) && v.op == margay_isa::Opcode::Ldmatrix { 2 } else { 1 };
+    u32::MAX >> (32 - (8 * matrices * tall).min(32))
+}
+
+/// `ldmatrix`
+pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let variant = ctx.func.variant(op);
+    let used = row_lanes(ctx, op);
+    transfer(ctx, op, m, used, |window, at, results| matrix::ldmatrix(variant, at, window, results))
+}
+
+/// `stmatrix`
+pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let variant = ctx.func.variant(op);
+    let values: Vec<Row> = m.src.iter().map(|s| ctx.src(*s)[0]).collect();
+    let used = row_lanes(ctx, op);
+    transfer(ctx, op, m, used, |window, at, _| {
+        let src: Vec<&[Row]> = values.chunks(1).collect();
+        matrix::stmatrix(variant, at, &src, window)
+    })
+}
+
+/// `wmma.load`; the only source is the stride.
+pub fn wmma_load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let variant = ctx.func.variant(op);
+    let stride = m.src.first().map(|s| *u32s(ctx.src(*s)));
+    transfer(ctx, op, m, u32::MAX, |window, at, results| {
+        matrix::wmma_load(variant, at, stride.as_ref(), window, results)
+    })
+}
+
+/// `wmma.store`; the last source is the stride, if there are more sources than registers of the fragment.
+pub fn wmma_store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let variant = ctx.func.variant(op);
+    let registers = variant.operands().nth(1).and_then(|o| variant.count(o)).unwrap_or(1) as usize;
+    let stride = m.src.get(registers).map(|s| *u32s(ctx.src(*s)));
+    let values: Vec<Vec<Row>> = m.src.iter().take(registers).map(|s| ctx.src(*s).to_vec()).collect();
+    transfer(ctx, op, m, u32::MAX, |window, at, _| {
+        let src: Vec<&[Row]> = values.iter().map(Vec::as_slice).collect();
+        matrix::wmma_store(variant, at, stride.as_ref(), &src, window)
+    })
+}
+
+/// Names the lanes that a group of waiting lanes misses.
+pub fn missing(blocked: impl Iterator<Item = u32>) -> String {
+    let here = blocked.fold(0, |m, g| m | g);
+    let names: Vec<String> = lanes(!here).map(|i| i.to_string()).collect();
+    format!("for lanes {} of the warp to execute the same matrix instruction", names.join(", "))
+}
