@@ -3,10 +3,11 @@
 SHELL := /bin/bash
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# The SIMD engine needs LLVM 22; everything else builds and works without it.
-LLVM = $(shell command -v llvm-config-22 2>/dev/null)
-WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm --no-default-features)
-MARGAY = -p margay $(if $(LLVM),,--no-default-features)
+# The newest LLVM that the system has; the SIMD engine needs one, everything else builds and works without it.
+LLVM = $(shell scripts/llvm.sh)
+FEATURES = --no-default-features $(if $(LLVM),--features llvm$(LLVM))
+WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
+MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
         oracle oracle-abi oracle-isa

@@ -20,15 +20,19 @@ if [ ${#missing[@]} -gt 0 ]; then
   $sudo apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 
-# LLVM 22 for the SIMD engine, where the system's packages have it. Everything else builds and works without it.
-if ! command -v llvm-config-22 >/dev/null && command -v apt-get >/dev/null; then
+# LLVM for the SIMD engine: the newest that the system's packages have. Everything else builds and works without it.
+here=$(dirname "$0")
+if [ -z "$("$here/llvm.sh")" ] && command -v apt-get >/dev/null; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-  if ! apt-cache show llvm-22-dev >/dev/null 2>&1; then
+  newest() { for v in 22 21 20 19; do if apt-cache show "llvm-$v-dev" >/dev/null 2>&1; then echo "$v"; return; fi; done; }
+  version=$(newest)
+  if [ -z "$version" ]; then
     $sudo apt-get update -q || true
+    version=$(newest)
   fi
-  if apt-cache show llvm-22-dev >/dev/null 2>&1; then
-    echo "installing llvm-22-dev (for the SIMD engine) with apt-get"
-    $sudo apt-get install -y -q --no-install-recommends llvm-22-dev || echo "llvm-22-dev could not be installed"
+  if [ -n "$version" ]; then
+    echo "installing llvm-$version-dev (for the SIMD engine) with apt-get"
+    $sudo apt-get install -y -q --no-install-recommends "llvm-$version-dev" || echo "llvm-$version-dev could not be installed"
   fi
 fi
-command -v llvm-config-22 >/dev/null || echo "without LLVM 22: building without the SIMD engine"
+[ -n "$("$here/llvm.sh")" ] || echo "no LLVM 19 to 22 here: building without the SIMD engine"

@@ -587,8 +587,7 @@ impl Emitter<'_> {
             ("abs", [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
             ("min" | "max", [a, b]) => {
                 let (a, b) = self.w.agree(a, b);
-                let chosen = if name == "min" { "llvm.minimumnum" } else { "llvm.maximumnum" };
-                let r = self.w.intrinsic(chosen, a.ty, &[&a, &b]);
+                let r = self.extreme(name == "min", &a, &b);
                 self.canonical_float(&r)
             }
             (_, [a]) => match self.approximate(name, a) {
@@ -602,6 +601,23 @@ impl Emitter<'_> {
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
         let lazy = arithmetic(variant) && !variant.has(Mod::Sat);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
+    }
+
+    /// The smaller or larger of two floats; the other one where one is NaN; -0 is below +0 (manual 9.7.3.11, 9.7.3.12).
+    /// `llvm.minimumnum` is this, from LLVM 20 on.
+    fn extreme(&mut self, min: bool, a: &Val, b: &Val) -> Val {
+        let (relation, merge) = if min { ("fcmp olt", "or") } else { ("fcmp ogt", "and") };
+        let wins = self.w.cmp(relation, a, b);
+        let alone = self.w.cmp("fcmp uno", b, b);
+        let first = self.w.op("or", &wins, &alone);
+        let chosen = self.w.select(&first, a, b);
+        // Equal values differ at most in the signs of zeros.
+        let equal = self.w.cmp("fcmp oeq", a, b);
+        let bits = Elem::int(a.ty.elem.bits());
+        let (a_bits, b_bits) = (self.w.cast("bitcast", a, bits), self.w.cast("bitcast", b, bits));
+        let merged = self.w.op(merge, &a_bits, &b_bits);
+        let merged = self.w.cast("bitcast", &merged, a.ty.elem);
+        self.w.select(&equal, &merged, &chosen)
     }
 
     fn canonical_float(&mut self, v: &Val) -> Val {
