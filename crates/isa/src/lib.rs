@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod modifier;
+mod notation;
 mod resolve;
 mod row;
 pub mod sample;

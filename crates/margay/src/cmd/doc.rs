@@ -6,7 +6,7 @@ use crate::{
     exit::{Failure, Outcome},
     report::emit,
 };
-use margay_isa::{Accuracy, Count, Form, Op, Opcode, Opnd, Role, Since, Slot, Ty, Word};
+use margay_isa::{Accuracy, Form, Op, Opcode, Since, Slot, Ty, Word};
 
 /// Runs the command.
 pub fn run(args: &DocArgs) -> Result {
@@ -34,7 +34,7 @@ pub fn run(args: &DocArgs) -> Result {
     }
     let forms: Vec<&Form> = row.forms.iter().filter(|f| wanted.iter().all(|w| allows(f, w))).collect();
     if forms.is_empty() {
-        let all: Vec<String> = row.forms.iter().map(|f| syntax(row, f)).collect();
+        let all: Vec<String> = row.forms.iter().map(|f| row.notation(f)).collect();
         return Err(Failure::usage(format!(
             "no form of `{name}` takes {}; its forms are\n  {}",
             wanted.join("."),
@@ -64,41 +64,8 @@ fn allows(form: &Form, word: &str) -> bool {
     })
 }
 
-/// `add{.rnd}{.ftz}{.sat}.f32 d, a, b`
-fn syntax(row: &Op, form: &Form) -> String {
-    let one_of = |names: Vec<String>| match &names[..] {
-        [one] => one.clone(),
-        many => format!("<{}>", many.join("|")),
-    };
-    let slot = |s: &Slot| match s {
-        Slot::One(m) => format!(".{}", m.name()),
-        Slot::Req(c) => one_of(c.of.iter().map(|m| format!(".{}", m.name())).collect()),
-        Slot::Opt(c) => format!("{{{}}}", c.of.iter().map(|m| format!(".{}", m.name())).collect::<Vec<_>>().join("|")),
-        Slot::Type(_, types) => one_of(types.iter().map(|t| t.to_string()).collect()),
-        Slot::OptType(_, types) => format!("{{{}}}", types.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("|")),
-    };
-    let modifiers: String = form.slots.iter().map(slot).collect();
-    let operands: Vec<String> = form.operands.iter().map(operand).collect();
-    format!("{}{modifiers} {};", row.name, operands.join(", ")).replace(" ;", ";")
-}
-
-fn operand(o: &Opnd) -> String {
-    let name = match o.role {
-        Role::Addr => format!("[{}]", o.name),
-        Role::Group(parts) => format!("[{}]", parts.iter().map(operand).collect::<Vec<_>>().join(", ")),
-        Role::Rets | Role::Args => format!("({}, ...)", o.name),
-        _ => match o.count {
-            Count::One => o.name.to_string(),
-            _ => format!("{{{}, ...}}", o.name),
-        },
-    };
-    let name = if o.pair.is_some() { format!("{name}{{|q}}") } else { name };
-    let name = if o.not { format!("{{!}}{name}") } else { name };
-    if o.optional { format!("{{{name}}}") } else { name }
-}
-
 fn describe(row: &Op, form: &Form) -> String {
-    let mut out = format!("\n  {}\n", syntax(row, form));
+    let mut out = format!("\n  {}\n", row.notation(form));
     let types: Vec<String> = form
         .operands
         .iter()
