@@ -4,11 +4,14 @@
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
+//! * [`Regions`]: the code between the barriers of a kernel.
 
 pub mod cfg;
 pub mod liveness;
+mod regions;
 mod uniformity;
 
 pub use cfg::{Cfg, Loop};
 pub use liveness::{BitSet, Liveness};
+pub use regions::{Barrier, Region, Regions, is_cta_barrier, live_frame, split_at_barriers};
 pub use uniformity::{Shape, Uniformity, WarpShape};

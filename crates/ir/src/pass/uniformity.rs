@@ -35,6 +35,10 @@ pub struct WarpShape {
     /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
     /// then nothing that a loop defines is shared by lanes.
     pub interleaved: bool,
+    /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
+    /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
+    /// memory but constants and parameters had a hand in count.
+    pub cta: bool,
 }
 
 /// Result of the analysis.
@@ -83,6 +87,12 @@ impl WarpShape {
     pub fn special(self, special: Special, component: Component) -> Shape {
         use Special::*;
         match special {
+            Tid if self.cta => match self.block {
+                Some(b) if component == Component::W || b[component as usize] == 1 => Shape::Uniform,
+                _ => Shape::Varying,
+            },
+            Ntid | Ctaid | Nctaid | NwarpId | GridId | DynamicSmemSize | TotalSmemSize if self.cta => Shape::Uniform,
+            _ if self.cta => Shape::Varying,
             Tid => self.tid(component),
             LaneId => Shape::Affine(1),
             LanemaskEq | LanemaskGe | LanemaskGt | LanemaskLe | LanemaskLt => Shape::Varying,
@@ -294,10 +304,12 @@ impl Analysis<'_> {
             Effect::Pure => self.affine(variant, srcs),
             Effect::Memory if variant.op == Opcode::Ld && uniform => match inst.space {
                 Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Shape::Varying,
+                Some(MemSpace::KernelParam | MemSpace::Const) => Shape::Uniform,
+                Some(_) if self.warp.cta => Shape::Varying,
                 Some(_) => Shape::Uniform,
             },
             // Votes are the same for all lanes that take part.
-            Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) => Shape::Uniform,
+            Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !self.warp.cta => Shape::Uniform,
             _ => Shape::Varying,
         };
         // A guarded definition merges with the old value, which `together` and the join over definitions see to; an affine
