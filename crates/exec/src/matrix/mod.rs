@@ -14,10 +14,13 @@
 //! (`.f64` products instead are a chain of fused multiply-adds over k upwards in the rounding mode that is named). Integer sums
 //! are exact; the result wraps, or is clamped with `.satfinite`.
 
+mod dense;
+pub mod descriptor;
 mod element;
 mod fragment;
 mod product;
 mod transfer;
+pub mod warpgroup;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +28,7 @@ mod tests;
 pub use transfer::{Memory, alignment, ldmatrix, stmatrix, wmma_load, wmma_store};
 
 use crate::{Row, sem::PureFn};
-use margay_isa::{Mod, Opcode, Type, Variant, Word};
+use margay_isa::{Mod, Opcode, Variant, Word};
 
 /// The function of a product or transposition over a warp's registers; `None` for other instructions, and for the forms that
 /// are not supported.
@@ -41,8 +44,7 @@ pub fn pure(v: &Variant) -> Option<PureFn> {
 /// Whether [`ldmatrix`], [`stmatrix`], [`wmma_load`] or [`wmma_store`] executes the variant.
 pub fn transfers(v: &Variant) -> bool {
     match v.op {
-        // The manual shows where 8-bit elements go in pictures only.
-        Opcode::Ldmatrix | Opcode::Stmatrix => v.t() == Type::B16,
+        Opcode::Ldmatrix | Opcode::Stmatrix => true,
         Opcode::Wmma => !v.has(Mod::Mma),
         _ => false,
     }

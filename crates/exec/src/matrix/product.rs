@@ -1,6 +1,7 @@
 //! `mma`, `mma.sp` and `wmma.mma`: fragments to matrices, their product, and back.
 
 use super::{
+    dense::{Matrix, to_s32},
     element::{self, Element},
     fragment::{self, Place, Quad},
     shape,
@@ -45,49 +46,6 @@ pub fn run(v: &Variant, src: &[&[Row]], dst: &mut [Row]) {
     }
 }
 
-/// A matrix, row by row.
-struct Matrix<T> {
-    columns: usize,
-    cells: Vec<T>,
-}
-
-impl<T: Copy + Default> Matrix<T> {
-    fn new(rows: usize, columns: usize) -> Matrix<T> {
-        Matrix { columns, cells: vec![T::default(); rows * columns] }
-    }
-
-    fn at(&self, (row, column): Place) -> T {
-        self.cells[row * self.columns + column]
-    }
-
-    fn set(&mut self, (row, column): Place, value: T) {
-        self.cells[row * self.columns + column] = value;
-    }
-
-    /// Fills it from 32-bit registers.
-    fn gather(
-        &mut self,
-        e: Element,
-        registers: &[&[Row]],
-        place: impl Fn(usize, usize) -> Place,
-        value: impl Fn(u32) -> T,
-    ) {
-        let per = e.per_register();
-        for (r, rows) in registers.iter().enumerate() {
-            let Some(row) = rows.first() else { continue };
-            for lane in 0..LANES {
-                for i in 0..per {
-                    self.set(place(lane, r * per + i), value(e.extract(row.0[lane], i)));
-                }
-            }
-        }
-    }
-
-    fn row(&self, row: usize) -> &[T] {
-        &self.cells[row * self.columns..][..self.columns]
-    }
-}
-
 /// Where elements of A, B and C lie.
 #[derive(Clone, Copy)]
 struct Places {
@@ -126,8 +84,8 @@ impl Places {
 }
 
 /// The stored elements of a sparse A where they belong, the others zero.
-fn spread<T: Copy + Default>(v: &Variant, e: Element, k: usize, stored: &Matrix<T>, extra: &[&[Row]]) -> Matrix<T> {
-    let rows = stored.cells.len() / stored.columns;
+pub fn spread<T: Copy + Default>(e: Element, k: usize, stored: &Matrix<T>, extra: &[&[Row]]) -> Matrix<T> {
+    let rows = stored.rows();
     let mut whole = Matrix::new(rows, k);
     let (Some(meta), Some(selector)) = (extra.first(), extra.get(1)) else { return whole };
     let (Some(meta), Some(selector)) = (meta.first(), selector.first()) else { return whole };
@@ -135,10 +93,10 @@ fn spread<T: Copy + Default>(v: &Variant, e: Element, k: usize, stored: &Matrix<
     // Elements that one index stands for: pairs of 4-bit elements; of `.tf32`, one is two indices.
     let together = if e.bits == 4 { 2 } else { 1 };
     let per_chunk = if e.bits == 32 { 1 } else { 2 * together };
-    let chunks = stored.columns / per_chunk;
-    let half = e.bits >= 16 && v.op == Opcode::Mma;
+    let chunks = stored.columns() / per_chunk;
+    let half = e.bits >= 16;
     for row in 0..rows {
-        for s in 0..stored.columns {
+        for s in 0..stored.columns() {
             let chunk = s / per_chunk;
             let nibble = fragment::metadata(|lane| meta.0[lane], half, chunks, selector, row, chunk) as usize;
             let which = s % per_chunk / together;
@@ -154,7 +112,8 @@ fn spread<T: Copy + Default>(v: &Variant, e: Element, k: usize, stored: &Matrix<
     whole
 }
 
-fn sparse(v: &Variant) -> bool {
+/// Whether A is sparse.
+pub fn sparse(v: &Variant) -> bool {
     v.has(Mod::Sp) || v.has(Mod::SpOrderedMetadata)
 }
 
@@ -172,7 +131,7 @@ fn float(
     let mut left = Matrix::new(m, depth);
     left.gather(o.a, a, places.a(depth), |bits| o.a.float(bits));
     if sparse(v) {
-        left = spread(v, o.a, k, &left, extra);
+        left = spread(o.a, k, &left, extra);
     }
     let mut right = Matrix::new(k, n);
     right.gather(o.b, b, places.b(), |bits| o.b.float(bits));
@@ -183,13 +142,7 @@ fn float(
     let c_element = Element::of(o.c, v);
     let mut sum = Matrix::new(m, n);
     sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.float(bits));
-    for row in 0..m {
-        for column in 0..n {
-            let from = sum.at((row, column));
-            let total = left.row(row).iter().zip(right.cells[column..].iter().step_by(n));
-            sum.set((row, column), total.fold(from, |s, (x, y)| s + x * y));
-        }
-    }
+    sum.add_product(&left, &right);
     scatter(o.d, dst, |held| places.c(held), &sum);
 }
 
@@ -229,9 +182,9 @@ fn block_scale(v: &Variant, extra: &[&[Row]], left: &mut Matrix<f64>, right: &mu
     let factor = |data: &[Row], byte: &[Row], lane: usize, j: usize| {
         element::scale(ty, (value(data, lane) >> ((value(byte, lane) as usize + j) % 4 * 8)) as u8)
     };
-    let (k, n) = (left.columns, right.columns);
+    let (k, n) = (left.columns(), right.columns());
     let chunk = k / factors;
-    for row in 0..left.cells.len() / k {
+    for row in 0..left.rows() {
         let lane = row % 8 * 4 + (2 * (value(thread_a, row % 8 * 4) as usize % 2) + row / 8) % 4;
         for depth in 0..k {
             let scaled = left.at((row, depth)) * factor(data_a, byte_a, lane, depth / chunk);
@@ -286,7 +239,7 @@ fn integer(
     let mut left = Matrix::new(m, depth);
     left.gather(o.a, a, places.a(depth), |bits| o.a.integer(bits));
     if sparse(v) {
-        left = spread(v, o.a, k, &left, extra);
+        left = spread(o.a, k, &left, extra);
     }
     let mut right = Matrix::new(k, n);
     right.gather(o.b, b, places.b(), |bits| o.b.integer(bits));
@@ -295,23 +248,15 @@ fn integer(
     sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.integer(bits));
     let single_bits = o.a.ty == Type::B1;
     let and = v.has(Mod::And);
-    for row in 0..m {
-        for column in 0..n {
-            let pairs = left.row(row).iter().zip(right.cells[column..].iter().step_by(n));
-            let total: i64 = match (single_bits, and) {
-                (false, _) | (true, true) => pairs.map(|(x, y)| x * y).sum(),
-                (true, false) => pairs.map(|(x, y)| x ^ y).sum(),
-            };
-            sum.set((row, column), sum.at((row, column)) + total);
-        }
+    match single_bits && !and {
+        false => sum.add_product(&left, &right, |x, y| x * y),
+        true => sum.add_product(&left, &right, |x, y| x ^ y),
     }
     let saturate = v.has(Mod::Satfinite);
     let place = places.c(dst.len());
     for (r, row) in dst.iter_mut().enumerate() {
         for lane in 0..LANES {
-            let total = sum.at(place(lane, r));
-            let clamped = total.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-            row.0[lane] = if saturate { clamped } else { total } as u32;
+            row.0[lane] = to_s32(sum.at(place(lane, r)), saturate);
         }
     }
 }

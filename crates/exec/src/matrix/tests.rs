@@ -6,7 +6,7 @@ use crate::{
     lanes::{u64s, u64s_mut},
     sem::soft,
 };
-use margay_isa::{Var, resolve, sample};
+use margay_isa::{Type, Var, resolve, sample};
 
 fn variant(text: &str) -> Variant {
     let (op, words) = text.split_once('.').unwrap();

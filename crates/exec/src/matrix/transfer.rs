@@ -22,7 +22,26 @@ fn holder(transposed: bool, row: usize, column: usize) -> (usize, usize) {
     (4 * row + column / 2, column % 2)
 }
 
-/// `ldmatrix` of 16-bit elements: lane `8 j + i` brings the address of row `i` of matrix `j`, which goes to register `j`.
+/// Row (a lane's address) and byte of a row that byte `i` of a thread's bytes comes from: 8-bit elements of `.m16n16` with
+/// `.trans`, and of `.m16n8` (figures 105 and 108). Rows are columns of the matrix, so a thread gets four neighbours of two
+/// columns of memory.
+fn byte_transposed(lane: usize, i: usize) -> (usize, usize) {
+    (4 * (lane % 4) + i % 2 + 2 * (i / 4), lane / 4 + 8 * (i / 2 % 2))
+}
+
+/// The 16 bytes of a row: as they lie, or 6- and 4-bit elements unpacked into bytes (section 9.7.16.9.1), the former in the low
+/// bits of their byte, the latter in its middle, as the products want them.
+pub fn unpack(v: &Variant, row: [u8; 16]) -> [u8; 16] {
+    let all = u128::from_le_bytes(row);
+    match () {
+        _ if v.has(Mod::B6x16P32) => std::array::from_fn(|i| (all >> (6 * i)) as u8 & 0x3f),
+        _ if v.has(Mod::B4x16P64) => std::array::from_fn(|i| ((all >> (4 * i)) as u8 & 15) << 2),
+        _ => row,
+    }
+}
+
+/// `ldmatrix`: lane `8 j + i` brings the address of row `i` of matrix `j` (of 16 rows: lane `16 j + i`). 16-bit elements of a
+/// matrix go to one register, 8-bit ones of `.m16n16` to two.
 pub fn ldmatrix<M: Memory>(
     v: &Variant,
     addresses: &[u64; LANES],
@@ -30,22 +49,47 @@ pub fn ldmatrix<M: Memory>(
     dst: &mut [Row],
 ) -> Result<(), M::Error> {
     let transposed = v.has(Mod::Trans);
-    for (j, register) in dst.iter_mut().enumerate().take(4) {
+    let bytes = !v.has(Mod::M8n8);
+    for j in 0..dst.len().min(4) {
         for row in 0..8 {
             let source = 8 * j + row;
-            let mut bytes = [0; 16];
-            memory.read(source, addresses[source], &mut bytes)?;
-            for (column, pair) in bytes.chunks_exact(2).enumerate() {
+            let mut bytes_of_row = [0; 16];
+            memory.read(source, addresses[source], &mut bytes_of_row)?;
+            if bytes {
+                scatter_bytes(transposed, source, &unpack(v, bytes_of_row), dst);
+                continue;
+            }
+            for (column, pair) in bytes_of_row.chunks_exact(2).enumerate() {
                 let (lane, half) = holder(transposed, row, column);
                 let value = u32::from(pair[0]) | u32::from(pair[1]) << 8;
-                register.0[lane] = register.0[lane] & !(0xffff << (16 * half)) | value << (16 * half);
+                let register = &mut dst[j].0[lane];
+                *register = *register & !(0xffff << (16 * half)) | value << (16 * half);
             }
         }
     }
     Ok(())
 }
 
-/// `stmatrix` of 16-bit elements.
+/// Puts the 8-bit elements of a row where they belong.
+fn scatter_bytes(transposed: bool, source: usize, bytes: &[u8; 16], dst: &mut [Row]) {
+    let mut put = |register: usize, lane: usize, i: usize, byte: u8| {
+        if let Some(row) = dst.get_mut(register) {
+            row.0[lane] |= u32::from(byte) << (8 * i);
+        }
+    };
+    if !transposed {
+        // `.m8n16`: four neighbours a thread.
+        (0..16).for_each(|c| put(source / 8, 4 * (source % 8) + c / 4, c % 4, bytes[c]));
+        return;
+    }
+    for lane in 0..LANES {
+        for i in (0..8).filter(|i| byte_transposed(lane, *i).0 == source % 16) {
+            put(source / 16 * 2 + i / 4, lane, i % 4, bytes[byte_transposed(lane, i).1]);
+        }
+    }
+}
+
+/// `stmatrix`
 pub fn stmatrix<M: Memory>(
     v: &Variant,
     addresses: &[u64; LANES],
@@ -58,9 +102,18 @@ pub fn stmatrix<M: Memory>(
         for row in 0..8 {
             let target = 8 * j + row;
             let mut bytes = [0; 16];
-            for (column, pair) in bytes.chunks_exact_mut(2).enumerate() {
-                let (lane, half) = holder(transposed, row, column);
-                pair.copy_from_slice(&((register.0[lane] >> (16 * half)) as u16).to_le_bytes());
+            if v.has(Mod::M8n8) {
+                for (column, pair) in bytes.chunks_exact_mut(2).enumerate() {
+                    let (lane, half) = holder(transposed, row, column);
+                    pair.copy_from_slice(&((register.0[lane] >> (16 * half)) as u16).to_le_bytes());
+                }
+            } else {
+                // `.m16n8` of bytes: a row of memory is a column of the matrix.
+                for lane in 0..LANES {
+                    for i in (0..4).filter(|i| 2 * (lane % 4) + i % 2 == row) {
+                        bytes[lane / 4 + 8 * (i / 2)] = (register.0[lane] >> (8 * i)) as u8;
+                    }
+                }
             }
             memory.write(target, addresses[target], &bytes)?;
         }

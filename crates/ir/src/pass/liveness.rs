@@ -70,6 +70,10 @@ pub fn inst_reads(func: &Func, inst: &Inst, f: &mut impl FnMut(VReg)) {
     if let Some((p, _)) = inst.guard {
         f(p);
     }
+    // The accumulator is added to.
+    if func.variant(inst).op == margay_isa::Opcode::Wgmma {
+        func.operands(inst.dsts).iter().for_each(|d| reads(d, f));
+    }
     for operand in func.operands(inst.srcs) {
         reads(operand, f);
         if let Operand::Call(site) = operand {

@@ -112,6 +112,7 @@ impl Decoder<'_> {
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 self.matrix(func, inst)
             }
+            Opcode::Wgmma => self.warpgroup(func, inst),
             Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
             Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),
             Opcode::Nanosleep => self.warp(func, inst, WarpKind::Barrier, step::warp::nanosleep),

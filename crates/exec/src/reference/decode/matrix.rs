@@ -28,6 +28,19 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// `wgmma`: what orders the products and waits for them has nothing to do, since they are done at once.
+    pub(super) fn warpgroup(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        if !func.variant(inst).has(Mod::MmaAsync) {
+            self.emit(inst, step::memory::nothing, 0);
+            return Ok(());
+        }
+        let op = self.matrix_operands(func, inst)?;
+        self.code.matrices.push(op);
+        let x = self.code.matrices.len() - 1;
+        self.emit(inst, step::matrix::warpgroup, x);
+        Ok(())
+    }
+
     /// Fragments taken apart, and the address if there is one.
     pub(super) fn matrix_operands(&mut self, func: &Func, inst: &Inst) -> Result<MatrixOp, Stop> {
         let types = operand_types(func, inst);

@@ -6,8 +6,14 @@ use super::super::{
     ctx::Ctx,
     state::{Wait, lanes},
 };
-use super::address::{Region, addresses, bad_access, find_allocation, observe};
-use crate::{AccessKind, FaultKind, LANES, Row, lanes::u32s, matrix, mem};
+use super::address::{Region, addresses, bad_access, find_allocation, observe, out_of_bounds};
+use crate::{
+    AccessKind, FaultKind, LANES, Row,
+    lanes::u32s,
+    matrix::{self, warpgroup},
+    mem::{self, Allocation},
+};
+use margay_ir::MemSpace;
 use margay_isa::Mod;
 
 /// Waits until all lanes of the warp stand at this instruction; then the group is all of them.
@@ -156,7 +162,7 @@ fn row_lanes(ctx: &Ctx<'_>, op: &Op) -> u32 {
     } else {
         1
     };
-    let tall = if v.has(Mod::M16n16) || v.has(Mod::M16n8) && v.op == margay_isa::Opcode::Ldmatrix { 2 } else { 1 };
+    let tall = if v.has(Mod::M16n16) { 2 } else { 1 };
     u32::MAX >> (32 - (8 * matrices * tall).min(32))
 }
 
@@ -201,6 +207,33 @@ pub fn wmma_store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let src: Vec<&[Row]> = values.iter().map(Vec::as_slice).collect();
         matrix::wmma_store(variant, at, stride.as_ref(), &src, window)
     })
+}
+
+/// `wgmma.mma_async`
+pub fn warpgroup(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let m = matrix_op!(ctx, op);
+    let shared = ctx.cta.shared.clone();
+    let zero = [Row::ZERO];
+    let d = m.dst.iter().map(|d| match d.row {
+        NOWHERE => &zero[..],
+        row => &ctx.regs[row as usize..row as usize + 1],
+    });
+    let src = m.src.iter().map(|s| ctx.src(*s)).collect();
+    let operands = warpgroup::Operands { warp: ctx.warp.index as usize % 4, d: d.collect(), src };
+    match warpgroup::multiply(ctx.func.variant(op), &operands, &mut |at| read_unit(&shared, at)) {
+        Ok(results) => {
+            scatter(ctx, m, &results);
+            Flow::Next
+        }
+        Err(address) => out_of_bounds(ctx, 0, MemSpace::Shared, address, 16, false),
+    }
+}
+
+/// 16 bytes of a shared window; the error is the address.
+pub fn read_unit(shared: &Allocation, address: u64) -> Result<[u8; 16], u64> {
+    let mut unit = [0; 16];
+    mem::load_bytes(&shared.block, shared.block.base().wrapping_add(address), &mut unit).ok_or(address)?;
+    Ok(unit)
 }
 
 /// Names the lanes that a group of waiting lanes misses.

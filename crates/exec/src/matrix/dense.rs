@@ -1,0 +1,101 @@
+//! Dense matrices, row by row, and their product.
+
+use super::{element::Element, fragment::Place};
+use crate::{LANES, Row};
+
+/// A matrix, row by row.
+pub struct Matrix<T> {
+    columns: usize,
+    cells: Vec<T>,
+}
+
+impl<T: Copy + Default> Matrix<T> {
+    /// Zeros.
+    pub fn new(rows: usize, columns: usize) -> Matrix<T> {
+        Matrix { columns, cells: vec![T::default(); rows * columns] }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.cells.len() / self.columns.max(1)
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// An element.
+    pub fn at(&self, (row, column): Place) -> T {
+        self.cells[row * self.columns + column]
+    }
+
+    /// Sets an element.
+    pub fn set(&mut self, (row, column): Place, value: T) {
+        self.cells[row * self.columns + column] = value;
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> &[T] {
+        &self.cells[row * self.columns..][..self.columns]
+    }
+
+    /// One row.
+    pub fn row_mut(&mut self, row: usize) -> &mut [T] {
+        &mut self.cells[row * self.columns..][..self.columns]
+    }
+
+    /// Changes every element.
+    pub fn map(&mut self, change: impl Fn(T) -> T) {
+        self.cells.iter_mut().for_each(|c| *c = change(*c));
+    }
+
+    /// Fills it from 32-bit registers.
+    pub fn gather(
+        &mut self,
+        e: Element,
+        registers: &[&[Row]],
+        place: impl Fn(usize, usize) -> Place,
+        value: impl Fn(u32) -> T,
+    ) {
+        let per = e.per_register();
+        for (r, rows) in registers.iter().enumerate() {
+            let Some(row) = rows.first() else { continue };
+            for lane in 0..LANES {
+                for i in 0..per {
+                    self.set(place(lane, r * per + i), value(e.extract(row.0[lane], i)));
+                }
+            }
+        }
+    }
+}
+
+impl Matrix<f64> {
+    /// Adds `left * right`; every element's sum runs over k upwards.
+    pub fn add_product(&mut self, left: &Matrix<f64>, right: &Matrix<f64>) {
+        for row in 0..self.rows() {
+            let sums = &mut self.cells[row * self.columns..][..self.columns];
+            for (k, x) in left.row(row).iter().enumerate() {
+                sums.iter_mut().zip(right.row(k)).for_each(|(s, y)| *s += x * y);
+            }
+        }
+    }
+}
+
+impl Matrix<i64> {
+    /// Adds `left * right`, or sums of what `combine` makes of the elements.
+    pub fn add_product(&mut self, left: &Matrix<i64>, right: &Matrix<i64>, combine: impl Fn(i64, i64) -> i64) {
+        for row in 0..self.rows() {
+            let sums = &mut self.cells[row * self.columns..][..self.columns];
+            for (k, x) in left.row(row).iter().enumerate() {
+                sums.iter_mut().zip(right.row(k)).for_each(|(s, y)| *s += combine(*x, *y));
+            }
+        }
+    }
+}
+
+/// An exact sum as `.s32`: clamped, or wrapped.
+pub fn to_s32(sum: i64, saturate: bool) -> u32 {
+    let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    if saturate { clamped as u32 } else { sum as u32 }
+}
