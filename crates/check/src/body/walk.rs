@@ -30,6 +30,8 @@ pub(crate) struct Facts {
     pub(crate) indirect: Option<Span>,
     /// Prototypes that calls name, with the place of the call.
     pub(crate) prototypes: Vec<(Box<Function>, Span)>,
+    /// Targets of the lists that calls name, with the place of the call.
+    pub(crate) listed: Vec<(FuncId, Span)>,
     /// The first `cvta.const` or `cvta.to.const`.
     pub(crate) cvta_const: Option<Span>,
     /// The first `ld.param` of a call's result that no earlier call feeds.

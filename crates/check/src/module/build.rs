@@ -249,6 +249,7 @@ impl Builder<'_> {
         let function = func::signature(self.tree, &self.module, node, self.report);
         match self.module.symbol(&function.name) {
             None => {
+                rules::prototypes::first(&function, self.report);
                 let id = FuncId(self.module.funcs.len() as u32);
                 self.module.names.insert(function.name.clone(), Symbol::Func(id));
                 self.module.funcs.push(function);

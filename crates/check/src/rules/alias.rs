@@ -36,6 +36,10 @@ pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &
         let d = refuse(of, format!("`{target}` is `.weak`, so another definition may take its place"));
         return report.push(d.label(aliasee.span, "declared here"));
     }
+    if aliasee.linkage == Linkage::Extern && !aliasee.defined {
+        let d = refuse(of, format!("`{target}` is `.extern`: its definition is in another module"));
+        return report.push(d.label(aliasee.span, "declared here"));
+    }
     if let Some(why) = mismatch(alias, aliasee) {
         return report.push(
             refuse(name, format!("`{text}` and `{target}` have different prototypes: {why}"))

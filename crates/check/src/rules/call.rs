@@ -106,6 +106,7 @@ fn kernel(w: &mut Walker<'_, '_>, site: &Site, function: &Function) {
 /// Every target of a list must take the call.
 fn one_of(w: &mut Walker<'_, '_>, site: &Site, targets: &[FuncId], rets: Operand, args: Operand) {
     let module = w.module;
+    w.facts.listed.extend(targets.iter().map(|t| (*t, site.callee)));
     for target in targets {
         let before = w.report.errors;
         let function = module.func(*target);

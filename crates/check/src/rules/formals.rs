@@ -76,6 +76,7 @@ pub(crate) fn parameter(
         let d = lack.diagnose(module, "a `.param` parameter of a function", var.space);
         return report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
     }
+    let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };
     let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));
     if ty == Type::Pred {
@@ -93,11 +94,11 @@ pub(crate) fn parameter(
             refuse(format!("`{ty}` is a type of instructions, not of variables"))
                 .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
         );
-    } else if space == Space::Param && vector > 1 {
+    } else if space == Space::Param && vector > 1 && scalar {
         let bytes = shape.element();
         let d = refuse(format!("{what} is no vector"));
         report.ptxas_only(d.help(format!("declare an array: `.param .align {bytes} .b8 x[{bytes}]`")));
-    } else if space == Space::Param && ty == Type::F16x2 && tree.declarators(var).iter().any(|d| d.dims.is_empty()) {
+    } else if space == Space::Param && ty == Type::F16x2 && scalar {
         let d = refuse(format!("{what} is no `.f16x2`")).help("declare `.b32`");
         if at == ShapeAt::Kernel { report.push(d) } else { report.ptxas_only(d) }
     } else if ty == Type::B128

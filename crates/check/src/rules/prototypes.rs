@@ -6,6 +6,16 @@ use margay_syntax::{
     diag::{Code, Diagnostic},
 };
 
+/// The first declaration of a name.
+pub(crate) fn first(f: &Function, report: &mut Report) {
+    if f.defined && f.linkage == Linkage::Extern {
+        report.push(
+            Diagnostic::new(Code::FunctionLinkage, f.span, format!("`{}` is `.extern`, and defined here", f.name))
+                .help("`.extern` is for definitions in other modules: write `.visible`, or remove the body"),
+        );
+    }
+}
+
 /// The second and later declarations of a name.
 pub(crate) fn again(before: &Function, later: &Function, report: &mut Report) {
     let name = &later.name;

@@ -40,10 +40,12 @@ fn is_library(name: &str) -> bool {
 /// All rules of this file.
 pub(crate) fn whole(module: &Module, facts: &[Facts], options: &Options, report: &mut Report) {
     let graph = Graph::new(module, facts, options);
+    graph.relocatable(report);
     graph.unresolved(report);
     graph.formals(report);
     graph.recursion(report);
     graph.without_abi(report);
+    graph.target_lists(report);
     graph.results(report);
     graph.constant_pointers(report);
     graph.unified(report);
@@ -59,8 +61,6 @@ struct Graph<'a> {
     reached: Vec<bool>,
     /// Where a function is first used.
     used: Vec<Option<Span>>,
-    /// Where its address is first taken.
-    taken: Vec<Option<Span>>,
 }
 
 /// Functions whose addresses a variable's initial value holds.
@@ -76,21 +76,19 @@ impl<'a> Graph<'a> {
     fn new(module: &'a Module, facts: &'a [Facts], options: &'a Options) -> Graph<'a> {
         let n = module.funcs.len();
         let mut graph =
-            Graph { module, facts, options, reached: vec![false; n], used: vec![None; n], taken: vec![None; n] };
+            Graph { module, facts, options, reached: vec![false; n], used: vec![None; n] };
         for f in facts {
             for (callee, at) in &f.calls {
                 graph.used[callee.0 as usize].get_or_insert(*at);
             }
             for (callee, at) in &f.taken {
                 graph.used[callee.0 as usize].get_or_insert(*at);
-                graph.taken[callee.0 as usize].get_or_insert(*at);
             }
         }
         for index in 0..module.globals.len() {
             let id = GlobalId(index as u32);
             for f in held(module, id) {
                 graph.used[f.0 as usize].get_or_insert(module.global(id).span);
-                graph.taken[f.0 as usize].get_or_insert(module.global(id).span);
             }
         }
         let roots = |f: &Function| f.defined && (options.relocatable || f.kind == FuncKind::Kernel);
@@ -116,6 +114,39 @@ impl<'a> Graph<'a> {
         all.filter(|(i, _)| self.reached[*i]).map(|(i, (f, facts))| (i, f, facts))
     }
 
+    /// Relocatable compilation came with PTX ISA 3.1.
+    fn relocatable(&self, report: &mut Report) {
+        if self.options.relocatable
+            && let Some(lack) = lacking(self.module, &since(3, 1, 0))
+        {
+            let at = self.module.version_at.unwrap_or_default();
+            report.ptxas_only(lack.diagnose(self.module, "relocatable compilation (`-c`)", at));
+        }
+    }
+
+    /// Targets of a list that keep other registers than the default: the call cannot know.
+    fn target_lists(&self, report: &mut Report) {
+        for (_, _, facts) in self.reached() {
+            for (target, at) in &facts.listed {
+                let f = self.module.func(*target);
+                let directive = match (f.abi_preserve, f.abi_preserve_control) {
+                    (Some(_), _) => ".abi_preserve",
+                    (None, Some(_)) => ".abi_preserve_control",
+                    (None, None) => continue,
+                };
+                report.push(
+                    Diagnostic::new(
+                        Code::CallTable,
+                        *at,
+                        format!("`{}` has `{directive}`, which a call by `.calltargets` cannot follow", f.name),
+                    )
+                    .label(f.span, "declared here")
+                    .help(format!("call it by a `.callprototype` with the same `{directive}`")),
+                );
+            }
+        }
+    }
+
     /// Functions that are declared and never defined.
     fn unresolved(&self, report: &mut Report) {
         for (i, f) in self.module.funcs.iter().enumerate() {
@@ -123,21 +154,20 @@ impl<'a> Graph<'a> {
             if f.defined || alias || is_library(&f.name) || f.linkage == Linkage::Extern && self.options.relocatable {
                 continue;
             }
-            let place = if self.options.relocatable { self.taken[i] } else { self.used[i] };
-            match place {
+            match self.used[i] {
                 Some(at) => report.push(
                     Diagnostic::new(Code::UnresolvedExtern, at, format!("`{}` is used and never defined", f.name))
                         .label(f.span, "declared here")
-                        .help("define it, or compile with `-c` and link the module that defines it"),
+                        .help("define it, or declare it `.extern`, compile with `-c`, and link the module that defines it"),
                 ),
-                None if f.linkage == Linkage::Extern || self.options.relocatable => {}
+                None if f.linkage == Linkage::Extern => {}
                 None => report.ptxas_only(
                     Diagnostic::new(
                         Code::UnresolvedExtern,
                         f.span,
                         format!("`{}` is declared and never defined", f.name),
                     )
-                    .help("declare it `.extern`, remove the declaration, or compile with `-c`"),
+                    .help("declare it `.extern`, or remove the declaration"),
                 ),
             }
         }
