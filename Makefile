@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        oracle oracle-abi oracle-isa
+        oracle oracle-abi oracle-cases oracle-isa
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint          rustfmt and clippy"
 	@echo "make bench         benchmarks"
 	@echo "make oracle-abi    compare the sm ABI with what ptxas compiles"
+	@echo "make oracle-cases  compare verdicts on random modules about functions with ptxas"
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
 
 setup:
@@ -45,6 +46,7 @@ lint:
 bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend
 	python3 benches/kernels/bench.py $(TARGET)/release/margay
+	python3 benches/calls/bench.py $(TARGET)/release/margay
 
 # NVIDIA's compiler from its own packages, in a folder that git ignores. It needs no GPU.
 oracle: .oracle/ready
@@ -55,6 +57,9 @@ oracle: .oracle/ready
 
 oracle-abi: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-abi -- --count 1000
+
+oracle-cases: oracle
+	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-cases -- --count 4000
 
 oracle-isa: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin/ptxas $(CARGO) run --release -q -p margay-isa --example oracle
