@@ -190,11 +190,16 @@ impl Writer<'_> {
     /// Header of a function, without linkage.
     fn header(&mut self, name: &str, rets: &[Formal], params: &[Formal], suffix: &str) -> String {
         let list = |formals: &[Formal], prefix: &str| {
-            let all: Vec<String> = formals.iter().enumerate().map(|(i, f)| f.declare(&format!("{prefix}{i}"))).collect();
+            let all: Vec<String> =
+                formals.iter().enumerate().map(|(i, f)| f.declare(&format!("{prefix}{i}"))).collect();
             all.join(", ")
         };
         let rets = if rets.is_empty() { String::new() } else { format!("({}) ", list(rets, "o")) };
-        let params = if params.is_empty() && self.random.chance(50) { String::new() } else { format!("({})", list(params, "a")) };
+        let params = if params.is_empty() && self.random.chance(50) {
+            String::new()
+        } else {
+            format!("({})", list(params, "a"))
+        };
         format!(".func {rets}{name}{params} {suffix}")
     }
 
@@ -236,7 +241,9 @@ impl Writer<'_> {
     }
 
     fn registers(&mut self) {
-        self.line(".reg .b16 %h<4>; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .f64 %fd<4>; .reg .pred %p<4>;");
+        self.line(
+            ".reg .b16 %h<4>; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .f64 %fd<4>; .reg .pred %p<4>;",
+        );
     }
 
     fn function(&mut self, linkage: &str, header: &str, callee: &Callee, known: &[Callee]) {
@@ -280,7 +287,11 @@ impl Writer<'_> {
                 emit!(self, "mov.b64 %rd1, {name};");
                 let space = self.one(&["local", "local", "param", "global"]);
                 let what = if self.random.chance(50) { "ld" } else { "st" };
-                let text = if what == "ld" { format!("ld.{space}.{ty} {r}, [%rd1];") } else { format!("st.{space}.{ty} [%rd1], {r};") };
+                let text = if what == "ld" {
+                    format!("ld.{space}.{ty} {r}, [%rd1];")
+                } else {
+                    format!("st.{space}.{ty} [%rd1], {r};")
+                };
                 self.line(&text);
             }
             2 if deviate => {
@@ -322,7 +333,11 @@ impl Writer<'_> {
                 1 => f.align = Some(1 << self.random.below(5)),
                 2 if f.extent != Extent::Scalar => f.extent = Extent::Array(1 + self.random.below(40) as u32),
                 3 => f.extent = Extent::Array(4),
-                _ => return self.one(&["_", "5", "-1", "1.5", "0f3f800000", "%p1", "%tid.x", "undeclared", "WARP_SZ", "300"]).to_owned(),
+                _ => {
+                    return self
+                        .one(&["_", "5", "-1", "1.5", "0f3f800000", "%p1", "%tid.x", "undeclared", "WARP_SZ", "300"])
+                        .to_owned();
+                }
             }
         }
         if f.extent == Extent::Unsized {
@@ -357,7 +372,12 @@ impl Writer<'_> {
             let func = if self.random.chance(10) { self.one(&["::func", "::func", "::entry"]) } else { "" };
             emit!(self, "{guard}st.param{func}.{} [{name}], {r};", access(f.ty));
             if self.odd() {
-                let other = *self.random.pick(&["bar.sync 0;", "mov.b64 %rd3, {};", "ld.param.b32 %r1, [{}];", "add.s32 %r1, %r1, 1;"]);
+                let other = *self.random.pick(&[
+                    "bar.sync 0;",
+                    "mov.b64 %rd3, {};",
+                    "ld.param.b32 %r1, [{}];",
+                    "add.s32 %r1, %r1, 1;",
+                ]);
                 self.line(&other.replace("{}", &name));
             }
         }
@@ -382,7 +402,11 @@ impl Writer<'_> {
         let uni = if self.random.chance(15) { ".uni" } else { "" };
         let indirect = self.random.chance(15);
         let left = if rets.is_empty() || self.odd() { String::new() } else { format!("({}), ", rets.join(", ")) };
-        let right = if params.is_empty() && self.random.chance(60) { String::new() } else { format!(", ({})", params.join(", ")) };
+        let right = if params.is_empty() && self.random.chance(60) {
+            String::new()
+        } else {
+            format!(", ({})", params.join(", "))
+        };
         if indirect {
             let label = self.fresh("P");
             emit!(self, "mov.{} %rd0, {};", if self.odd() { "u32" } else { "u64" }, callee.name);
@@ -453,8 +477,24 @@ impl Writer<'_> {
 
 /// The module of a random state.
 pub fn module(random: &mut Random) -> Case {
-    let recent = [("8.5", "sm_80"), ("9.0", "sm_80"), ("9.0", "sm_90"), ("9.3", "sm_100"), ("7.8", "sm_75"), ("8.0", "sm_90")];
-    let old = [("1.4", "sm_13"), ("2.0", "sm_20"), ("2.3", "sm_20"), ("3.0", "sm_30"), ("3.2", "sm_35"), ("5.0", "sm_50"), ("6.0", "sm_60"), ("6.3", "sm_70"), ("6.4", "sm_30"), ("4.0", "sm_30"), ("2.1", "sm_20"), ("2.2", "sm_11"), ("7.3", "sm_52"), ("8.3", "sm_61")];
+    let recent =
+        [("8.5", "sm_80"), ("9.0", "sm_80"), ("9.0", "sm_90"), ("9.3", "sm_100"), ("7.8", "sm_75"), ("8.0", "sm_90")];
+    let old = [
+        ("1.4", "sm_13"),
+        ("2.0", "sm_20"),
+        ("2.3", "sm_20"),
+        ("3.0", "sm_30"),
+        ("3.2", "sm_35"),
+        ("5.0", "sm_50"),
+        ("6.0", "sm_60"),
+        ("6.3", "sm_70"),
+        ("6.4", "sm_30"),
+        ("4.0", "sm_30"),
+        ("2.1", "sm_20"),
+        ("2.2", "sm_11"),
+        ("7.3", "sm_52"),
+        ("8.3", "sm_61"),
+    ];
     let (version, target) = if random.chance(75) { *random.pick(&recent) } else { *random.pick(&old) };
     let arch = match target {
         "sm_90" | "sm_100" => target,
@@ -465,7 +505,13 @@ pub fn module(random: &mut Random) -> Case {
     let size = if version >= "2.3" { ".address_size 64\n" } else { "" };
     let mut w = Writer { random, out: format!(".version {version}\n.target {target}\n{size}"), odd, next: 0 };
     if w.odd() {
-        let what = *w.random.pick(&[".reg .b32 mr;", ".local .b32 ml[4];", ".param .b32 mp;", ".global .b32 mg;", ".shared .b32 ms;"]);
+        let what = *w.random.pick(&[
+            ".reg .b32 mr;",
+            ".local .b32 ml[4];",
+            ".param .b32 mp;",
+            ".global .b32 mg;",
+            ".shared .b32 ms;",
+        ]);
         w.out.push_str(what);
         w.out.push('\n');
     }

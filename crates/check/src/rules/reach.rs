@@ -75,8 +75,7 @@ fn held(module: &Module, id: GlobalId) -> impl Iterator<Item = FuncId> + '_ {
 impl<'a> Graph<'a> {
     fn new(module: &'a Module, facts: &'a [Facts], options: &'a Options) -> Graph<'a> {
         let n = module.funcs.len();
-        let mut graph =
-            Graph { module, facts, options, reached: vec![false; n], used: vec![None; n] };
+        let mut graph = Graph { module, facts, options, reached: vec![false; n], used: vec![None; n] };
         for f in facts {
             for (callee, at) in &f.calls {
                 graph.used[callee.0 as usize].get_or_insert(*at);

@@ -86,8 +86,10 @@ fn shape(message: &str) -> String {
 }
 
 fn run(options: &Options) -> Result<bool, String> {
-    let work =
-        options.keep.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("oracle-cases-{}", std::process::id())));
+    let work = options
+        .keep
+        .clone()
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("oracle-cases-{}", std::process::id())));
     let tools = Tools::find(&work).map_err(|e| format!("ptxas does not run ({e}); set MARGAY_PTXAS to its folder"))?;
     let mut random = Random::new(options.seed);
     let mut cases: Vec<Case> = Vec::new();
@@ -113,7 +115,9 @@ fn run(options: &Options) -> Result<bool, String> {
         let mut differ = |kind: String, what: String| differences.entry(kind).or_default().push((i, what));
         match (verdict.accepted, ours) {
             (true, None) => agree += 1,
-            (true, Some((line, text))) => differ(format!("refused by margay: {}", shape(&text)), format!("line {line:?}: {text}")),
+            (true, Some((line, text))) => {
+                differ(format!("refused by margay: {}", shape(&text)), format!("line {line:?}: {text}"))
+            }
             (false, None) => {
                 let (line, text) = first_error(&verdict.messages);
                 differ(format!("accepted by margay: {}", shape(&text)), format!("line {line:?}: {text}"));
