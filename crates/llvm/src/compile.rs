@@ -144,7 +144,8 @@ pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, 
     }
     out.push_str(&bodies);
     out.push_str(
-        "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n",
+        "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
+         !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
     );
     Ok(Text { text: out, sites, save_size, functions, uses_local })
 }

@@ -318,7 +318,7 @@ impl Host<'_> {
         mask: u32,
         addresses: &[u64; LANES],
     ) -> Result<[u64; 2], Box<Stop>> {
-        let SiteKind::Access { size, write, space } = self.compiled.sites[site].kind else {
+        let SiteKind::Access { size, write, space, .. } = self.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
         let mut range = [1, 0];

@@ -30,11 +30,16 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
     // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
     let ((ctx, host), addresses) = unsafe { (host(ctx), &*addresses) };
     match host.check(ctx, site as usize, mask, addresses) {
-        Ok(range) => {
-            // SAFETY: `sites` has one entry for every site of the kernel; only this thread uses it during the call.
-            unsafe {
-                *std::ptr::with_exposed_provenance_mut::<[u64; 2]>(ctx.sites as usize).add(site as usize) = range
-            };
+        Ok([start, length]) => {
+            let SiteKind::Access { size, span, .. } = host.compiled.sites[site as usize].kind else { return 0 };
+            for (at, span) in [(site, span), (site + 1, u64::from(size))] {
+                let entry = [start, (length + 1).saturating_sub(span)];
+                // SAFETY: `sites` has one entry for every site of the kernel, and every access has two sites; only this thread
+                // uses them during the call.
+                unsafe {
+                    *std::ptr::with_exposed_provenance_mut::<[u64; 2]>(ctx.sites as usize).add(at as usize) = entry
+                };
+            }
             0
         }
         Err(stop) => host.stop(*stop),

@@ -9,9 +9,11 @@
 pub mod cfg;
 pub mod liveness;
 mod regions;
+mod shape;
 mod uniformity;
 
 pub use cfg::{Cfg, Loop};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Barrier, Region, Regions, is_cta_barrier, live_frame, split_at_barriers};
-pub use uniformity::{Shape, Uniformity, WarpShape};
+pub use shape::{Shape, WarpShape};
+pub use uniformity::Uniformity;

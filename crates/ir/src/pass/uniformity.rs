@@ -8,97 +8,28 @@
 //! all of them together. This covers loops that lanes leave at different times: their uses outside lie under fewer sides.
 
 use crate::{
-    BlockId, Func, MemSpace, Operand, Terminator, VReg,
+    BlockId, Func, Operand, Terminator,
     pass::{
         Cfg,
         liveness::{BitSet, inst_reads, inst_writes, term_reads},
+        shape::{self, Fact, Shape, WarpShape},
     },
 };
-use margay_isa::{Component, Effect, Mod, Opcode, Special, Type, Var};
-
-/// How a value depends on the lane.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
-    /// Equal in all lanes that execute together.
-    Uniform,
-    /// Lane `i` holds the value of lane 0 plus `i` times this, in the arithmetic of the register's width.
-    Affine(i64),
-    /// Anything.
-    Varying,
-}
-
-/// What is known of the block shape: threads in x, y, z, if the code is specialised for it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct WarpShape {
-    /// `%ntid`, if known.
-    pub block: Option<[u32; 3]>,
-    /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
-    /// then nothing that a loop defines is shared by lanes.
-    pub interleaved: bool,
-    /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
-    /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
-    /// memory but constants and parameters had a hand in count.
-    pub cta: bool,
-}
+use margay_isa::{Effect, Mod, Opcode, Var};
 
 /// Result of the analysis.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
     /// By register.
     pub shapes: Vec<Shape>,
+    /// By register: the rows that a varying one forms too unless an index wrapped around; `Varying` if none.
+    pub hints: Vec<Shape>,
     /// By block: a part of the lanes that are alive may execute it without the others.
     pub divergent: Vec<bool>,
     /// By block: its terminator sends lanes different ways.
     pub branches: Vec<bool>,
     /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
     sides: Vec<BitSet>,
-}
-
-fn join(a: Shape, b: Shape) -> Shape {
-    if a == b { a } else { Shape::Varying }
-}
-
-impl WarpShape {
-    fn tid(self, component: Component) -> Shape {
-        let Some([x, y, _]) = self.block else { return Shape::Varying };
-        match component {
-            Component::X if x % 32 == 0 => Shape::Affine(1),
-            Component::X => {
-                if x == 1 {
-                    Shape::Uniform
-                } else {
-                    Shape::Varying
-                }
-            }
-            Component::Y if x % 32 == 0 || y == 1 => Shape::Uniform,
-            Component::Z if x.wrapping_mul(y) % 32 == 0 => Shape::Uniform,
-            Component::W => Shape::Uniform,
-            Component::Y | Component::Z => {
-                if self.block.is_some_and(|b| b[1] == 1 && b[2] == 1) {
-                    Shape::Uniform
-                } else {
-                    Shape::Varying
-                }
-            }
-        }
-    }
-
-    /// Shape of a special register.
-    pub fn special(self, special: Special, component: Component) -> Shape {
-        use Special::*;
-        match special {
-            Tid if self.cta => match self.block {
-                Some(b) if component == Component::W || b[component as usize] == 1 => Shape::Uniform,
-                _ => Shape::Varying,
-            },
-            Ntid | Ctaid | Nctaid | NwarpId | GridId | DynamicSmemSize | TotalSmemSize if self.cta => Shape::Uniform,
-            _ if self.cta => Shape::Varying,
-            Tid => self.tid(component),
-            LaneId => Shape::Affine(1),
-            LanemaskEq | LanemaskGe | LanemaskGt | LanemaskLe | LanemaskLt => Shape::Varying,
-            _ => Shape::Uniform,
-        }
-    }
 }
 
 impl Uniformity {
@@ -113,7 +44,8 @@ struct Analysis<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
     warp: WarpShape,
-    shapes: Vec<Shape>,
+    /// By register; `None` until the first definition was seen.
+    facts: Vec<Option<Fact>>,
     branches: Vec<bool>,
     /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
     sides: Vec<BitSet>,
@@ -131,7 +63,7 @@ impl Uniformity {
             func,
             cfg,
             warp,
-            shapes: vec![Shape::Uniform; r],
+            facts: vec![None; r],
             branches: vec![false; n],
             sides: vec![BitSet::new(2 * n); n],
             mixed: vec![false; n],
@@ -139,10 +71,13 @@ impl Uniformity {
             uses: vec![Vec::new(); r],
         };
         a.collect();
-        while a.round() {}
+        while a.round() || a.settle() {}
         let empty = BitSet::new(2 * n);
         let divergent = a.sides.iter().map(|s| *s != empty).collect();
-        Uniformity { shapes: a.shapes, divergent, branches: a.branches, sides: a.sides }
+        let facts = a.facts.iter().map(|f| f.unwrap_or(Fact::UNIFORM));
+        let split = |f: Fact| if f.sure { (f.shape, Shape::Varying) } else { (Shape::Varying, f.shape) };
+        let (shapes, hints) = facts.map(split).unzip();
+        Uniformity { shapes, hints, divergent, branches: a.branches, sides: a.sides }
     }
 }
 
@@ -165,50 +100,59 @@ impl Analysis<'_> {
         }
         for (r, varying) in homes {
             self.defs[r.0 as usize].push(0);
-            if varying {
-                self.shapes[r.0 as usize] = Shape::Varying;
-            }
+            self.facts[r.0 as usize] = Some(if varying { Fact::VARYING } else { Fact::UNIFORM });
         }
         self.defs.iter_mut().chain(self.uses.iter_mut()).for_each(|list| list.dedup());
     }
 
+    /// One pass over all instructions; definitions only take facts back. Returns whether anything changed.
     fn round(&mut self) -> bool {
-        let before = (self.shapes.clone(), self.branches.clone());
-        let mut found: Vec<Option<Shape>> = vec![None; self.shapes.len()];
+        let mut changed = false;
         for b in &self.cfg.order {
             let block = &self.func.blocks[b.0 as usize];
             for inst in self.func.insts(block) {
-                let shape = self.result(inst);
+                let Some(fact) = self.result(inst) else { continue };
+                let facts = &mut self.facts;
                 inst_writes(self.func, inst, &mut |r| {
-                    let old = &mut found[r.0 as usize];
-                    *old = Some(old.map_or(shape, |o| join(o, shape)));
+                    let old = &mut facts[r.0 as usize];
+                    let new = old.map_or(fact, |o| o.join(fact).widened(o));
+                    changed |= old.replace(new) != Some(new);
                 });
             }
         }
-        for (r, shape) in found.into_iter().enumerate() {
-            let Some(shape) = shape else { continue };
-            if self.shapes[r] == Shape::Varying {
-                continue;
+        for r in 0..self.facts.len() {
+            if self.facts[r].is_some_and(|f| f.shape != Shape::Varying) && !self.together(r) {
+                self.facts[r] = Some(Fact::VARYING);
+                changed = true;
             }
-            let pinned = self.defs[r].contains(&0) && self.formal(VReg(r as u32));
-            let shape = if pinned { join(shape, Shape::Uniform) } else { shape };
-            self.shapes[r] = if self.together(r) { shape } else { Shape::Varying };
         }
         for b in &self.cfg.order {
             let varying = match &self.func.blocks[b.0 as usize].term {
-                Terminator::Branch { pred, .. } => self.shapes[pred.0 as usize] != Shape::Uniform,
-                Terminator::Switch { index, .. } => self.operand(index) != Shape::Uniform,
+                Terminator::Branch { pred, .. } => self.varies(self.facts[pred.0 as usize]),
+                Terminator::Switch { index, .. } => self.varies(self.operand(index)),
                 _ => false,
             };
             if varying && !std::mem::replace(&mut self.branches[b.0 as usize], true) {
                 self.diverge(*b);
+                changed = true;
             }
         }
-        before != (self.shapes.clone(), self.branches.clone())
+        changed
     }
 
-    fn formal(&self, r: VReg) -> bool {
-        self.func.params.iter().any(|h| matches!(h, crate::FormalHome::Regs(regs) if regs.contains(&r)))
+    /// What no definition reached holds nothing in particular, the same in all lanes.
+    fn settle(&mut self) -> bool {
+        let mut changed = false;
+        for fact in self.facts.iter_mut().filter(|f| f.is_none()) {
+            *fact = Some(Fact::UNIFORM);
+            changed = true;
+        }
+        changed
+    }
+
+    /// Unknown values count as uniform until more is known.
+    fn varies(&self, fact: Option<Fact>) -> bool {
+        fact.is_some_and(|f| f.shape != Shape::Uniform)
     }
 
     /// Whether the lanes that see one definition of a register see all of its definitions and uses together.
@@ -278,83 +222,42 @@ impl Analysis<'_> {
         }
     }
 
-    fn operand(&self, o: &Operand) -> Shape {
+    /// What is known of an operand; `None` for a register before its first definition was seen.
+    fn operand(&self, o: &Operand) -> Option<Fact> {
         match o {
-            Operand::Reg(r) | Operand::Not(r) => self.shapes[r.0 as usize],
-            Operand::Special(s, c) => self.warp.special(*s, *c),
-            Operand::Mem(crate::MemBase::Reg(r), _) => self.shapes[r.0 as usize],
-            _ => Shape::Uniform,
+            Operand::Reg(r) | Operand::Not(r) | Operand::Mem(crate::MemBase::Reg(r), _) => self.facts[r.0 as usize],
+            Operand::Special(s, c) => Some(self.warp.fact(*s, *c)),
+            Operand::Imm(v) => Some(Fact::constant(*v)),
+            _ => Some(Fact::UNIFORM),
         }
     }
 
-    fn result(&self, inst: &crate::Inst) -> Shape {
+    /// What an instruction defines; `None` while an operand is not known.
+    fn result(&self, inst: &crate::Inst) -> Option<Fact> {
         let func = self.func;
         let variant = func.variant(inst);
-        if inst.guard.is_some_and(|(p, _)| self.shapes[p.0 as usize] != Shape::Uniform) {
-            return Shape::Varying;
+        if inst.guard.is_some_and(|(p, _)| self.varies(self.facts[p.0 as usize])) {
+            return Some(Fact::VARYING);
         }
-        let srcs = func.operands(inst.srcs);
-        let uniform = srcs.iter().all(|s| self.operand(s) == Shape::Uniform);
-        let shape = match variant.op.row().effect {
-            _ if variant.op == Opcode::Cvta => match (srcs, variant.has(Mod::Local)) {
-                ([s, ..], false) => self.operand(s),
-                _ => Shape::Varying,
-            },
-            Effect::Pure if uniform => Shape::Uniform,
-            Effect::Pure => self.affine(variant, srcs),
-            Effect::Memory if variant.op == Opcode::Ld && uniform => match inst.space {
-                Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Shape::Varying,
-                Some(MemSpace::KernelParam | MemSpace::Const) => Shape::Uniform,
-                Some(_) if self.warp.cta => Shape::Varying,
-                Some(_) => Shape::Uniform,
-            },
-            // Votes are the same for all lanes that take part.
-            Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !self.warp.cta => Shape::Uniform,
-            _ => Shape::Varying,
+        let ops = func.operands(inst.srcs);
+        let known: Option<Vec<Fact>> = ops.iter().map(|s| self.operand(s)).collect();
+        let srcs = known?;
+        let bits = variant.t().bits();
+        let written = if variant.has(Mod::Wide) { 2 * bits } else { bits };
+        let width = |o: &Operand, bits: u32| match o {
+            Operand::Reg(r) => func.regs[r.0 as usize].bits() == bits,
+            _ => true,
         };
-        // A guarded definition merges with the old value, which `together` and the join over definitions see to; an affine
-        // one would need the old value's base too.
-        if inst.guard.is_some() && shape != Shape::Uniform { Shape::Varying } else { shape }
-    }
-
-    /// Affine results of the few operations that addresses are made of.
-    fn affine(&self, variant: &margay_isa::Variant, srcs: &[Operand]) -> Shape {
-        let stride = |o: &Operand| match self.operand(o) {
-            Shape::Uniform => Some(0),
-            Shape::Affine(s) => Some(s),
-            Shape::Varying => None,
+        let exact = match variant.op {
+            Opcode::Cvt => variant.ty(Var::U).is_some_and(|u| width(&ops[0], u.bits())),
+            _ => true,
         };
-        let constant = |o: &Operand| match o {
-            Operand::Imm(v) if variant.t().bits() == 32 => Some(i64::from(*v as u32 as i32)),
-            Operand::Imm(v) => Some(*v as i64),
-            _ => None,
-        };
-        let product = |a: &Operand, b: &Operand| match (stride(a)?, stride(b)?, constant(a), constant(b)) {
-            (0, 0, ..) => Some(0),
-            (x, _, _, Some(k)) => x.checked_mul(k),
-            (_, y, Some(k), _) => y.checked_mul(k),
-            _ => None,
-        };
-        let wide = variant.t().bits();
-        let t = variant.t();
-        let integer = (t.is_int() || t.kind() == margay_isa::Kind::Bits) && (wide == 32 || wide == 64);
-        let plain = !variant.has(Mod::Sat) && !variant.has(Mod::Cc) && !variant.has(Mod::Hi);
-        let found = match (variant.op.row().name, srcs) {
-            ("add", [a, b]) if integer && plain => stride(a).zip(stride(b)).and_then(|(x, y)| x.checked_add(y)),
-            ("sub", [a, b]) if integer && plain => stride(a).zip(stride(b)).and_then(|(x, y)| x.checked_sub(y)),
-            ("mul", [a, b]) if integer && plain => product(a, b),
-            ("mad", [a, b, c]) if integer && plain => product(a, b).zip(stride(c)).and_then(|(x, y)| x.checked_add(y)),
-            ("shl", [a, Operand::Imm(k)]) if integer && *k < 31 => stride(a).and_then(|x| x.checked_mul(1 << k)),
-            ("mov", [a]) if integer => stride(a),
-            ("cvt", [a]) => match variant.ty(Var::U) {
-                Some(Type::S32 | Type::U32) if matches!(t, Type::S64 | Type::U64) => stride(a),
-                _ => None,
-            },
-            _ => None,
-        };
-        match found {
-            Some(0) | None => Shape::Varying,
-            Some(s) => Shape::Affine(s),
-        }
+        let plain = exact && matches!(func.operands(inst.dsts), [d] if width(d, written));
+        let fact = shape::result(self.warp, inst.space, variant, &srcs, ops, plain);
+        // A guarded definition merges with the old value, which `together` and the join over definitions see to; one in rows
+        // would need the old value's base too.
+        let merged = inst.guard.is_some() && fact.shape != Shape::Uniform;
+        let call = variant.op.row().effect == Effect::Call;
+        Some(if merged || call { Fact::VARYING } else { fact })
     }
 }

@@ -7,11 +7,12 @@
 
 use super::{
     func::{Emitter, Result},
+    rows::rows_of,
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
 use crate::ctx::Helper;
-use margay_ir::{Inst, Operand};
+use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Kind, Mod, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
@@ -88,11 +89,25 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
-        // Affine results: arithmetic on lane 0 is all there is.
-        if let [Operand::Reg(d)] = dsts[..]
-            && matches!(self.slots[d.0 as usize].shape, margay_ir::pass::Shape::Affine(_))
-        {
-            return self.affine(&variant, &srcs, d);
+        // Results in rows: arithmetic on the first lane of each is all there is.
+        if let [Operand::Reg(d)] = dsts[..] {
+            let slot = self.slots[d.0 as usize].clone();
+            let in_rows = |e: &Self, o: &Operand| {
+                let shape = match o {
+                    Operand::Reg(r) => e.slots[r.0 as usize].shape,
+                    Operand::Special(s, c) => e.options.warp.special(*s, *c),
+                    _ => Shape::Uniform,
+                };
+                matches!(shape, Shape::Rows { .. })
+            };
+            if let Some((width, _)) = rows_of(slot.shape)
+                && (width < 32 || srcs.iter().any(|s| in_rows(self, s)))
+                && inst.guard.is_none()
+            {
+                let bases = self.by_rows(width, |e| e.scalar_result(&variant, &srcs, &dsts, slot.elem))?;
+                self.write_rows(&slot.pointer, slot.elem, &bases);
+                return Ok(());
+            }
         }
         let Some(results) = self.native(&variant, &srcs, &dsts)? else {
             return self.thunk(inst, &variant, &srcs, &dsts);
@@ -100,96 +115,32 @@ impl Emitter<'_> {
         let guard = self.guard(inst);
         for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
-                let elem = self.slots[r.0 as usize].elem;
-                let signed = variant.t().is_signed();
-                let v = if v.ty.elem.bits() == elem.bits() {
-                    self.w.cast("bitcast", v, elem)
-                } else {
-                    let v = self.w.cast("bitcast", v, Elem::int(v.ty.elem.bits()));
-                    self.w.resize(&v, elem, signed)
-                };
+                let v = self.fit(v, self.slots[r.0 as usize].elem, &variant);
                 self.write(*r, &v, guard.as_ref());
             }
         }
-        Ok(())
-    }
-
-    /// The base of an affine result, from the bases of its operands.
-    fn affine(&mut self, variant: &Variant, srcs: &[Operand], d: margay_ir::VReg) -> Result<()> {
-        let elem = Elem::int(variant.t().bits());
-        let mut bases = Vec::new();
-        for s in srcs {
-            let base = match s {
-                Operand::Reg(r) => match self.read_base(*r) {
-                    Some((v, _)) => v,
-                    None => return self.refuse("an affine register of a varying one"),
-                },
-                Operand::Special(s, c) => {
-                    let v = self.special(*s, *c)?;
-                    if v.ty.vector { self.w.extract(&v, &int(Elem::I32, 0)) } else { v }
-                }
-                other => self.value(other, elem)?,
-            };
-            bases.push(base);
+        if let ([Operand::Reg(d)], None) = (&dsts[..], guard) {
+            let elem = self.slots[d.0 as usize].elem;
+            self.shadow(*d, &variant, &srcs, |e| e.scalar_result(&variant, &srcs, &dsts, elem))?;
         }
-        let signed = variant.t().is_signed();
-        let v = match (variant.op.row().name, &bases[..]) {
-            ("add", [a, b]) => self.w.op("add", a, b),
-            ("sub", [a, b]) => self.w.op("sub", a, b),
-            ("mul" | "mad", [a, b, rest @ ..]) => {
-                let (a, b) = if variant.has(Mod::Wide) {
-                    let wide = Elem::int(elem.bits() * 2);
-                    self.no_wrap(&srcs[0], a, signed);
-                    self.no_wrap(&srcs[1], b, signed);
-                    (self.w.resize(a, wide, signed), self.w.resize(b, wide, signed))
-                } else {
-                    (a.clone(), b.clone())
-                };
-                let product = self.w.op("mul", &a, &b);
-                match rest.first() {
-                    Some(c) => self.w.op("add", &product, c),
-                    None => product,
-                }
-            }
-            ("shl", [a, b]) => {
-                let b = self.w.resize(b, a.ty.elem, false);
-                self.w.op("shl", a, &b)
-            }
-            ("mov", [a]) => a.clone(),
-            ("cvt", [a]) => {
-                let signed = variant.ty(Var::U).is_some_and(Type::is_signed);
-                let a = self.w.resize(a, Elem::I32, false);
-                self.no_wrap(&srcs[0], &a, signed);
-                self.w.resize(&a, Elem::I64, signed)
-            }
-            _ => return self.refuse("an affine operation"),
-        };
-        self.write(d, &v, None);
         Ok(())
     }
 
-    /// Widening an affine value is affine only if no lane wraps around; one that does ends the launch by name.
-    fn no_wrap(&mut self, operand: &Operand, base: &Val, signed: bool) {
-        let stride = match operand {
-            Operand::Reg(r) => match self.slots[r.0 as usize].shape {
-                margay_ir::pass::Shape::Affine(s) => s,
-                _ => return,
-            },
-            Operand::Special(..) => 1,
-            _ => return,
-        };
-        let wide = self.w.resize(base, Elem::I64, signed);
-        let last = self.w.op_const("add", &wide, i128::from(31 * stride));
-        let narrow = self.w.resize(&last, base.ty.elem, false);
-        let again = self.w.resize(&narrow, Elem::I64, signed);
-        let wraps = self.w.cmp("icmp ne", &last, &again);
-        let (bad, good) = (self.w.label("wraps"), self.w.label("straight"));
-        self.w.branch_unlikely(&wraps, &bad, &good);
-        self.w.block(&bad);
-        let site = self.site(SiteKind::Fault("an index that wraps around within a warp"));
-        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &int(Elem::I32, -1)], true);
-        self.w.jump("stop");
-        self.w.block(&good);
+    /// A result as the bits of a register's element.
+    fn fit(&mut self, v: &Val, elem: Elem, variant: &Variant) -> Val {
+        if v.ty.elem.bits() == elem.bits() {
+            return self.w.cast("bitcast", v, elem);
+        }
+        let v = self.w.cast("bitcast", v, Elem::int(v.ty.elem.bits()));
+        self.w.resize(&v, elem, variant.t().is_signed())
+    }
+
+    /// The only result of a row while operands read as scalars.
+    fn scalar_result(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand], elem: Elem) -> Result<Val> {
+        match self.native(variant, srcs, dsts)?.as_deref() {
+            Some([v]) if !v.ty.vector => Ok(self.fit(v, elem, variant)),
+            _ => self.refuse(format!("{variant} in rows")),
+        }
     }
 
     /// Native code of a row: one value for each destination, or `None` for the helper.
@@ -473,10 +424,10 @@ impl Emitter<'_> {
     }
 
     /// Division that cannot trap: divisors that would are replaced and the results set as the semantics say. 32 bits go
-    /// through doubles, which are exact enough for every quotient; wider ones are left to the helper unless uniform.
+    /// through doubles, which are exact enough for every quotient; wider ones and scalars through the machine's division.
     fn divide(&mut self, name: &str, a: &Val, b: &Val, signed: bool, bits: u32) -> Option<Val> {
         if bits > 32 || !(a.ty.vector || b.ty.vector) {
-            return None;
+            return Some(self.divide_integers(name, a, b, signed));
         }
         let (a, b) = self.w.agree(a, b);
         let (a, b) = (self.w.resize(&a, Elem::I32, signed), self.w.resize(&b, Elem::I32, signed));
@@ -494,9 +445,31 @@ impl Emitter<'_> {
         } else {
             let back = self.w.op("mul", &q, &safe);
             let rest = self.w.op("sub", &a, &back);
-            self.w.select(&zero, &a, &rest)
+            self.w.select(&zero, &constant(rest.ty, -1), &rest)
         };
         Some(self.w.resize(&r, Elem::int(bits), signed))
+    }
+
+    /// Division by zero gives all ones, and so does its remainder; the least number by -1 gives itself.
+    fn divide_integers(&mut self, name: &str, a: &Val, b: &Val, signed: bool) -> Val {
+        let zero = self.w.cmp("icmp eq", b, &constant(b.ty, 0));
+        let minus = self.w.cmp("icmp eq", b, &constant(b.ty, -1));
+        let unsafe_divisor = if signed { self.w.op("or", &zero, &minus) } else { zero.clone() };
+        let safe = self.w.select(&unsafe_divisor, &constant(b.ty, 1), b);
+        let q = self.w.op(if signed { "sdiv" } else { "udiv" }, a, &safe);
+        let q = if signed {
+            let negated = self.w.op("sub", &constant(a.ty, 0), a);
+            self.w.select(&minus, &negated, &q)
+        } else {
+            q
+        };
+        let r = if name == "div" {
+            q
+        } else {
+            let back = self.w.op("mul", &q, b);
+            self.w.op("sub", a, &back)
+        };
+        self.w.select(&zero, &constant(r.ty, -1), &r)
     }
 
     fn bfe(&mut self, a: &Val, position: &Val, length: &Val, signed: bool) -> Val {

@@ -9,6 +9,11 @@ use crate::ctx::{Helper, at, status};
 use margay_ir::{Arg, BlockId, Callee, FormalHome, Inst, Operand, Terminator, pass::Shape};
 use margay_isa::{Effect, Mod};
 
+/// Bytes of a value in the save area.
+fn type_size(ty: Ty) -> u64 {
+    u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }
+}
+
 impl Emitter<'_> {
     fn full_label(&self, b: BlockId) -> String {
         format!("b{}.full", b.0)
@@ -100,7 +105,7 @@ impl Emitter<'_> {
         for b in 0..self.pending.len() {
             let key = u32::MAX / 2 + b as u32;
             let (ty, pointer) = (self.packed_type(), self.pending[b].clone());
-            self.move_saved(key, ty, &pointer, save, out);
+            self.move_saved(key, &ty.to_string(), type_size(ty), &pointer, save, out);
         }
     }
 
@@ -401,26 +406,29 @@ impl Emitter<'_> {
 
     fn move_slot(&mut self, r: u32, save: &Val, out: bool) {
         let slot = self.slots[r as usize].clone();
-        let ty = match (slot.shape, slot.elem) {
-            (Shape::Varying, Elem::I1) => self.packed_type(),
-            (Shape::Varying, e) => Ty::lanes(e),
-            (_, e) => Ty::scalar(e),
+        let ty = self.slot_type(slot.shape, slot.elem);
+        let size = match (slot.shape, slot.elem) {
+            (Shape::Varying, Elem::I1) => type_size(self.packed_type()),
+            (Shape::Varying, e) => type_size(Ty::lanes(e)),
+            (_, e) => 8 * type_size(Ty::scalar(e)),
         };
-        self.move_saved(r, ty, &slot.pointer, save, out);
+        self.move_saved(r, &ty, size, &slot.pointer, save, out);
+        if !out {
+            self.restore_shadow(r);
+        }
     }
 
     /// Moves a variable between its `alloca` and its place in the save area, which `key` names.
-    fn move_saved(&mut self, key: u32, ty: Ty, pointer: &Val, save: &Val, out: bool) {
+    fn move_saved(&mut self, key: u32, ty: &str, size: u64, pointer: &Val, save: &Val, out: bool) {
         let next = self.save_size;
         let offset = *self.save_offsets.entry(key).or_insert(next);
         if offset == next {
-            self.save_size +=
-                (u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }).next_multiple_of(64);
+            self.save_size += size.next_multiple_of(64);
         }
         let p = self.w.offset_const(save, offset);
         let (from, to) = if out { (pointer, &p) } else { (&p, pointer) };
-        let v = self.w.load(ty, from, 4);
-        self.w.store(&v, to, 4);
+        let v = self.w.value(Ty::scalar(Elem::I32), format_args!("load {ty}, ptr {from}, align 4"));
+        self.w.line(format_args!("store {ty} {v}, ptr {to}, align 4"));
     }
 
     // ---- functions ----

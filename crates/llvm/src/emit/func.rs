@@ -1,6 +1,7 @@
 //! One function: slots for registers, the entry, values in and out of slots, calls of helpers.
 
 use super::{
+    rows::{self, Row, Shadow, rows_of},
     site::{Site, SiteKind},
     text::{Elem, Ty, Val, Writer, constant, int, named, per_lane},
 };
@@ -41,6 +42,8 @@ pub(super) struct Slot {
     pub pointer: Val,
     pub shape: Shape,
     pub elem: Elem,
+    /// Of varying registers that form rows unless an index wrapped around.
+    pub shadow: Option<Shadow>,
 }
 
 /// Which of the two versions is being written.
@@ -84,6 +87,8 @@ pub(super) struct Emitter<'a> {
     pub resumes: Vec<String>,
     pub inst: u32,
     pub at: u32,
+    /// Operands read as the scalars of this row's first lane.
+    pub row: Option<Row>,
     /// Some code goes to the thread's local window.
     pub uses_local: bool,
 }
@@ -157,6 +162,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
         resumes: Vec::new(),
         inst: 0,
         at: 0,
+        row: None,
         uses_local: false,
     };
     e.function(kernel)
@@ -287,8 +293,9 @@ impl Emitter<'_> {
             let (shape, elem) = (self.uniformity.shapes[r], elem_of(*ty));
             let slot = self.slot_type(shape, elem);
             let pointer = self.w.alloca(&slot, if shape == Shape::Varying { 64 } else { 8 });
-            self.slots.push(Slot { pointer, shape, elem });
+            self.slots.push(Slot { pointer, shape, elem, shadow: None });
         }
+        self.make_shadows();
         if self.masks {
             let ty = self.packed_type().to_string();
             self.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
@@ -302,7 +309,7 @@ impl Emitter<'_> {
             self.fuel = Some(fuel);
         }
         self.blended = self.find_blended();
-        self.frame = super::memory::promote(self);
+        self.frame = super::frame::promote(self);
     }
 
     /// Registers whose masked writes must keep inactive lanes: those with several definitions, and those that lanes which
@@ -338,11 +345,11 @@ impl Emitter<'_> {
             .collect()
     }
 
-    fn slot_type(&self, shape: Shape, elem: Elem) -> String {
+    pub fn slot_type(&self, shape: Shape, elem: Elem) -> String {
         match (shape, elem) {
             (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
             (Shape::Varying, e) => Ty::lanes(e).to_string(),
-            (_, e) => Ty::scalar(e).to_string(),
+            (shape, e) => rows::slot_type(rows_of(shape).map_or(32, |(w, _)| w), e),
         }
     }
 
@@ -429,6 +436,12 @@ impl Emitter<'_> {
         self.w.load(Ty::scalar(elem), &p, 4)
     }
 
+    /// A scalar of the context that never changes while the context is in use.
+    pub fn ctx_fixed(&mut self, elem: Elem, offset: u64) -> Val {
+        let p = self.ctx_pointer(offset);
+        self.w.fixed_load(Ty::scalar(elem), &p, 4)
+    }
+
     /// Registers a site and gives its number.
     pub fn site(&mut self, kind: SiteKind) -> usize {
         self.sites.push(Site { func: self.id.0, inst: self.inst, at: self.at, kind });
@@ -437,9 +450,9 @@ impl Emitter<'_> {
 
     /// Calls a helper; `args` follow the context. Stops the function when a status says so.
     pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
-        let table = self.ctx_value(Elem::Ptr, at::HELPERS);
+        let table = self.ctx_fixed(Elem::Ptr, at::HELPERS);
         let entry = self.w.offset_const(&table, helper as u64 * 8);
-        let f = self.w.load(Ty::scalar(Elem::Ptr), &entry, 8);
+        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
         let list: String = args.iter().fold(String::new(), |mut s, a| {
             let _ = write!(s, ", {} {a}", a.ty);
             s
@@ -468,38 +481,23 @@ impl Emitter<'_> {
             }
             (Shape::Varying, e) => self.w.load(Ty::lanes(e), &slot.pointer, 64),
             (Shape::Uniform, e) => self.w.load(Ty::scalar(e), &slot.pointer, 1),
-            (Shape::Affine(stride), e) => {
-                let base = self.w.load(Ty::scalar(e), &slot.pointer, 1);
-                let steps = per_lane(e, |l| i128::from(l) * i128::from(stride));
-                self.w.op("add", &base, &steps)
-            }
+            (Shape::Rows { width, stride }, _) => self.read_spread(&slot, width, stride),
         }
-    }
-
-    /// Lane 0's value and the stride, for registers that are not varying.
-    pub fn read_base(&mut self, r: VReg) -> Option<(Val, i64)> {
-        let slot = self.slots[r.0 as usize].clone();
-        let stride = match slot.shape {
-            Shape::Varying => return None,
-            Shape::Uniform => 0,
-            Shape::Affine(s) => s,
-        };
-        Some((self.w.load(Ty::scalar(slot.elem), &slot.pointer, 1), stride))
     }
 
     /// Writes a register for the active lanes (and, where `mask` is given, only for those of them).
     pub fn write(&mut self, r: VReg, v: &Val, mask: Option<&Val>) {
         let slot = self.slots[r.0 as usize].clone();
         if slot.shape != Shape::Varying {
-            let v = if v.ty.vector { self.w.extract(v, &int(Elem::I32, 0)) } else { v.clone() };
-            let v = match mask {
-                Some(m) => {
-                    let old = self.w.load(v.ty, &slot.pointer, 1);
-                    self.w.select(m, &v, &old)
-                }
-                None => v,
-            };
-            return self.w.store(&v, &slot.pointer, 1);
+            return self.write_shaped(&slot, v, mask);
+        }
+        match &slot.shadow {
+            Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 => {
+                let bases = vec![v.clone(); (32 / s.width) as usize];
+                self.write_rows(&s.bases, slot.elem, &bases);
+                self.w.store(&int(Elem::I1, 0), &s.bent, 1);
+            }
+            _ => self.bend(r),
         }
         let v = self.w.splat(v);
         let keep = match (self.mode, mask) {
@@ -538,7 +536,13 @@ impl Emitter<'_> {
     pub fn raw_value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         Ok(match operand {
             Operand::Reg(r) => {
-                let v = self.read(*r);
+                let v = match self.row {
+                    Some(row) => match self.read_row(*r, row) {
+                        Some(v) => v,
+                        None => return self.refuse("rows of a varying register"),
+                    },
+                    None => self.read(*r),
+                };
                 self.w.resize(&v, elem, false)
             }
             Operand::Not(r) => {
@@ -551,7 +555,10 @@ impl Emitter<'_> {
                 _ => int(elem, i128::from(*bits as i64)),
             },
             Operand::Special(s, c) => {
-                let v = self.special(*s, *c)?;
+                let v = match self.row {
+                    Some(row) => self.special_row(*s, *c, row)?,
+                    None => self.special(*s, *c)?,
+                };
                 self.w.resize(&v, elem, false)
             }
             Operand::GlobalAddr(g, offset) => {
@@ -570,9 +577,9 @@ impl Emitter<'_> {
 
     /// Address of a module variable in its space.
     pub fn global_address(&mut self, global: u32, offset: i64) -> Val {
-        let table = self.ctx_value(Elem::Ptr, at::GLOBALS);
+        let table = self.ctx_fixed(Elem::Ptr, at::GLOBALS);
         let entry = self.w.offset_const(&table, u64::from(global) * 8);
-        let base = self.w.load(Ty::scalar(Elem::I64), &entry, 8);
+        let base = self.w.fixed_load(Ty::scalar(Elem::I64), &entry, 8);
         self.w.op_const("add", &base, i128::from(offset))
     }
 
@@ -600,13 +607,8 @@ impl Emitter<'_> {
             Tid => {
                 let p = self.ctx_pointer(at::TID + 128 * index);
                 match self.options.warp.special(s, c) {
-                    Shape::Uniform => self.w.load(Ty::scalar(Elem::I32), &p, 4),
-                    Shape::Affine(_) => {
-                        let base = self.w.load(Ty::scalar(Elem::I32), &p, 4);
-                        let steps = per_lane(Elem::I32, i128::from);
-                        self.w.op("add", &base, &steps)
-                    }
-                    Shape::Varying => self.w.load(Ty::lanes(Elem::I32), &p, 64),
+                    Shape::Uniform => self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4),
+                    _ => self.w.fixed_load(Ty::lanes(Elem::I32), &p, 64),
                 }
             }
             Ntid => match self.options.warp.block {

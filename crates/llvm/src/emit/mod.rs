@@ -1,7 +1,7 @@
 //! From a placed function to LLVM IR.
 //!
-//! A warp is 32 lanes. A register that is equal in all lanes is a scalar, one that is affine in the lane is the scalar of lane
-//! 0, everything else is a vector. Each function is written twice: a *full* version that runs while all 32 lanes are active
+//! A warp is 32 lanes. A register that is equal in all lanes is a scalar, one that counts up along rows of lanes is a scalar for
+//! each row, everything else is a vector. Each function is written twice: a *full* version that runs while all 32 lanes are active
 //! and knows no masks, and a *masked* version for parts of a warp. Control moves from full to masked where lanes part, and
 //! back where all 32 have met again.
 //!
@@ -9,11 +9,15 @@
 //! any is skipped; the last block of a loop goes back to the header while lanes wait there. Every lane that waits at a block
 //! before the sweep comes by executes it in one go, so lanes meet again at the post-dominator of the branch that parted them.
 
+mod address;
 mod alu;
 mod approx;
+mod atomic;
 mod control;
+mod frame;
 mod func;
 mod memory;
+mod rows;
 mod site;
 pub mod text;
 mod warp;

@@ -3,7 +3,8 @@
 /// What a site does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SiteKind {
-    /// A memory access whose range is checked; keeps the last valid range in `WarpCtx::sites`.
+    /// A memory access whose range is checked; `WarpCtx::sites` keeps where the accesses of a whole row may begin: an address
+    /// and a number of bytes. [`SiteKind::Lanes`] comes next.
     Access {
         /// Bytes of one lane's access.
         size: u32,
@@ -11,7 +12,11 @@ pub enum SiteKind {
         write: bool,
         /// The space as people write it.
         space: &'static str,
+        /// Bytes from the first to behind the last lane of a row.
+        span: u64,
     },
+    /// The same for the lanes of the access before one by one.
+    Lanes,
     /// A pure row without native code: bits of each source and destination.
     Pure {
         /// Source widths.

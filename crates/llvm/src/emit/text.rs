@@ -90,6 +90,13 @@ impl Ty {
     }
 }
 
+impl Ty {
+    /// The name of a vector of so many of its elements.
+    pub fn part(self, lanes: u32) -> String {
+        format!("<{lanes} x {}>", self.elem.name())
+    }
+}
+
 impl fmt::Display for Ty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.vector { write!(f, "<32 x {}>", self.elem.name()) } else { f.write_str(self.elem.name()) }
@@ -294,6 +301,11 @@ impl Writer {
     /// Loads from a pointer.
     pub fn load(&mut self, ty: Ty, pointer: &Val, align: u32) -> Val {
         self.value(ty, format_args!("load {ty}, ptr {pointer}, align {align}"))
+    }
+
+    /// Loads what never changes while generated code runs.
+    pub fn fixed_load(&mut self, ty: Ty, pointer: &Val, align: u32) -> Val {
+        self.value(ty, format_args!("load {ty}, ptr {pointer}, align {align}, !invariant.load !4"))
     }
 
     /// Stores through a pointer.

@@ -163,7 +163,7 @@ impl Emitter<'_> {
         }
         // One group only: the mask must be the same in all lanes.
         if let Operand::Reg(r) = srcs[1]
-            && self.read_base(r).is_none()
+            && self.slots[r.0 as usize].shape != margay_ir::pass::Shape::Uniform
         {
             return Ok(None);
         }

@@ -1,0 +1,397 @@
+//! How values depend on the lane: shapes, and the arithmetic of shapes that addresses are made of.
+//!
+//! A warp of a 16 x 16 block is two rows of 16 threads. In general the lanes of a warp fall into rows of 4, 8, 16 or all 32 of
+//! them along which `%tid.x` counts up, and an index is a number for each row plus a stride along it. Sums, differences and
+//! products by constants keep that form in the arithmetic of the register's width. Widening keeps it only where no lane wraps
+//! around inside a row; two more facts prove that for most indices: by how much the first value of each row is divisible, and
+//! below which power of two all values lie. Where they do not, the shape is a *hint*: code must find out at run time.
+
+use crate::{MemSpace, Operand};
+use margay_isa::{Component, Effect, Kind, Mod, Opcode, Special, Var, Variant};
+
+/// How a value depends on the lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Equal in all lanes that execute together.
+    Uniform,
+    /// In rows of `width` lanes: lane `i` holds the value of its row's first lane plus `stride * (i % width)`, in the
+    /// arithmetic of the register's width.
+    Rows {
+        /// Lanes of a row: 4, 8, 16 or 32.
+        width: u32,
+        /// From one lane to the next.
+        stride: i64,
+    },
+    /// Anything.
+    Varying,
+}
+
+/// The widths that rows can have, widest first.
+const WIDTHS: [u32; 4] = [32, 16, 8, 4];
+
+/// What is known of the block shape: threads in x, y, z, if the code is specialised for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct WarpShape {
+    /// `%ntid`, if known.
+    pub block: Option<[u32; 3]>,
+    /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
+    /// then nothing that a loop defines is shared by lanes.
+    pub interleaved: bool,
+    /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
+    /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
+    /// memory but constants and parameters had a hand in count.
+    pub cta: bool,
+}
+
+/// All that is known of a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fact {
+    pub shape: Shape,
+    /// The shape holds for sure; else it holds unless an index wrapped around inside a row.
+    pub sure: bool,
+    /// The first value of each row is a multiple of two to this; 64 for zero.
+    align: u8,
+    /// All values are below two to this.
+    high: u8,
+}
+
+impl Fact {
+    pub const VARYING: Fact = Fact { shape: Shape::Varying, sure: true, align: 0, high: 64 };
+    pub const UNIFORM: Fact = Fact { shape: Shape::Uniform, sure: true, align: 0, high: 64 };
+
+    /// A uniform value of so many bits.
+    fn uniform(bits: u32) -> Fact {
+        Fact { high: bits.min(64) as u8, ..Fact::UNIFORM }
+    }
+
+    pub fn constant(v: u64) -> Fact {
+        Fact { align: v.trailing_zeros() as u8, high: (64 - v.leading_zeros()) as u8, ..Fact::UNIFORM }
+    }
+
+    /// Row width and stride; uniform values are rows of 32 with stride 0.
+    fn rows(self) -> Option<(u32, i64)> {
+        match self.shape {
+            Shape::Uniform => Some((32, 0)),
+            Shape::Rows { width, stride } => Some((width, stride)),
+            Shape::Varying => None,
+        }
+    }
+
+    fn of_rows(width: u32, stride: i64, align: u8, high: u8, sure: bool) -> Fact {
+        let shape = match (width, stride) {
+            (32, 0) if sure => Shape::Uniform,
+            (32, 0) => return Fact::VARYING,
+            _ => Shape::Rows { width, stride },
+        };
+        Fact { shape, sure, align, high }
+    }
+
+    /// The same value in narrower rows.
+    fn narrowed(self, width: u32) -> Option<Fact> {
+        let (own, stride) = self.rows().filter(|(own, _)| *own >= width)?;
+        let step = if own == width { 64 } else { (i64::from(width) * stride).trailing_zeros() as u8 };
+        Some(Fact::of_rows(width, stride, self.align.min(step), self.high, self.sure))
+    }
+
+    /// What holds of both.
+    pub fn join(self, other: Fact) -> Fact {
+        let (Some((a, s)), Some((b, t))) = (self.rows(), other.rows()) else { return Fact::VARYING };
+        let width = a.min(b);
+        match (self.narrowed(width), other.narrowed(width)) {
+            (Some(x), Some(y)) if s == t => {
+                Fact::of_rows(width, s, x.align.min(y.align), x.high.max(y.high), x.sure && y.sure)
+            }
+            _ => Fact::VARYING,
+        }
+    }
+
+    /// Bounds that grow from round to round are given up at once.
+    pub fn widened(self, before: Fact) -> Fact {
+        if self.high > before.high { Fact { high: 64, ..self } } else { self }
+    }
+
+    /// How far the last lane of a row lies from the first; `None` if that is a long way.
+    fn span(self) -> Option<u64> {
+        let (width, stride) = self.rows()?;
+        stride.unsigned_abs().checked_mul(u64::from(width) - 1).filter(|s| *s < 1 << 30)
+    }
+
+    /// Whether along no row a carry leaves the low bits in which the first value is zero; at most `bits` of them count.
+    fn carry_free(self, bits: u32) -> bool {
+        let Some((_, stride)) = self.rows() else { return false };
+        stride >= 0 && self.span().is_some_and(|s| s < 1u64 << u32::from(self.align).min(bits).min(63))
+    }
+
+    /// Whether no lane of a row wraps around in 32 bits, signed or not.
+    fn straight(self) -> bool {
+        self.sure && (self.carry_free(31) || self.high <= 31 && self.span().is_some())
+    }
+}
+
+impl WarpShape {
+    /// Shape of a coordinate.
+    fn tid(self, component: Component) -> Fact {
+        let Some([x, y, z]) = self.block else { return Fact { high: 10, ..Fact::VARYING } };
+        let (below, own, above) = match component {
+            Component::X => (1, x, y * z),
+            Component::Y => (x, y, z),
+            Component::Z => (x.saturating_mul(y), z, 1),
+            Component::W => return Fact::constant(0),
+        };
+        let high = (32 - own.saturating_sub(1).leading_zeros()) as u8;
+        if own == 1 {
+            return Fact::constant(0);
+        }
+        // Lanes beyond the last thread may hold anything.
+        if below == 1 && above == 1 {
+            return Fact::of_rows(32, 1, 5, high, true);
+        }
+        let counts = below == 1;
+        let period = if counts { own } else { below };
+        let Some(width) = WIDTHS.into_iter().find(|w| period % w == 0) else { return Fact { high, ..Fact::VARYING } };
+        let align = match counts {
+            true if own == width => 64,
+            true => width.trailing_zeros() as u8,
+            false => 0,
+        };
+        Fact::of_rows(width, i64::from(counts), align, high, true)
+    }
+
+    /// What is known of a special register.
+    pub(super) fn fact(self, special: Special, component: Component) -> Fact {
+        use Special::*;
+        match special {
+            Tid if self.cta => match self.block {
+                Some(b) if component == Component::W || b[component as usize] == 1 => Fact::UNIFORM,
+                _ => Fact::VARYING,
+            },
+            Ntid | Ctaid | Nctaid | NwarpId | GridId | DynamicSmemSize | TotalSmemSize if self.cta => Fact::UNIFORM,
+            _ if self.cta => Fact::VARYING,
+            Tid => self.tid(component),
+            Ntid => match self.block {
+                Some(b) if component != Component::W => Fact::constant(u64::from(b[component as usize])),
+                _ => Fact::uniform(32),
+            },
+            Ctaid => Fact::uniform(31),
+            LaneId => Fact::of_rows(32, 1, 64, 5, true),
+            LanemaskEq | LanemaskGe | LanemaskGt | LanemaskLe | LanemaskLt => Fact::VARYING,
+            _ => Fact::uniform(special.info().ty.bits()),
+        }
+    }
+
+    /// Shape of a special register.
+    pub fn special(self, special: Special, component: Component) -> Shape {
+        self.fact(special, component).shape
+    }
+}
+
+/// The result of an instruction without a guard, from what is known of its operands. `plain`: one destination, and no register
+/// wider than the row's types.
+pub(super) fn result(
+    warp: WarpShape,
+    space: Option<MemSpace>,
+    variant: &Variant,
+    srcs: &[Fact],
+    ops: &[Operand],
+    plain: bool,
+) -> Fact {
+    let uniform = srcs.iter().all(|s| s.shape == Shape::Uniform);
+    match variant.op.row().effect {
+        _ if variant.op == Opcode::Cvta => match (srcs, variant.has(Mod::Local)) {
+            ([s, ..], false) => Fact { align: 0, high: 64, ..*s },
+            _ => Fact::VARYING,
+        },
+        Effect::Pure => match if plain { arithmetic(variant, srcs, ops) } else { Fact::VARYING } {
+            found if uniform && found.shape != Shape::Uniform => Fact::UNIFORM,
+            found => found,
+        },
+        Effect::Memory if variant.op == Opcode::Ld && uniform => match space {
+            Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Fact::VARYING,
+            Some(MemSpace::KernelParam | MemSpace::Const) => loaded(variant),
+            Some(_) if warp.cta => Fact::VARYING,
+            Some(_) => loaded(variant),
+        },
+        // Votes are the same for all lanes that take part.
+        Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !warp.cta => Fact::UNIFORM,
+        _ => Fact::VARYING,
+    }
+}
+
+fn loaded(variant: &Variant) -> Fact {
+    if variant.t().is_signed() { Fact::UNIFORM } else { Fact::uniform(variant.t().bits()) }
+}
+
+/// Results of the operations that indices and addresses are made of.
+fn arithmetic(variant: &Variant, srcs: &[Fact], ops: &[Operand]) -> Fact {
+    let t = variant.t();
+    let bits = t.bits();
+    let integer = (t.is_int() || t.kind() == Kind::Bits) && (bits == 32 || bits == 64);
+    let plain = !variant.has(Mod::Sat) && !variant.has(Mod::Cc) && !variant.has(Mod::Hi);
+    if !integer || !plain {
+        return Fact::VARYING;
+    }
+    let found = match (variant.op, srcs) {
+        (Opcode::Add, [a, b]) => sum(*a, *b, 1, bits),
+        (Opcode::Sub, [a, b]) => sum(*a, *b, -1, bits),
+        // Of values without common bits.
+        (Opcode::Or | Opcode::Xor, [a, b]) => match (a.narrow_to(b), b.narrow_to(a)) {
+            (Some(x), Some(y)) if x.disjoint(y) || y.disjoint(x) => sum(*a, *b, 1, bits),
+            _ => None,
+        },
+        (Opcode::Mul, [a, b]) => product(variant, *a, *b, ops),
+        (Opcode::Mad, [a, b, c]) => {
+            product(variant, *a, *b, ops).and_then(|p| sum(p, *c, 1, if variant.has(Mod::Wide) { 64 } else { bits }))
+        }
+        (Opcode::Shl, [a, _]) => match ops[1] {
+            Operand::Imm(k) if k < 31 => scaled(*a, 1 << k, bits),
+            _ => None,
+        },
+        (Opcode::Shr, [a, _]) => match ops[1] {
+            Operand::Imm(k) if k < u64::from(bits) => shifted(*a, k as u32, bits, t.is_signed()),
+            _ => None,
+        },
+        (Opcode::And, [a, b]) => match (ops[0], ops[1]) {
+            (_, Operand::Imm(m)) => masked(*a, m, bits),
+            (Operand::Imm(m), _) => masked(*b, m, bits),
+            _ => None,
+        },
+        (Opcode::Div, [a, _]) if !t.is_signed() => match ops[1] {
+            Operand::Imm(d) if d.is_power_of_two() => shifted(*a, d.trailing_zeros(), bits, false),
+            _ => None,
+        },
+        (Opcode::Rem, [a, _]) if !t.is_signed() => match ops[1] {
+            Operand::Imm(d) if d.is_power_of_two() => masked(*a, d - 1, bits),
+            _ => None,
+        },
+        (Opcode::Mov, [a]) => Some(*a),
+        (Opcode::Cvt, [a]) => match variant.ty(Var::U) {
+            Some(u) if u.is_int() && u.bits() == 32 && bits == 64 => widened(*a, u.is_signed()),
+            Some(u) if u.is_int() && u.bits() == bits => Some(*a),
+            Some(u) if u.is_int() && u.bits() == 64 && bits == 32 => cut(*a, 32),
+            _ => None,
+        },
+        _ => None,
+    };
+    found.unwrap_or(Fact::VARYING)
+}
+
+impl Fact {
+    fn narrow_to(self, other: &Fact) -> Option<Fact> {
+        let (width, _) = other.rows()?;
+        self.narrowed(width.min(self.rows()?.0))
+    }
+
+    /// Whether every bit that `low` may have is zero in this value, in every lane of it.
+    fn disjoint(self, low: Fact) -> bool {
+        let stride = self.rows().map_or(0, |(_, s)| s);
+        let zeros = self.align.min(if stride == 0 { 64 } else { stride.trailing_zeros() as u8 });
+        low.high <= zeros
+    }
+}
+
+/// To the arithmetic of a width.
+fn cut(f: Fact, bits: u32) -> Option<Fact> {
+    let (width, stride) = f.rows()?;
+    let stride = if bits == 32 { i64::from(stride as i32) } else { stride };
+    let align = if u32::from(f.align) >= bits { 64 } else { f.align };
+    Some(Fact::of_rows(width, stride, align, f.high.min(bits as u8), f.sure))
+}
+
+/// `a + sign * b`
+fn sum(a: Fact, b: Fact, sign: i64, bits: u32) -> Option<Fact> {
+    let (wa, sa) = a.rows()?;
+    let (wb, sb) = b.rows()?;
+    let width = wa.min(wb);
+    let (a, b) = (a.narrowed(width)?, b.narrowed(width)?);
+    let stride = sa.checked_add(sb.checked_mul(sign)?)?;
+    // A difference may be below zero, and a sum beyond the width comes back from below.
+    let high = if sign > 0 { a.high.max(b.high).saturating_add(1) } else { 64 };
+    let high = if u32::from(high) > bits { 64 } else { high };
+    cut(Fact::of_rows(width, stride, a.align.min(b.align), high, a.sure && b.sure), bits)
+}
+
+/// `k * a`
+fn scaled(a: Fact, k: i64, bits: u32) -> Option<Fact> {
+    let (width, stride) = a.rows()?;
+    let align = a.align.saturating_add(k.trailing_zeros() as u8).min(64);
+    let high = if k > 0 { a.high.saturating_add(64 - k.leading_zeros() as u8) } else { 64 };
+    let high = if u32::from(high) > bits { 64 } else { high };
+    cut(Fact::of_rows(width, stride.checked_mul(k)?, align, high, a.sure), bits)
+}
+
+fn product(variant: &Variant, a: Fact, b: Fact, ops: &[Operand]) -> Option<Fact> {
+    let (t, wide) = (variant.t(), variant.has(Mod::Wide));
+    let bits = if wide { 64 } else { t.bits() };
+    if wide && t.bits() != 32 {
+        return None;
+    }
+    let extend = |f: Fact| if wide { widened(f, t.is_signed()) } else { Some(f) };
+    let constant = |o: &Operand| match o {
+        Operand::Imm(v) if t.bits() == 32 && (t.is_signed() || !wide) => Some(i64::from(*v as u32 as i32)),
+        Operand::Imm(v) if t.bits() == 32 => Some(i64::from(*v as u32)),
+        Operand::Imm(v) => Some(*v as i64),
+        _ => None,
+    };
+    match (constant(&ops[0]), constant(&ops[1])) {
+        (_, Some(k)) => scaled(extend(a)?, k, bits),
+        (Some(k), _) => scaled(extend(b)?, k, bits),
+        _ => {
+            let (a, b) = (extend(a)?, extend(b)?);
+            let ((wa, 0), (wb, 0)) = (a.rows()?, b.rows()?) else { return None };
+            let high = a.high.saturating_add(b.high);
+            let high = if u32::from(high) > bits { 64 } else { high };
+            let align = a.align.saturating_add(b.align).min(64);
+            cut(Fact::of_rows(wa.min(wb), 0, align, high, a.sure && b.sure), bits)
+        }
+    }
+}
+
+/// From 32 to 64 bits.
+fn widened(a: Fact, signed: bool) -> Option<Fact> {
+    let (width, stride) = a.rows()?;
+    a.span()?;
+    let high = if signed && a.high > 31 { 64 } else { a.high.min(32) };
+    // Values that the operand does not prove to stay in their row may still do so.
+    let sure = a.sure && (stride == 0 || a.straight());
+    Some(Fact::of_rows(width, stride, a.align, high, sure))
+}
+
+/// `a >> k`, where what is shifted out is the same along each row, or nothing.
+fn shifted(a: Fact, k: u32, bits: u32, signed: bool) -> Option<Fact> {
+    let (own, _) = a.rows()?;
+    let (k8, high) = (k as u8, if signed && u32::from(a.high) >= bits { 64 } else { a.high.min(bits as u8) });
+    let high = if high == 64 { 64 } else { high.saturating_sub(k8) };
+    WIDTHS.into_iter().filter(|w| *w <= own).find_map(|w| {
+        let a = a.narrowed(w)?;
+        let (_, stride) = a.rows()?;
+        let align = if a.align == 64 { 64 } else { a.align.saturating_sub(k8) };
+        // Lanes differ only below bit k.
+        if a.carry_free(k) {
+            return Some(Fact::of_rows(w, 0, align, high, a.sure));
+        }
+        let whole = k < 62 && stride % (1i64 << k) == 0 && u32::from(a.align) >= k;
+        (whole && a.carry_free(bits - 1)).then(|| Fact::of_rows(w, stride >> k, align, high, a.sure))
+    })
+}
+
+/// `a & mask`, for masks of low bits and masks that clear low bits.
+fn masked(a: Fact, mask: u64, bits: u32) -> Option<Fact> {
+    let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    let mask = mask & all;
+    let (own, _) = a.rows()?;
+    let low = mask & mask.wrapping_add(1) == 0;
+    let k = if low { mask.count_ones() } else { mask.trailing_zeros() };
+    let high = if low { a.high.min(k as u8) } else { a.high.min((64 - mask.leading_zeros()) as u8) };
+    WIDTHS.into_iter().filter(|w| *w <= own).find_map(|w| {
+        let a = a.narrowed(w)?;
+        let (_, stride) = a.rows()?;
+        // Lanes differ only below bit k: those bits are kept whole or dropped whole.
+        let within = a.carry_free(k);
+        if low && within {
+            let align = if u32::from(a.align) >= k { 64 } else { a.align };
+            return Some(Fact::of_rows(w, stride, align, high, a.sure));
+        }
+        let dropped = !low && within;
+        (dropped || stride == 0).then(|| Fact::of_rows(w, 0, a.align.max(mask.trailing_zeros() as u8), high, a.sure))
+    })
+}

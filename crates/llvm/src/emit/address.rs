@@ -1,0 +1,439 @@
+//! Addresses of memory accesses by how they depend on the lane, and the proof that every active lane may use its own.
+//!
+//! Accesses are checked inline. What may be accessed is a window: for `.shared` the CTA's, for `.local` the lane's, else the
+//! allocation that the host found at the same place last time (`WarpCtx::sites`). Addresses in rows are first compared as a
+//! whole, which says no too where only lanes that are not active lie outside; then lane by lane; only then is the host asked.
+
+use super::{
+    func::{Emitter, Mode, Result},
+    rows::{rows, rows_of},
+    site::SiteKind,
+    text::{Elem, Ty, Val, constant, int, per_lane},
+};
+use crate::ctx::{Helper, at};
+use margay_ir::{GlobalId, Inst, MemBase, MemSpace, Operand};
+
+/// Host addresses of an access, by lane.
+#[derive(Clone, Debug)]
+pub(super) enum Address {
+    /// First lanes of rows of `width`, and the bytes from one lane to the next.
+    Rows { bases: Vec<Val>, width: u32, stride: i64 },
+    /// One for each lane.
+    Lanes(Val),
+}
+
+impl Address {
+    /// The same for all lanes.
+    pub fn uniform(v: Val) -> Address {
+        Address::Rows { bases: vec![v], width: 32, stride: 0 }
+    }
+}
+
+/// What an access may touch.
+enum Window {
+    /// So many bytes from an address on.
+    Fixed { low: Val, size: Val },
+    /// What the host found last, by site.
+    Cached,
+}
+
+/// An access, for its check.
+#[derive(Clone, Copy)]
+struct Access {
+    bytes: u32,
+    write: bool,
+    space: &'static str,
+}
+
+impl Access {
+    /// Low bits of an address that must be zero.
+    fn odd(self) -> u64 {
+        u64::from(self.bytes.next_power_of_two().min(32)) - 1
+    }
+}
+
+/// Compares lanes one by one; asks the host if that does not help.
+const CHECK: &str = "\
+define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %odd) #2 {
+  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
+  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
+  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
+  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %at, %lows
+  %outside = icmp uge <32 x i64> %offset, %limits
+  %rest = and <32 x i64> %at, %odds
+  %crooked = icmp ne <32 x i64> %rest, zeroinitializer
+  %bad = or <32 x i1> %outside, %crooked
+  %bits = bitcast <32 x i1> %bad to i32
+  %active = and i32 %bits, %mask
+  %any = icmp ne i32 %active, 0
+  br i1 %any, label %ask, label %fine
+ask:
+  %buffer = alloca <32 x i64>, align 64
+  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 CHECK
+  %helper = load ptr, ptr %entry, align 8
+  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
+  ret i32 %status
+fine:
+  ret i32 0
+}";
+
+impl Emitter<'_> {
+    /// Active lanes, and those of a mask, as a vector; `None` when that is all of them for sure.
+    pub fn lanes(&mut self, mask: Option<&Val>) -> Option<Val> {
+        let active = (self.mode == Mode::Masked).then(|| self.active.clone());
+        match (active, mask) {
+            (None, None) => None,
+            (Some(a), None) => Some(a),
+            (None, Some(m)) => Some(self.w.splat(m)),
+            (Some(a), Some(m)) => Some(self.w.op("and", &a, m)),
+        }
+    }
+
+    /// Active lanes, and those of a mask, as bits.
+    pub fn lane_bits(&mut self, mask: Option<&Val>) -> Val {
+        match self.lanes(mask) {
+            Some(m) => self.bits(&m),
+            None => int(Elem::I32, -1),
+        }
+    }
+
+    /// Host addresses of an offset into the threads' local windows.
+    pub fn local_lanes(&mut self, offset: &Val) -> Address {
+        self.uses_local = true;
+        let base = self.ctx_fixed(Elem::I64, at::LOCAL);
+        let stride = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+        let lanes = per_lane(Elem::I64, i128::from);
+        let windows = self.w.op("mul", &stride, &lanes);
+        let windows = self.w.op("add", &base, &windows);
+        let offset = self.w.resize(offset, Elem::I64, false);
+        Address::Lanes(self.w.op("add", &windows, &offset))
+    }
+
+    /// Host addresses lane by lane.
+    pub fn spread(&mut self, address: &Address) -> Val {
+        match address {
+            Address::Lanes(v) => v.clone(),
+            Address::Rows { bases, width, stride } => self.spread_rows(bases, Elem::I64, *width, *stride),
+        }
+    }
+
+    /// Works out and checks the address operand of an instruction for `bytes` bytes a lane, and has `f` write the access: once,
+    /// or twice where only run time tells whether the address is in rows.
+    pub fn access(
+        &mut self,
+        inst: &Inst,
+        operand: &Operand,
+        (bytes, write): (u32, bool),
+        mask: Option<&Val>,
+        mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
+    ) -> Result<()> {
+        let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
+        let space = inst.space.unwrap_or(MemSpace::Generic);
+        let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
+        let elem = if narrow { Elem::I32 } else { Elem::I64 };
+        let name = match space {
+            MemSpace::Shared => ".shared",
+            MemSpace::Local => ".local",
+            MemSpace::KernelParam => ".param",
+            MemSpace::Global => ".global",
+            MemSpace::Const => ".const",
+            MemSpace::Generic => "generic",
+            MemSpace::SharedCluster => return self.refuse(".shared::cluster"),
+        };
+        let access = Access { bytes, write, space: name };
+        let r = match base {
+            MemBase::Reg(r) => *r,
+            MemBase::Global(g) => {
+                let v = self.global_address(g.0, *offset);
+                let v = self.w.resize(&v, elem, false);
+                let address = if self.inside(*g, *offset, access) {
+                    Address::uniform(self.based(space, &v))
+                } else {
+                    self.checked(space, Address::uniform(v), access, mask)
+                };
+                return f(self, &address);
+            }
+            MemBase::Frame(frame) => {
+                let v = self.frame_address(frame.0, *offset);
+                let address = self.checked(space, Address::uniform(v), access, mask);
+                return f(self, &address);
+            }
+            MemBase::KernelParam => {
+                let base = self.ctx_fixed(Elem::I64, at::PARAMS);
+                let v = self.w.op_const("add", &base, i128::from(*offset));
+                return f(self, &Address::uniform(v));
+            }
+            MemBase::Absolute => {
+                let address = self.checked(space, Address::uniform(int(elem, i128::from(*offset))), access, mask);
+                return f(self, &address);
+            }
+        };
+        let slot = self.slots[r.0 as usize].clone();
+        let in_rows = |e: &mut Self, width: u32, stride: i64| {
+            let mut bases = Vec::new();
+            for row in rows(width) {
+                let Some(v) = e.read_row(r, row) else { continue };
+                let v = e.w.resize(&v, elem, false);
+                bases.push(e.w.op_const("add", &v, i128::from(*offset)));
+            }
+            e.checked(space, Address::Rows { bases, width, stride }, access, mask)
+        };
+        let by_lanes = |e: &mut Self| {
+            let v = e.read(r);
+            let v = e.w.resize(&v, elem, false);
+            let v = e.w.op_const("add", &v, i128::from(*offset));
+            e.checked(space, Address::Lanes(v), access, mask)
+        };
+        if let Some((width, stride)) = rows_of(slot.shape) {
+            let address = in_rows(self, width, stride);
+            return f(self, &address);
+        }
+        let Some(shadow) = slot.shadow else {
+            let address = by_lanes(self);
+            return f(self, &address);
+        };
+        let bent = self.w.load(Ty::scalar(Elem::I1), &shadow.bent, 1);
+        let (cold, hot, done) = (self.w.label("bent"), self.w.label("straight"), self.w.label("accessed"));
+        self.w.branch_unlikely(&bent, &cold, &hot);
+        self.w.block(&cold);
+        let address = by_lanes(self);
+        f(self, &address)?;
+        self.w.jump(&done);
+        self.w.block(&hot);
+        let address = in_rows(self, shadow.width, shadow.stride);
+        f(self, &address)?;
+        self.w.jump(&done);
+        self.w.block(&done);
+        Ok(())
+    }
+
+    /// Whether an access at a constant place of a variable needs no check.
+    fn inside(&self, g: GlobalId, offset: i64, access: Access) -> bool {
+        let global = &self.ir.globals[g.0 as usize];
+        let end = offset.checked_add(i64::from(access.bytes));
+        offset >= 0
+            && !global.external
+            && end.is_some_and(|e| e as u64 <= global.size)
+            && u64::from(global.align) > access.odd()
+            && offset as u64 & access.odd() == 0
+    }
+
+    /// A scalar offset in a space as a host address.
+    fn based(&mut self, space: MemSpace, v: &Val) -> Val {
+        let field = match space {
+            MemSpace::Shared => at::SHARED,
+            MemSpace::KernelParam => at::PARAMS,
+            _ => return v.clone(),
+        };
+        // The first lane of a row may lie below the window while active lanes lie inside: its offset is negative then.
+        let v = self.w.resize(v, Elem::I64, true);
+        let base = self.ctx_fixed(Elem::I64, field);
+        self.w.op("add", &base, &v)
+    }
+
+    /// From offsets in a space to checked host addresses.
+    fn checked(&mut self, space: MemSpace, raw: Address, access: Access, mask: Option<&Val>) -> Address {
+        match (space, raw) {
+            (MemSpace::Local, raw) => self.checked_local(raw, access, mask),
+            (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, access, mask),
+            (_, Address::Rows { bases, width, stride }) => {
+                let bases = bases.iter().map(|b| self.based(space, b)).collect();
+                let address = Address::Rows { bases, width, stride };
+                self.check(&address, access, space, mask);
+                address
+            }
+            (_, Address::Lanes(v)) => {
+                let v = match space {
+                    MemSpace::KernelParam => {
+                        let base = self.ctx_fixed(Elem::I64, at::PARAMS);
+                        self.w.op("add", &base, &v)
+                    }
+                    _ => v,
+                };
+                let address = Address::Lanes(v);
+                self.check(&address, access, space, mask);
+                address
+            }
+        }
+    }
+
+    /// Registers the sites of an access: its own, and the one for lanes one by one behind it.
+    fn access_site(&mut self, access: Access, span: u64) -> usize {
+        let Access { bytes, write, space } = access;
+        let site = self.site(SiteKind::Access { size: bytes, write, space, span });
+        self.site(SiteKind::Lanes);
+        site
+    }
+
+    /// Start, and bytes less the span, of the range that was valid last.
+    fn cached(&mut self, site: usize) -> (Val, Val) {
+        let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
+        let [low, limit] = [0, 8].map(|field| {
+            let p = self.w.offset_const(&sites, site as u64 * 16 + field);
+            self.w.value(Ty::scalar(Elem::I64), format_args!("load i64, ptr {p}, align 8, !noalias !3"))
+        });
+        (low, limit)
+    }
+
+    /// Places in a window at which an access of a span may begin.
+    fn places(&mut self, size: &Val, span: u64) -> Val {
+        let less = int(size.ty.elem, i128::from(span) - 1);
+        self.w.intrinsic("llvm.usub.sat", size.ty, &[size, &less])
+    }
+
+    /// Branches to the slow check unless all (possibly active) lanes are aligned and inside their window.
+    fn check(&mut self, address: &Address, access: Access, space: MemSpace, mask: Option<&Val>) {
+        let window = match space {
+            MemSpace::Shared => Window::Fixed {
+                low: self.ctx_fixed(Elem::I64, at::SHARED),
+                size: self.ctx_fixed(Elem::I64, at::SHARED_SIZE),
+            },
+            _ => Window::Cached,
+        };
+        let (bytes, odd) = (u64::from(access.bytes), access.odd());
+        let reach = match address {
+            Address::Rows { width, stride, .. } => i64::from(width - 1) * stride,
+            Address::Lanes(_) => 0,
+        };
+        let span = reach.unsigned_abs() + bytes;
+        let site = self.access_site(access, span);
+        let (low, limit) = match &window {
+            Window::Fixed { low, size } => (low.clone(), self.places(size, span)),
+            Window::Cached => self.cached(site),
+        };
+        let firsts: Vec<Val> = match address {
+            Address::Rows { bases, .. } => bases
+                .iter()
+                .map(|b| if reach < 0 { self.w.op_const("add", b, i128::from(reach)) } else { b.clone() })
+                .collect(),
+            Address::Lanes(v) => vec![v.clone()],
+        };
+        let mut bad: Option<Val> = None;
+        let mut all: Option<Val> = None;
+        for first in &firsts {
+            let within = self.w.op("sub", first, &low);
+            let outside = self.w.cmp("icmp uge", &within, &limit);
+            bad = Some(self.either(bad, outside));
+            all = Some(self.either(all, first.clone()));
+        }
+        let (Some(mut bad), Some(all)) = (bad, all) else { return };
+        if odd > 0 {
+            let rest = self.w.op_const("and", &all, i128::from(odd));
+            let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
+            bad = self.w.op("or", &bad, &crooked);
+            if let Address::Rows { stride, .. } = address
+                && stride.unsigned_abs() & odd != 0
+            {
+                bad = int(Elem::I1, 1);
+            }
+        }
+        if bad.ty.vector {
+            if let Some(m) = self.lanes(mask) {
+                bad = self.w.op("and", &bad, &m);
+            }
+            bad = self.any(&bad);
+        }
+        let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
+        self.w.branch_unlikely(&bad, &slow, &fast);
+        self.w.block(&slow);
+        let lanes = self.spread(address);
+        let bits = self.lane_bits(mask);
+        let (low, limit) = match &window {
+            Window::Fixed { low, size } => (low.clone(), self.places(size, bytes)),
+            Window::Cached => self.cached(site + 1),
+        };
+        let text = CHECK
+            .replace("HELPERS", &at::HELPERS.to_string())
+            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
+        self.w.declared.insert(text);
+        let status = self.w.value(
+            Ty::scalar(Elem::I32),
+            format_args!(
+                "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {low}, i64 {limit}, i64 {odd})"
+            ),
+        );
+        let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
+        self.w.branch_unlikely(&stopped, "stop", &fast);
+        self.w.block(&fast);
+    }
+
+    fn either(&mut self, a: Option<Val>, b: Val) -> Val {
+        match a {
+            Some(a) => self.w.op("or", &a, &b),
+            None => b,
+        }
+    }
+
+    /// Asks the host about addresses if the condition holds for an active lane.
+    fn ask_if(&mut self, bad: &Val, lanes: &Val, access: Access, mask: Option<&Val>) {
+        let bad = match (bad.ty.vector, self.lanes(mask)) {
+            (true, Some(m)) => self.w.op("and", bad, &m),
+            _ => bad.clone(),
+        };
+        let bad = if bad.ty.vector { self.any(&bad) } else { bad };
+        let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
+        self.w.branch_unlikely(&bad, &slow, &fast);
+        self.w.block(&slow);
+        let site = self.access_site(access, u64::from(access.bytes));
+        let buffer = self.w.alloca("[32 x i64]", 64);
+        self.w.store(lanes, &buffer, 64);
+        let bits = self.lane_bits(mask);
+        self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
+        self.w.jump(&fast);
+        self.w.block(&fast);
+    }
+
+    /// Whether offsets of 32 bits lie outside a window of so many places, or are not aligned.
+    fn misplaced(&mut self, offsets: &Val, limit: &Val, odd: u64) -> Val {
+        let mut bad = self.w.cmp("icmp uge", offsets, limit);
+        if odd > 0 {
+            let rest = self.w.op_const("and", offsets, i128::from(odd));
+            let crooked = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+            bad = self.w.op("or", &bad, &crooked);
+        }
+        bad
+    }
+
+    /// Windows begin at multiples of 32, so offsets tell whether addresses are aligned; and they are smaller than 2^32.
+    fn checked_shared_lanes(&mut self, offsets: &Val, access: Access, mask: Option<&Val>) -> Address {
+        let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+        let limit = self.places(&size, u64::from(access.bytes));
+        let limit = self.w.resize(&limit, Elem::I32, false);
+        let bad = self.misplaced(offsets, &limit, access.odd());
+        let base = self.ctx_fixed(Elem::I64, at::SHARED);
+        let wide = self.w.resize(offsets, Elem::I64, false);
+        let lanes = self.w.op("add", &base, &wide);
+        self.ask_if(&bad, &lanes, access, mask);
+        Address::Lanes(lanes)
+    }
+
+    fn checked_local(&mut self, raw: Address, access: Access, mask: Option<&Val>) -> Address {
+        let offsets = match raw {
+            Address::Lanes(v) => v,
+            Address::Rows { bases, width, stride } => match (&bases[..], stride) {
+                ([one], 0) => one.clone(),
+                _ => self.spread_rows(&bases, Elem::I32, width, stride),
+            },
+        };
+        self.uses_local = true;
+        let size = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+        let limit = self.places(&size, u64::from(access.bytes));
+        let limit = self.w.resize(&limit, Elem::I32, false);
+        let bad = self.misplaced(&offsets, &limit, access.odd());
+        let address = self.local_lanes(&offsets);
+        let lanes = self.spread(&address);
+        self.ask_if(&bad, &lanes, access, mask);
+        address
+    }
+
+    /// The pointer at a scalar host address.
+    pub fn pointer(&mut self, address: &Val) -> Val {
+        self.w.cast("inttoptr", address, Elem::Ptr)
+    }
+}

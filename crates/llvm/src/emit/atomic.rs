@@ -1,0 +1,265 @@
+//! Atomic operations: the active lanes one after another.
+//!
+//! All warps of a CTA run on one thread, so operations on shared memory need no lock of the bus. Integer operations of all lanes
+//! on one place whose old values nobody wants are reduced first.
+
+use super::{
+    address::Address,
+    func::{Emitter, Result},
+    memory::{lane_list, lane_loop},
+    text::{Elem, Ty, Val, constant},
+};
+use margay_ir::{Inst, MemSpace, Operand};
+use margay_isa::{Mod, Type, Variant};
+
+/// An operation on a place in memory.
+#[derive(Clone, Copy)]
+struct Rmw {
+    /// As LLVM's `atomicrmw` calls it, or `cas`.
+    name: &'static str,
+    /// What it works on.
+    elem: Elem,
+    /// The same bits.
+    integer: Elem,
+    /// Other threads may be at the same place.
+    locked: bool,
+    /// Old values are wanted.
+    result: bool,
+}
+
+impl Emitter<'_> {
+    /// `atom`, `red`.
+    pub fn atomic(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let ty = variant.t();
+        let Some((name, elem)) = rmw(&variant) else { return self.effect(inst) };
+        if variant.vec() > 1 {
+            return self.effect(inst);
+        }
+        let integer = Elem::int(ty.bits());
+        let dst = match self.func.operands(inst.dsts).first() {
+            Some(Operand::Reg(r)) => Some(*r),
+            _ => None,
+        };
+        let locked = inst.space != Some(MemSpace::Shared);
+        let rmw = Rmw { name, elem, integer, locked, result: dst.is_some() };
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let count = if name == "cas" { 2 } else { 1 };
+        let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
+        self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
+            if let Address::Rows { bases, width: 32, stride: 0 } = address
+                && !rmw.result
+                && let Some(v) = e.reduced(name, &operands, mask)
+            {
+                let p = e.pointer(&bases[0]);
+                e.once(rmw, &p, &v);
+                return Ok(());
+            }
+            let old = e.each(rmw, address, &operands, mask);
+            if let (Some(r), Some(old)) = (dst, old) {
+                let slot = e.slots[r.0 as usize].elem;
+                let old = e.w.resize(&old, slot, false);
+                e.write(r, &old, mask);
+            }
+            Ok(())
+        })
+    }
+
+    /// The operands of all lanes as one, for operations that allow it.
+    fn reduced(&mut self, name: &str, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+        let [v] = operands else { return None };
+        let (bits, elem) = (v.ty.elem.bits(), v.ty.elem);
+        let (reduction, neutral) = match name {
+            "add" => ("add", 0),
+            "and" => ("and", -1),
+            "or" => ("or", 0),
+            "xor" => ("xor", 0),
+            "min" => ("smin", (1i128 << (bits - 1)) - 1),
+            "max" => ("smax", -(1i128 << (bits - 1))),
+            "umin" => ("umin", -1),
+            "umax" => ("umax", 0),
+            _ => return None,
+        };
+        if !v.ty.vector && matches!(name, "and" | "or" | "min" | "max" | "umin" | "umax") {
+            return Some(v.clone());
+        }
+        if !v.ty.vector && name == "add" {
+            let lanes = self.lane_bits(mask);
+            let count = self.w.intrinsic("llvm.ctpop", lanes.ty, &[&lanes]);
+            let count = self.w.resize(&count, elem, false);
+            return Some(self.w.op("mul", v, &count));
+        }
+        let v = self.w.splat(v);
+        let v = match self.lanes(mask) {
+            Some(m) => self.w.select(&m, &v, &constant(v.ty, neutral)),
+            None => v,
+        };
+        Some(self.w.intrinsic(&format!("llvm.vector.reduce.{reduction}"), Ty::scalar(elem), &[&v]))
+    }
+
+    /// One operation on one place.
+    fn once(&mut self, rmw: Rmw, pointer: &Val, v: &Val) {
+        let (i, align) = (Ty::scalar(rmw.integer), rmw.integer.bits() / 8);
+        if rmw.locked {
+            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} monotonic, align {align}", rmw.name));
+            return;
+        }
+        let old = self.w.load(i, pointer, align);
+        let new = match rmw.name {
+            name @ ("add" | "and" | "or" | "xor") => self.w.op(name, &old, v),
+            "min" => self.w.intrinsic("llvm.smin", i, &[&old, v]),
+            "max" => self.w.intrinsic("llvm.smax", i, &[&old, v]),
+            name => self.w.intrinsic(&format!("llvm.{name}"), i, &[&old, v]),
+        };
+        self.w.store(&new, pointer, align);
+    }
+
+    /// Lane after lane; gives the old values if they are wanted.
+    fn each(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+        let addresses = self.spread(address);
+        let operands: Vec<Val> = operands.iter().map(|v| self.w.splat(v)).collect();
+        let lanes = self.lanes(mask);
+        let ty = Ty::lanes(rmw.integer);
+        let list: String = operands.iter().map(|v| format!(", {ty} {v}")).collect();
+        let all = lanes.is_none() && !rmw.result && rmw.name != "cas";
+        self.w.declared.insert(if all { rmw.list() } else { rmw.walk() });
+        let name = rmw.function(all);
+        let bits = match lanes {
+            _ if all => String::new(),
+            Some(m) => format!(", i32 {}", self.bits(&m)),
+            None => ", i32 -1".into(),
+        };
+        let call = format!("@{name}(<32 x i64> {addresses}{bits}{list})");
+        if rmw.result {
+            return Some(self.w.value(ty, format_args!("call {ty} {call}")));
+        }
+        self.w.line(format_args!("call void {call}"));
+        None
+    }
+}
+
+impl Rmw {
+    fn function(self, all: bool) -> String {
+        let word = |on: bool, word: &'static str| if on { word } else { "" };
+        format!(
+            "margay.{}{}{}{}.{}",
+            self.name,
+            word(all, ".all"),
+            word(self.locked, ".locked"),
+            word(self.result, ".old"),
+            Ty::scalar(self.elem)
+        )
+    }
+
+    /// The step of a lane; names end in `#`.
+    fn step(self) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        if self.locked {
+            return match self.name {
+                "cas" => format!(
+                    "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# monotonic monotonic\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
+                ),
+                name => format!("  %old# = atomicrmw {name} ptr %p#, {t} %v# monotonic, align {align}\n"),
+            };
+        }
+        let pick = |compare: &str| {
+            format!("  %c# = icmp {compare} {i} %old#, %v#\n  %new# = select i1 %c#, {i} %old#, {i} %v#\n")
+        };
+        let new = match self.name {
+            "cas" => format!("  %c# = icmp eq {i} %old#, %v#\n  %new# = select i1 %c#, {i} %n#, {i} %old#\n"),
+            "xchg" => format!("  %new# = add {i} %v#, 0\n"),
+            "min" => pick("slt"),
+            "max" => pick("sgt"),
+            "umin" => pick("ult"),
+            "umax" => pick("ugt"),
+            "uinc_wrap" => format!(
+                "  %more# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %more#\n"
+            ),
+            "udec_wrap" => format!(
+                "  %less# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
+                 %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %less#\n"
+            ),
+            name => format!("  %new# = {name} {t} %old#, %v#\n"),
+        };
+        format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
+    }
+
+    /// Operands of a lane, from where they were spilled; the index of the lane is `lane`.
+    fn operands(self, lane: &str) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        let mut text = format!(
+            "  %ip# = getelementptr {t}, ptr %in, i32 {lane}\n  %v# = load volatile {t}, ptr %ip#, align {align}\n"
+        );
+        if self.name == "cas" {
+            text.push_str(&format!(
+                "  %np# = getelementptr {i}, ptr %ins, i32 {lane}\n  %n# = load volatile {i}, ptr %np#, align {align}\n"
+            ));
+        }
+        text
+    }
+
+    /// The function for some lanes.
+    fn walk(self) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        let cas = self.name == "cas";
+        let mut before =
+            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
+        if cas {
+            before.push_str(&format!(
+                "  %ins = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %others, ptr %ins, align 64\n"
+            ));
+        }
+        let mut step = format!("{}{}", self.operands("%lane"), self.step()).replace('#', "");
+        let (result, after) = if self.result {
+            before.push_str(&format!(
+                "  %out = alloca <32 x {i}>, align 64\n  store <32 x {i}> zeroinitializer, ptr %out, align 64\n"
+            ));
+            step.push_str(&format!(
+                "  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %old, ptr %op, align {align}\n"
+            ));
+            let after = format!("  %result = load <32 x {i}>, ptr %out, align 64\n  ret <32 x {i}> %result\n");
+            (format!("<32 x {i}>"), after)
+        } else {
+            ("void".into(), "  ret void\n".into())
+        };
+        let others = if cas { format!(", <32 x {i}> %others") } else { String::new() };
+        let header =
+            format!("{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others})", self.function(false));
+        lane_loop(&header, &before, &step, &after)
+    }
+
+    /// The function for all lanes, without results.
+    fn list(self) -> String {
+        let i = Ty::scalar(self.integer);
+        let before =
+            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
+        let header = format!("void @{}(<32 x i64> %at, <32 x {i}> %values)", self.function(true));
+        lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
+    }
+}
+
+/// The `atomicrmw` operation of a variant, and the element that it works on.
+fn rmw(variant: &Variant) -> Option<(&'static str, Elem)> {
+    let ty = variant.t();
+    let (integer, signed) = (Elem::int(ty.bits()), ty.is_signed());
+    let operation =
+        [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor, Mod::Exch, Mod::Cas, Mod::Inc, Mod::Dec]
+            .into_iter()
+            .find(|m| variant.has(*m))?;
+    Some(match (operation, ty) {
+        (Mod::Add, Type::F32) => ("fadd", Elem::F32),
+        (Mod::Add, Type::F64) => ("fadd", Elem::F64),
+        (_, t) if t.is_float() || t.bits() > 64 || t.bits() < 16 => return None,
+        (Mod::Add, _) => ("add", integer),
+        (Mod::Min, _) => (if signed { "min" } else { "umin" }, integer),
+        (Mod::Max, _) => (if signed { "max" } else { "umax" }, integer),
+        (Mod::And, _) => ("and", integer),
+        (Mod::Or, _) => ("or", integer),
+        (Mod::Xor, _) => ("xor", integer),
+        (Mod::Exch, _) => ("xchg", integer),
+        (Mod::Cas, _) => ("cas", integer),
+        (Mod::Inc, _) => ("uinc_wrap", integer),
+        (Mod::Dec, _) => ("udec_wrap", integer),
+        _ => return None,
+    })
+}
