@@ -79,6 +79,8 @@ pub enum FaultKind {
     Deadlock(String),
     /// A barrier, shuffle or vote used against its rules.
     Barrier(String),
+    /// Bits that describe no tensor map, no matrix in memory, or one that the instruction cannot use.
+    Descriptor(String),
     /// An undefined function was called.
     Undefined(String),
 }

@@ -16,6 +16,7 @@ pub mod mem;
 mod observe;
 mod reference;
 pub mod sem;
+pub mod tensor_map;
 
 pub use engine::{Cta, Engine, Grid, Image, Kernel, Launch, Progress, Unsupported};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};

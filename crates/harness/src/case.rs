@@ -4,6 +4,7 @@ use crate::expr::Expr;
 use margay::{
     element::Element,
     spec::{Fill, parse_shape},
+    tensormap::MapOptions,
 };
 
 /// A case file, read.
@@ -83,6 +84,8 @@ pub enum Value {
     },
     /// A buffer of an earlier launch of this case, by its name.
     Same,
+    /// A tensor map of the buffer of that name.
+    TensorMap(String, MapOptions),
 }
 
 /// Contents before the launch.
@@ -248,6 +251,11 @@ fn arg(text: &str) -> Result<Arg, String> {
             _ => return Err("hexadecimal bytes expected".into()),
         };
         return Ok(Arg { name: left.split(':').next().unwrap_or(left).trim().into(), value: Value::Bytes(bytes) });
+    }
+    if let Some(map) = init.and_then(|i| i.strip_prefix("tensormap(")?.strip_suffix(')')) {
+        let (of, options) = map.split_once(',').unwrap_or((map, ""));
+        let value = Value::TensorMap(of.trim().into(), MapOptions::parse(options)?);
+        return Ok(Arg { name: left.trim().into(), value });
     }
     let (name, ty) = left.split_once(':').ok_or_else(|| format!("`{text}`: expected `name: type`"))?;
     let (ty, shape) = match ty.trim().split_once('[') {

@@ -22,6 +22,8 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `min(a, b)`
     Call(String, Vec<Expr>),
+    /// `sum(k, n, body)`: of the body for k from 0 to n - 1
+    Sum(String, Box<Expr>, Box<Expr>),
 }
 
 /// What an expression asks of its surroundings.
@@ -88,11 +90,36 @@ impl Expr {
                 false => a.eval(scope)?,
                 true => b.eval(scope)?,
             },
+            Expr::Sum(index, count, body) => {
+                let Number::Int(count) = count.eval(scope)? else { return Err(error("a count is an integer")) };
+                let mut total = Number::Int(0);
+                for value in 0..count {
+                    let inner = Bound { name: index, value: Number::Int(value), outer: scope };
+                    total = binary("+", total, body.eval(&inner)?)?;
+                }
+                total
+            }
             Expr::Call(name, args) => {
                 let values = args.iter().map(|a| a.eval(scope)).collect::<Result<Vec<_>, _>>()?;
                 call(name, &values)?
             }
         })
+    }
+}
+
+/// A scope with one more name.
+struct Bound<'s> {
+    name: &'s str,
+    value: Number,
+    outer: &'s dyn Scope,
+}
+
+impl Scope for Bound<'_> {
+    fn name(&self, name: &str) -> Option<Number> {
+        if name == self.name { Some(self.value) } else { self.outer.name(name) }
+    }
+    fn element(&self, buffer: &str, index: i128) -> Option<Number> {
+        self.outer.element(buffer, index)
     }
 }
 
@@ -255,7 +282,12 @@ impl<'a> Parser<'a> {
                 args.push(self.select()?);
                 self.eat(",");
             }
-            return Ok(Expr::Call(word.into(), args));
+            return Ok(match (word, &args[..]) {
+                ("sum", [Expr::Name(index), count, body]) => {
+                    Expr::Sum(index.clone(), count.clone().into(), body.clone().into())
+                }
+                _ => Expr::Call(word.into(), args),
+            });
         }
         Ok(Expr::Name(word.into()))
     }
@@ -313,6 +345,7 @@ mod tests {
         assert_eq!(int("i < 3 && 1 || i >= 7"), 1);
         assert_eq!(int("u32(-1)"), 0xffff_ffff);
         assert_eq!(int("max(i, 0x10) & ~1"), 16);
+        assert_eq!(int("1 + sum(k, 4, sum(j, k, a[j]) + i)"), 1 + 10 + 10 + 20 + 28);
         assert_eq!(Expr::parse("1e-3").unwrap().eval(&Fixed), Ok(Number::Float(0.001)));
         assert_eq!(Expr::parse("0f7FC00000"), Ok(Expr::Bits(0x7fc0_0000)));
         assert!(Expr::parse("1 +").is_err() && Expr::parse("a[1").is_err());

@@ -214,6 +214,11 @@ impl Buffers {
         match &arg.value {
             Value::Scalar(element, text) => element.parse(text).map(Given::Bytes),
             Value::Bytes(bytes) => Ok(Given::Bytes(bytes.clone())),
+            Value::TensorMap(of, options) => {
+                let named = self.by_name.get(of).ok_or("the buffer stands before its map")?;
+                let map = options.encode(named.now.element, &named.now.shape, named.device.address())?;
+                Ok(Given::Bytes(map.to_vec()))
+            }
             Value::Same => {
                 let named = self.by_name.get_mut(&arg.name).ok_or("no earlier launch has it")?;
                 named.before = named.now.clone();

@@ -50,6 +50,7 @@ pub mod npy;
 pub mod picture;
 pub mod requirements;
 pub mod spec;
+pub mod tensormap;
 
 pub use margay_check::{Options, Verdict};
 pub use margay_exec::{Engine, Fault, FaultKind, Stop};

@@ -7,12 +7,16 @@
 //! y.npy:out.npy                          the same, written to out.npy afterwards
 //! f32[4,8]=zeros:out.npy                 a buffer of that type and shape; also iota, fill:V, rand:SEED; :OUT may be left out
 //! hex:0011aabb                           the bytes of a by-value parameter
+//! tensormap:box=64x32,swizzle=128:SPEC   a tensor map of a buffer, or of argument N: `@N` (see [`crate::tensormap`])
 //! {u8=3, f64=2.5, f32[16]=iota}          a struct by value, laid out as C does; buffers become pointers
 //! ```
 //!
 //! `OUT` may also end in `.bin` (raw bytes), or in `.png` or `.ppm` for `u8` buffers of shape `[h,w]` or `[h,w,3]`.
 
-use crate::element::{Element, parse_f64};
+use crate::{
+    element::{Element, parse_f64},
+    tensormap::MapOptions,
+};
 use std::path::PathBuf;
 
 /// An argument as asked for.
@@ -28,6 +32,17 @@ pub enum Spec {
     Buffer(BufferSpec),
     /// A struct by value.
     Struct(Vec<Spec>),
+    /// A tensor map of a buffer: by value, or behind a pointer.
+    TensorMap(MapOptions, MapOf),
+}
+
+/// What a tensor map describes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum MapOf {
+    /// A buffer of its own.
+    Buffer(BufferSpec),
+    /// The buffer of the argument with that index.
+    Argument(usize),
 }
 
 /// A buffer as asked for.
@@ -61,7 +76,7 @@ pub enum Fill {
     Random(u64),
 }
 
-const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED[:out.npy]`, `hex:0011aabb` or `{u8=1, f32=2.5}`";
+const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED[:out.npy]`, `hex:0011aabb`, `tensormap:box=64x32:SPEC` or `{u8=1, f32=2.5}`";
 
 impl Spec {
     /// Reads a SPEC; the error says what is wrong with it and what was expected.
@@ -69,6 +84,16 @@ impl Spec {
         let text = text.trim();
         if let Some(hex) = text.strip_prefix("hex:") {
             return hex_bytes(hex).map(Spec::Bytes);
+        }
+        if let Some(map) = text.strip_prefix("tensormap:") {
+            let (options, of) = map.split_once(':').ok_or("expected `tensormap:box=64x32,swizzle=128:SPEC`")?;
+            let of = match (of.strip_prefix('@').map(str::parse), Spec::parse(of)) {
+                (Some(Ok(index)), _) => MapOf::Argument(index),
+                (None, Ok(Spec::Buffer(buffer))) => MapOf::Buffer(buffer),
+                (None, Err(why)) => return Err(why),
+                _ => return Err(format!("`{of}` is no buffer, nor `@N` for that of argument N")),
+            };
+            return Ok(Spec::TensorMap(MapOptions::parse(options)?, of));
         }
         if let Some(fields) = text.strip_prefix('{') {
             let fields = fields.strip_suffix('}').ok_or("the struct is not closed by `}`")?;

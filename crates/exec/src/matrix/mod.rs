@@ -17,6 +17,7 @@
 mod dense;
 pub mod descriptor;
 mod element;
+pub mod fifth;
 mod fragment;
 mod product;
 mod transfer;
@@ -25,7 +26,7 @@ pub mod warpgroup;
 #[cfg(test)]
 mod tests;
 
-pub use transfer::{Memory, alignment, ldmatrix, stmatrix, wmma_load, wmma_store};
+pub use transfer::{Memory, alignment, ldmatrix, stmatrix, unpack, wmma_load, wmma_store};
 
 use crate::{Row, sem::PureFn};
 use margay_isa::{Mod, Opcode, Variant, Word};

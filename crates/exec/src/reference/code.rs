@@ -425,6 +425,72 @@ pub enum ObjectKind {
     AfterCopies(bool),
 }
 
+/// A copy of a part of a tensor, done at once as [`CopyOp`].
+pub struct TensorOp {
+    /// The tensor map.
+    pub map: Address,
+    /// Coordinates of the first element, innermost dimension first; a column and four rows for [`TensorMode::Rows`].
+    pub coordinates: Vec<Src>,
+    /// The place in shared memory.
+    pub shared: Address,
+    /// The barrier object that hears of it.
+    pub mbarrier: Option<Address>,
+    /// Offsets of [`TensorMode::Pixels`].
+    pub offsets: Vec<Src>,
+    /// CTAs that get it.
+    pub mask: Option<Src>,
+    /// What it does.
+    pub kind: TensorKind,
+    /// Which elements.
+    pub mode: TensorMode,
+    /// `.cta_group::2`: one barrier object for a pair of CTAs.
+    pub pair: bool,
+}
+
+/// What a copy of a tensor does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorKind {
+    /// To shared memory.
+    Load,
+    /// To global memory.
+    Store,
+    /// Into global memory.
+    Reduce(AtomicOp),
+}
+
+/// Which elements a copy of a tensor moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TensorMode {
+    /// A box.
+    Tile,
+    /// Four rows (`.tile::gather4`, `.tile::scatter4`).
+    Rows,
+    /// `.im2col`, `.im2col_no_offs`
+    Pixels,
+}
+
+/// `tensormap.replace`
+pub struct MapOp {
+    /// The tensor map.
+    pub address: Address,
+    /// The new value.
+    pub value: Src,
+    /// First byte of the field.
+    pub at: u64,
+    /// Bytes of the field.
+    pub size: usize,
+}
+
+/// An instruction of the fifth generation of tensor cores, with the names of its operands.
+pub struct FifthOp {
+    /// Registers written.
+    pub dst: Vec<Dst>,
+    /// Values read.
+    pub values: Vec<(&'static str, Src)>,
+    /// Addresses, of shared or tensor memory.
+    pub addresses: Vec<(&'static str, Address)>,
+}
+
 /// A matrix instruction: fragments taken apart.
 pub struct MatrixOp {
     /// Registers written.
@@ -478,6 +544,12 @@ pub struct FuncCode {
     pub objects: Vec<ObjectOp>,
     /// See [`FuncCode::wides`].
     pub matrices: Vec<MatrixOp>,
+    /// See [`FuncCode::wides`].
+    pub tensors: Vec<TensorOp>,
+    /// See [`FuncCode::wides`].
+    pub fifths: Vec<FifthOp>,
+    /// See [`FuncCode::wides`].
+    pub maps: Vec<MapOp>,
     /// See [`FuncCode::wides`].
     pub calls: Vec<CallOp>,
     /// See [`FuncCode::wides`].

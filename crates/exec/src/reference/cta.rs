@@ -13,6 +13,7 @@ use crate::{
     mem::{self, Allocation, Kind},
 };
 use margay_isa::Mod;
+use std::sync::Mutex;
 
 /// Ops that a warp runs before another one gets a turn.
 const QUANTUM: u64 = 1 << 14;
@@ -83,7 +84,7 @@ impl<'a> Cluster<'a> {
             };
             shared.push(window.clone());
             let barriers = vec![Barrier { arrived: vec![0; warps as usize], ..Barrier::default() }; 16];
-            let state = CtaState { id, rank, shared: window, barriers, dirty: false, clock: 0 };
+            let state = CtaState { id, rank, shared: window, barriers, dirty: false, freed: false, clock: 0 };
             let mut list = Vec::with_capacity(warps as usize);
             for index in 0..warps {
                 let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
@@ -98,6 +99,7 @@ impl<'a> Cluster<'a> {
             members.push(Member { state, warps: list });
         }
         let windows = Windows {
+            tensor: shared.iter().map(|_| Mutex::default()).collect(),
             shared,
             local_size,
             stride,
@@ -167,6 +169,9 @@ impl<'a> Cluster<'a> {
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
         state.dirty = false;
+        if std::mem::take(&mut state.freed) {
+            warps.iter_mut().for_each(retry);
+        }
         for id in 0..state.barriers.len() {
             if !is_complete(&state.barriers[id], warps.iter().map(|w| w.live)) {
                 continue;
@@ -234,6 +239,7 @@ fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32),
             let here = w.blocked.iter().filter(|(g, w)| *w == why && (g.frame, g.pc) == (frame, pc));
             super::step::matrix::missing(here.map(|(g, _)| g.mask))
         }
+        Wait::TensorMemory => "for columns of tensor memory that are free".to_owned(),
         Wait::Barrier(id) => {
             let b = &m.state.barriers[id as usize];
             let here: u32 = b.arrived.iter().map(|a| a.count_ones()).sum();
@@ -249,6 +255,16 @@ fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32),
     });
     let [x, y, z] = m.state.id;
     format!("CTA ({x}, {y}, {z}), warp {}, lanes {mask:#010x}: wait {what}{}", w.index, place.unwrap_or_default())
+}
+
+/// Lets those try again who wait for tensor memory: some may be free now.
+fn retry(warp: &mut Warp) {
+    for (g, why) in std::mem::take(&mut warp.blocked) {
+        match why {
+            Wait::TensorMemory => warp.ready.push(g),
+            _ => warp.blocked.push((g, why)),
+        }
+    }
 }
 
 /// Lets the groups go on that wait for something.

@@ -4,13 +4,14 @@ use super::{
     code::{Code, Dst, Flow, FuncCode, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED},
     schedule::SPINS,
     state::{CtaState, FrameIndex, Group, NO_FRAME, Select, Wait, Warp, lanes},
+    tensor_memory::TensorMemory,
 };
 use crate::{
-    Bug, Exhausted, Fault, FaultKind, Frame, Grid, LANES, Row, Stop,
+    Bug, Exhausted, Fault, FaultKind, Frame, Grid, LANES, Row, Stop, Unsupported,
     lanes::{u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::Allocation,
 };
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Memory of registers that the calls of one warp may take, in rows of 128 bytes: 1 GiB.
 const MOST_ROWS: usize = 1 << 23;
@@ -19,6 +20,8 @@ const MOST_ROWS: usize = 1 << 23;
 pub struct Windows {
     /// Shared windows of the cluster's CTAs, by rank.
     pub shared: Vec<Arc<Allocation>>,
+    /// Tensor memories of the cluster's CTAs, by rank.
+    pub tensor: Vec<Mutex<TensorMemory>>,
     /// Bytes of a local window.
     pub local_size: u32,
     /// From one lane's local window to the next.
@@ -221,6 +224,13 @@ impl<'a> Ctx<'a> {
     /// Stops since the host has no more of something.
     pub fn exhausted(&mut self, what: &str) -> Flow {
         self.stop.get_or_insert(Stop::Exhausted(Exhausted(what.into())));
+        Flow::Stop
+    }
+
+    /// Stops since margay lacks something.
+    pub fn unsupported(&mut self, what: String) -> Flow {
+        let lacks = Unsupported { what, func: Some(self.func.id), at: Some(self.func.place(self.pc)) };
+        self.stop.get_or_insert(Stop::Unsupported(lacks));
         Flow::Stop
     }
 

@@ -15,6 +15,7 @@ mod decode;
 mod schedule;
 mod state;
 pub(crate) mod step;
+mod tensor_memory;
 
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
 use margay_ir::FuncId;

@@ -42,6 +42,8 @@ pub enum Wait {
     },
     /// All lanes of the warp, at the same matrix instruction.
     Warp,
+    /// Columns of tensor memory.
+    TensorMemory,
     /// A CTA barrier.
     Barrier(u32),
     /// The cluster barrier.
@@ -230,6 +232,8 @@ pub struct CtaState {
     pub barriers: Vec<Barrier>,
     /// A barrier may have completed.
     pub dirty: bool,
+    /// Tensor memory was given back.
+    pub freed: bool,
     /// Warp instructions executed and nanoseconds slept: what `%clock` counts.
     pub clock: u64,
 }

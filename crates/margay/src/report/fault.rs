@@ -101,6 +101,7 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::BadTarget(why) => both(format!("bad target: {why}"), ""),
         FaultKind::Deadlock(who) => both(format!("deadlock: {who}"), ""),
         FaultKind::Barrier(why) => both(format!("barrier: {why}"), ""),
+        FaultKind::Descriptor(why) => both(format!("bad descriptor: {why}"), ""),
         FaultKind::Undefined(name) => both(format!("`{name}` is called, and defined nowhere"), ""),
     }
 }

@@ -58,7 +58,10 @@ impl Decoder<'_> {
             let kind = ObjectKind::AfterCopies(v.has(Mod::Noinc));
             return self.push_object(inst, ObjectOp { address, operand: None, dst: None, kind });
         }
-        if v.has(Mod::Tensor) || v.has(Mod::IgnoreOob) {
+        if v.has(Mod::Tensor) {
+            return self.tensor(func, inst);
+        }
+        if v.has(Mod::IgnoreOob) {
             return Err(self.lacks(v));
         }
         let (addresses, values) = self.operands(func, inst)?;

@@ -57,6 +57,7 @@ impl Decoder<'_> {
         match v.op {
             Opcode::Ld | Opcode::Ldu => self.load(func, inst),
             Opcode::Cp => self.copy(func, inst),
+            Opcode::Tensormap => self.tensor_map(func, inst),
             Opcode::Mbarrier => self.object(func, inst),
             Opcode::St if v.has(Mod::Bulk) => self.zero(func, inst),
             Opcode::St if v.has(Mod::MbarrierCompleteTxBytes) => {
@@ -112,6 +113,7 @@ impl Decoder<'_> {
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 self.matrix(func, inst)
             }
+            Opcode::Tcgen05 => self.fifth(func, inst),
             Opcode::Wgmma => self.warpgroup(func, inst),
             Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
             Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),

@@ -3,9 +3,11 @@
 mod call;
 mod copy;
 mod effect;
+mod fifth;
 mod matrix;
 mod operand;
 mod rows;
+mod tensor;
 
 use super::code::{Code, Dst, FuncCode, Handler, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED, WideOp};
 use super::step::{self, call::LEAST_FRAME};
@@ -146,6 +148,9 @@ impl<'i> Decoder<'i> {
             copies: Vec::new(),
             objects: Vec::new(),
             matrices: Vec::new(),
+            tensors: Vec::new(),
+            fifths: Vec::new(),
+            maps: Vec::new(),
             calls: Vec::new(),
             specials: Vec::new(),
             switches: Vec::new(),

@@ -16,13 +16,17 @@ const MOST: u64 = 1 << WINDOW_BITS;
 
 /// One lane's end of a copy.
 #[derive(Clone, Copy)]
-struct End<'o> {
-    address: &'o Address,
-    region: Region,
-    host: u64,
+pub struct End<'o> {
+    /// As the program wrote it.
+    pub address: &'o Address,
+    /// Where it points.
+    pub region: Region,
+    /// The host address.
+    pub host: u64,
 }
 
-fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
+/// Reads for a lane.
+pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
     let found = find_allocation!(ctx, end.region, end.host, lane);
     match found.and_then(|a| mem::load_bytes(&a.block, end.host, bytes)) {
         Some(()) => Ok(()),
@@ -30,7 +34,8 @@ fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Resul
     }
 }
 
-fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
+/// Writes for a lane.
+pub fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
     let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| a.kind.writable());
     let inside = found.filter(|a| a.block.contains(end.host, bytes.len()));
     match inside.and_then(|a| mem::store_bytes(&a.block, end.host, bytes)) {
@@ -128,7 +133,8 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     Ok(())
 }
 
-fn transactions(address: Address) -> ObjectOp {
+/// What completes transactions of the object at an address.
+pub fn transactions(address: Address) -> ObjectOp {
     ObjectOp { address, operand: None, dst: None, kind: ObjectKind::Complete }
 }
 
@@ -142,24 +148,28 @@ fn multicast(
     ctas: u16,
     bytes: &[u8],
 ) -> Result<(), Flow> {
-    let offset = |ctx: &Ctx<'_>, host: u64| match rank_of(ctx, host) {
-        Some((_, offset)) => offset,
-        None => host.wrapping_sub(ctx.cta.shared.block.base()),
-    };
-    let (data, flag) = (offset(ctx, end.host), offset(ctx, signal));
     for rank in lanes(ctas.into()) {
-        let Some(base) = ctx.windows.shared.get(rank).map(|w| w.block.base()) else {
-            let what = format!("a multicast to CTA {rank} of a cluster of {}", ctx.windows.shared.len());
-            return Err(ctx.fault(lane, FaultKind::BadTarget(what), Vec::new()));
-        };
-        write(ctx, lane, End { region: Region::Generic, host: base.wrapping_add(data), ..end }, bytes)?;
+        let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
+        write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
         if let Some(a) = c.mbarrier {
             debug_assert!(a.space == MemSpace::SharedCluster || signal_region == Region::Shared);
-            let place = (Region::Generic, base.wrapping_add(flag));
+            let place = (Region::Generic, flag);
             mbarrier::complete(ctx, lane, place, &transactions(a), bytes.len() as u64)?;
         }
     }
     Ok(())
+}
+
+/// The places in the window of another CTA of the cluster that have the offsets of these in their own.
+pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts: [u64; N]) -> Result<[u64; N], Flow> {
+    let Some(base) = ctx.windows.shared.get(rank).map(|w| w.block.base()) else {
+        let what = format!("a multicast to CTA {rank} of a cluster of {}", ctx.windows.shared.len());
+        return Err(ctx.fault(lane, FaultKind::BadTarget(what), Vec::new()));
+    };
+    Ok(hosts.map(|host| match rank_of(ctx, host) {
+        Some((_, offset)) => base.wrapping_add(offset),
+        None => base.wrapping_add(host.wrapping_sub(ctx.cta.shared.block.base())),
+    }))
 }
 
 fn reduce(

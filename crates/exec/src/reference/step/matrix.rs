@@ -2,7 +2,7 @@
 //! 9.7.14).
 
 use super::super::{
-    code::{Address, Flow, MatrixOp, NOWHERE, Op},
+    code::{Address, Dst, Flow, MatrixOp, NOWHERE, Op},
     ctx::Ctx,
     state::{Wait, lanes},
 };
@@ -60,9 +60,14 @@ macro_rules! matrix_op {
 }
 
 /// Copies rows of results into the destinations, in all lanes.
-pub fn scatter(ctx: &mut Ctx<'_>, m: &MatrixOp, results: &[Row]) {
+fn scatter(ctx: &mut Ctx<'_>, m: &MatrixOp, results: &[Row]) {
+    scatter_rows(ctx, &m.dst, results);
+}
+
+/// Copies rows of results into registers, in all lanes.
+pub fn scatter_rows(ctx: &mut Ctx<'_>, dst: &[Dst], results: &[Row]) {
     let mut from = results;
-    for d in &m.dst {
+    for d in dst {
         let n = d.shape.rows().min(from.len());
         let (result, rest) = from.split_at(n);
         from = rest;

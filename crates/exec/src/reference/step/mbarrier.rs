@@ -103,6 +103,11 @@ pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &Object
     update(ctx, lane, place, b, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
 }
 
+/// One arrival at the object at a host address.
+pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp) -> Result<(), Flow> {
+    update(ctx, lane, place, b, |o| o.arrive(1)).map(drop)
+}
+
 /// `mbarrier`, and what else works on one.
 pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let b: &ObjectOp = &ctx.func.objects[op.x as usize];

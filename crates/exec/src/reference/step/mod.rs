@@ -7,12 +7,14 @@ pub mod call;
 pub mod control;
 pub mod convert;
 pub mod copy;
+pub mod fifth;
 pub mod matrix;
 pub mod mbarrier;
 pub mod memory;
 pub mod pure;
 pub mod special;
 pub mod stack;
+pub mod tensor;
 pub mod warp;
 
 pub use call::Home;

@@ -146,7 +146,7 @@ fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
 }
 
 /// `redux.f32`: +0.0 > -0.0; NaNs count only with `.NaN` (section 9.7.13.12).
-fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: bool) -> u32 {
+pub fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: bool) -> u32 {
     let mut best: Option<f32> = None;
     for bits in values {
         let v = f32::from_bits(if abs { bits & 0x7fff_ffff } else { bits });

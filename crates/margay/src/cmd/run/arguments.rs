@@ -6,8 +6,10 @@ use margay::{
     element::Element,
     npy::Array,
     picture,
-    spec::{BufferSpec, Fill, Init, Spec},
+    spec::{BufferSpec, Fill, Init, MapOf, Spec},
+    tensormap::MapOptions,
 };
+use margay_exec::tensor_map;
 use margay_isa::{Kind, Type};
 use margay_runtime::{Buffer, Context, Kernel, Param};
 use std::{path::PathBuf, sync::Arc};
@@ -43,7 +45,7 @@ pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result
     for (index, (text, param)) in specs.iter().zip(params).enumerate() {
         let wrong = |why: String| Failure::usage(format!("{}: `{text}`: {why}", title(index, kernel)));
         let spec = Spec::parse(text).map_err(wrong)?;
-        let (argument, bytes) = make_one(context, index, &spec, param).map_err(wrong)?;
+        let (argument, bytes) = make_one(context, index, &spec, param, &arguments).map_err(wrong)?;
         block.push(&bytes).map_err(|e| wrong(e.to_string()))?;
         arguments.push(argument);
     }
@@ -61,6 +63,7 @@ fn make_one(
     index: usize,
     spec: &Spec,
     param: &Param,
+    earlier: &[Argument],
 ) -> std::result::Result<(Argument, Vec<u8>), String> {
     let size = param.size as usize;
     let plain = |bytes| (Argument { buffer: None, inner: Vec::new() }, bytes);
@@ -80,6 +83,7 @@ fn make_one(
             let (bytes, _) = layout(context, index, fields, &mut inner)?;
             Ok((Argument { buffer: None, inner }, by_value(bytes)?))
         }
+        Spec::TensorMap(options, of) => tensor_map(context, index, (options, of), param, earlier),
         Spec::Buffer(spec) => {
             if param.array || !is_pointer(param.ty) {
                 return Err(format!(
@@ -96,6 +100,45 @@ fn make_one(
             Ok((Argument { buffer: Some(buffer), inner: Vec::new() }, bytes))
         }
     }
+}
+
+/// A tensor map of a buffer that is made for it, or of the buffer of an earlier argument; the map lies in the parameter, or in
+/// a buffer of its own where the parameter is a pointer.
+fn tensor_map(
+    context: &Arc<Context>,
+    index: usize,
+    (options, of): (&MapOptions, &MapOf),
+    param: &Param,
+    earlier: &[Argument],
+) -> std::result::Result<(Argument, Vec<u8>), String> {
+    let made = match of {
+        MapOf::Buffer(spec) => Some(HostBuffer::new(context, &format!("argument {index}"), spec)?),
+        MapOf::Argument(_) => None,
+    };
+    let buffer = match (of, &made) {
+        (MapOf::Argument(n), _) => {
+            let found = earlier.get(*n).and_then(|a| a.buffer.as_ref());
+            found.ok_or_else(|| format!("argument {n} is no buffer, or does not come before"))?
+        }
+        (_, Some(made)) => made,
+        (MapOf::Buffer(_), None) => return Err("no buffer".into()),
+    };
+    let map = options.encode(buffer.element, &buffer.shape, buffer.device.address())?;
+    let mut inner = Vec::new();
+    let bytes = match param.size as usize {
+        tensor_map::SIZE => map.to_vec(),
+        _ if is_pointer(param.ty) && !param.array => {
+            let shape = vec![tensor_map::SIZE as u64];
+            let spec = BufferSpec { init: Init::Made(Element::Ptx(Type::U8), shape, Fill::Zeros), out: None };
+            let holder = HostBuffer::new(context, &format!("the tensor map of argument {index}"), &spec)?;
+            holder.device.write(0, &map).map_err(|e| e.to_string())?;
+            let address = holder.device.address();
+            inner.push(holder);
+            address.to_le_bytes()[..param.size as usize].to_vec()
+        }
+        size => return Err(format!("a tensor map has 128 bytes, and the parameter takes {size}")),
+    };
+    Ok((Argument { buffer: made, inner }, bytes))
 }
 
 fn is_pointer(ty: Type) -> bool {
@@ -121,6 +164,7 @@ fn layout(
                 buffers.push(buffer);
                 (address, 8)
             }
+            Spec::TensorMap(..) => return Err("a tensor map is no member of a struct".into()),
             Spec::Scalar(text) => return Err(format!("a member needs its type: `s32={text}` or `f32={text}`")),
         };
         bytes.resize(bytes.len().next_multiple_of(field_align), 0);

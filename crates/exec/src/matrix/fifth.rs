@@ -1,0 +1,405 @@
+//! `tcgen05.mma`: what the instruction descriptor says, where tensor memory holds the matrices, and the product (manual, sections
+//! 9.7.16.4.2, 9.7.16.5 and 9.7.16.10).
+//!
+//! The layouts of accumulators over the lanes of tensor memory (section 9.7.16.10.5), with `m` rows in one CTA:
+//!
+//! | layout | rows of a CTA | lane and column of D's element |
+//! |---|---|---|
+//! | A, D | 128 | row, column |
+//! | F, C | 64, half of the lanes | `row % 16 + 32 (row / 16)`, column |
+//! | B, E | 64, two by two | `row + 64 (column / (n / 2))`, `column % (n / 2)` |
+//! | G | 32, one by four | `row + 32 (column / (n / 4))`, `column % (n / 4)` |
+//!
+//! Precision and order of accumulation are those of the other products, see [`super`].
+
+use super::{
+    dense::{Matrix, to_s32},
+    descriptor::Descriptor,
+    element::{self, Element},
+    warpgroup::convert,
+};
+use margay_isa::{Mod, Type, Variant};
+
+/// Everything that instruction and descriptor say of a product.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// CTAs that work together.
+    pub ctas: usize,
+    /// Rows of D, over all CTAs.
+    pub m: usize,
+    /// Columns of D.
+    pub n: usize,
+    /// Depth of B; A stores half of it when it is sparse.
+    pub k: usize,
+    sparse: bool,
+    weights: bool,
+    a: Element,
+    b: Element,
+    d: Type,
+    negate: [bool; 2],
+    transposed: [bool; 2],
+    saturate: bool,
+    /// Factors along K for each row of A and column of B, their type, and the byte where those of A and B begin.
+    scales: Option<(usize, Type, [usize; 2])>,
+    /// Elements in 16 bytes of shared memory, and bits of one.
+    packed: [(u32, usize); 2],
+}
+
+/// Operands that the product reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands {
+    /// Tensor memory of D.
+    pub d: u32,
+    /// Descriptor of A, or its tensor memory.
+    pub a: Result<u64, u32>,
+    /// Descriptor of B.
+    pub b: u64,
+    /// Tensor memory of the metadata of a sparse A.
+    pub metadata: u32,
+    /// Tensor memory of the scale factors of A and B.
+    pub scales: [u32; 2],
+    /// D is added to, times 2 to the power of less this.
+    pub input: Option<u32>,
+    /// Lanes of each CTA that are left alone.
+    pub disabled: [u128; 2],
+}
+
+/// The memories of the CTAs that take part, by index in their group.
+pub trait Memories {
+    /// Why an access failed.
+    type Error;
+    /// 16 bytes of shared memory.
+    fn shared(&mut self, cta: usize, address: u64) -> Result<[u8; 16], Self::Error>;
+    /// A word of tensor memory.
+    fn load(&mut self, cta: usize, lane: usize, column: usize) -> Result<u32, Self::Error>;
+    /// A word of tensor memory.
+    fn store(&mut self, cta: usize, lane: usize, column: usize, value: u32) -> Result<(), Self::Error>;
+}
+
+/// Reads the instruction descriptor. The error says what it has that is not there, or that is not supported (then the flag is set).
+pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
+    let wrong = |what: String| (what, false);
+    let lacks = |what: &str| (format!("`{v}` {what}"), true);
+    let scaled = v.has(Mod::BlockScale);
+    let fours = v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4);
+    let field = |at: u32, size: u32| (bits >> at & ((1 << size) - 1)) as usize;
+    let ctas = if v.has(Mod::CtaGroup2) { 2 } else { 1 };
+    let (n, m) = (field(17, 6) * 8, if scaled { field(27, 2) * 128 } else { field(24, 5) * 16 });
+    let (sparse, weights) = (v.has(Mod::Sp), v.has(Mod::Ws));
+    if sparse != (field(2, 1) == 1) {
+        return Err(wrong("the instruction descriptor and the instruction disagree about sparsity".into()));
+    }
+    let narrow = |number: usize| match number {
+        0 => Some(Type::E4m3),
+        1 => Some(Type::E5m2),
+        3 => Some(Type::E2m3),
+        4 => Some(Type::E3m2),
+        5 => Some(Type::E2m1),
+        _ => None,
+    };
+    let ty = |number: usize| match () {
+        _ if v.has(Mod::KindF16) => [Some(Type::F16), Some(Type::Bf16)].get(number).copied().flatten(),
+        _ if v.has(Mod::KindTf32) => (number == 2).then_some(Type::Tf32),
+        _ if v.has(Mod::KindI8) => [Some(Type::U8), Some(Type::S8)].get(number).copied().flatten(),
+        _ if fours => (number == 1).then_some(Type::E2m1),
+        _ => narrow(number),
+    };
+    let b_number = if fours { field(10, 2) } else { field(10, 3) };
+    let (Some(a_type), Some(b_type)) = (ty(field(7, 3)), ty(b_number)) else {
+        return Err(wrong(format!("the instruction descriptor {bits:#010x} has a type that its kind lacks")));
+    };
+    let d = match field(4, 2) {
+        _ if scaled => Type::F32,
+        0 if v.has(Mod::KindF16) || v.has(Mod::KindF8f6f4) => Type::F16,
+        1 if !v.has(Mod::KindI8) => Type::F32,
+        2 if v.has(Mod::KindI8) => Type::S32,
+        _ => return Err(wrong(format!("the instruction descriptor {bits:#010x} has a result that its kind lacks"))),
+    };
+    let rows = m / ctas;
+    let fits = match (weights, ctas) {
+        (true, _) => matches!(rows, 32 | 64 | 128),
+        _ => matches!(rows, 64 | 128),
+    };
+    if !fits || n == 0 || n > 256 {
+        return Err(wrong(format!("a product of {m} rows and {n} columns by {ctas} CTAs")));
+    }
+    if fours && bits >> 31 == 1 {
+        return Err(lacks("with a depth of 96"));
+    }
+    if v.has(Mod::Ashift) {
+        return Err(lacks("(shifted rows of A)"));
+    }
+    if sparse && rows != 128 {
+        return Err(lacks("with a sparse A of 64 rows"));
+    }
+    let (a, b) = (Element::of(a_type, v), Element::of(b_type, v));
+    let packed = [a_type, b_type].map(|t| match t {
+        Type::E2m1 if fours => (4, 32),
+        Type::E2m1 => (4, 16),
+        Type::E2m3 | Type::E3m2 => (6, 16),
+        t => (Element::of(t, v).bits, 128 / Element::of(t, v).bits as usize),
+    });
+    let dense = 256 / a.bits as usize;
+    let k = if sparse { 2 * dense } else { dense };
+    let selector = if scaled { 0 } else { field(0, 2) };
+    if sparse && selector != 0 {
+        return Err(lacks(&format!("with the sparsity selector {selector}")));
+    }
+    let factors = match () {
+        _ if v.has(Mod::ScaleVec4X) || v.has(Mod::Block16) => 4,
+        _ if fours => 2,
+        _ => 1,
+    };
+    let scale_type = if field(23, 1) == 1 { Type::Ue8m0 } else { Type::Ue4m3 };
+    let scales = scaled.then_some((factors, scale_type, [field(29, 2), field(4, 2)]));
+    Ok(Job {
+        ctas,
+        m,
+        n,
+        k,
+        sparse,
+        weights,
+        a,
+        b,
+        d,
+        negate: [field(13, 1) == 1, field(14, 1) == 1],
+        transposed: [field(15, 1) == 1, field(16, 1) == 1],
+        saturate: field(3, 1) == 1 && d == Type::S32,
+        scales,
+        packed,
+    })
+}
+
+/// Lane and column of an address of tensor memory.
+pub fn split(address: u32) -> (usize, usize) {
+    ((address >> 16) as usize, (address & 0xffff) as usize)
+}
+
+impl Job {
+    /// Rows of one CTA.
+    fn rows(&self) -> usize {
+        self.m / self.ctas
+    }
+
+    /// Whether 64 rows take the lanes of all four warps, 16 of each.
+    fn halved(&self) -> bool {
+        self.rows() == 64 && !self.weights && (self.ctas == 1 || self.sparse)
+    }
+
+    /// Lane of a row of A.
+    fn lane(&self, row: usize) -> usize {
+        if self.halved() { row % 16 + 32 * (row / 16) } else { row }
+    }
+
+    /// Lane and column of an element of D.
+    fn place(&self, row: usize, column: usize) -> (usize, usize) {
+        let parts = if self.halved() { 1 } else { 128 / self.rows().max(1) };
+        let width = self.n / parts;
+        (self.lane(row) + 128 / parts * (column / width), column % width)
+    }
+
+    /// The rows of A that a CTA has.
+    fn left<M: Memories>(&self, o: &Operands, cta: usize, memory: &mut M) -> Result<Matrix<u32>, M::Error> {
+        let depth = if self.sparse { self.k / 2 } else { self.k };
+        let mut left = Matrix::new(self.rows(), depth);
+        match o.a {
+            Ok(bits) => {
+                let Some(d) = Descriptor::tcgen05(bits) else { return Ok(left) };
+                let mut read = |at| memory.shared(cta, at);
+                // Packed elements of less than a byte go into the middle of one, as tensor memory has them.
+                let widen = |x: u32| if self.a.ty == Type::E2m1 && self.packed[0].1 == 16 { x << 2 } else { x };
+                let put = |row, k, x| left.set((row, k), widen(x));
+                d.read(!self.transposed[0], self.packed[0], 0..self.rows(), depth, &mut read, put)?;
+            }
+            Err(address) => {
+                let (lane, column) = split(address);
+                let per = self.a.per_register();
+                for row in 0..self.rows() {
+                    for word in 0..depth / per {
+                        let value = memory.load(cta, lane + self.lane(row), column + word)?;
+                        (0..per).for_each(|i| left.set((row, word * per + i), self.a.extract(value, i)));
+                    }
+                }
+            }
+        }
+        if self.sparse { self.spread(o, cta, &left, memory) } else { Ok(left) }
+    }
+
+    /// Puts the elements of a sparse A where the metadata say. Of 16- and 32-bit elements a word holds the nibbles of two
+    /// rows that are eight apart, and two lanes hold a row's; of others a row has 64 bits in its own lane.
+    fn spread<M: Memories>(
+        &self,
+        o: &Operands,
+        cta: usize,
+        stored: &Matrix<u32>,
+        memory: &mut M,
+    ) -> Result<Matrix<u32>, M::Error> {
+        let (lane, column) = split(o.metadata);
+        let mut whole = Matrix::new(self.rows(), self.k);
+        let wide = self.a.bits >= 16;
+        let pairs = self.a.bits == 4;
+        let kept = if self.a.bits == 32 {
+            1
+        } else if pairs {
+            4
+        } else {
+            2
+        };
+        for row in 0..self.rows() {
+            for chunk in 0..stored.columns() / kept {
+                let (at, word, bit) = match wide {
+                    true => (row % 8 + row / 16 * 16 + 8 * (chunk / 4), 0, 16 * (row / 8 % 2) + chunk % 4 * 4),
+                    false => (row, chunk / 8, chunk % 8 * 4),
+                };
+                let nibble = (memory.load(cta, lane + at, column + word)? >> bit & 15) as usize;
+                for i in 0..kept {
+                    let index = nibble >> (2 * (if pairs { i / 2 } else { i })) & 3;
+                    let to = match self.a.bits {
+                        32 => 2 * chunk + index / 2,
+                        4 => 8 * chunk + 2 * index + i % 2,
+                        _ => 4 * chunk + index,
+                    };
+                    whole.set((row, to), stored.at((row, chunk * kept + i)));
+                }
+            }
+        }
+        Ok(whole)
+    }
+
+    /// All of B: every CTA of the group has its part of the columns.
+    fn right<M: Memories>(&self, o: &Operands, memory: &mut M) -> Result<Matrix<u32>, M::Error> {
+        let mut right = Matrix::new(self.k, self.n);
+        let Some(d) = Descriptor::tcgen05(o.b) else { return Ok(right) };
+        let width = self.n / self.ctas;
+        let widen = |x: u32| if self.b.ty == Type::E2m1 && self.packed[1].1 == 16 { x << 2 } else { x };
+        for cta in 0..self.ctas {
+            let mut read = |at| memory.shared(cta, at);
+            let put = |column, k, x| right.set((k, cta * width + column), widen(x));
+            d.read(!self.transposed[1], self.packed[1], 0..width, self.k, &mut read, put)?;
+        }
+        Ok(right)
+    }
+
+    /// Scale factor `j` of a row of A or a column of B: rows go down 32 lanes and then to the next column.
+    fn scale<M: Memories>(
+        &self,
+        address: u32,
+        which: usize,
+        cta: usize,
+        (index, j): (usize, usize),
+        memory: &mut M,
+    ) -> Result<f64, M::Error> {
+        let Some((_, ty, first)) = self.scales else { return Ok(1.0) };
+        let (lane, column) = split(address);
+        let word = memory.load(cta, lane + index % 32, column + index / 32)?;
+        Ok(element::scale(ty, (word >> ((first[which] + j) % 4 * 8)) as u8))
+    }
+
+    /// Executes the product.
+    pub fn run<M: Memories>(&self, o: &Operands, memory: &mut M) -> Result<(), M::Error> {
+        let right = self.right(o, memory)?;
+        for cta in 0..self.ctas {
+            let left = self.left(o, cta, memory)?;
+            if self.d == Type::S32 {
+                self.integers(o, cta, &left, &right, memory)?;
+            } else {
+                self.floats(o, cta, &left, &right, memory)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn integers<M: Memories>(
+        &self,
+        o: &Operands,
+        cta: usize,
+        left: &Matrix<u32>,
+        right: &Matrix<u32>,
+        memory: &mut M,
+    ) -> Result<(), M::Error> {
+        let (left, right) = (convert(left, |x| self.a.integer(x)), convert(right, |x| self.b.integer(x)));
+        let mut sum: Matrix<i64> = Matrix::new(self.rows(), self.n);
+        self.accumulator(o, cta, memory, &mut sum, |word| i64::from(word as i32))?;
+        sum.add_product(&left, &right, |x, y| x * y);
+        self.write(o, cta, memory, |row, column| to_s32(sum.at((row, column)), self.saturate))
+    }
+
+    fn floats<M: Memories>(
+        &self,
+        o: &Operands,
+        cta: usize,
+        left: &Matrix<u32>,
+        right: &Matrix<u32>,
+        memory: &mut M,
+    ) -> Result<(), M::Error> {
+        let sign = self.negate.map(|n| if n { -1.0 } else { 1.0 });
+        let mut left = convert(left, |x| sign[0] * self.a.float(x));
+        let mut right = convert(right, |x| sign[1] * self.b.float(x));
+        if let Some((factors, ..)) = self.scales {
+            let block = self.k / factors;
+            for row in 0..self.rows() {
+                for j in 0..factors {
+                    let factor = self.scale(o.scales[0], 0, cta, (row, j), memory)?;
+                    left.row_mut(row)[j * block..(j + 1) * block].iter_mut().for_each(|x| *x *= factor);
+                }
+            }
+            for column in 0..self.n {
+                for j in 0..factors {
+                    let factor = self.scale(o.scales[1], 1, cta, (column, j), memory)?;
+                    for k in j * block..(j + 1) * block {
+                        right.set((k, column), right.at((k, column)) * factor);
+                    }
+                }
+            }
+        }
+        let half = self.d == Type::F16;
+        let scale = 2f64.powi(-(o.input.unwrap_or(0) as i32));
+        let mut sum: Matrix<f64> = Matrix::new(self.rows(), self.n);
+        self.accumulator(o, cta, memory, &mut sum, |word| match half {
+            true => f64::from(crate::sem::fp::from_f16(word as u16)) * scale,
+            false => f64::from(f32::from_bits(word)) * scale,
+        })?;
+        sum.add_product(&left, &right);
+        self.write(o, cta, memory, |row, column| match half {
+            true => element::to_f16(sum.at((row, column))).into(),
+            false => element::to_f32(sum.at((row, column))),
+        })
+    }
+
+    fn accumulator<M: Memories, T: Copy + Default>(
+        &self,
+        o: &Operands,
+        cta: usize,
+        memory: &mut M,
+        sum: &mut Matrix<T>,
+        value: impl Fn(u32) -> T,
+    ) -> Result<(), M::Error> {
+        let (lane, column) = split(o.d);
+        for row in (0..self.rows()).filter(|_| o.input.is_some()) {
+            for c in 0..self.n {
+                let (l, at) = self.place(row, c);
+                sum.set((row, c), value(memory.load(cta, lane + l, column + at)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn write<M: Memories>(
+        &self,
+        o: &Operands,
+        cta: usize,
+        memory: &mut M,
+        value: impl Fn(usize, usize) -> u32,
+    ) -> Result<(), M::Error> {
+        let (lane, column) = split(o.d);
+        for row in 0..self.rows() {
+            for c in 0..self.n {
+                let (l, at) = self.place(row, c);
+                if o.disabled[cta.min(1)] >> ((lane + l) % 128) & 1 == 0 {
+                    memory.store(cta, lane + l, column + at, value(row, c))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! Copies of tensors, and changes of their maps (manual, sections 9.7.9.27.1 and 9.7.9.28).
+
+use super::super::{
+    code::{Address, Base, CopyKind, CopyOp, MapOp, Op, Src, TensorKind, TensorMode, TensorOp},
+    step,
+};
+use super::{Decoder, effect::atomic_op};
+use crate::{Stop, tensor_map};
+use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
+use margay_isa::{Mod, Opnd, Role, Type, Variant};
+
+/// A source operand with what its row says of it.
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    /// The operand's name in its row.
+    pub(super) name: &'static str,
+    space: Option<Mod>,
+    pub(super) operand: Operand,
+    pub(super) ty: Type,
+}
+
+/// The sources of an instruction, vectors and groups taken apart.
+pub(super) fn named(func: &Func, inst: &Inst) -> Vec<Named> {
+    let v = func.variant(inst);
+    let types = operand_types(func, inst).srcs;
+    let mut roles: Vec<(&'static str, Option<Mod>)> = Vec::new();
+    let mut add = |o: &'static Opnd| {
+        let n = v.count(o).unwrap_or(1) as usize;
+        roles.extend(std::iter::repeat_n((o.name, o.space), n));
+    };
+    for o in v.operands() {
+        match o.role {
+            Role::Dst => {}
+            Role::Group(inner) => inner.iter().for_each(&mut add),
+            _ => add(o),
+        }
+    }
+    let operands = func.operands(inst.srcs).iter().zip(types);
+    roles.into_iter().zip(operands).map(|((name, space), (o, ty))| Named { name, space, operand: *o, ty }).collect()
+}
+
+impl Decoder<'_> {
+    fn no_tensor(&self, v: &Variant) -> Stop {
+        self.unsupported(format!("`{v}`"))
+    }
+
+    /// A generic address, or the kernel parameter that is named.
+    fn map_address(&mut self, o: &Operand) -> Result<Address, Stop> {
+        Ok(match o {
+            Operand::ParamAddr(offset) => Address { space: MemSpace::KernelParam, base: Base::Fixed, offset: *offset },
+            Operand::Mem(MemBase::KernelParam, _) => self.address(o, MemSpace::KernelParam)?,
+            Operand::Mem(..) => self.address(o, MemSpace::Generic)?,
+            _ => {
+                let base = Base::Reg(self.source(o, Type::U64)?);
+                Address { space: MemSpace::Generic, base, offset: 0 }
+            }
+        })
+    }
+
+    /// Copies and reductions through a tensor map.
+    pub(super) fn tensor(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        if v.has(Mod::Im2colW) || v.has(Mod::Im2colW128) {
+            return Err(self.no_tensor(v));
+        }
+        let (mut map, mut shared, mut mbarrier, mut mask) = (None, None, None, None);
+        let (mut coordinates, mut offsets): (Vec<Src>, Vec<Src>) = (Vec::new(), Vec::new());
+        for n in named(func, inst) {
+            let space = match n.space {
+                Some(Mod::SharedCluster) => MemSpace::SharedCluster,
+                _ => MemSpace::Shared,
+            };
+            match n.name {
+                "tensorMap" => map = Some(self.map_address(&n.operand)?),
+                "tensorCoords" => coordinates.push(self.source(&n.operand, n.ty)?),
+                "dstMem" | "srcMem" => shared = Some(self.address(&n.operand, space)?),
+                "mbar" => mbarrier = Some(self.address(&n.operand, space)?),
+                "im2colInfo" => offsets.push(self.source(&n.operand, n.ty)?),
+                "ctaMask" => mask = Some(self.source(&n.operand, n.ty)?),
+                _ => {}
+            }
+        }
+        let kind = match atomic_op(v) {
+            _ if mbarrier.is_some() => TensorKind::Load,
+            Some(op) if v.has(Mod::Reduce) => TensorKind::Reduce(op),
+            _ => TensorKind::Store,
+        };
+        let mode = match () {
+            _ if v.has(Mod::TileGather4) || v.has(Mod::TileScatter4) => TensorMode::Rows,
+            _ if v.has(Mod::Im2col) || v.has(Mod::Im2colNoOffs) => TensorMode::Pixels,
+            _ => TensorMode::Tile,
+        };
+        let (Some(map), Some(shared)) = (map, shared) else { return Err(self.no_tensor(v)) };
+        let pair = v.has(Mod::CtaGroup2);
+        self.code.tensors.push(TensorOp { map, coordinates, shared, mbarrier, offsets, mask, kind, mode, pair });
+        let x = self.code.tensors.len() - 1;
+        self.emit(inst, step::tensor::copy, x);
+        Ok(())
+    }
+
+    /// `tensormap.replace`, `tensormap.cp_fenceproxy`
+    pub(super) fn tensor_map(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let operands = named(func, inst);
+        let find = |name: &str| operands.iter().find(|n| n.name == name).copied();
+        if v.has(Mod::CpFenceproxy) {
+            let (Some(to), Some(from)) = (find("dst"), find("src")) else { return Err(self.no_tensor(v)) };
+            let (to, from) =
+                (self.address(&to.operand, MemSpace::Global)?, self.address(&from.operand, MemSpace::Shared)?);
+            let size = self.constant(tensor_map::SIZE as u64, Type::U32);
+            let copy = CopyOp { to, from: Some(from), mbarrier: None, size, extra: None, kind: CopyKind::Bulk };
+            self.code.copies.push(copy);
+            let x = self.code.copies.len() - 1;
+            self.emit(inst, step::copy::copy, x);
+            return Ok(());
+        }
+        let address = operands.iter().find(|n| matches!(n.operand, Operand::Mem(..)));
+        let (Some(address), Some(value)) = (address.copied(), find("new_val")) else { return Err(self.no_tensor(v)) };
+        let Some((at, size, most)) = tensor_map::field(|m| v.has(m)) else { return Err(self.no_tensor(v)) };
+        let ordinal = match find("ord").map(|n| n.operand) {
+            Some(Operand::Imm(ordinal)) if ordinal <= most => ordinal,
+            None => 0,
+            _ => return Err(self.no_tensor(v)),
+        };
+        let address = self.address(&address.operand, inst.space.unwrap_or(MemSpace::Generic))?;
+        let value = self.source(&value.operand, value.ty)?;
+        let at = (at + ordinal as usize * size) as u64;
+        self.code.maps.push(MapOp { address, value, at, size });
+        let x = self.code.maps.len() as u32 - 1;
+        let guard = self.guard(inst);
+        self.push(Op { guard, x, variant: inst.variant, ..Self::blank(step::tensor::replace) });
+        Ok(())
+    }
+}
