@@ -81,6 +81,8 @@ pub enum FaultKind {
     Barrier(String),
     /// Bits that describe no tensor map, no matrix in memory, or one that the instruction cannot use.
     Descriptor(String),
+    /// A handle of a texture, sampler or surface that is none, or that nothing is bound to.
+    BadHandle(String),
     /// An undefined function was called.
     Undefined(String),
 }

@@ -17,6 +17,7 @@ mod observe;
 mod reference;
 pub mod sem;
 pub mod tensor_map;
+pub mod texture;
 
 pub use engine::{Cta, Engine, Grid, Image, Kernel, Launch, Progress, Unsupported};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};

@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use margay::{
     element::Element,
+    image::{ImageSpec, Role, Sampler},
     spec::{Fill, parse_shape},
     tensormap::MapOptions,
 };
@@ -81,11 +82,24 @@ pub enum Value {
         init: BufferInit,
         /// Must be unchanged afterwards.
         read_only: bool,
+        /// The kernel gets a texture or a surface of it, or a reference of the module does.
+        image: Option<Shown>,
     },
+    /// A sampler for a `.samplerref` variable.
+    Sampler(Sampler),
     /// A buffer of an earlier launch of this case, by its name.
     Same,
     /// A tensor map of the buffer of that name.
     TensorMap(String, MapOptions),
+}
+
+/// A buffer that is an image.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shown {
+    /// What it is and how it is read.
+    pub spec: ImageSpec,
+    /// The reference of the argument's name gets it, and no parameter.
+    pub bound: bool,
 }
 
 /// Contents before the launch.
@@ -237,6 +251,24 @@ fn launch(line: usize, text: &str) -> Result<Launch, String> {
 
 /// `in a: s32[32] = iota`, `n: u32 = 7`, `s = hex:0011`, `same a`
 fn arg(text: &str) -> Result<Arg, String> {
+    let (bound, text) = text.strip_prefix("bind ").map_or((false, text), |rest| (true, rest.trim()));
+    if let Some((name, words)) = text.split_once(": sampler").filter(|_| bound) {
+        let sampler = margay::image::sampler(words.split_whitespace())?;
+        return Ok(Arg { name: name.trim().into(), value: Value::Sampler(sampler) });
+    }
+    let (text, image) = match text.split_once(" as ") {
+        Some((rest, words)) => {
+            let mut words = words.split_whitespace();
+            let role = match words.next() {
+                Some("tex") => Role::Texture,
+                Some("surf") => Role::Surface,
+                _ => return Err(format!("`{text}`: `as tex` or `as surf`, then words")),
+            };
+            (rest, Some(Shown { spec: ImageSpec::parse(role, words)?, bound }))
+        }
+        None if bound => return Err(format!("`{text}`: what is bound is `as tex`, `as surf` or `: sampler`")),
+        None => (text, None),
+    };
     let (left, init) = text.split_once('=').map_or((text, None), |(l, r)| (l.trim(), Some(r.trim())));
     if let Some(name) = left.strip_prefix("same ") {
         return Ok(Arg { name: name.trim().into(), value: Value::Same });
@@ -272,7 +304,7 @@ fn arg(text: &str) -> Result<Arg, String> {
         (Some(_), _) if role.is_empty() => return Err(format!("`{text}`: a buffer is `in`, `out` or `inout`")),
         (Some(shape), init) => {
             let init = buffer_init(element, init.unwrap_or("zeros"))?;
-            Value::Buffer { element, shape, init, read_only: role == "in" }
+            Value::Buffer { element, shape, init, read_only: role == "in", image }
         }
     };
     Ok(Arg { name: name.trim().into(), value })

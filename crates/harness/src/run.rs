@@ -8,10 +8,11 @@ use margay::{
     Buffer, Context, DeviceOptions, Error, LaunchConfig, LoadOptions, Options, SourceText, Stop,
     compare::{Tolerance, close},
     element::{Element, Number},
+    image::{Image, reference},
     npy::Array,
     spec::Fill,
 };
-use margay_runtime::Device;
+use margay_runtime::{Device, Module};
 use std::{
     collections::HashMap,
     io::Write,
@@ -91,10 +92,19 @@ fn under(
         };
         let mut block = kernel.arguments();
         for arg in &launch.args {
+            if let Value::Sampler(sampler) = &arg.value {
+                let (name, index) = reference(&arg.name);
+                module.bind_sampler(name, index, *sampler).map_err(|e| format!("line {}: {e}", launch.line))?;
+                continue;
+            }
             let fail = |e: &dyn std::fmt::Display| format!("line {}: `{}`: {e}", launch.line, arg.name);
             match buffers.argument(&context, arg).map_err(|e| fail(&e))? {
                 Given::Bytes(bytes) => block.push(&bytes).map(drop),
                 Given::Address(address) => block.push_address(address).map(drop),
+                Given::Bound => {
+                    buffers.bind(&module, &arg.name).map_err(|e| fail(&e))?;
+                    Ok(())
+                }
             }
             .map_err(|e| fail(&e))?;
         }
@@ -194,10 +204,19 @@ impl Write for Recorder {
 enum Given {
     Bytes(Vec<u8>),
     Address(u64),
+    /// Nothing: a reference of the module gets it.
+    Bound,
+}
+
+/// Where a buffer lives.
+enum Store {
+    Buffer(Buffer),
+    /// As an image; whether a reference gets it.
+    Image(Image, bool),
 }
 
 struct Named {
-    device: Buffer,
+    device: Store,
     /// What the buffer held before the launch.
     before: Array,
     /// What it holds.
@@ -222,7 +241,21 @@ impl Buffers {
             Value::Same => {
                 let named = self.by_name.get_mut(&arg.name).ok_or("no earlier launch has it")?;
                 named.before = named.now.clone();
-                Ok(Given::Address(named.device.address()))
+                match &mut named.device {
+                    Store::Buffer(buffer) => Ok(Given::Address(buffer.address())),
+                    Store::Image(_, true) => Ok(Given::Bound),
+                    Store::Image(image, false) => image.handle(context).map(Given::Address),
+                }
+            }
+            Value::Sampler(_) => Ok(Given::Bound),
+            Value::Buffer { element, shape, init, image: Some(shown), .. } => {
+                let data = self.contents(*element, shape.iter().product(), init)?;
+                let mut image = shown.spec.make(context, *element, shape, &data)?;
+                let given = if shown.bound { Given::Bound } else { Given::Address(image.handle(context)?) };
+                let before = Array { element: *element, shape: shape.clone(), data };
+                let device = Store::Image(image, shown.bound);
+                self.by_name.insert(arg.name.clone(), Named { device, now: before.clone(), before });
+                Ok(given)
             }
             Value::Buffer { element, shape, init, .. } => {
                 let data = self.contents(*element, shape.iter().product(), init)?;
@@ -230,6 +263,7 @@ impl Buffers {
                 device.write(0, &data).map_err(|e| e.to_string())?;
                 let address = device.address();
                 let before = Array { element: *element, shape: shape.clone(), data };
+                let device = Store::Buffer(device);
                 self.by_name.insert(arg.name.clone(), Named { device, now: before.clone(), before });
                 Ok(Given::Address(address))
             }
@@ -261,9 +295,20 @@ impl Buffers {
         })
     }
 
+    fn bind(&self, module: &Module, name: &str) -> Result<(), String> {
+        match self.by_name.get(name).map(|named| &named.device) {
+            Some(Store::Image(image, _)) => image.bind(module, name).map_err(|e| e.to_string()),
+            _ => Err("nothing to bind".into()),
+        }
+    }
+
     fn refresh(&mut self) -> Result<(), String> {
         for named in self.by_name.values_mut() {
-            named.now.data = named.device.to_vec().map_err(|e| e.to_string())?;
+            let data = match &named.device {
+                Store::Buffer(buffer) => buffer.to_vec(),
+                Store::Image(image, _) => image.contents(),
+            };
+            named.now.data = data.map_err(|e| e.to_string())?;
         }
         Ok(())
     }

@@ -32,6 +32,9 @@ pub fn print<S: Stage>(ir: &Ir<S>) -> String {
                 GlobalInit::Bytes(at, bytes) => {
                     let _ = write!(out, "\n    +{at}: {}", hex(bytes));
                 }
+                GlobalInit::Property(name, value) => {
+                    let _ = write!(out, "\n    {name} = {value}");
+                }
                 GlobalInit::Address { at, size, shift, of, offset, generic } => {
                     let target = match of {
                         Pointee::Global(g) => format!("g{}", g.0),

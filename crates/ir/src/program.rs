@@ -1,7 +1,7 @@
 //! A linked program: functions and variables of one or more modules.
 
 use crate::{Func, abi};
-use margay_isa::{Space, Target, Version};
+use margay_isa::{Space, Target, Type, Version};
 use std::{collections::HashMap, sync::Arc};
 
 /// Index into [`Ir::funcs`].
@@ -20,6 +20,8 @@ pub struct Global {
     pub name: Box<str>,
     /// `Global`, `Const`, `Shared` or `Tex`.
     pub space: Space,
+    /// For references: [`Type::TexRef`], [`Type::SamplerRef`] or [`Type::SurfRef`].
+    pub reference: Option<Type>,
     /// Bytes; 0 for `.extern .shared x[]`, which starts where static shared memory ends.
     pub size: u64,
     /// Alignment in bytes.
@@ -54,6 +56,8 @@ pub enum GlobalInit {
         /// Generic address wanted.
         generic: bool,
     },
+    /// A property of a texture, sampler or surface: name and value.
+    Property(Box<str>, Box<str>),
 }
 
 /// What an address in an initialiser points to.

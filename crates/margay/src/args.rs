@@ -215,9 +215,17 @@ Arguments, in the order of the kernel's parameters:
   f32[4,8]=zeros:out.npy            a buffer of that type and shape; also iota, fill:V, rand:SEED; without :OUT not saved
   hex:0011aabb                      the bytes of a by-value parameter
   {u8=3, f64=2.5, f32[16]=iota}     a struct by value, laid out as C does; buffers become pointers
+  tex:x.npy,filter=linear           a texture object: an array as above, then words
+  surf:x.npy:out.npy                a surface object
 OUT may also end in .bin (raw bytes), or .png or .ppm for u8[h,w] and u8[h,w,3].
 
+Images are [w], [h,w] or [d,h,w]. Words say what they are: channels=2|4 (the last extent), layers, cube (the first), samples,
+size=WxHxD with layers=N, levels=N; unorm, snorm, linear; and how textures read them: filter=point|linear, mip=point|linear,
+address=wrap|mirror|clamp|border, normalized, read=normalized, border=R/G/B/A, lod=LOW/HIGH, bias=X, compare=less|...
+--bind NAME=tex:..., NAME=surf:... or NAME=sampler:filter=linear,... does the same for .texref, .surfref and .samplerref.
+
 Examples:
+  margay run blur.ptx --grid 4,4 --block 8,8 --arg tex:u8[32,32]=rand:1,filter=linear,read=normalized,normalized --arg surf:f32[32,32]=zeros:out.npy
   margay run saxpy.ptx --grid 8 --block 128 --arg 1000 --arg 2.5 --arg f32[1000]=iota --arg f32[1000]=fill:1 --print 3[0..8]
   margay run k.ptx lib.ptx --kernel main --block 32 --arg x.npy:out.npy --expect 0=ref.npy --rtol 1e-5
   margay run k.ptx --block 64 --arg u32[64]=zeros --seed 7        one interleaving, the same every time")]
@@ -245,6 +253,10 @@ pub struct RunArgs {
     /// An argument; once for each parameter, in order
     #[arg(long = "arg", value_name = "SPEC", allow_hyphen_values = true)]
     pub args: Vec<String>,
+
+    /// A texture, sampler or surface behind a reference of the module
+    #[arg(long, value_name = "NAME=SPEC")]
+    pub bind: Vec<String>,
 
     /// Bytes of dynamic shared memory
     #[arg(long, default_value_t = 0, value_name = "BYTES")]

@@ -46,6 +46,7 @@
 
 pub mod compare;
 pub mod element;
+pub mod image;
 pub mod npy;
 pub mod picture;
 pub mod requirements;

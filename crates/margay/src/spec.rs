@@ -9,6 +9,8 @@
 //! hex:0011aabb                           the bytes of a by-value parameter
 //! tensormap:box=64x32,swizzle=128:SPEC   a tensor map of a buffer, or of argument N: `@N` (see [`crate::tensormap`])
 //! {u8=3, f64=2.5, f32[16]=iota}          a struct by value, laid out as C does; buffers become pointers
+//! tex:x.npy,filter=linear,normalized     a texture object; what stands behind `tex:` is a buffer, then words of [`crate::image`]
+//! surf:f32[4,8]=zeros:out.npy            a surface object
 //! ```
 //!
 //! `OUT` may also end in `.bin` (raw bytes), or in `.png` or `.ppm` for `u8` buffers of shape `[h,w]` or `[h,w,3]`.
@@ -16,6 +18,7 @@
 use crate::{
     element::{Element, parse_f64},
     tensormap::MapOptions,
+    image::{ImageSpec, Role},
 };
 use std::path::PathBuf;
 
@@ -32,6 +35,8 @@ pub enum Spec {
     Buffer(BufferSpec),
     /// A struct by value.
     Struct(Vec<Spec>),
+    /// A texture or a surface.
+    Image(BufferSpec, Box<ImageSpec>),
     /// A tensor map of a buffer: by value, or behind a pointer.
     TensorMap(MapOptions, MapOf),
 }
@@ -76,12 +81,23 @@ pub enum Fill {
     Random(u64),
 }
 
-const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED[:out.npy]`, `hex:0011aabb`, `tensormap:box=64x32:SPEC` or `{u8=1, f32=2.5}`";
+const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED[:out.npy]`, `hex:0011aabb`, `{u8=1, f32=2.5}`, `tensormap:box=64x32:SPEC`, `tex:x.npy,filter=linear` or `surf:x.npy:out.npy`";
 
 impl Spec {
     /// Reads a SPEC; the error says what is wrong with it and what was expected.
     pub fn parse(text: &str) -> Result<Spec, String> {
         let text = text.trim();
+        for (word, role) in [("tex:", Role::Texture), ("surf:", Role::Surface)] {
+            if let Some(rest) = text.strip_prefix(word) {
+                let parts = split_fields(rest);
+                let (source, words) = parts.split_first().ok_or_else(|| format!("`{word}` without an array"))?;
+                let Spec::Buffer(buffer) = Spec::parse(source)? else {
+                    return Err(format!("`{source}` is no array; write `{word}x.npy` or `{word}f32[4,8]=zeros`"));
+                };
+                let image = ImageSpec::parse(role, words.iter().copied())?;
+                return Ok(Spec::Image(buffer, Box::new(image)));
+            }
+        }
         if let Some(hex) = text.strip_prefix("hex:") {
             return hex_bytes(hex).map(Spec::Bytes);
         }
@@ -196,7 +212,7 @@ fn is_scalar(text: &str) -> bool {
 }
 
 /// Splits at commas outside of brackets and braces.
-fn split_fields(text: &str) -> Vec<&str> {
+pub fn split_fields(text: &str) -> Vec<&str> {
     let (mut fields, mut depth, mut start) = (Vec::new(), 0u32, 0);
     for (i, c) in text.char_indices() {
         match c {

@@ -50,6 +50,8 @@ pub enum Error {
         /// Bytes.
         size: u64,
     },
+    /// An array, texture or surface that cannot be made or bound: why, in one sentence.
+    BadArray(String),
     /// The host has no memory for it.
     OutOfMemory {
         /// Bytes asked for.
@@ -76,7 +78,7 @@ impl fmt::Display for Error {
             },
             Error::NoSuch { what, name, known } if known.is_empty() => write!(f, "no {what} `{name}`; there is none"),
             Error::NoSuch { what, name, known } => write!(f, "no {what} `{name}`; there is {}", some_of(known)),
-            Error::BadLaunch(why) => write!(f, "{why}"),
+            Error::BadLaunch(why) | Error::BadArray(why) => write!(f, "{why}"),
             Error::BadAddress { address, size } => write!(f, "{size} bytes at {address:#x} lie in no allocation"),
             Error::OutOfMemory { size } => write!(f, "the host has no {size} bytes of memory left"),
             Error::Stopped(report) => match &report.stop {

@@ -42,7 +42,7 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
                 addresses[i] = shared.next_multiple_of(u64::from(global.align.max(1)));
                 shared = addresses[i] + global.size;
             }
-            Space::Global | Space::Const => addresses[i] = variables.address(&ir, GlobalId(i as u32))?,
+            Space::Global | Space::Const | Space::Tex => addresses[i] = variables.address(&ir, GlobalId(i as u32))?,
             _ => {}
         }
     }
@@ -75,7 +75,7 @@ fn reached(ir: &Ir<Placed>, kernel: FuncId) -> HashSet<GlobalId> {
             Pointee::Global(g) if globals.insert(g) => {
                 todo.extend(ir.global(g).init.iter().filter_map(|init| match init {
                     GlobalInit::Address { of, .. } => Some(*of),
-                    GlobalInit::Bytes(..) => None,
+                    GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
                 }));
             }
             Pointee::Func(_) | Pointee::Global(_) => {}

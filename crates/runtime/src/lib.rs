@@ -24,6 +24,7 @@ mod module;
 mod params;
 mod schedule;
 mod stream;
+mod texture;
 
 pub use buffer::Buffer;
 pub use context::{Context, Limits, Output};
@@ -35,3 +36,4 @@ pub use module::{LoadOptions, Module, SourceText, Variable, check, find_abi};
 pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress};
 pub use stream::{Event, Stream};
+pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};

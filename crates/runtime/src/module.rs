@@ -5,9 +5,13 @@
 
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared};
 use margay_check::{Checked, FuncKind, Options};
-use margay_exec::{Image, mem::Kind};
-use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, Virtual, abi};
-use margay_isa::Space;
+use margay_exec::{
+    Image,
+    mem::Kind,
+    texture::{self, Object},
+};
+use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, Stage, Virtual, abi};
+use margay_isa::{Space, Type};
 use margay_syntax::{Diagnostic, LineIndex};
 use std::{
     collections::HashMap,
@@ -149,6 +153,27 @@ impl Module {
         Ok(abi::place(self.lower(kernel)?, abi)?)
     }
 
+    /// Puts an object behind a reference variable.
+    pub(crate) fn bind(&self, name: &str, index: u32, object: Object) -> Result<(), Error> {
+        // All variables of the module are there, whichever kernel is asked for.
+        let ir = self.lower(self.kernel_names().first().copied())?;
+        let is_reference = |g: &&GlobalId| ir.global(**g).reference.is_some();
+        // Names of internal variables are no symbols of the linker, but all that people know.
+        let all = || (0..ir.globals.len() as u32).map(GlobalId);
+        let found = ir.global_names.get(name).filter(is_reference).copied();
+        let found = found.or_else(|| all().find(|g| &*ir.global(*g).name == name && ir.global(*g).reference.is_some()));
+        let Some(id) = found.filter(|id| u64::from(index) < (ir.global(*id).size / 8).max(1)) else {
+            let known = all().filter(|g| ir.global(*g).reference.is_some()).map(|g| ir.global(g).name.to_string());
+            return Err(Error::NoSuch { what: "reference", name: name.into(), known: known.collect() });
+        };
+        let handle = self.variables.address(&ir, id)? + 8 * u64::from(index);
+        let kind = object.kind();
+        match self.context.device().memory().objects().bind(handle, object) {
+            true => Ok(()),
+            false => Err(Error::BadArray(format!("`{name}` does not refer to a {kind:?}").to_lowercase())),
+        }
+    }
+
     /// A variable of `.global` or `.const` by name: what `cuModuleGetGlobal` finds.
     pub fn variable(&self, name: &str) -> Result<Variable, Error> {
         let kernel = self.kernel_names().first().map(|n| n.to_string());
@@ -212,11 +237,13 @@ type Key = (Box<str>, u32);
 struct Entry {
     address: u64,
     initialised: bool,
+    /// References: so many handles from the address on, and no memory.
+    handles: u32,
 }
 
 impl Variables {
     /// The address of a variable of `.global` or `.const`, allocated if it is new.
-    pub(crate) fn address(&self, ir: &Ir<Placed>, id: GlobalId) -> Result<u64, Error> {
+    pub(crate) fn address<S: Stage>(&self, ir: &Ir<S>, id: GlobalId) -> Result<u64, Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = table.get(&key(ir, id)) {
             return Ok(entry.address);
@@ -225,10 +252,27 @@ impl Variables {
         if global.external && global.size == 0 {
             return Ok(0);
         }
+        if let Some(ty) = global.reference {
+            let kind = match ty {
+                Type::SamplerRef => texture::Kind::Sampler,
+                Type::SurfRef => texture::Kind::Surface,
+                _ => texture::Kind::Texture,
+            };
+            let property = |init: &'_ GlobalInit| match init {
+                GlobalInit::Property(name, value) => Some((name.to_string(), value.to_string())),
+                GlobalInit::Bytes(..) | GlobalInit::Address { .. } => None,
+            };
+            let properties: Vec<(String, String)> = global.init.iter().filter_map(property).collect();
+            let properties: Vec<(&str, &str)> = properties.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+            let address = crate::texture::handles(&self.context, kind, global.size, &properties);
+            let count = (global.size / 8).max(1) as u32;
+            table.insert(key(ir, id), Entry { address, initialised: true, handles: count });
+            return Ok(address);
+        }
         let memory = self.context.device().memory();
         let kind = if global.space == Space::Const { Kind::Const } else { Kind::Variable };
         let address = image::allocate(memory, kind, &global.name, global.size, global.align.max(16))?;
-        table.insert(key(ir, id), Entry { address, initialised: false });
+        table.insert(key(ir, id), Entry { address, initialised: false, handles: 0 });
         Ok(address)
     }
 
@@ -236,7 +280,7 @@ impl Variables {
     fn addresses(&self, ir: &Ir<Placed>) -> Result<Vec<u64>, Error> {
         let ids = (0..ir.globals.len() as u32).map(GlobalId);
         let address = |id: GlobalId| match ir.global(id).space {
-            Space::Global | Space::Const => self.address(ir, id),
+            Space::Global | Space::Const | Space::Tex => self.address(ir, id),
             _ => Ok(0),
         };
         ids.map(address).collect()
@@ -249,6 +293,7 @@ impl Variables {
             let Some(entry) = table.get_mut(&key(ir, GlobalId(i as u32))).filter(|e| !e.initialised) else { continue };
             for init in &global.init {
                 match init {
+                    GlobalInit::Property(..) => {}
                     GlobalInit::Bytes(at, bytes) => self.context.write(entry.address + at, bytes)?,
                     GlobalInit::Address { at, size, shift, of, offset, generic: _ } => {
                         // Global addresses are generic addresses here, so `generic()` changes nothing.
@@ -268,7 +313,7 @@ impl Variables {
     }
 }
 
-fn key(ir: &Ir<Placed>, id: GlobalId) -> Key {
+fn key<S: Stage>(ir: &Ir<S>, id: GlobalId) -> Key {
     let name = &ir.global(id).name;
     let earlier = ir.globals[..id.0 as usize].iter().filter(|g| g.name == *name).count();
     (name.clone(), earlier as u32)
@@ -278,8 +323,14 @@ impl Drop for Variables {
     fn drop(&mut self) {
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
         for entry in table.values() {
-            // Nobody else frees variables, so it is there.
-            let _ = self.context.device().memory().free(entry.address);
+            let memory = self.context.device().memory();
+            for i in 0..u64::from(entry.handles) {
+                memory.objects().remove(entry.address + 8 * i);
+            }
+            if entry.handles == 0 {
+                // Nobody else frees variables, so it is there.
+                let _ = memory.free(entry.address);
+            }
         }
     }
 }

@@ -100,8 +100,13 @@ impl Filler<'_> {
                 }
             }
             (Kind::Braces(list), None) if self.shape.ty.kind() == TypeKind::Opaque => {
-                // Properties of textures and samplers (section 5.3) concern the host only.
-                let _ = list;
+                // Properties of textures and samplers (section 5.3).
+                let tree = self.tree;
+                for field in &tree.operands[list.range()] {
+                    let Kind::Field(name, value) = field.kind else { continue };
+                    let text = |i: u32| tree.operands.get(i as usize).map_or("", |o| tree.str(o.span)).into();
+                    self.out.push(Init::Property { name: text(name), value: text(value) });
+                }
             }
             (Kind::Braces(_), None) => self.wrong(operand.span, "braces around the value of a scalar".to_owned()),
             (_, Some(_)) => {

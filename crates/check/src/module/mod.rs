@@ -171,6 +171,13 @@ pub enum Init {
         /// `generic(x)`: the generic address rather than the one in the symbol's space.
         generic: bool,
     },
+    /// A property of a texture, sampler or surface: `addr_mode_0 = clamp_to_border` (section 5.3).
+    Property {
+        /// Its name.
+        name: Box<str>,
+        /// A number or a word.
+        value: Box<str>,
+    },
 }
 
 /// What kind of function.

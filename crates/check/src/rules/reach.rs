@@ -68,7 +68,7 @@ fn held(module: &Module, id: GlobalId) -> impl Iterator<Item = FuncId> + '_ {
     module.global(id).init.iter().filter_map(|i| match i {
         Init::Address { of: Symbol::Func(f), .. } => Some(*f),
         Init::Address { of: Symbol::Alias(a), .. } => Some(module.aliases[*a as usize].of),
-        Init::Address { of: Symbol::Global(_), .. } | Init::Bytes { .. } => None,
+        Init::Address { of: Symbol::Global(_), .. } | Init::Bytes { .. } | Init::Property { .. } => None,
     })
 }
 

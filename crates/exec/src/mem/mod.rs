@@ -10,7 +10,7 @@ mod raw;
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes, wide_lock};
 pub use raw::{Block, Cell, RED_ZONE};
 
-use crate::Exhausted;
+use crate::{Exhausted, texture::Objects};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -36,6 +36,8 @@ pub enum Kind {
     Shared,
     /// The local windows of a warp.
     Local,
+    /// An array: the image of textures and surfaces. It has no address for device code.
+    Array,
 }
 
 impl Kind {
@@ -80,6 +82,7 @@ impl std::fmt::Display for Allocation {
             Kind::Heap => "device-heap allocation",
             Kind::Shared => "shared window",
             Kind::Local => "local window",
+            Kind::Array => "array",
         };
         write!(f, "{what} ")?;
         if !self.name.is_empty() {
@@ -118,6 +121,7 @@ pub struct Memory {
     limit: AtomicU64,
     heap_used: AtomicU64,
     heap_limit: AtomicU64,
+    objects: Objects,
 }
 
 impl Default for Memory {
@@ -136,6 +140,7 @@ impl Memory {
             limit: AtomicU64::new(limit),
             heap_used: AtomicU64::new(0),
             heap_limit: AtomicU64::new(8 << 20),
+            objects: Objects::default(),
         }
     }
 
@@ -208,6 +213,11 @@ impl Memory {
     /// See [`Memory::set_heap_limit`].
     pub fn heap_limit(&self) -> u64 {
         self.heap_limit.load(Relaxed)
+    }
+
+    /// Textures, samplers and surfaces by handle.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// Bytes allocated, and the most that can be.

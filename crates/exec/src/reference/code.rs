@@ -4,7 +4,11 @@
 //! What does not fit an op lies in side tables of [`FuncCode`], indexed by [`Op::x`].
 
 use super::{ctx::Ctx, step::Home};
-use crate::{Image, Row, sem::PureFn};
+use crate::{
+    Image, Row,
+    sem::PureFn,
+    texture::{Geometry, Kind},
+};
 use margay_ir::{Builtin, Func, FuncId, MemSpace, SourcePlace};
 use margay_isa::{Component, Mod, Special, Type, Variant};
 use std::sync::Arc;
@@ -501,6 +505,83 @@ pub struct MatrixOp {
     pub address: Option<Address>,
 }
 
+/// How `tex` chooses the level of detail.
+#[derive(Clone, Debug)]
+pub enum LodOp {
+    /// The finest.
+    Base,
+    /// Operand of the coordinates' type.
+    Level(Src),
+    /// Gradients in x and in y.
+    Gradient(Vec<Src>, Vec<Src>),
+}
+
+/// `tex`, `tld4`.
+pub struct TextureOp {
+    /// The texture.
+    pub handle: Src,
+    /// A sampler of its own.
+    pub sampler: Option<Src>,
+    /// Shape.
+    pub geometry: Geometry,
+    /// Coordinates; sample and layer stand before them.
+    pub at: Vec<Src>,
+    /// Coordinates are integers.
+    pub integer: bool,
+    /// Offsets in texels.
+    pub offset: Vec<Src>,
+    /// Depth to compare with.
+    pub depth: Option<Src>,
+    /// Level of detail.
+    pub lod: LodOp,
+    /// `tld4` of that channel.
+    pub gather: Option<usize>,
+    /// Four elements, or two pairs of halves.
+    pub dst: Vec<Dst>,
+    /// Whether the texel is resident.
+    pub resident: Option<Dst>,
+    /// Type of the elements.
+    pub ty: Type,
+}
+
+/// `suld`, `sust`, `sured`.
+pub struct SurfaceOp {
+    /// The surface.
+    pub handle: Src,
+    /// Coordinates inside of a layer.
+    pub dims: usize,
+    /// A layer stands before them.
+    pub layered: bool,
+    /// Coordinates.
+    pub at: Vec<Src>,
+    /// What is done outside: `.trap`, `.clamp`, `.zero`.
+    pub clamp: Mod,
+    /// x counts samples, and stores convert (`.p`).
+    pub formatted: bool,
+    /// Type of an element.
+    pub ty: Type,
+    /// Destinations of a load.
+    pub dst: Vec<Dst>,
+    /// Values that are stored or reduced.
+    pub src: Vec<Src>,
+    /// The reduction.
+    pub reduce: Option<AtomicOp>,
+}
+
+/// `txq`, `suq`, `istypep`.
+pub struct QueryOp {
+    /// Texture, sampler or surface.
+    pub handle: Src,
+    /// The level that is asked about.
+    pub level: Option<Src>,
+    /// What is asked; for `istypep` nothing.
+    pub what: Option<Mod>,
+    /// Which kind of object it must be.
+    pub kind: Kind,
+    /// Where the answer goes.
+    pub dst: Dst,
+}
+
 /// Who is called.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -550,6 +631,11 @@ pub struct FuncCode {
     pub fifths: Vec<FifthOp>,
     /// See [`FuncCode::wides`].
     pub maps: Vec<MapOp>,
+    pub textures: Vec<TextureOp>,
+    /// See [`FuncCode::wides`].
+    pub surfaces: Vec<SurfaceOp>,
+    /// See [`FuncCode::wides`].
+    pub queries: Vec<QueryOp>,
     /// See [`FuncCode::wides`].
     pub calls: Vec<CallOp>,
     /// See [`FuncCode::wides`].

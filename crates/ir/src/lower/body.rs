@@ -202,6 +202,7 @@ impl Builder<'_, '_> {
                     self.program.globals.push(Global {
                         name: format!("{}::{name}", function.name).into(),
                         space: if opaque { Space::Tex } else { local.space },
+                        reference: opaque.then_some(local.ty),
                         size: local.size,
                         align: local.align.max(1),
                         init: self.program.convert_init(self.module, &local.init, local.name)?,

@@ -2,7 +2,7 @@
 
 use super::constant::immediate_type;
 use crate::MemSpace;
-use margay_isa::{Effect, Mod, Opcode, Opnd, Role, Type, Variant, Word};
+use margay_isa::{Count, Effect, Mod, Opcode, Opnd, Role, Type, Variant, Word};
 
 /// A variant's operands and effects.
 pub(super) struct Info {
@@ -24,6 +24,10 @@ pub(super) struct Slot {
     pub opnd: &'static Opnd,
     /// The type that an immediate takes there.
     pub ty: Type,
+    /// The type of a vector's first element, where it is another.
+    pub lead: Option<Type>,
+    /// Elements of a vector beyond these are ignored.
+    pub most: Option<usize>,
     /// Operands of a bracketed group.
     pub inner: Box<[Slot]>,
 }
@@ -58,7 +62,12 @@ impl Slot {
             Role::Group(inner) => inner.iter().map(|o| Slot::new(variant, o)).collect(),
             _ => Box::default(),
         };
-        Slot { opnd, ty: immediate_type(variant, opnd.ty), inner }
+        let lead = opnd.lead.map(|ty| immediate_type(variant, ty));
+        let most = match opnd.count {
+            Count::AtLeast(_) => variant.count(opnd).map(|n| n as usize),
+            _ => None,
+        };
+        Slot { opnd, ty: immediate_type(variant, opnd.ty), lead, most, inner }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     abi::{Signature, Value},
 };
 use margay_check::{self as check, Checked, Extent, Formal, FuncKind, Function, Init, Linkage, Module, Symbol};
-use margay_isa::{Kind, Space, Suffix, Target, Version};
+use margay_isa::{Kind, Space, Suffix, Target, Type, Version};
 use margay_syntax::{Span, tree::List};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -363,10 +363,16 @@ fn add_global(program: &mut Program<'_>, (module, index): (usize, u32)) -> Resul
         })?;
         return Ok(Home::Thread(offset));
     }
-    let opaque = g.ty.kind() == Kind::Opaque || g.space == Space::Tex;
+    // `.tex` variables of old versions are textures, whatever their type (section 5.1.8).
+    let reference = match () {
+        _ if g.ty.kind() == Kind::Opaque => Some(g.ty),
+        _ if g.space == Space::Tex => Some(Type::TexRef),
+        _ => None,
+    };
     program.globals.push(Global {
         name: g.name.clone(),
-        space: if opaque { Space::Tex } else { g.space },
+        space: if reference.is_some() { Space::Tex } else { g.space },
+        reference,
         size: g.size,
         align: g.align.max(1),
         init: Vec::new(),
@@ -384,6 +390,7 @@ impl Program<'_> {
         let convert = |i: &Init| {
             Ok(match i {
                 Init::Bytes { at, bytes } => GlobalInit::Bytes(*at, bytes.clone()),
+                Init::Property { name, value } => GlobalInit::Property(name.clone(), value.clone()),
                 Init::Address { at, size, shift, of, offset, generic } => GlobalInit::Address {
                     at: *at,
                     size: *size,

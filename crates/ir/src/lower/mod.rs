@@ -121,7 +121,7 @@ pub fn lower_with(modules: &[(Arc<Source>, Checked)], options: &LowerOptions<'_>
                 match init {
                     GlobalInit::Address { of: Pointee::Func(f), .. } => queue.push(*f),
                     GlobalInit::Address { of: Pointee::Global(g), .. } => globals.push(*g),
-                    GlobalInit::Bytes(..) => {}
+                    GlobalInit::Bytes(..) | GlobalInit::Property(..) => {}
                 }
             }
         }

@@ -97,8 +97,17 @@ impl Builder<'_, '_> {
                         self.value(self.body.operands[i as usize], slot.ty, false, &mut parts.srcs, at)?;
                     }
                 } else {
-                    let expand = parts.dsts.len() > 1;
-                    self.value(operand, slot.ty, expand, &mut parts.srcs, at)?;
+                    let (expand, start) = (parts.dsts.len() > 1, parts.srcs.len());
+                    match (operand, slot.lead) {
+                        (check::Operand::Vector(list), Some(lead)) => {
+                            for (k, i) in list.range().enumerate() {
+                                let ty = if k == 0 { lead } else { slot.ty };
+                                self.value(self.body.operands[i], ty, false, &mut parts.srcs, at)?;
+                            }
+                        }
+                        _ => self.value(operand, slot.ty, expand, &mut parts.srcs, at)?,
+                    }
+                    parts.srcs.truncate(slot.most.map_or(usize::MAX, |n| start + n));
                 }
             }
             Role::Addr => self.address(operand, parts, at)?,

@@ -122,6 +122,7 @@ pub fn failure(error: Error, style: Style) -> Failure {
         | Error::Cancelled
         | Error::NoSuch { .. }
         | Error::BadLaunch(_)
+        | Error::BadArray(_)
         | Error::BadAddress { .. } => Failure::usage(error),
     }
 }

@@ -8,6 +8,7 @@ mod matrix;
 mod operand;
 mod rows;
 mod tensor;
+mod texture;
 
 use super::code::{Code, Dst, FuncCode, Handler, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED, WideOp};
 use super::step::{self, call::LEAST_FRAME};
@@ -72,7 +73,7 @@ fn reachable(image: &Image, kernel: FuncId) -> Vec<FuncId> {
             }
             Pointee::Global(g) => named.extend(ir.global(g).init.iter().filter_map(|init| match init {
                 GlobalInit::Address { of, .. } => Some(*of),
-                GlobalInit::Bytes(..) => None,
+                GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
             })),
         }
         for p in named {
@@ -147,6 +148,9 @@ impl<'i> Decoder<'i> {
             barriers: Vec::new(),
             copies: Vec::new(),
             objects: Vec::new(),
+            textures: Vec::new(),
+            surfaces: Vec::new(),
+            queries: Vec::new(),
             matrices: Vec::new(),
             tensors: Vec::new(),
             fifths: Vec::new(),
@@ -291,6 +295,9 @@ impl<'i> Decoder<'i> {
             Opcode::Cvta | Opcode::Isspacep | Opcode::Mapa | Opcode::Getctarank | Opcode::Createpolicy
         ) {
             return self.address_row(func, inst);
+        }
+        if variant.op == Opcode::Istypep {
+            return self.query(func, inst);
         }
         let types = operand_types(func, inst);
         let (sources, dests) = (func.operands(inst.srcs).to_vec(), func.operands(inst.dsts).to_vec());

@@ -15,6 +15,8 @@ pub mod pure;
 pub mod special;
 pub mod stack;
 pub mod tensor;
+pub mod surface;
+pub mod texture;
 pub mod warp;
 
 pub use call::Home;

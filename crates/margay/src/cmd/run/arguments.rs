@@ -4,14 +4,15 @@ use super::title;
 use crate::{cmd::Result, exit::Failure};
 use margay::{
     element::Element,
+    image::{Image, ImageSpec, reference},
     npy::Array,
     picture,
-    spec::{BufferSpec, Fill, Init, MapOf, Spec},
+    spec::{BufferSpec, Fill, Init, MapOf, Spec, split_fields},
     tensormap::MapOptions,
 };
 use margay_exec::tensor_map;
 use margay_isa::{Kind, Type};
-use margay_runtime::{Buffer, Context, Kernel, Param};
+use margay_runtime::{Buffer, Context, Kernel, Module, Param};
 use std::{path::PathBuf, sync::Arc};
 
 /// An argument of the launch: its buffers, if it is or holds any.
@@ -22,12 +23,47 @@ pub struct Argument {
     inner: Vec<HostBuffer>,
 }
 
-/// A buffer, and what the host knows of it.
+/// A buffer or an image, and what the host knows of it.
 pub struct HostBuffer {
-    device: Buffer,
+    device: Store,
     element: Element,
     shape: Vec<u64>,
     out: Option<PathBuf>,
+}
+
+/// Where a buffer's bytes are.
+enum Store {
+    Buffer(Buffer),
+    Image(Image),
+}
+
+/// Binds what `--bind NAME=SPEC` says to references of the module. The images are kept for their files.
+pub fn bind(context: &Arc<Context>, module: &Module, specs: &[String]) -> Result<Vec<Argument>> {
+    let mut bound = Vec::new();
+    for text in specs {
+        let wrong = |why: String| Failure::usage(format!("--bind `{text}`: {why}"));
+        let (name, spec) = text.split_once('=').ok_or_else(|| {
+            wrong(
+                "expected NAME=tex:..., NAME=surf:... or NAME=sampler:..., such as `image=tex:x.npy,filter=linear`"
+                    .into(),
+            )
+        })?;
+        if let Some(words) = spec.strip_prefix("sampler:") {
+            let sampler = margay::image::sampler(split_fields(words)).map_err(wrong)?;
+            let (name, index) = reference(name);
+            module.bind_sampler(name, index, sampler).map_err(|e| wrong(e.to_string()))?;
+            continue;
+        }
+        let Spec::Image(buffer, image) = Spec::parse(spec).map_err(wrong)? else {
+            return Err(wrong("what is bound is `tex:...`, `surf:...` or `sampler:...`".into()));
+        };
+        let host = HostBuffer::image(context, &buffer, &image).map_err(wrong)?;
+        if let Store::Image(image) = &host.device {
+            image.bind(module, name).map_err(|e| wrong(e.to_string()))?;
+        }
+        bound.push(Argument { buffer: Some(host), inner: Vec::new() });
+    }
+    Ok(bound)
 }
 
 /// Makes all arguments and the parameter block.
@@ -84,6 +120,17 @@ fn make_one(
             Ok((Argument { buffer: None, inner }, by_value(bytes)?))
         }
         Spec::TensorMap(options, of) => tensor_map(context, index, (options, of), param, earlier),
+        Spec::Image(spec, image) => {
+            if !takes_handle(param) {
+                return Err(format!(
+                    "a handle needs a 64-bit parameter, such as `.u64`, and this one is {}",
+                    wants(param)
+                ));
+            }
+            let mut buffer = HostBuffer::image(context, spec, image)?;
+            let bytes = buffer.address(context)?.to_le_bytes().to_vec();
+            Ok((Argument { buffer: Some(buffer), inner: Vec::new() }, bytes))
+        }
         Spec::Buffer(spec) => {
             if param.array || !is_pointer(param.ty) {
                 return Err(format!(
@@ -91,8 +138,8 @@ fn make_one(
                     wants(param)
                 ));
             }
-            let buffer = HostBuffer::new(context, &format!("argument {index}"), spec)?;
-            let address = buffer.device.address();
+            let mut buffer = HostBuffer::new(context, &format!("argument {index}"), spec)?;
+            let address = buffer.address(context)?;
             if address >> (8 * size).min(63) != 0 {
                 return Err(format!("the address {address:#x} does not fit the parameter's {size} bytes"));
             }
@@ -123,7 +170,7 @@ fn tensor_map(
         (_, Some(made)) => made,
         (MapOf::Buffer(_), None) => return Err("no buffer".into()),
     };
-    let map = options.encode(buffer.element, &buffer.shape, buffer.device.address())?;
+    let map = options.encode(buffer.element, &buffer.shape, buffer.linear()?.address())?;
     let mut inner = Vec::new();
     let bytes = match param.size as usize {
         tensor_map::SIZE => map.to_vec(),
@@ -131,14 +178,20 @@ fn tensor_map(
             let shape = vec![tensor_map::SIZE as u64];
             let spec = BufferSpec { init: Init::Made(Element::Ptx(Type::U8), shape, Fill::Zeros), out: None };
             let holder = HostBuffer::new(context, &format!("the tensor map of argument {index}"), &spec)?;
-            holder.device.write(0, &map).map_err(|e| e.to_string())?;
-            let address = holder.device.address();
+            let device = holder.linear()?;
+            device.write(0, &map).map_err(|e| e.to_string())?;
+            let address = device.address();
             inner.push(holder);
             address.to_le_bytes()[..param.size as usize].to_vec()
         }
         size => return Err(format!("a tensor map has 128 bytes, and the parameter takes {size}")),
     };
     Ok((Argument { buffer: made, inner }, bytes))
+}
+
+/// 64-bit parameters take handles: integers, and references by their own types.
+fn takes_handle(param: &Param) -> bool {
+    !param.array && param.size == 8 && (is_pointer(param.ty) || param.ty.kind() == Kind::Opaque)
 }
 
 fn is_pointer(ty: Type) -> bool {
@@ -159,12 +212,19 @@ fn layout(
             Spec::Bytes(bytes) => (bytes.clone(), 1),
             Spec::Struct(fields) => layout(context, index, fields, buffers)?,
             Spec::Buffer(spec) => {
-                let buffer = HostBuffer::new(context, &format!("buffer {} of argument {index}", buffers.len()), spec)?;
-                let address = buffer.device.address().to_le_bytes().to_vec();
+                let mut buffer =
+                    HostBuffer::new(context, &format!("buffer {} of argument {index}", buffers.len()), spec)?;
+                let address = buffer.address(context)?.to_le_bytes().to_vec();
                 buffers.push(buffer);
                 (address, 8)
             }
             Spec::TensorMap(..) => return Err("a tensor map is no member of a struct".into()),
+            Spec::Image(spec, image) => {
+                let mut buffer = HostBuffer::image(context, spec, image)?;
+                let handle = buffer.address(context)?.to_le_bytes().to_vec();
+                buffers.push(buffer);
+                (handle, 8)
+            }
             Spec::Scalar(text) => return Err(format!("a member needs its type: `s32={text}` or `f32={text}`")),
         };
         bytes.resize(bytes.len().next_multiple_of(field_align), 0);
@@ -177,27 +237,45 @@ fn layout(
 
 impl HostBuffer {
     fn new(context: &Arc<Context>, name: &str, spec: &BufferSpec) -> std::result::Result<HostBuffer, String> {
-        let (element, shape, data) = match &spec.init {
-            Init::File(path) => {
-                let array = Array::load(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-                (array.element, array.shape, Some(array.data))
-            }
-            Init::Made(element, shape, fill) => {
-                let n = shape.iter().product::<u64>();
-                (*element, shape.clone(), fill_bytes(*element, n, fill)?)
-            }
-        };
+        let (element, shape, data) = contents(spec)?;
         let bytes = shape.iter().product::<u64>() * element.bytes() as u64;
         let device = context.named_buffer(name, bytes).map_err(|e| e.to_string())?;
         if let Some(data) = data {
             device.write(0, &data).map_err(|e| e.to_string())?;
         }
+        Ok(HostBuffer { device: Store::Buffer(device), element, shape, out: spec.out.clone() })
+    }
+
+    fn image(context: &Arc<Context>, spec: &BufferSpec, image: &ImageSpec) -> std::result::Result<HostBuffer, String> {
+        let (element, shape, data) = contents(spec)?;
+        let bytes = shape.iter().product::<u64>() as usize * element.bytes();
+        let device = Store::Image(image.make(context, element, &shape, &data.unwrap_or_else(|| vec![0; bytes]))?);
         Ok(HostBuffer { device, element, shape, out: spec.out.clone() })
+    }
+
+    /// Its linear memory.
+    fn linear(&self) -> std::result::Result<&Buffer, String> {
+        match &self.device {
+            Store::Buffer(buffer) => Ok(buffer),
+            Store::Image(_) => Err("an image is no buffer in linear memory".into()),
+        }
+    }
+
+    /// The address or the handle that a kernel takes.
+    fn address(&mut self, context: &Arc<Context>) -> std::result::Result<u64, String> {
+        match &mut self.device {
+            Store::Buffer(buffer) => Ok(buffer.address()),
+            Store::Image(image) => image.handle(context),
+        }
     }
 
     /// The buffer's contents.
     pub fn array(&self) -> Result<Array> {
-        let data = self.device.to_vec().map_err(Failure::usage)?;
+        let data = match &self.device {
+            Store::Buffer(buffer) => buffer.to_vec(),
+            Store::Image(image) => image.contents(),
+        }
+        .map_err(Failure::usage)?;
         Ok(Array { element: self.element, shape: self.shape.clone(), data })
     }
 
@@ -219,6 +297,20 @@ impl Argument {
     pub fn save(&self) -> Result<()> {
         self.buffer.iter().chain(&self.inner).try_for_each(HostBuffer::save)
     }
+}
+
+/// What a buffer holds at first: element type, shape, bytes (`None` for zeros).
+fn contents(spec: &BufferSpec) -> std::result::Result<(Element, Vec<u64>, Option<Vec<u8>>), String> {
+    Ok(match &spec.init {
+        Init::File(path) => {
+            let array = Array::load(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+            (array.element, array.shape, Some(array.data))
+        }
+        Init::Made(element, shape, fill) => {
+            let n = shape.iter().product::<u64>();
+            (*element, shape.clone(), fill_bytes(*element, n, fill)?)
+        }
+    })
 }
 
 /// `None` for zeros: fresh memory holds them.

@@ -33,13 +33,14 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
     let compile = started.elapsed();
 
+    let bound = arguments::bind(&context, &module, &args.bind)?;
     let (arguments, block) = arguments::make(&context, &kernel, &args.args)?;
     wanted.check(&arguments)?;
     let mut times = Vec::new();
     for _ in 0..args.repeat {
         times.push(launch(args, &kernel, &block).map_err(|e| failure(e, style))?);
     }
-    for argument in &arguments {
+    for argument in arguments.iter().chain(&bound) {
         argument.save()?;
     }
     let outcome = wanted.report(&arguments, args)?;

@@ -1,0 +1,153 @@
+//! Surface instructions (manual, section 9.7.11): bytes or samples of an image, with a choice of what happens outside.
+
+use super::super::{
+    code::{Flow, Op, SurfaceOp},
+    ctx::Ctx,
+    state::lanes,
+};
+use super::{atomic, texture::object};
+use crate::{
+    Access, FaultKind, LANES, mem,
+    texture::{Kind, Object, Scalar, Texels},
+};
+use margay_isa::{Mod, Type};
+use std::sync::Arc;
+
+/// Where an access of a lane goes.
+enum Place {
+    /// There.
+    At(u64),
+    /// Nowhere: it reads zero or is dropped.
+    Nowhere,
+    /// Outside, with `.trap`.
+    Outside,
+}
+
+/// `x` in bytes, then y and z or the layer, against the extents.
+fn place(s: &SurfaceOp, t: &Texels, x: i64, rest: [i64; 2], layer: u32, size: u32) -> Place {
+    let level = t.level(0);
+    let row = i64::from(level.size[0]) * i64::from(t.format.bytes());
+    let (layers, size) = (t.extent.layers.max(1), i64::from(size));
+    let last = if row < size { -1 } else { (row - size) / size * size };
+    let most = [last, i64::from(level.size[1]) - 1, i64::from(level.size[2]) - 1];
+    let mut at = [x, rest[0], rest[1]];
+    let inside = |at: &[i64; 3]| at.iter().zip(most).all(|(v, most)| (0..=most).contains(v));
+    let mut layer = if s.layered { layer } else { 0 };
+    if !inside(&at) || layer >= layers {
+        match s.clamp {
+            Mod::Zero => return Place::Nowhere,
+            Mod::Clamp if most[0] >= 0 => {
+                at = std::array::from_fn(|d| at[d].clamp(0, most[d]));
+                layer = layer.min(layers - 1);
+            }
+            _ => return Place::Outside,
+        }
+    }
+    let slice = if s.dims == 3 { at[2] as u32 } else { layer };
+    Place::At(t.row(level, at[1] as u32, slice) + at[0] as u64)
+}
+
+/// `suld`, `sust`, `sured`
+pub fn surface(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let s: &SurfaceOp = &ctx.func.surfaces[op.x as usize];
+    let handles = ctx.doubles(s.handle);
+    let at: Vec<[u32; LANES]> = s.at.iter().map(|c| ctx.words(*c)).collect();
+    let values: Vec<[u64; LANES]> = s.src.iter().map(|v| ctx.doubles(*v)).collect();
+    let mut out = vec![[0u64; LANES]; s.dst.len()];
+    let element = s.ty.bytes() as usize;
+    let count = s.dst.len().max(s.src.len());
+    let convert = s.formatted && s.reduce.is_none();
+    let mut known: Option<(u64, Arc<Texels>)> = None;
+    for i in lanes(ctx.active) {
+        let texels = match &known {
+            Some((handle, texels)) if *handle == handles[i] => texels.clone(),
+            _ => match object(ctx, i, handles[i], Kind::Surface) {
+                Ok(Object::Surface(texels)) => {
+                    known = Some((handles[i], texels.clone()));
+                    texels
+                }
+                Ok(_) => return ctx.bug("an object of another kind"),
+                Err(flow) => return flow,
+            },
+        };
+        let size = if convert { texels.format.bytes() } else { (element * count) as u32 };
+        let coordinate = |k: usize| at.get(k).map_or(0, |c| i64::from(c[i] as i32));
+        let lead = usize::from(s.layered);
+        let layer = if s.layered { at.first().map_or(0, |c| c[i]) } else { 0 };
+        let scale = if s.formatted { i64::from(size) } else { 1 };
+        let x = coordinate(lead).saturating_mul(scale);
+        let y = if s.dims >= 2 { coordinate(lead + 1) } else { 0 };
+        let z = if s.dims == 3 { coordinate(lead + 2) } else { 0 };
+        let write = s.dst.is_empty();
+        let access = Access { write, address: x as u64, size, space: "surface" };
+        let address = match place(s, &texels, x, [y, z], layer, size) {
+            Place::At(address) => address,
+            Place::Nowhere => continue,
+            Place::Outside => {
+                let [w, h, d] = texels.level(0).size;
+                let note = format!(
+                    "byte {x} of row {y}, plane {z}, layer {layer}; the surface has {h} rows of {} bytes, {d} planes, {} layers",
+                    u64::from(w) * u64::from(texels.format.bytes()),
+                    texels.extent.layers.max(1)
+                );
+                return ctx.fault(i, FaultKind::OutOfBounds(access), vec![note]);
+            }
+        };
+        if x % i64::from(size) != 0 {
+            return ctx.fault(i, FaultKind::Misaligned(access), Vec::new());
+        }
+        let done = match s.reduce {
+            Some(reduce) => {
+                let signed = texels.format.scalar == Scalar::Signed;
+                let ty = match (s.formatted, s.ty) {
+                    (true, Type::B64) => {
+                        if signed {
+                            Type::S64
+                        } else {
+                            Type::U64
+                        }
+                    }
+                    (true, _) => {
+                        if signed {
+                            Type::S32
+                        } else {
+                            Type::U32
+                        }
+                    }
+                    (false, ty) => ty,
+                };
+                let value = values.first().map_or(0, |v| v[i]);
+                atomic::element(texels.block(), address, (reduce, ty), false, value, 0).map(drop)
+            }
+            None if !write => load(&texels, address, element, i, &mut out),
+            None if convert => {
+                let words: Vec<u32> = values.iter().map(|v| v[i] as u32).collect();
+                mem::store_bytes(texels.block(), address, &texels.format.encode(&words)[..size as usize])
+            }
+            None => {
+                let mut bytes = [0; 32];
+                for (part, v) in bytes.chunks_exact_mut(element).zip(&values) {
+                    part.copy_from_slice(&v[i].to_le_bytes()[..element]);
+                }
+                mem::store_bytes(texels.block(), address, &bytes[..size as usize])
+            }
+        };
+        if done.is_none() {
+            return ctx.bug("a place inside of a surface is outside of its memory");
+        }
+    }
+    for (d, values) in s.dst.iter().zip(&out) {
+        ctx.write(*d, values, ctx.active);
+    }
+    Flow::Next
+}
+
+/// Loads elements of so many bytes.
+fn load(texels: &Texels, address: u64, element: usize, lane: usize, out: &mut [[u64; LANES]]) -> Option<()> {
+    for (k, to) in out.iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        mem::load_bytes(texels.block(), address + (k * element) as u64, &mut bytes[..element])?;
+        to[lane] = u64::from_le_bytes(bytes);
+    }
+    Some(())
+}

@@ -1,0 +1,377 @@
+//! Sampling: from coordinates to texels and their weighted mean (CUDA C++ Programming Guide, "Texture Fetching"; manual,
+//! sections 9.7.10.2 to 9.7.10.4).
+//!
+//! Weights are fixed-point numbers with 8 bits of fraction, as the guide says; a coordinate is rounded to the nearest 1/256 of
+//! a texel for them. Means are computed in double precision and rounded once. Integer coordinates name texels: nothing is
+//! filtered, and what lies outside of the image reads as zero. Where the manual is silent: a depth passes with
+//! `reference <= texel` unless the sampler says otherwise; a point between levels rounds to the nearest; layers and faces
+//! beyond the last one are the last one.
+
+use super::{Address, Filter, Format, Level, Sampler, Texel, Texels, Texture};
+use crate::sem::fp;
+
+/// The shape that an instruction gives to an image.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Geometry {
+    /// Coordinates inside of a layer: 1, 2 or 3; the three of a cube are a direction.
+    pub dims: u8,
+    /// A cube.
+    pub cube: bool,
+    /// The layer is chosen by an index.
+    pub layered: bool,
+    /// The sample is chosen by an index.
+    pub samples: bool,
+}
+
+/// A test of a depth against a texel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Compare {
+    Never,
+    Less,
+    Equal,
+    LessEqual,
+    Greater,
+    NotEqual,
+    GreaterEqual,
+    Always,
+}
+
+impl Compare {
+    fn passes(self, reference: f32, texel: f32) -> bool {
+        match self {
+            Compare::Never => false,
+            Compare::Less => reference < texel,
+            Compare::Equal => reference == texel,
+            Compare::LessEqual => reference <= texel,
+            Compare::Greater => reference > texel,
+            Compare::NotEqual => reference != texel,
+            Compare::GreaterEqual => reference >= texel,
+            Compare::Always => true,
+        }
+    }
+}
+
+/// How the level of detail is chosen.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Lod {
+    /// The finest.
+    Base,
+    /// This one.
+    Level(f32),
+    /// This one, by its number.
+    Number(i32),
+    /// By the change of the coordinates to the neighbour in x and in y.
+    Gradient([f32; 3], [f32; 3]),
+}
+
+/// What an instruction asks of a texture in one lane.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Query {
+    /// The geometry.
+    pub geometry: Geometry,
+    /// Coordinates as bits: floats, or integers.
+    pub at: [u32; 3],
+    /// Coordinates are integers.
+    pub integer: bool,
+    /// Layer, or number of the cube.
+    pub layer: u32,
+    /// Sample.
+    pub sample: u32,
+    /// Added to the coordinates, in texels.
+    pub offset: [i32; 3],
+    /// A depth to compare with.
+    pub depth: Option<f32>,
+    /// The level of detail.
+    pub lod: Lod,
+}
+
+/// Where to look: everything but the level and the texel's numbers.
+struct View<'a> {
+    texels: &'a Texels,
+    format: Format,
+    sampler: &'a Sampler,
+    /// Dimensions, layer, sample.
+    dims: usize,
+    layer: u32,
+    sample: u32,
+    depth: Option<f32>,
+}
+
+impl View<'_> {
+    /// The texel of these numbers; outside of the image it is the border where the address mode is that.
+    fn texel(&self, level: &Level, index: [Option<u32>; 3]) -> Texel {
+        let texel = match index {
+            [Some(x), Some(y), Some(z)] => {
+                let slice = if self.dims == 3 { z } else { self.layer };
+                self.format.decode(&self.texels.load(self.texels.address(level, x, y, slice, self.sample)))
+            }
+            _ => {
+                let float = self.format.decode(&[0; 16]).float;
+                let border = self.sampler.border;
+                let channels = if float { border.map(f32::to_bits) } else { border.map(|c| c as i64 as u32) };
+                Texel { float, channels }
+            }
+        };
+        let Some(reference) = self.depth else { return texel };
+        let mut out = Texel::floats([0.0, 0.0, 0.0, 1.0]);
+        for k in 0..usize::from(self.format.channels) {
+            let value = match self.format.decode(&[0; 16]).float {
+                true => f32::from_bits(texel.channels[k]),
+                false => texel.channels[k] as f32,
+            };
+            out.channels[k] = f32::from(u8::from(self.sampler.compare.passes(reference, value))).to_bits();
+        }
+        out
+    }
+}
+
+/// Coordinates in texels of a level, by dimension, wrapped and mirrored: the place, and how neighbours outside are found.
+struct Place {
+    at: [f64; 3],
+    modes: [Address; 3],
+    size: [u32; 3],
+}
+
+fn floor(x: f64) -> f64 {
+    fp::floor64(x)
+}
+
+fn place(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normalized: bool) -> Place {
+    let mut place = Place { at: [0.0; 3], modes: view.sampler.address, size: level.size };
+    for d in 0..view.dims {
+        let n = f64::from(level.size[d]);
+        let mut x = if at[d].is_nan() { 0.0 } else { at[d] };
+        if !normalized {
+            if matches!(place.modes[d], Address::Wrap | Address::Mirror) {
+                place.modes[d] = Address::Clamp;
+            }
+            place.at[d] = x + f64::from(offset[d]);
+            continue;
+        }
+        // Offsets count texels; they move the coordinate before it is wrapped.
+        x += f64::from(offset[d]) / n;
+        x = match place.modes[d] {
+            Address::Wrap if x.is_finite() => x - floor(x),
+            Address::Mirror if x.is_finite() => {
+                let (whole, part) = (floor(x), x - floor(x));
+                if whole - 2.0 * floor(whole / 2.0) == 0.0 { part } else { 1.0 - part }
+            }
+            _ => x,
+        };
+        place.at[d] = n * x;
+    }
+    place
+}
+
+impl Place {
+    /// The texel number for a whole coordinate of one dimension; `None` for the border.
+    fn index(&self, d: usize, i: f64) -> Option<u32> {
+        let n = f64::from(self.size[d]);
+        match self.modes[d] {
+            _ if i >= 0.0 && i < n => Some(i as u32),
+            Address::Border => None,
+            // Only neighbours of a wrapped coordinate come here: one step outside.
+            Address::Wrap => Some(if i < 0.0 { self.size[d] - 1 } else { 0 }),
+            Address::Mirror | Address::Clamp => Some(if i < 0.0 { 0 } else { self.size[d] - 1 }),
+        }
+    }
+
+    /// The lower of the two nearest texels, and the weight of the upper one in 1/256.
+    fn between(&self, d: usize) -> (f64, f64) {
+        // Far outside of every image a rounded coordinate is as good as the exact one.
+        let x = (self.at[d] - 0.5).clamp(-1e9, 1e9);
+        let fixed = fp::rint64(x * 256.0);
+        let low = floor(fixed / 256.0);
+        (low, fixed - 256.0 * low)
+    }
+}
+
+/// The texel that coordinates lie in.
+fn point(view: &View<'_>, level: &Level, place: &Place) -> Texel {
+    let mut index = [Some(0); 3];
+    for d in 0..view.dims {
+        index[d] = place.index(d, floor(place.at[d]));
+    }
+    view.texel(level, index)
+}
+
+/// The weighted mean of the nearest texels.
+fn linear(view: &View<'_>, level: &Level, place: &Place) -> [f64; 4] {
+    let near: [(f64, f64); 3] = std::array::from_fn(|d| if d < view.dims { place.between(d) } else { (0.0, 0.0) });
+    let mut sum = [0.0; 4];
+    for corner in 0..1usize << view.dims {
+        let (mut weight, mut index) = (1.0, [Some(0); 3]);
+        for d in 0..view.dims {
+            let upper = corner >> d & 1 == 1;
+            let (low, part) = near[d];
+            weight *= if upper { part } else { 256.0 - part } / 256.0;
+            index[d] = place.index(d, if upper { low + 1.0 } else { low });
+        }
+        if weight != 0.0 {
+            let texel = view.texel(level, index).as_floats();
+            for k in 0..4 {
+                sum[k] += weight * f64::from(texel[k]);
+            }
+        }
+    }
+    sum
+}
+
+/// The face of a cube that a direction meets, and the place there from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
+/// Textures").
+fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
+    let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
+    let (face, m, s, t) = match () {
+        _ if ax >= ay && ax >= az => {
+            if x >= 0.0 {
+                (0, ax, -z, -y)
+            } else {
+                (1, ax, z, -y)
+            }
+        }
+        _ if ay >= az => {
+            if y >= 0.0 {
+                (2, ay, x, z)
+            } else {
+                (3, ay, x, -z)
+            }
+        }
+        _ => {
+            if z >= 0.0 {
+                (4, az, x, -y)
+            } else {
+                (5, az, -x, -y)
+            }
+        }
+    };
+    let unit = |v: f32| (f64::from(v) / f64::from(m) + 1.0) / 2.0;
+    (face, [unit(s), unit(t), 0.0])
+}
+
+/// A texture with a sampler, ready to be asked.
+fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>, [f64; 3], bool) {
+    let texels = &*texture.texels;
+    let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };
+    let layers = texels.extent.layers.max(1);
+    let coordinates = |v: u32| if q.integer { f64::from(v as i32) } else { f64::from(f32::from_bits(v)) };
+    let (mut at, mut layer, mut dims) = (q.at.map(coordinates), q.layer.min(layers - 1), usize::from(q.geometry.dims));
+    if q.geometry.cube {
+        let (face, place) = face(q.at.map(f32::from_bits));
+        let cube = if q.geometry.layered { q.layer.min(layers.div_ceil(6) - 1) } else { 0 };
+        (at, layer, dims) = (place, (6 * cube + face).min(layers - 1), 2);
+    }
+    let normalized = q.geometry.cube || texture.normalized && !sampler.force_unnormalized;
+    let layer = if q.geometry.layered || q.geometry.cube { layer } else { 0 };
+    (View { texels, format, sampler, dims, layer, sample: q.sample, depth: q.depth }, at, normalized)
+}
+
+/// The level of detail, clamped; `None` where a number names none.
+fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: bool) -> f64 {
+    let texels = &texture.texels;
+    let last = f64::from(texels.levels() - 1);
+    let wanted = match q.lod {
+        Lod::Base => return 0.0,
+        Lod::Number(n) => return f64::from(n).clamp(0.0, last),
+        Lod::Level(lod) => f64::from(lod),
+        Lod::Gradient(dx, dy) => {
+            let size = texels.level(0).size;
+            let scale = |d: usize| match () {
+                // Half a face is one unit of the direction's largest component.
+                _ if q.geometry.cube => {
+                    let most = q.at.map(|b| f64::from(f32::from_bits(b)).abs()).into_iter().fold(0.0, f64::max);
+                    f64::from(size[0]) / (2.0 * most)
+                }
+                _ if normalized => f64::from(size[d]),
+                _ => 1.0,
+            };
+            let length = |v: [f32; 3]| {
+                let part = |d: usize| f64::from(v[d]) * scale(d);
+                (0..usize::from(q.geometry.dims)).map(|d| part(d) * part(d)).sum::<f64>()
+            };
+            // The root of the larger square, in powers of two.
+            log2(length(dx).max(length(dy))) / 2.0
+        }
+    };
+    let wanted = wanted + f64::from(sampler.bias);
+    let (low, high) = (f64::from(sampler.levels.0), f64::from(sampler.levels.1));
+    if wanted.is_nan() { 0.0 } else { wanted.min(high).max(low).clamp(0.0, last) }
+}
+
+/// The binary logarithm, by way of the exponent and a series; more exact than any weight of 1/256 needs.
+fn log2(x: f64) -> f64 {
+    if x.is_nan() || x <= 0.0 || x < f64::MIN_POSITIVE {
+        return f64::NEG_INFINITY;
+    }
+    if x.is_infinite() {
+        return x;
+    }
+    let bits = x.to_bits();
+    let exponent = (bits >> 52) as i64 - 1023;
+    let m = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
+    // ln(m) = 2 atanh((m - 1) / (m + 1)), and the quotient is below 1/3.
+    let t = (m - 1.0) / (m + 1.0);
+    let (mut term, mut sum) = (t, 0.0);
+    for k in 0..16 {
+        sum += term / f64::from(2 * k + 1);
+        term *= t * t;
+    }
+    exponent as f64 + 2.0 * sum * std::f64::consts::LOG2_E
+}
+
+/// Samples a texture (`tex`).
+pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
+    let (view, at, normalized) = view(texture, sampler, q);
+    let lod = level_of_detail(texture, sampler, q, normalized);
+    if q.integer {
+        let level = texture.texels.level(lod as u32);
+        let mut index = [Some(0); 3];
+        for d in 0..view.dims {
+            let i = at[d] + f64::from(q.offset[d]);
+            index[d] = (i >= 0.0 && i < f64::from(level.size[d])).then_some(i as u32);
+        }
+        if index.contains(&None) {
+            return Texel { channels: [0; 4], ..view.format.decode(&[0; 16]) };
+        }
+        return view.texel(level, index);
+    }
+    let filtered = q.depth.is_some() || view.format.decode(&[0; 16]).float;
+    let one = |number: u32| -> Result<[f64; 4], Texel> {
+        let level = texture.texels.level(number);
+        let place = place(&view, level, at, q.offset, normalized);
+        match sampler.filter {
+            Filter::Linear if filtered => Ok(linear(&view, level, &place)),
+            _ => Err(point(&view, level, &place)),
+        }
+    };
+    if sampler.level_filter == Filter::Linear && filtered {
+        let fixed = fp::rint64(lod * 256.0);
+        let low = floor(fixed / 256.0);
+        let part = (fixed - 256.0 * low) / 256.0;
+        if part > 0.0 {
+            let value = |number| one(number).unwrap_or_else(|texel| texel.as_floats().map(f64::from));
+            let (a, b) = (value(low as u32), value(low as u32 + 1));
+            return Texel::floats(std::array::from_fn(|k| ((1.0 - part) * a[k] + part * b[k]) as f32));
+        }
+    }
+    match one(floor(lod + 0.5) as u32) {
+        Ok(sum) => Texel::floats(sum.map(|v| v as f32)),
+        Err(texel) => texel,
+    }
+}
+
+/// The four texels of a bilinear footprint, one channel of each, counter-clockwise from the lower left (`tld4`).
+pub fn gather(texture: &Texture, sampler: &Sampler, q: &Query, channel: usize) -> Texel {
+    let (view, at, normalized) = view(texture, sampler, q);
+    let level = texture.texels.level(0);
+    let place = place(&view, level, at, q.offset, normalized);
+    let ((x, _), (y, _)) = (place.between(0), place.between(1));
+    let mut out = Texel { float: true, channels: [0; 4] };
+    // Rows count downwards, so that the lower ones are those of the larger number.
+    for (slot, (i, j)) in out.channels.iter_mut().zip([(0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]) {
+        let texel = view.texel(level, [place.index(0, x + i), place.index(1, y + j), Some(0)]);
+        out.float = texel.float;
+        *slot = texel.channels[channel & 3];
+    }
+    out
+}
