@@ -2,9 +2,9 @@
 
 use super::walk::{Memos, Place, Walker};
 use super::{Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
-use crate::compat;
 use crate::report::count;
-use margay_isa::{Role, Type};
+use crate::{Symbol, compat};
+use margay_isa::{Kind as TypeKind, Role, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -108,11 +108,27 @@ impl<'a> Walker<'a, '_> {
                         let vector = want.count.is_some_and(|n| n != u32::from(d.vector));
                         3 * u32::from(!compat::has(want.regs, d.ty)) + 3 * u32::from(vector)
                     }
-                    _ => 0,
+                    found => match want.opnd.role {
+                        Role::Handle(ty) => 3 * u32::from(self.opaque(o, found).is_some_and(|t| t != ty)),
+                        _ => 0,
+                    },
                 },
                 _ => 0,
             },
         }
+    }
+
+    /// The type of a variable or parameter that stands for a texture, sampler or surface.
+    fn opaque(&self, o: &tree::Operand, found: Option<(Binding, u32)>) -> Option<Type> {
+        let ty = match found {
+            Some((Binding::Param(i), _)) => self.func.params.get(i as usize)?.ty,
+            Some(_) => return None,
+            None => match self.module.symbol(self.tree.str(o.span))? {
+                Symbol::Global(g) => self.module.global(g).ty,
+                Symbol::Func(_) | Symbol::Alias(_) => return None,
+            },
+        };
+        (ty.kind() == TypeKind::Opaque).then_some(ty)
     }
 
     /// Resolves and checks the operands of an instruction. The list has as many as were written.

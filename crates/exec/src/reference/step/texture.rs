@@ -141,9 +141,14 @@ pub fn query(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             out[i] = found.is_some_and(|o| o.kind() == q.kind).into();
             continue;
         };
-        let object = match object(ctx, i, handles[i], q.kind) {
-            Ok(object) => object,
-            Err(flow) => return flow,
+        // In unified mode a register may hold a texture where a sampler is asked about.
+        let found = ctx.grid.memory.objects().get(handles[i]).filter(|o| matches!(o, Object::Texture(_)));
+        let object = match (q.kind, found) {
+            (Kind::Sampler, Some(texture)) => texture,
+            _ => match object(ctx, i, handles[i], q.kind) {
+                Ok(object) => object,
+                Err(flow) => return flow,
+            },
         };
         let answer = match &object {
             Object::Sampler(s) => of_sampler(s, what),
