@@ -235,7 +235,10 @@ impl Buffers {
             Value::Bytes(bytes) => Ok(Given::Bytes(bytes.clone())),
             Value::TensorMap(of, options) => {
                 let named = self.by_name.get(of).ok_or("the buffer stands before its map")?;
-                let map = options.encode(named.now.element, &named.now.shape, named.device.address())?;
+                let Store::Buffer(buffer) = &named.device else {
+                    return Err("an image is no buffer in linear memory".into());
+                };
+                let map = options.encode(named.now.element, &named.now.shape, buffer.address())?;
                 Ok(Given::Bytes(map.to_vec()))
             }
             Value::Same => {

@@ -17,8 +17,8 @@
 
 use crate::{
     element::{Element, parse_f64},
-    tensormap::MapOptions,
     image::{ImageSpec, Role},
+    tensormap::MapOptions,
 };
 use std::path::PathBuf;
 

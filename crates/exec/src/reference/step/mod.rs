@@ -14,8 +14,8 @@ pub mod memory;
 pub mod pure;
 pub mod special;
 pub mod stack;
-pub mod tensor;
 pub mod surface;
+pub mod tensor;
 pub mod texture;
 pub mod warp;
 
