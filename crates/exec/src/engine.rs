@@ -5,7 +5,7 @@ use crate::{
     mem::{self, Allocation, Kind},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// A program in memory: placed code, and the addresses that its variables got.
 #[derive(Debug)]
@@ -139,10 +139,29 @@ pub trait Kernel: Send + Sync {
     /// Begins the cluster whose first CTA has index `first` in the grid. Without clusters ([`Launch::cluster`] all 1) that is
     /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
+
+    /// A worker that runs CTAs of the grid by the range, for kernels of which no CTA ever waits for another one. `None` where
+    /// that cannot be promised, or where the engine has no such way: then CTAs are started one by one.
+    /// `meter` is asked now and then whether to go on.
+    fn batch<'a>(&'a self, _: &'a Grid<'a>, _meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        Ok(None)
+    }
+}
+
+/// A worker that runs one CTA after another, each to its end.
+pub trait Batch {
+    /// Runs the CTAs of a range of linear indices, x fastest.
+    fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop>;
+}
+
+/// What a batch asks while it runs.
+pub trait Meter: Sync {
+    /// About so many warp instructions were executed since the last time. An error ends the batch.
+    fn spend(&self, instructions: u64) -> Result<(), Stop>;
 }
 
 /// A CTA (or a cluster of them) in flight.
-pub trait Cta: Send {
+pub trait Cta {
     /// Runs until done, or until about `fuel` warp instructions were executed.
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
 }

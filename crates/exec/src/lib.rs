@@ -7,6 +7,7 @@
 //! Memory is flat: a global address is the host address of a byte inside an allocation that [`Memory`] knows. `.shared` and
 //! `.local` addresses are offsets into windows whose host base makes them generic (`cvta` adds it).
 
+pub mod barrier;
 mod builtin;
 mod engine;
 mod fault;
@@ -19,7 +20,7 @@ pub mod sem;
 pub mod tensor_map;
 pub mod texture;
 
-pub use engine::{Cta, Engine, Grid, Image, Kernel, Launch, Progress, Unsupported};
+pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;

@@ -22,8 +22,10 @@ pub struct Compiled {
     pub sites: Vec<Site>,
     /// Semantic functions of `Pure` sites.
     pub pure: Vec<Option<PureFn>>,
-    /// Bytes a warp saves across barriers.
-    pub save_size: u64,
+    /// Bytes that the warps of a CTA keep across barriers.
+    pub keep_size: u64,
+    /// The entry runs one warp, on a stack of its own, instead of a range of CTAs.
+    pub by_warp: bool,
     /// Threads need local windows.
     pub uses_local: bool,
     /// Device functions may call themselves, so the host's stack must be deep.
@@ -111,7 +113,8 @@ pub struct Text {
     /// The module.
     pub text: String,
     sites: Vec<Site>,
-    save_size: u64,
+    keep_size: u64,
+    by_warp: bool,
     functions: Vec<FuncId>,
     uses_local: bool,
 }
@@ -122,13 +125,16 @@ pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, 
     let mut sites = Vec::new();
     let mut declared = BTreeSet::new();
     let mut bodies = String::new();
-    let mut save_size = 64;
+    let (mut keep_size, mut by_warp) = (0, false);
     let functions = reachable(ir, kernel);
+    let callees = functions.iter().filter(|f| **f != kernel);
+    let waits = callees.map(|f| emit::waits(ir.func(*f))).max().unwrap_or(emit::Waits::Never);
     for f in &functions {
-        let emitted = emit::emit(ir, *f, options, &mut sites)?;
+        let emitted = emit::emit(ir, *f, options, waits, &mut sites)?;
         bodies.push_str(&emitted.text);
         declared.extend(emitted.declared);
-        save_size = save_size.max(emitted.save_size);
+        keep_size = keep_size.max(emitted.keep_size);
+        by_warp |= emitted.by_warp;
         uses_local |= emitted.uses_local;
     }
     // Definitions of helpers bring declarations of their own: one line each, once.
@@ -147,12 +153,12 @@ pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, 
         "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
          !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
     );
-    Ok(Text { text: out, sites, save_size, functions, uses_local })
+    Ok(Text { text: out, sites, keep_size, by_warp, functions, uses_local })
 }
 
 /// Compiles and links a kernel.
 pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effort) -> Result<Compiled, CompileError> {
-    let Text { text, sites, save_size, functions: reached, uses_local } =
+    let Text { text, sites, keep_size, by_warp, functions: reached, uses_local } =
         text(ir, kernel, options).map_err(CompileError::Refused)?;
     let mut pure = Vec::with_capacity(sites.len());
     for site in &sites {
@@ -192,7 +198,8 @@ pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effor
         functions,
         sites,
         pure,
-        save_size,
+        keep_size,
+        by_warp,
         uses_local,
         recursive: recursive(ir, kernel),
     })

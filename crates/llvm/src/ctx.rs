@@ -1,14 +1,15 @@
-//! What generated code and the host share: one [`WarpCtx`] for each warp in flight.
+//! What generated code and the host share: one [`WarpCtx`] for each call of generated code in flight.
 
 use std::mem::offset_of;
 
-/// State of a warp as generated code sees it. Pointers are held as addresses (their provenance is exposed where they are made), so
-/// that a warp may move between threads. Field offsets are part of the code that is cached on disk.
+/// State as generated code sees it. Pointers are held as addresses (their provenance is exposed where they are made). Field
+/// offsets are part of the code that is cached on disk.
+///
+/// A kernel that loops over CTAs and warps itself keeps `cta`, `warp`, `local` up to date, for helpers and device functions; for
+/// one that is called warp by warp the host sets them.
 #[repr(C, align(64))]
 pub struct WarpCtx {
-    /// `%tid.x`, `.y`, `.z` by lane.
-    pub tid: [[u32; 32]; 3],
-    /// The host's side of this CTA, handed back to helpers.
+    /// The host's side, handed back to helpers.
     pub host: u64,
     /// Helper functions, in the order of [`Helper`].
     pub helpers: u64,
@@ -16,64 +17,104 @@ pub struct WarpCtx {
     pub shared: u64,
     /// Bytes of it.
     pub shared_size: u64,
-    /// Host address of the local window of lane 0.
+    /// Host address of the local window of the warp's lane 0.
     pub local: u64,
     /// Bytes from one lane's local window to the next.
     pub local_stride: u64,
+    /// `local` of warp 0.
+    pub locals: u64,
     /// Host address of the kernel's parameter block.
     pub params: u64,
     /// For each access site, the range of addresses that was found valid last.
     pub sites: u64,
     /// Compiled device functions by id; null where there is none.
     pub functions: u64,
-    /// Registers that live across barriers.
-    pub save: u64,
+    /// What warps keep across barriers.
+    pub keep: u64,
+    /// By warp: lanes that have not ended.
+    pub alive_lanes: u64,
     /// Lowest native stack address that device calls may reach.
     pub stack_end: u64,
     /// Addresses of module variables, by id.
     pub globals: u64,
+    /// By warp: `%tid.x`, `.y`, `.z` of its 32 lanes.
+    pub tids: u64,
+    /// Linear indices of the CTAs to run: from here ...
+    pub first: u64,
+    /// ... to before this.
+    pub end: u64,
+    /// Where control goes when the warp waits, for warps with stacks.
+    pub yielder: u64,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`
     pub grid: [u32; 3],
     /// `%ctaid`
     pub cta: [u32; 3],
-    /// Where to go on: 0 at the beginning.
-    pub resume: u32,
-    /// Mask of the lanes that exist.
+    /// Mask of the lanes that exist, for kernels that are called warp by warp.
     pub alive: u32,
     /// `%warpid`
     pub warp: u32,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// The barrier that the warp waits at: id and number of threads (0: all).
-    pub barrier: [u32; 2],
+    /// Calls of device functions until [`Helper::Tick`] is due.
+    pub calls: u32,
+    /// Result of a barrier's `.red` for the lanes that were released last.
+    pub reduced: u32,
+    /// The warp waits for a barrier to release some of its lanes.
+    pub waits: u32,
 }
 
 /// Offsets that emission needs.
 #[allow(missing_docs)]
 pub mod at {
     use super::*;
-    pub const TID: u64 = offset_of!(WarpCtx, tid) as u64;
     pub const HELPERS: u64 = offset_of!(WarpCtx, helpers) as u64;
     pub const SHARED: u64 = offset_of!(WarpCtx, shared) as u64;
     pub const SHARED_SIZE: u64 = offset_of!(WarpCtx, shared_size) as u64;
     pub const LOCAL: u64 = offset_of!(WarpCtx, local) as u64;
     pub const LOCAL_STRIDE: u64 = offset_of!(WarpCtx, local_stride) as u64;
+    pub const LOCALS: u64 = offset_of!(WarpCtx, locals) as u64;
     pub const PARAMS: u64 = offset_of!(WarpCtx, params) as u64;
     pub const SITES: u64 = offset_of!(WarpCtx, sites) as u64;
     pub const FUNCTIONS: u64 = offset_of!(WarpCtx, functions) as u64;
-    pub const SAVE: u64 = offset_of!(WarpCtx, save) as u64;
+    pub const KEEP: u64 = offset_of!(WarpCtx, keep) as u64;
+    pub const ALIVE_LANES: u64 = offset_of!(WarpCtx, alive_lanes) as u64;
     pub const STACK_END: u64 = offset_of!(WarpCtx, stack_end) as u64;
     pub const GLOBALS: u64 = offset_of!(WarpCtx, globals) as u64;
+    pub const TIDS: u64 = offset_of!(WarpCtx, tids) as u64;
+    pub const FIRST: u64 = offset_of!(WarpCtx, first) as u64;
+    pub const END: u64 = offset_of!(WarpCtx, end) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
     pub const CTA: u64 = offset_of!(WarpCtx, cta) as u64;
-    pub const RESUME: u64 = offset_of!(WarpCtx, resume) as u64;
     pub const ALIVE: u64 = offset_of!(WarpCtx, alive) as u64;
     pub const WARP: u64 = offset_of!(WarpCtx, warp) as u64;
     pub const DYNAMIC_SHARED: u64 = offset_of!(WarpCtx, dynamic_shared) as u64;
-    pub const BARRIER: u64 = offset_of!(WarpCtx, barrier) as u64;
+    pub const CALLS: u64 = offset_of!(WarpCtx, calls) as u64;
+    pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
+
+    /// Whether a field stays the same from the beginning of a call of generated code to its end, whoever calls.
+    pub const fn is_constant(offset: u64) -> bool {
+        matches!(
+            offset,
+            SHARED
+                | SHARED_SIZE
+                | LOCAL_STRIDE
+                | LOCALS
+                | PARAMS
+                | SITES
+                | FUNCTIONS
+                | KEEP
+                | ALIVE_LANES
+                | STACK_END
+                | GLOBALS
+                | TIDS
+                | FIRST
+                | END
+                | DYNAMIC_SHARED
+        ) || offset >= BLOCK && offset < CTA
+    }
 }
 
 /// Helpers that generated code calls through [`WarpCtx::helpers`].
@@ -86,17 +127,24 @@ pub enum Helper {
     Pure,
     /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself.
     Fault,
+    /// `(ctx) -> status`: the code has looped for a while; may it go on?
+    Tick,
+    /// `(ctx) -> status`: the warp spins on something that others must do; lets them. Only where warps have stacks.
+    Yield,
+    /// `(ctx, site, mask, ids, counts, truth) -> status`: lanes arrive at a barrier. Only where warps have stacks.
+    Arrive,
+    /// `(ctx, lanes, released) -> status`: waits until some of the lanes are released; stores which. Only where warps have stacks.
+    Wait,
 }
+
+/// Number of helpers.
+pub const HELPERS: usize = Helper::Wait as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]
 pub mod status {
-    /// All lanes are done.
+    /// All is done.
     pub const DONE: u32 = 0;
-    /// The warp waits at a barrier; call again to go on.
-    pub const BARRIER: u32 = 1;
     /// A helper recorded a stop.
-    pub const STOP: u32 = 2;
-    /// The warp spins on something that another warp must do; call again to go on.
-    pub const YIELD: u32 = 3;
+    pub const STOP: u32 = 1;
 }

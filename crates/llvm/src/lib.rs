@@ -3,6 +3,8 @@
 //! `emit` writes LLVM IR, `compile` turns it into code, `cta` runs it. Kernels that use what the engine has no code for run on
 //! the engine that it was given as its fallback, so the two together take every kernel that the fallback takes.
 
+mod barriers;
+mod batch;
 mod cache;
 mod compile;
 mod cta;
@@ -10,13 +12,15 @@ mod ctx;
 pub mod emit;
 mod enter;
 mod ffi;
+mod host;
 mod machine;
 mod thunk;
+mod windows;
 
 pub use machine::Effort;
 
 use compile::{CompileError, Compiled};
-use margay_exec::{Bug, Cta, Engine, Grid, Image, Kernel, Stop, Unsupported};
+use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported};
 use margay_ir::{FuncId, pass::WarpShape};
 use std::{
     collections::HashMap,
@@ -39,8 +43,8 @@ impl SimdEngine {
 
     /// The LLVM IR or the assembly of a kernel, for people.
     pub fn show(&self, image: &Image, kernel: FuncId, block: Option<[u32; 3]>, assembly: bool) -> Result<String, Stop> {
-        let options =
-            emit::Options { warp: WarpShape { block, ..WarpShape::default() }, mask_registers: self.mask_registers };
+        let warp = WarpShape { block, ..WarpShape::default() };
+        let options = emit::Options { warp, mask_registers: self.mask_registers, stacks: false };
         compile::show(&image.ir, kernel, &options, assembly).map_err(|e| match e {
             CompileError::Refused(r) => Stop::Bug(Bug(format!("the SIMD engine does not take {}", r.what))),
             CompileError::Bug(b) => Stop::Bug(Bug(b)),
@@ -62,14 +66,20 @@ impl Engine for SimdEngine {
             mask_registers: self.mask_registers,
             engine,
             fallback,
-            pool: cta::Pool::default(),
+            stacks: cta::Stacks::default(),
             compiled: Mutex::default(),
         }))
     }
 }
 
+/// Code for a block shape.
+struct Shaped {
+    compiled: Arc<Compiled>,
+    pool: windows::Pool,
+}
+
 /// Code for a block shape, or why there is none.
-type Code = Result<Arc<Compiled>, emit::Refused>;
+type Code = Result<Arc<Shaped>, emit::Refused>;
 
 struct SimdKernel {
     image: Arc<Image>,
@@ -77,45 +87,45 @@ struct SimdKernel {
     mask_registers: bool,
     engine: Option<Arc<dyn Engine>>,
     fallback: OnceLock<Arc<dyn Kernel>>,
-    /// By block shape.
-    pool: cta::Pool,
-    compiled: Mutex<HashMap<[u32; 3], Code>>,
+    stacks: cta::Stacks,
+    /// By block shape, and whether warps are to have stacks.
+    compiled: Mutex<HashMap<([u32; 3], bool), Code>>,
 }
 
 impl SimdKernel {
-    fn code(&self, block: [u32; 3]) -> Result<Code, Stop> {
+    /// Code for a block shape: as a loop over CTAs where that can be, or, if `stacks`, warp by warp.
+    fn code(&self, block: [u32; 3], stacks: bool) -> Result<Code, Stop> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = compiled.get(&block) {
+        if let Some(found) = compiled.get(&(block, stacks)) {
+            return Ok(found.clone());
+        }
+        // A kernel that waits is called warp by warp in any case.
+        if let Some(found @ Ok(code)) = compiled.get(&(block, false))
+            && code.compiled.by_warp
+        {
             return Ok(found.clone());
         }
         let options = emit::Options {
             warp: WarpShape { block: Some(block), ..WarpShape::default() },
             mask_registers: self.mask_registers,
+            stacks,
         };
         let made = match compile::compile(&self.image.ir, self.kernel, &options, Effort::Full) {
-            Ok(c) => Ok(Arc::new(c)),
+            Ok(c) => Ok(Arc::new(Shaped { compiled: Arc::new(c), pool: windows::Pool::default() })),
             Err(CompileError::Refused(r)) => Err(r),
             Err(CompileError::Bug(b)) => return Err(Stop::Bug(Bug(b))),
         };
-        compiled.insert(block, made.clone());
+        compiled.insert((block, stacks), made.clone());
         Ok(made)
     }
-}
 
-impl Kernel for SimdKernel {
-    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
-        let launch = grid.launch;
-        let refused = if launch.cluster != [1; 3] || launch.cooperative {
-            emit::Refused { what: "a cluster or cooperative launch".into(), func: self.kernel, at: u32::MAX }
-        } else {
-            match self.code(launch.block)? {
-                Ok(code) if grid.observer.is_none() => {
-                    return Ok(Box::new(cta::SimdCta::new(code, grid, &self.pool, first)?));
-                }
-                Ok(_) => emit::Refused { what: "a watched launch".into(), func: self.kernel, at: u32::MAX },
-                Err(refused) => refused,
-            }
-        };
+    /// The kernel on the other engine.
+    fn fall_back<'a>(
+        &'a self,
+        grid: &'a Grid<'a>,
+        first: [u32; 3],
+        refused: emit::Refused,
+    ) -> Result<Box<dyn Cta + 'a>, Stop> {
         let Some(engine) = &self.engine else {
             let at = self.image.ir.func(refused.func).places.get(refused.at as usize).copied();
             return Err(Stop::Unsupported(Unsupported { what: refused.what, func: Some(refused.func), at }));
@@ -127,6 +137,35 @@ impl Kernel for SimdKernel {
         match self.fallback.get() {
             Some(kernel) => kernel.start(grid, first),
             None => Err(Stop::Bug(Bug("the fallback engine is gone".into()))),
+        }
+    }
+
+    fn refused(&self, what: &str) -> emit::Refused {
+        emit::Refused { what: what.into(), func: self.kernel, at: u32::MAX }
+    }
+}
+
+impl Kernel for SimdKernel {
+    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        if grid.launch.cluster != [1; 3] {
+            return self.fall_back(grid, first, self.refused("a cluster launch"));
+        }
+        if grid.observer.is_some() {
+            return self.fall_back(grid, first, self.refused("a watched launch"));
+        }
+        match self.code(grid.launch.block, true)? {
+            Ok(code) => Ok(Box::new(cta::SimdCta::new(code, grid, &self.stacks, first)?)),
+            Err(refused) => self.fall_back(grid, first, refused),
+        }
+    }
+
+    fn batch<'a>(&'a self, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        if grid.observer.is_some() {
+            return Ok(None);
+        }
+        match self.code(grid.launch.block, false)? {
+            Ok(code) if !code.compiled.by_warp => Ok(Some(Box::new(batch::Worker::new(code, grid, meter)?))),
+            _ => Ok(None),
         }
     }
 }

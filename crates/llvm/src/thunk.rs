@@ -2,19 +2,28 @@
 #![allow(unsafe_code)]
 
 use crate::{
-    cta::Host,
-    ctx::{Helper, WarpCtx, status},
-    emit::SiteKind,
+    ctx::{HELPERS, Helper, WarpCtx, status},
+    emit::{PERIOD, SiteKind},
+    enter,
+    host::Host,
 };
 use margay_exec::{LANES, Row, lanes};
+use std::sync::LazyLock;
 
 /// The helpers in the order of [`Helper`].
-pub fn table() -> [usize; 3] {
-    let mut table = [0; 3];
-    table[Helper::Check as usize] = check as *const () as usize;
-    table[Helper::Pure as usize] = pure as *const () as usize;
-    table[Helper::Fault as usize] = fault as *const () as usize;
-    table
+pub fn table() -> &'static [usize; HELPERS] {
+    static TABLE: LazyLock<[usize; HELPERS]> = LazyLock::new(|| {
+        let mut table = [0; HELPERS];
+        table[Helper::Check as usize] = check as *const () as usize;
+        table[Helper::Pure as usize] = pure as *const () as usize;
+        table[Helper::Fault as usize] = fault as *const () as usize;
+        table[Helper::Tick as usize] = tick as *const () as usize;
+        table[Helper::Yield as usize] = let_others as *const () as usize;
+        table[Helper::Arrive as usize] = arrive as *const () as usize;
+        table[Helper::Wait as usize] = wait as *const () as usize;
+        table
+    });
+    &TABLE
 }
 
 /// The host's side of the CTA that a warp belongs to.
@@ -63,4 +72,65 @@ extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     let lane = mask.trailing_zeros().min(31);
     host.stop(host.fault(ctx, site as usize, lane));
     status::STOP
+}
+
+/// Warp instructions that a back edge stands for.
+const LOOP_BODY: u64 = 8;
+
+extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
+    // SAFETY: as above.
+    let (_, host) = unsafe { host(ctx) };
+    let Some(meter) = host.meter else {
+        // A warp with a stack: its CTA's owner looks after fuel.
+        return let_others(ctx);
+    };
+    match meter.spend(u64::from(PERIOD) * LOOP_BODY) {
+        Ok(()) => 0,
+        Err(stop) => host.stop(stop),
+    }
+}
+
+extern "C" fn let_others(ctx: *mut WarpCtx) -> u32 {
+    enter::suspend(ctx);
+    0
+}
+
+extern "C" fn arrive(
+    ctx: *mut WarpCtx,
+    site: u32,
+    mask: u32,
+    ids: *const [u32; LANES],
+    counts: *const [u32; LANES],
+    truth: u32,
+) -> u32 {
+    // SAFETY: as above; `ids` and `counts` are rows on the caller's stack.
+    let ((ctx, host), ids, counts) = unsafe { (host(ctx), &*ids, &*counts) };
+    let SiteKind::Barrier { counted, reduces, arrives } = &host.compiled.sites[site as usize].kind else { return 0 };
+    let counts = counted.then_some(counts);
+    let truth = reduces.map(|_| truth);
+    let arrived = host.crowd.borrow_mut().arrive(ctx.warp as usize, mask, ids, counts, truth, (*reduces, !arrives));
+    match arrived {
+        Ok(()) => 0,
+        Err((lane, what)) => {
+            let kind = margay_exec::FaultKind::Barrier(what);
+            host.stop(host.fault_at(ctx, site as usize, lane as u32, kind, Vec::new()))
+        }
+    }
+}
+
+extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32) -> u32 {
+    loop {
+        // SAFETY: as above; the context is not read by anybody else while its warp runs.
+        let (state, host) = unsafe { host(ctx) };
+        let warp = state.warp as usize;
+        let found = host.crowd.borrow_mut().take(warp, lanes);
+        // SAFETY: `released` points to a variable on the caller's stack.
+        unsafe { (*ctx).waits = u32::from(found.is_none()) };
+        if let Some((lanes, reduced)) = found {
+            // SAFETY: as above.
+            unsafe { ((*ctx).reduced, *released) = (reduced, lanes) };
+            return 0;
+        }
+        enter::suspend(ctx);
+    }
 }

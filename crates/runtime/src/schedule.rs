@@ -6,14 +6,19 @@
 //! has had many slices: so a CTA that spins until a later one has done something gets what it waits for, although nothing
 //! promises that on a GPU. Cooperative grids start all units at once. With a seed, one worker picks units and lengths of
 //! slices at random, the same way for the same seed.
+//!
+//! A kernel whose CTAs never wait for each other can take a range of them at once ([`margay_exec::Batch`]). Ranges grow
+//! until one takes about a millisecond, so that handing them out costs nothing and the end of a grid is shared evenly; other
+//! threads are woken only when the first range shows that there is work for them.
 
-use margay_exec::{Cta, Exhausted, Grid, Kernel, Progress as Step, Stop};
+use margay_exec::{Batch, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
+    time::{Duration, Instant},
 };
 
 /// Warp instructions of a slice: a few milliseconds.
@@ -22,6 +27,15 @@ const SLICE: u64 = 1 << 16;
 const PATIENCE: u32 = 16;
 /// Live units of a worker, unless the grid is cooperative.
 const MAX_LIVE: usize = 256;
+
+/// CTAs of the first range of a batch, at most.
+const FIRST_RANGE: u64 = 64;
+/// Ranges that take less are made longer.
+const SHORT: Duration = Duration::from_micros(200);
+/// Ranges that take more are made shorter.
+const LONG: Duration = Duration::from_millis(2);
+/// Work that is worth waking another thread for.
+const WORTH_WAKING: Duration = Duration::from_micros(20);
 
 /// A switch that stops launches; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +119,13 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
-    if workers == 1 {
+    let batch = match launch.seed {
+        0 if !launch.cooperative && launch.cluster == [1; 3] => kernel.batch(grid, &shared).map_err(Ended::Stopped)?,
+        _ => None,
+    };
+    if let Some(batch) = batch {
+        shared.batches(batch, workers);
+    } else if workers == 1 {
         shared.work();
     } else {
         schedule.pool.in_place_scope(|scope| {
@@ -115,7 +135,8 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
             shared.work();
         });
     }
-    match shared.ended.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    let ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match ended {
         Some(ended) => Err(ended),
         None => Ok(()),
     }
@@ -161,13 +182,71 @@ impl<'a> Shared<'a> {
                     unit.slices = unit.slices.saturating_add(1);
                     live.push_back(unit);
                     if self.spent.fetch_add(fuel, Relaxed) + fuel > limit {
-                        let why = format!("the launch executed more than {limit} warp instructions");
-                        return self.end(Ended::Stopped(Stop::Exhausted(Exhausted(why))));
+                        return self.end(Ended::Stopped(Stop::Exhausted(exhausted(limit))));
                     }
                 }
                 Err(stop) => return self.end(Ended::Stopped(stop)),
             }
         }
+    }
+
+    /// Runs the grid in ranges, on this thread and, if it is worth it, on others.
+    fn batches(&self, mut batch: Box<dyn Batch + '_>, workers: usize) {
+        let size = (self.units / (workers as u64 * 4)).clamp(1, FIRST_RANGE);
+        let start = Instant::now();
+        if !self.range(&mut *batch, size) {
+            return;
+        }
+        let took = start.elapsed();
+        let left = self.units.saturating_sub(self.next.load(Relaxed));
+        if workers == 1 || took.saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING {
+            return self.ranges(&mut *batch, size, workers);
+        }
+        self.schedule.pool.in_place_scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(|_| match self.kernel.batch(self.grid, self) {
+                    Ok(Some(mut batch)) => self.ranges(&mut *batch, size, workers),
+                    Ok(None) => {}
+                    Err(stop) => self.end(Ended::Stopped(stop)),
+                });
+            }
+            self.ranges(&mut *batch, size, workers);
+        });
+    }
+
+    /// Runs ranges until none are left. They grow while they are short, but stay a fraction of what is left.
+    fn ranges(&self, batch: &mut dyn Batch, mut size: u64, workers: usize) {
+        loop {
+            let start = Instant::now();
+            if !self.range(batch, size) {
+                return;
+            }
+            let took = start.elapsed();
+            let left = self.units.saturating_sub(self.next.load(Relaxed));
+            let fair = if workers == 1 { left } else { left / (2 * workers as u64) };
+            let grown = if took < SHORT { size * 2 } else { size };
+            size = grown.min(fair).max(1);
+            if took > LONG {
+                size = (size / 2).max(1);
+            }
+        }
+    }
+
+    /// Runs the next range; whether there was one and all is well.
+    fn range(&self, batch: &mut dyn Batch, size: u64) -> bool {
+        let first = self.next.fetch_add(size, Relaxed);
+        if first >= self.units || self.spend(0).is_err() {
+            return false;
+        }
+        let end = (first + size).min(self.units);
+        if let Err(stop) = batch.run(first..end) {
+            self.end(Ended::Stopped(stop));
+            return false;
+        }
+        if let Some(progress) = self.schedule.progress {
+            progress(self.done.fetch_add(end - first, Relaxed) + end - first, self.units);
+        }
+        true
     }
 
     /// Starts the next unit; `None` when all were started.
@@ -196,6 +275,27 @@ impl<'a> Shared<'a> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(ended);
         self.over.store(true, Relaxed);
     }
+}
+
+impl Meter for Shared<'_> {
+    fn spend(&self, instructions: u64) -> Result<(), Stop> {
+        let spent = self.spent.fetch_add(instructions, Relaxed) + instructions;
+        if self.schedule.cancel.is_some_and(Cancel::is_cancelled) {
+            self.end(Ended::Cancelled);
+        }
+        let limit = self.schedule.instructions.unwrap_or(u64::MAX);
+        if spent > limit {
+            self.end(Ended::Stopped(Stop::Exhausted(exhausted(limit))));
+        }
+        match self.over.load(Relaxed) {
+            true => Err(Stop::Exhausted(Exhausted("the launch is over".into()))),
+            false => Ok(()),
+        }
+    }
+}
+
+fn exhausted(limit: u64) -> Exhausted {
+    Exhausted(format!("the launch executed more than {limit} warp instructions"))
 }
 
 fn chunk_left(chunk: &std::ops::Range<u64>, shared: &Shared<'_>) -> bool {

@@ -5,14 +5,14 @@ use super::{
     code::{BarrierKind, Code},
     ctx::{Ctx, Windows, make_fault, write},
     schedule::{Random, SPINS, pick},
-    state::{Barrier, CtaState, Lookaside, NO_FRAME, Wait, Warp},
-    step::{barrier::is_complete, warp::recheck},
+    state::{CtaState, Lookaside, NO_FRAME, Wait, Warp},
+    step::warp::recheck,
 };
 use crate::{
     Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
+    barrier::{BARRIERS, Barrier},
     mem::{self, Allocation, Kind},
 };
-use margay_isa::Mod;
 use std::sync::Mutex;
 
 /// Ops that a warp runs before another one gets a turn.
@@ -83,7 +83,7 @@ impl<'a> Cluster<'a> {
                 None => Allocation::new(shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
             };
             shared.push(window.clone());
-            let barriers = vec![Barrier { arrived: vec![0; warps as usize], ..Barrier::default() }; 16];
+            let barriers = vec![Barrier::new(warps as usize); BARRIERS];
             let state = CtaState { id, rank, shared: window, barriers, dirty: false, freed: false, clock: 0 };
             let mut list = Vec::with_capacity(warps as usize);
             for index in 0..warps {
@@ -173,15 +173,14 @@ impl<'a> Cluster<'a> {
             warps.iter_mut().for_each(retry);
         }
         for id in 0..state.barriers.len() {
-            if !is_complete(&state.barriers[id], warps.iter().map(|w| w.live)) {
+            if !state.barriers[id].is_complete(warps.iter().map(|w| w.live)) {
                 continue;
             }
             let barrier = &mut state.barriers[id];
             for warp in warps.iter_mut() {
                 release(code, warp, Wait::Barrier(id as u32), Some(barrier));
             }
-            barrier.arrived.fill(0);
-            (barrier.open, barrier.truths, barrier.votes) = (false, 0, 0);
+            barrier.reset();
         }
         self.settle_cluster();
     }
@@ -281,11 +280,7 @@ fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) 
             && let Some(table) = func.barriers.get(op.x as usize)
             && let (BarrierKind::Red(mode), Some(d)) = (table.kind, table.dst)
         {
-            let value = match mode {
-                Mod::Popc => b.truths,
-                Mod::And => u32::from(b.truths == b.votes),
-                _ => u32::from(b.truths != 0),
-            };
+            let value = b.reduction(mode);
             write(&mut frame.regs, &mut warp.select, d, &[value.into(); LANES], g.mask);
         }
         g.pc += 1;

@@ -6,6 +6,7 @@
 
 use crate::{
     LANES, Row,
+    barrier::Barrier,
     lanes::{u64s, u64s_mut},
     mem::{Allocation, Memory},
 };
@@ -203,21 +204,6 @@ impl Warp {
     pub fn register_rows(&self) -> usize {
         self.frames.iter().map(|f| f.regs.capacity()).sum()
     }
-}
-
-/// One of a CTA's sixteen barriers.
-#[derive(Clone, Default)]
-pub struct Barrier {
-    /// Lanes that arrived, by warp.
-    pub arrived: Vec<u32>,
-    /// Threads wanted: 0 for all. Meaningful while somebody has arrived.
-    pub expected: u32,
-    /// Somebody has arrived.
-    pub open: bool,
-    /// Predicates that were true.
-    pub truths: u32,
-    /// Predicates in all.
-    pub votes: u32,
 }
 
 /// What the warps of a CTA share.

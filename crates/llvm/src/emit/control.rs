@@ -1,67 +1,102 @@
-//! Control flow: blocks in their two versions, terminators, barriers, calls, and which emitter takes which row.
+//! Control flow: blocks in their two versions, terminators, and which emitter takes which row.
 
 use super::{
-    func::{Emitter, Mode, PATIENCE, Result, elem_of, symbol, trivial_exit},
+    func::{Emitter, Mode, Result, Role, trivial_exit},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, named},
+    text::{Elem, Ty, Val, constant, int},
 };
-use crate::ctx::{Helper, at, status};
-use margay_ir::{Arg, BlockId, Callee, FormalHome, Inst, Operand, Terminator, pass::Shape};
+use crate::ctx::Helper;
+use margay_ir::{BlockId, Inst, Terminator};
 use margay_isa::{Effect, Mod};
 
-/// Bytes of a value in the save area.
-fn type_size(ty: Ty) -> u64 {
-    u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 }
-}
-
 impl Emitter<'_> {
-    fn full_label(&self, b: BlockId) -> String {
-        format!("b{}.full", b.0)
+    pub fn full_label(&self, b: BlockId) -> String {
+        format!("{}b{}.full", self.tag, b.0)
     }
 
-    fn masked_label(&self, b: BlockId) -> String {
-        format!("b{}.masked", b.0)
+    pub fn masked_label(&self, b: BlockId) -> String {
+        format!("{}b{}.masked", self.tag, b.0)
+    }
+
+    /// Where lanes go that have ended, when no others of the warp are left.
+    pub fn done_label(&self) -> String {
+        format!("{}done", self.tag)
+    }
+
+    /// Where a sweep of the masked version ends.
+    pub fn swept_label(&self) -> String {
+        format!("{}swept", self.tag)
+    }
+
+    fn place_in_region(&self, position: u32) -> usize {
+        self.region.partition_point(|b| self.cfg.position[b.0 as usize] < position)
     }
 
     /// Where the sweep goes after the block at a layout position: back to a header whose loop ends here while lanes wait
     /// there, else on.
-    fn next(&mut self, position: u32) {
-        let mut ending: Vec<_> = self.cfg.loops.iter().filter(|l| l.last == position).copied().collect();
+    pub fn next(&mut self, position: u32) {
+        let at = self.place_in_region(position);
+        let following = self.region.get(at + 1).copied();
+        let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
+        // The last block of the loop within the region: the next one lies beyond.
+        let mut ending: Vec<_> = self
+            .cfg
+            .loops
+            .iter()
+            .filter(|l| l.first <= position && l.last >= position && l.last < after)
+            .copied()
+            .collect();
         ending.sort_by_key(|l| std::cmp::Reverse(l.first));
         for l in ending {
             let header = self.cfg.order[l.first as usize];
+            if !self.region.contains(&header) {
+                continue;
+            }
             let waiting = self.get_pending(header.0);
             let mut any = self.any(&waiting);
+            let (back, on) = (self.masked_label(header), self.w.label("left"));
             if self.spins {
                 let patient = self.spend();
                 any = self.w.op("and", &any, &patient);
+                self.w.branch(&any, &back, &on);
+            } else {
+                let tick = self.w.label("back");
+                self.w.branch(&any, &tick, &on);
+                self.w.block(&tick);
+                self.count_back_edge(&back);
             }
-            let (back, on) = (self.masked_label(header), self.w.label("left"));
-            self.w.branch(&any, &back, &on);
             self.w.block(&on);
         }
-        match self.cfg.order.get(position as usize + 1) {
-            Some(b) => {
-                let label = self.masked_label(*b);
-                self.w.jump(&label);
-            }
-            None => self.w.jump("swept"),
-        }
+        let label = match following {
+            Some(b) => self.masked_label(b),
+            None => self.swept_label(),
+        };
+        self.w.jump(&label);
     }
 
-    /// After the last block: done, unless an irreducible graph left lanes waiting behind the sweep.
+    /// After the last block: done, unless lanes wait at barriers, or an irreducible graph left some waiting behind the sweep.
     pub fn finish_sweep(&mut self) {
-        if self.cfg.reducible && !self.spins {
-            return self.w.jump("done");
+        let done = self.done_label();
+        let first = self.masked_label(self.region[0]);
+        if !self.cfg.reducible || self.spins {
+            let mut waiting = int(Elem::I1, 0);
+            for b in self.region.clone() {
+                let mask = self.get_pending(b.0);
+                let any = self.any(&mask);
+                waiting = self.w.op("or", &waiting, &any);
+            }
+            let on = self.w.label("left");
+            if self.spins {
+                self.w.branch(&waiting, "overtake", &on);
+            } else {
+                let again = self.w.label("again");
+                self.w.branch(&waiting, &again, &on);
+                self.w.block(&again);
+                self.count_back_edge(&first);
+            }
+            self.w.block(&on);
         }
-        let mut waiting = int(Elem::I1, 0);
-        for b in 0..self.pending.len() as u32 {
-            let mask = self.get_pending(b);
-            let any = self.any(&mask);
-            waiting = self.w.op("or", &waiting, &any);
-        }
-        let again = if self.spins { "overtake".to_string() } else { self.masked_label(self.cfg.order[0]) };
-        self.w.branch(&waiting, &again, "done");
+        self.await_barriers(&first, &done);
     }
 
     /// Takes one of the back edges that are left; whether one was. The count begins anew after the last.
@@ -70,43 +105,32 @@ impl Emitter<'_> {
         let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
         let less = self.w.op_const("sub", &left, 1);
         let some = self.w.cmp("icmp ne", &less, &int(Elem::I32, 0));
-        let kept = self.w.select(&some, &less, &int(Elem::I32, i128::from(PATIENCE)));
+        let kept = self.w.select(&some, &less, &int(Elem::I32, i128::from(self.period())));
         self.w.store(&kept, &fuel, 4);
         some
     }
 
-    /// Lanes wait behind the sweep: in a kernel other warps get their turn first, then the sweep begins anew.
-    pub fn let_others_go_on(&mut self) {
-        self.w.block("overtake");
-        let first = self.masked_label(self.cfg.order[0]);
-        if self.func.kind != margay_check::FuncKind::Kernel {
-            return self.w.jump(&first);
-        }
-        let registers: Vec<u32> = (0..self.slots.len() as u32).collect();
-        let save = self.ctx_value(Elem::Ptr, at::SAVE);
-        self.save_state(&save, &registers, true);
-        let label = self.w.label("resume");
-        self.resumes.push(label.clone());
-        let p = self.ctx_pointer(at::RESUME);
-        self.w.store(&int(Elem::I32, self.resumes.len() as i128), &p, 4);
-        self.w.line(format_args!("ret i32 {}", status::YIELD));
-        self.w.block(&label);
-        let save = self.ctx_value(Elem::Ptr, at::SAVE);
-        self.save_state(&save, &registers, false);
-        self.w.jump(&first);
+    /// Jumps back, and asks the host now and then whether to go on.
+    fn count_back_edge(&mut self, target: &str) {
+        let Some(fuel) = self.fuel.clone() else { return self.w.jump(target) };
+        let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
+        let less = self.w.op_const("sub", &left, 1);
+        self.w.store(&less, &fuel, 4);
+        let spent = self.w.cmp("icmp eq", &less, &int(Elem::I32, 0));
+        let tired = self.w.label("tired");
+        self.w.branch_unlikely(&spent, &tired, target);
+        self.w.block(&tired);
+        self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+        self.helper(Helper::Tick, &[], true);
+        self.w.jump(target);
     }
 
-    /// Registers, promoted variables and waiting lanes to or from the save area.
-    fn save_state(&mut self, save: &Val, registers: &[u32], out: bool) {
-        for r in registers {
-            self.move_slot(*r, save, out);
-        }
-        self.save_frame(save, out);
-        for b in 0..self.pending.len() {
-            let key = u32::MAX / 2 + b as u32;
-            let (ty, pointer) = (self.packed_type(), self.pending[b].clone());
-            self.move_saved(key, &ty.to_string(), type_size(ty), &pointer, save, out);
-        }
+    /// Lanes wait behind the sweep: other warps get their turn first, then the sweep begins anew.
+    pub fn let_others_go_on(&mut self) {
+        self.w.block("overtake");
+        self.helper(Helper::Yield, &[], true);
+        let first = self.masked_label(self.region[0]);
+        self.w.jump(&first);
     }
 
     /// One block in the current mode.
@@ -141,10 +165,20 @@ impl Emitter<'_> {
         }
         let func = self.func;
         let block = &func.blocks[b.0 as usize];
+        let barrier = self.barrier_at[b.0 as usize];
         for i in block.insts.range() {
             let inst = func.insts[i];
             (self.inst, self.at) = (i as u32, inst.at);
-            self.instruction(b, &inst)?;
+            if barrier.is_some() && i + 1 == block.insts.range().end {
+                break;
+            }
+            self.instruction(&inst)?;
+        }
+        if let Some(k) = barrier {
+            return match self.role {
+                Role::Grid => self.leave_region(k),
+                Role::Warp | Role::Device => self.wait_at(k),
+            };
         }
         (self.inst, self.at) = (u32::MAX, block.at);
         self.terminator(b, &block.term)
@@ -189,8 +223,15 @@ impl Emitter<'_> {
 
     fn end(&mut self, position: u32) -> Result<()> {
         match self.mode {
-            Mode::Full => self.w.jump("done"),
-            Mode::Masked => self.next(position),
+            Mode::Full => {
+                let done = self.done_label();
+                self.w.jump(&done);
+            }
+            Mode::Masked => {
+                let active = self.active.clone();
+                self.bury(&active);
+                self.next(position);
+            }
         }
         Ok(())
     }
@@ -204,7 +245,12 @@ impl Emitter<'_> {
             (Mode::Masked, _) => {
                 let active = self.active.clone();
                 for (to, condition) in arms {
-                    if trivial_exit(self.func, *to) && condition.is_some() {
+                    if let Some(c) = condition
+                        && trivial_exit(self.func, *to)
+                    {
+                        let c = self.w.splat(c);
+                        let lanes = self.w.op("and", &active, &c);
+                        self.bury(&lanes);
                         continue;
                     }
                     let lanes = match condition {
@@ -225,7 +271,7 @@ impl Emitter<'_> {
     }
 
     fn go_uniform(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
-        let Some(((last, _), firsts)) = arms.split_last() else { return self.w.jump("done") };
+        let Some(((last, _), firsts)) = arms.split_last() else { return };
         for (to, c) in firsts {
             let next = self.w.label("else");
             self.go_full(position, *to, c.as_ref(), &next);
@@ -234,30 +280,29 @@ impl Emitter<'_> {
         self.go_full(position, *last, None, "");
     }
 
-    /// All lanes go to a block if the condition holds, else control goes to `next`. Back edges of loops that may wait for other
-    /// threads end in a yield now and then.
+    /// All lanes go to a block if the condition holds, else control goes to `next`. Back edges are counted.
     fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
-        let target = self.target_full(to);
-        let back = self.spins && self.cfg.position[to.0 as usize] <= position;
+        let target = if trivial_exit(self.func, to) { self.done_label() } else { self.full_label(to) };
+        let back = self.cfg.position[to.0 as usize] <= position;
         let label = if back { self.w.label("back") } else { target.clone() };
         match condition {
             Some(c) => self.w.branch(c, &label, next),
             None => self.w.jump(&label),
         }
-        if back {
-            self.w.block(&label);
-            let patient = self.spend();
-            let tired = self.w.label("tired");
-            self.w.branch(&patient, &target, &tired);
-            self.w.block(&tired);
-            let all = constant(Ty::lanes(Elem::I1), 1);
-            self.set_pending(to.0, &all);
-            self.w.jump("overtake");
+        if !back {
+            return;
         }
-    }
-
-    fn target_full(&self, to: BlockId) -> String {
-        if trivial_exit(self.func, to) { "done".into() } else { self.full_label(to) }
+        self.w.block(&label);
+        if !self.spins {
+            return self.count_back_edge(&target);
+        }
+        let patient = self.spend();
+        let tired = self.w.label("tired");
+        self.w.branch(&patient, &target, &tired);
+        self.w.block(&tired);
+        let all = constant(Ty::lanes(Elem::I1), 1);
+        self.set_pending(to.0, &all);
+        self.w.jump("overtake");
     }
 
     /// All 32 lanes may part here: together if they agree, else on to the masked version.
@@ -275,6 +320,7 @@ impl Emitter<'_> {
         }
         for (to, mask) in masks {
             if trivial_exit(self.func, to) {
+                self.bury(&mask);
                 continue;
             }
             let waiting = self.get_pending(to.0);
@@ -291,7 +337,10 @@ impl Emitter<'_> {
                 let label = self.masked_label(b);
                 self.w.jump(&label);
             }
-            None => self.w.jump("done"),
+            None => {
+                let done = self.done_label();
+                self.w.jump(&done);
+            }
         }
     }
 
@@ -312,11 +361,11 @@ impl Emitter<'_> {
     }
 
     /// One instruction, by the effect of its row.
-    fn instruction(&mut self, block: BlockId, inst: &Inst) -> Result<()> {
+    pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst);
         let name = variant.op.row().name;
         match (variant.op.row().effect, name) {
-            (_, "bar" | "barrier") => self.barrier(block, inst),
+            (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
             (_, "cvta") => self.cvta(inst),
             (_, "isspacep") => self.isspacep(inst),
             (Effect::Call, _) => self.call(inst),
@@ -337,393 +386,5 @@ impl Emitter<'_> {
             "nanosleep" | "pmevent" => Ok(()),
             other => self.refuse(other),
         }
-    }
-
-    // ---- barriers ----
-
-    /// A barrier that all lanes of the warp reach together: save what lives, leave, and come back when it opens.
-    fn barrier(&mut self, block: BlockId, inst: &Inst) -> Result<()> {
-        let variant = self.func.variant(inst);
-        if variant.has(Mod::Warp) {
-            return Ok(());
-        }
-        let plain = variant.op.row().name == "bar" || variant.op.row().name == "barrier";
-        if !plain
-            || variant.has(Mod::Red)
-            || variant.has(Mod::Arrive)
-            || variant.has(Mod::Cluster)
-            || inst.guard.is_some()
-        {
-            return self.refuse(format!("{variant} with a guard, a reduction, arrival or clusters"));
-        }
-        if self.func.kind != margay_check::FuncKind::Kernel {
-            return self.refuse("a barrier in a device function");
-        }
-        if self.spins {
-            return self.refuse("a barrier beside loops that wait for other threads");
-        }
-        if self.uniformity.divergent[block.0 as usize] || !self.cfg.reducible {
-            return self.refuse("a barrier in divergent code");
-        }
-        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
-        for (i, slot) in [0usize, 1].into_iter().zip([at::BARRIER, at::BARRIER + 4]) {
-            let v = match srcs.get(i) {
-                Some(Operand::Sink) | None => int(Elem::I32, 0),
-                Some(o) => self.value(o, Elem::I32)?,
-            };
-            let v = if v.ty.vector { self.w.extract(&v, &int(Elem::I32, 0)) } else { v };
-            let p = self.ctx_pointer(slot);
-            self.w.store(&v, &p, 4);
-        }
-        let live: Vec<u32> = self.live_after(block, self.inst).iter().collect();
-        let save = self.ctx_value(Elem::Ptr, at::SAVE);
-        for r in &live {
-            self.move_slot(*r, &save, true);
-        }
-        self.save_frame(&save, true);
-        if self.mode == Mode::Masked {
-            let bits = self.active_bits();
-            let p = self.ctx_pointer(at::ALIVE);
-            self.w.store(&bits, &p, 4);
-        }
-        let label = self.w.label("resume");
-        self.resumes.push(label.clone());
-        let p = self.ctx_pointer(at::RESUME);
-        self.w.store(&int(Elem::I32, self.resumes.len() as i128), &p, 4);
-        self.w.line(format_args!("ret i32 {}", status::BARRIER));
-        self.w.block(&label);
-        let save = self.ctx_value(Elem::Ptr, at::SAVE);
-        for r in &live {
-            self.move_slot(*r, &save, false);
-        }
-        self.save_frame(&save, false);
-        if self.mode == Mode::Masked {
-            let alive = self.ctx_value(Elem::I32, at::ALIVE);
-            self.active = self.unpack_bits(&alive);
-        }
-        Ok(())
-    }
-
-    fn move_slot(&mut self, r: u32, save: &Val, out: bool) {
-        let slot = self.slots[r as usize].clone();
-        let ty = self.slot_type(slot.shape, slot.elem);
-        let size = match (slot.shape, slot.elem) {
-            (Shape::Varying, Elem::I1) => type_size(self.packed_type()),
-            (Shape::Varying, e) => type_size(Ty::lanes(e)),
-            (_, e) => 8 * type_size(Ty::scalar(e)),
-        };
-        self.move_saved(r, &ty, size, &slot.pointer, save, out);
-        if !out {
-            self.restore_shadow(r);
-        }
-    }
-
-    /// Moves a variable between its `alloca` and its place in the save area, which `key` names.
-    fn move_saved(&mut self, key: u32, ty: &str, size: u64, pointer: &Val, save: &Val, out: bool) {
-        let next = self.save_size;
-        let offset = *self.save_offsets.entry(key).or_insert(next);
-        if offset == next {
-            self.save_size += size.next_multiple_of(64);
-        }
-        let p = self.w.offset_const(save, offset);
-        let (from, to) = if out { (pointer, &p) } else { (&p, pointer) };
-        let v = self.w.value(Ty::scalar(Elem::I32), format_args!("load {ty}, ptr {from}, align 4"));
-        self.w.line(format_args!("store {ty} {v}, ptr {to}, align 4"));
-    }
-
-    // ---- functions ----
-
-    /// Loads the formals from the argument block, before the two versions part.
-    pub fn load_formals(&mut self) -> Result<()> {
-        if self.func.kind == margay_check::FuncKind::Kernel {
-            return Ok(());
-        }
-        let args = named(Ty::scalar(Elem::Ptr), "%args");
-        let mut word = 0u64;
-        let homes = self.func.params.clone();
-        for (home, value) in homes.iter().zip(&self.func.sig.clone().params) {
-            if value.is_unsized {
-                return self.refuse("an unsized array parameter");
-            }
-            match home {
-                FormalHome::Regs(regs) => {
-                    for r in regs {
-                        let slot = self.slots[r.0 as usize].clone();
-                        let p = self.w.offset_const(&args, word * 128);
-                        let bits = slot.elem.bits().max(32);
-                        let v = self.load_words(&p, bits);
-                        let v = self.w.resize(&v, slot.elem, false);
-                        let packed = if slot.elem == Elem::I1 { self.pack(&v) } else { v };
-                        self.w.store(&packed, &slot.pointer, 4);
-                        word += u64::from(bits / 32);
-                    }
-                }
-                FormalHome::Frame(f) => {
-                    let words = u64::from(value.size.div_ceil(4));
-                    let p = self.w.offset_const(&args, word * 128);
-                    self.frame_copy(f.0, value.size, &p, true)?;
-                    word += words;
-                }
-                FormalHome::Kernel(_) => return self.refuse("a kernel as a function"),
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts the returns of the active lanes into the caller's block.
-    fn store_returns(&mut self) -> Result<()> {
-        if self.func.kind == margay_check::FuncKind::Kernel {
-            return Ok(());
-        }
-        let rets = named(Ty::scalar(Elem::Ptr), "%rets");
-        let mut word = 0u64;
-        let homes = self.func.rets.clone();
-        for (home, value) in homes.iter().zip(&self.func.sig.clone().rets) {
-            match home {
-                FormalHome::Regs(regs) => {
-                    for r in regs {
-                        let v = self.read(*r);
-                        let bits = v.ty.elem.bits().max(32);
-                        let v = self.w.resize(&v, Elem::int(bits), false);
-                        let v = self.w.splat(&v);
-                        let p = self.w.offset_const(&rets, word * 128);
-                        self.store_words(&v, &p);
-                        word += u64::from(bits / 32);
-                    }
-                }
-                FormalHome::Frame(f) => {
-                    let p = self.w.offset_const(&rets, word * 128);
-                    self.frame_copy(f.0, value.size, &p, false)?;
-                    word += u64::from(value.size.div_ceil(4));
-                }
-                FormalHome::Kernel(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Stores integers to a block of lanes: one row of 32 lanes for each word of 32 bits, low words first, as formals that live in
-    /// the frame are read.
-    fn store_words(&mut self, v: &Val, pointer: &Val) {
-        if v.ty.elem.bits() <= 32 {
-            return self.store_lanes(v, pointer);
-        }
-        for word in 0..u64::from(v.ty.elem.bits() / 32) {
-            let part = self.w.op_const("lshr", v, i128::from(word * 32));
-            let part = self.w.cast("trunc", &part, Elem::I32);
-            let p = self.w.offset_const(pointer, word * 128);
-            self.store_lanes(&part, &p);
-        }
-    }
-
-    /// Loads integers of so many bits (32 at least) from a block of lanes.
-    fn load_words(&mut self, pointer: &Val, bits: u32) -> Val {
-        let mut whole = self.w.load(Ty::lanes(Elem::I32), pointer, 64);
-        if bits > 32 {
-            whole = self.w.cast("zext", &whole, Elem::int(bits));
-            for word in 1..u64::from(bits / 32) {
-                let p = self.w.offset_const(pointer, word * 128);
-                let part = self.w.load(Ty::lanes(Elem::I32), &p, 64);
-                let part = self.w.cast("zext", &part, Elem::int(bits));
-                let part = self.w.op_const("shl", &part, i128::from(word * 32));
-                whole = self.w.op("or", &whole, &part);
-            }
-        }
-        whole
-    }
-
-    /// Stores a vector to a block of lanes, keeping inactive ones.
-    pub fn store_lanes(&mut self, v: &Val, pointer: &Val) {
-        let v = if self.mode == Mode::Masked {
-            let old = self.w.load(v.ty, pointer, 64);
-            let active = self.active.clone();
-            self.w.select(&active, v, &old)
-        } else {
-            v.clone()
-        };
-        self.w.store(&v, pointer, 64);
-    }
-
-    fn words_of(values: &[margay_ir::abi::Value]) -> u64 {
-        values.iter().map(|v| u64::from(v.size.div_ceil(4)).max(1)).sum::<u64>().max(1)
-    }
-
-    /// A call: arguments into a block of lanes, the callee, returns out of a block of lanes.
-    fn call(&mut self, inst: &Inst) -> Result<()> {
-        let Some(Operand::Call(index)) = self.func.operands(inst.srcs).last().copied() else {
-            return self.refuse("a call without a call site");
-        };
-        let site = self.func.calls[index as usize].clone();
-        let sig = site.sig.clone();
-        if let Callee::Direct(f) = &site.callee
-            && self.ir.func(*f).blocks.is_empty()
-        {
-            return self.effect(inst);
-        }
-        let words = |v: &[margay_ir::abi::Value]| Self::words_of(v) + 2 * v.len() as u64;
-        let args = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.params)), 64);
-        let rets = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.rets)), 64);
-        let mut word = 0u64;
-        for (arg, value) in site.args.iter().zip(&sig.params) {
-            let p = self.w.offset_const(&args, word * 128);
-            match arg {
-                Arg::Values(values) => {
-                    let elem = elem_of(value.ty);
-                    let mut at = 0;
-                    for v in values {
-                        let v = self.value(v, elem)?;
-                        let wide = Elem::int(elem.bits().max(32));
-                        let v = self.w.resize(&v, wide, false);
-                        let v = self.w.splat(&v);
-                        let q = self.w.offset_const(&p, at * 128);
-                        self.store_words(&v, &q);
-                        at += u64::from(wide.bits() / 32);
-                    }
-                    word += at;
-                }
-                Arg::Frame(f) => {
-                    self.frame_copy(f.0, value.size, &p, false)?;
-                    word += u64::from(value.size.div_ceil(4));
-                }
-                Arg::Omitted => return self.refuse("a call without its unsized argument"),
-            }
-        }
-        let guard = self.guard(inst);
-        let mask = match guard {
-            Some(g) => {
-                let g = self.w.splat(&g);
-                let active = self.active.clone();
-                let m = self.w.op("and", &active, &g);
-                self.bits(&m)
-            }
-            None => self.active_bits(),
-        };
-        let frame = {
-            let size = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame_size.next_multiple_of(16));
-            if self.func.kind == margay_check::FuncKind::Kernel {
-                int(Elem::I32, size)
-            } else {
-                self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), size)
-            }
-        };
-        self.check_stack();
-        let callee_frame = match &site.callee {
-            Callee::Direct(f) => self.ir.stage.funcs[f.0 as usize].frame_size,
-            Callee::Indirect(..) => 0,
-        };
-        self.check_window(&frame, callee_frame);
-        let some = self.w.cmp("icmp ne", &mask, &int(Elem::I32, 0));
-        let (go, skip) = (self.w.label("call"), self.w.label("called"));
-        self.w.branch(&some, &go, &skip);
-        self.w.block(&go);
-        match &site.callee {
-            Callee::Direct(f) => {
-                let callee = format!("@{}", symbol(*f));
-                self.invoke(&callee, &mask, &frame, &args, &rets);
-            }
-            Callee::Indirect(r, _) => {
-                let target = self.read(*r);
-                let target = self.w.resize(&target, Elem::I64, false);
-                self.invoke_each(&target, &mask, &frame, &args, &rets)?;
-            }
-        }
-        self.w.jump(&skip);
-        self.w.block(&skip);
-        let lanes = self.unpack_bits(&mask);
-        let mut word = 0u64;
-        for (ret, value) in site.rets.iter().zip(&sig.rets) {
-            let p = self.w.offset_const(&rets, word * 128);
-            match ret {
-                Arg::Values(values) => {
-                    let elem = elem_of(value.ty);
-                    let wide = Elem::int(elem.bits().max(32));
-                    let mut at = 0;
-                    for v in values {
-                        let q = self.w.offset_const(&p, at * 128);
-                        if let Operand::Reg(r) = v {
-                            let loaded = self.load_words(&q, wide.bits());
-                            let slot = self.slots[r.0 as usize].elem;
-                            let loaded = self.w.resize(&loaded, slot, false);
-                            self.write(*r, &loaded, Some(&lanes));
-                        }
-                        at += u64::from(wide.bits() / 32);
-                    }
-                }
-                Arg::Frame(f) => self.frame_copy(f.0, value.size, &p, true)?,
-                Arg::Omitted => {}
-            }
-            word += u64::from(value.size.div_ceil(4)).max(1);
-        }
-        Ok(())
-    }
-
-    /// Does the callee's frame fit into the thread's local window (if threads have one)?
-    fn check_window(&mut self, frame: &Val, size: u32) {
-        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
-        let end = self.w.resize(frame, Elem::I64, false);
-        let end = self.w.op_const("add", &end, i128::from(size));
-        let beyond = self.w.cmp("icmp ugt", &end, &stride);
-        let windows = self.w.cmp("icmp ne", &stride, &int(Elem::I64, 0));
-        let full = self.w.op("and", &beyond, &windows);
-        self.fault_if(&full, "stack overflow");
-    }
-
-    /// Native stack left? A device recursion that is too deep is a fault, not a crash.
-    fn check_stack(&mut self) {
-        let here = self.w.intrinsic_named("llvm.frameaddress.p0", Ty::scalar(Elem::Ptr), &[&int(Elem::I32, 0)]);
-        let here = self.w.cast("ptrtoint", &here, Elem::I64);
-        let end = self.ctx_value(Elem::I64, at::STACK_END);
-        let deep = self.w.cmp("icmp ult", &here, &end);
-        self.fault_if(&deep, "stack overflow");
-    }
-
-    fn invoke(&mut self, callee: &str, mask: &Val, frame: &Val, args: &Val, rets: &Val) {
-        let result = self.w.value(
-            Ty::scalar(Elem::I32),
-            format_args!("call i32 {callee}(ptr %ctx, i32 {mask}, i32 {frame}, ptr {args}, ptr {rets})"),
-        );
-        let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
-        let go_on = self.w.label("back");
-        self.w.branch_unlikely(&bad, "stop", &go_on);
-        self.w.block(&go_on);
-    }
-
-    /// An indirect call: lanes grouped by target.
-    fn invoke_each(&mut self, target: &Val, mask: &Val, frame: &Val, args: &Val, rets: &Val) -> Result<()> {
-        let left = self.w.alloca("i32", 4);
-        self.w.store(mask, &left, 4);
-        let target = self.w.splat(target);
-        let (head, go, end) = (self.w.label("each"), self.w.label("group"), self.w.label("grouped"));
-        self.w.jump(&head);
-        self.w.block(&head);
-        let remaining = self.w.load(Ty::scalar(Elem::I32), &left, 4);
-        let some = self.w.cmp("icmp ne", &remaining, &int(Elem::I32, 0));
-        self.w.branch(&some, &go, &end);
-        self.w.block(&go);
-        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&remaining, &int(Elem::I1, 1)]);
-        let address = self.w.extract(&target, &lane);
-        let same = self.w.cmp("icmp eq", &target, &address);
-        let same = self.bits(&same);
-        let group = self.w.op("and", &same, &remaining);
-        let rest = self.w.op("xor", &remaining, &group);
-        self.w.store(&rest, &left, 4);
-        // Code addresses are numbered: base + (id + 1) * 16.
-        let base = i128::from(margay_exec::Image::function_address(margay_ir::FuncId(0)));
-        let off = self.w.op_const("sub", &address, base);
-        let id = self.w.op_const("lshr", &off, 4);
-        let aligned = self.w.op_const("and", &off, 15);
-        let crooked = self.w.cmp("icmp ne", &aligned, &int(Elem::I64, 0));
-        let beyond = self.w.cmp("icmp uge", &id, &int(Elem::I64, self.ir.funcs.len() as i128));
-        let bad = self.w.op("or", &crooked, &beyond);
-        self.fault_if(&bad, "an indirect call to no function");
-        let table = self.ctx_value(Elem::Ptr, at::FUNCTIONS);
-        let entry = self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr ptr, ptr {table}, i64 {id}"));
-        let f = self.w.load(Ty::scalar(Elem::Ptr), &entry, 8);
-        let null = self.w.cmp("icmp eq", &f, &named(Ty::scalar(Elem::Ptr), "null"));
-        self.fault_if(&null, "an indirect call to a function that is not compiled");
-        self.invoke(&f.to_string(), &group, frame, args, rets);
-        self.w.jump(&head);
-        self.w.block(&end);
-        Ok(())
     }
 }

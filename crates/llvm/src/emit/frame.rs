@@ -143,24 +143,4 @@ impl Emitter<'_> {
         }
         Ok(())
     }
-
-    /// Promoted variables across a barrier.
-    pub fn save_frame(&mut self, save: &Val, out: bool) {
-        for (f, words) in self.frame.clone().into_iter().enumerate() {
-            let Some(words) = words else { continue };
-            let key = u32::MAX - f as u32;
-            let next = self.save_size;
-            let offset = *self.save_offsets.entry(key).or_insert(next);
-            let size = u64::from(self.func.frame[f].size.div_ceil(4)) * 128;
-            if offset == next {
-                self.save_size += size;
-            }
-            let p = self.w.offset_const(save, offset);
-            let (to, from) = if out { (&p, &words) } else { (&words, &p) };
-            self.w.declared.insert("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)".into());
-            self.w.line(format_args!(
-                "call void @llvm.memcpy.p0.p0.i64(ptr align 64 {to}, ptr align 64 {from}, i64 {size}, i1 false)"
-            ));
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! One function: slots for registers, the entry, values in and out of slots, calls of helpers.
+//! One function: slots for registers, values in and out of slots, the context, calls of helpers.
 
 use super::{
     rows::{self, Row, Shadow, rows_of},
@@ -8,7 +8,7 @@ use super::{
 use crate::ctx::{Helper, at, status};
 use margay_ir::{
     BlockId, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed, Terminator, VReg,
-    pass::{BitSet, Cfg, Liveness, Shape, Uniformity, WarpShape},
+    pass::{Barrier, Cfg, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier, split_at_barriers},
 };
 use margay_isa::{Component, Special, Type};
 use std::{collections::HashMap, fmt::Write};
@@ -20,10 +20,15 @@ pub struct Options {
     pub warp: WarpShape,
     /// Masks live in mask registers (AVX-512), so a packed mask is an `i32`; else it is `<32 x i32>`.
     pub mask_registers: bool,
+    /// Write kernels to be called warp by warp, on stacks.
+    pub stacks: bool,
 }
 
 /// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.
-pub(super) const PATIENCE: u32 = 256;
+const PATIENCE: u32 = 256;
+
+/// Back edges that code takes before it asks the host whether to go on.
+pub const PERIOD: u32 = 1 << 16;
 
 /// Why a function cannot be compiled for the SIMD engine: the construct, and the instruction.
 #[derive(Clone, Debug)]
@@ -53,11 +58,25 @@ pub(super) enum Mode {
     Masked,
 }
 
+/// What a function is to its callers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// A device function: called for the lanes of a mask.
+    Device,
+    /// A kernel that is called for one warp, on a stack of its own, and can wait there.
+    Warp,
+    /// A kernel that loops over CTAs and warps itself.
+    Grid,
+}
+
 pub(super) struct Emitter<'a> {
     pub ir: &'a Ir<Placed>,
     pub id: FuncId,
     pub func: &'a Func,
     pub options: &'a Options,
+    pub role: Role,
+    /// How the device functions wait that the kernel reaches.
+    waits: Waits,
     pub cfg: Cfg,
     pub uniformity: Uniformity,
     pub live: Liveness,
@@ -67,13 +86,30 @@ pub(super) struct Emitter<'a> {
     pub masks: bool,
     /// Loops may wait for other threads, so lanes that loop must let others go on.
     pub spins: bool,
-    /// Back edges left until they do.
+    /// Back edges left until they do, or until the host is asked.
     pub fuel: Option<Val>,
     pub mode: Mode,
     /// Active lanes, `<32 x i1>`; in full mode all.
     pub active: Val,
     /// Waiting lanes by block.
     pub pending: Vec<Val>,
+    /// Barriers, which end blocks; by block, which.
+    pub barriers: Vec<Barrier>,
+    pub barrier_at: Vec<Option<u32>>,
+    /// Lanes that wait at a barrier, by barrier; where warps can wait.
+    pub waiting: Vec<Val>,
+    /// Blocks being written, by layout position, and what their labels begin with.
+    pub region: Vec<BlockId>,
+    pub tag: String,
+    /// Lanes that have not ended: a variable of 32 bits.
+    pub alive: Option<Val>,
+    /// For kernels that loop: the current warp and its local window, and variables of the CTA's index.
+    pub current: Option<super::kernel::Current>,
+    /// By barrier with a reduction: variables that count true predicates and all predicates.
+    pub sums: HashMap<u32, [Val; 2]>,
+    /// Fields of the context that were loaded at the entry.
+    constants: HashMap<u64, Val>,
+    pub keep: super::keep::Keep,
     pub sites: &'a mut Vec<Site>,
     /// Registers whose writes under a mask must keep the other lanes.
     pub blended: Vec<bool>,
@@ -81,10 +117,6 @@ pub(super) struct Emitter<'a> {
     pub lazy: Vec<bool>,
     /// Promoted frame variables: words of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
-    pub save_offsets: HashMap<u32, u64>,
-    pub save_size: u64,
-    /// Resume points: label by number, from 1 on.
-    pub resumes: Vec<String>,
     pub inst: u32,
     pub at: u32,
     /// Operands read as the scalars of this row's first lane.
@@ -106,16 +138,18 @@ pub(super) fn elem_of(ty: Type) -> Elem {
     }
 }
 
-/// Text of one function, and bytes of the save area that it needs.
+/// Text of one function, and what its callers must provide.
 pub struct Emitted {
     /// `define …`
     pub text: String,
     /// Declarations of intrinsics.
     pub declared: std::collections::BTreeSet<String>,
-    /// Bytes.
-    pub save_size: u64,
+    /// Bytes that all warps together keep across barriers.
+    pub keep_size: u64,
     /// Whether threads need local windows.
     pub uses_local: bool,
+    /// The kernel is called warp by warp, and warps need stacks of their own.
+    pub by_warp: bool,
 }
 
 /// Symbol of a function.
@@ -123,9 +157,32 @@ pub fn symbol(id: FuncId) -> String {
     format!("f{}", id.0)
 }
 
-/// Emits a kernel or device function.
-pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site>) -> Result<Emitted> {
-    let func = ir.func(id);
+/// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Waits {
+    /// Not at all.
+    Never,
+    /// In loops.
+    Spinning,
+    /// At barriers.
+    AtBarriers,
+}
+
+/// How a function waits.
+pub fn waits(func: &Func) -> Waits {
+    match () {
+        _ if func.insts.iter().any(|i| is_cta_barrier(func, i)) => Waits::AtBarriers,
+        _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
+        _ => Waits::Never,
+    }
+}
+
+/// Emits a kernel or device function; `waits` says how the functions wait that the kernel calls.
+pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites: &mut Vec<Site>) -> Result<Emitted> {
+    let stacks = options.stacks || waits != Waits::Never;
+    let original = ir.func(id);
+    let (split, barriers) = split_at_barriers(original);
+    let func = if barriers.is_empty() { original } else { &split };
     let trivial = |b: BlockId| trivial_exit(func, b);
     let cfg = Cfg::new(func, |from, to| {
         trivial(to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
@@ -135,13 +192,27 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
     let uniformity = Uniformity::new(func, &cfg, warp);
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
+    let cta = (kernel && !stacks && !spins)
+        .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
+        .filter(|cta| super::kernel::fits(func, &cfg, cta, &barriers, options));
+    let role = match (kernel, &cta) {
+        (false, _) => Role::Device,
+        (true, Some(_)) => Role::Grid,
+        (true, None) => Role::Warp,
+    };
     let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
-    let masks = !whole || spins || uniformity.branches.iter().any(|b| *b);
+    let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || uniformity.branches.iter().any(|b| *b);
+    let mut barrier_at = vec![None; func.blocks.len()];
+    barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
+    let keep = super::keep::Keep::new(func, &cfg, &uniformity, cta);
+    let region = cfg.order.clone();
     let mut e = Emitter {
         ir,
         id,
         func,
         options,
+        role,
+        waits,
         cfg,
         uniformity,
         live,
@@ -153,19 +224,26 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, sites: &mut Vec<Site
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
         pending: Vec::new(),
+        barriers,
+        barrier_at,
+        waiting: Vec::new(),
+        region,
+        tag: String::new(),
+        alive: None,
+        current: None,
+        sums: HashMap::new(),
+        constants: HashMap::new(),
+        keep,
         sites,
         blended: Vec::new(),
         lazy: super::alu::lazy_registers(func),
         frame: Vec::new(),
-        save_offsets: HashMap::new(),
-        save_size: 0,
-        resumes: Vec::new(),
         inst: 0,
         at: 0,
         row: None,
         uses_local: false,
     };
-    e.function(kernel)
+    e.function()
 }
 
 /// A block that does nothing but end the thread: lanes that branch to it are done at once. Not in functions that return
@@ -195,95 +273,130 @@ fn spins(func: &Func, cfg: &Cfg) -> bool {
 }
 
 impl Emitter<'_> {
-    fn function(&mut self, kernel: bool) -> Result<Emitted> {
+    fn function(&mut self) -> Result<Emitted> {
         self.allocate();
         self.meetings()?;
-        // The entry: whole warps begin in the full version.
         self.w.block("start");
-        self.load_formals()?;
-        if self.masks {
-            let alive =
-                if kernel { self.ctx_value(Elem::I32, at::ALIVE) } else { named(Ty::scalar(Elem::I32), "%mask") };
-            let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
-            self.w.branch(&all, "b0.full", "enter.masked");
-            self.w.block("enter.masked");
-            let mask = self.unpack_bits(&alive);
-            self.set_pending(0, &mask);
-            self.w.jump("b0.masked");
-        } else {
-            self.w.jump("b0.full");
+        match self.role {
+            Role::Grid => self.grid()?,
+            Role::Warp | Role::Device => self.whole()?,
         }
-        for position in 0..self.cfg.order.len() {
-            let b = self.cfg.order[position];
+        self.w.block("stop");
+        self.w.line(format_args!("ret i32 {}", status::STOP));
+        Ok(self.assemble())
+    }
+
+    /// The whole function as one region, for the lanes of one mask.
+    fn whole(&mut self) -> Result<()> {
+        self.load_formals()?;
+        let lanes = match self.role {
+            Role::Device => named(Ty::scalar(Elem::I32), "%mask"),
+            _ => self.ctx_value(Elem::I32, at::ALIVE),
+        };
+        self.begin(&lanes, BlockId(0));
+        self.bodies()?;
+        self.w.block("done");
+        self.w.line(format_args!("ret i32 {}", status::DONE));
+        Ok(())
+    }
+
+    /// Lanes begin a region: all 32 in the full version.
+    pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
+        if let Some(alive) = self.alive.clone() {
+            self.w.store(lanes, &alive, 4);
+        }
+        let full = self.full_label(entry);
+        if !self.masks {
+            return self.w.jump(&full);
+        }
+        let all = self.w.cmp("icmp eq", lanes, &int(Elem::I32, -1));
+        let part = self.w.label("enter.masked");
+        self.w.branch(&all, &full, &part);
+        self.w.block(&part);
+        let mask = self.unpack_bits(lanes);
+        self.set_pending(entry.0, &mask);
+        let masked = self.masked_label(entry);
+        self.w.jump(&masked);
+    }
+
+    /// Both versions of the blocks of the current region.
+    pub fn bodies(&mut self) -> Result<()> {
+        for b in self.region.clone() {
             self.mode = Mode::Full;
             self.active = constant(Ty::lanes(Elem::I1), 1);
             self.block(b)?;
         }
         if self.masks {
-            for position in 0..self.cfg.order.len() {
-                let b = self.cfg.order[position];
+            for b in self.region.clone() {
                 self.mode = Mode::Masked;
                 self.block(b)?;
             }
-            self.w.block("swept");
+            let swept = self.swept_label();
+            self.w.block(&swept);
             self.finish_sweep();
             if self.spins {
                 self.let_others_go_on();
             }
         }
-        self.w.block("done");
-        self.w.line(format_args!("ret i32 {}", status::DONE));
-        self.w.block("stop");
-        self.w.line(format_args!("ret i32 {}", status::STOP));
-        Ok(self.assemble(kernel))
+        self.mode = Mode::Full;
+        self.active = constant(Ty::lanes(Elem::I1), 1);
+        Ok(())
     }
 
-    /// Refuses functions in which lanes on different sides of a branch may take part in one warp operation: a sweep runs one
-    /// side after the other.
+    /// Refuses functions in which lanes on different sides of a branch may take part in one warp operation, or wait in a
+    /// function that they call from there: a sweep runs one side after the other. Barriers may stand on both sides.
     fn meetings(&mut self) -> Result<()> {
         use margay_isa::{Mod, Opcode};
         let meets = |inst: &&Inst| {
             let v = self.func.variant(inst);
             v.has(Mod::Sync)
                 && matches!(v.op, Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Bar)
+                || is_cta_barrier(self.func, inst)
         };
-        let mut found: Vec<(BlockId, u32)> = Vec::new();
+        let mut found: Vec<(BlockId, u32, bool)> = Vec::new();
         for b in &self.cfg.order {
-            let first = self.func.insts(&self.func.blocks[b.0 as usize]).iter().find(meets);
-            found.extend(first.map(|i| (*b, i.at)));
+            for inst in self.func.insts(&self.func.blocks[b.0 as usize]).iter().filter(meets) {
+                found.push((*b, inst.at, is_cta_barrier(self.func, inst)));
+            }
         }
-        for (i, (a, at)) in found.iter().enumerate() {
-            if found[..i].iter().any(|(b, _)| self.uniformity.apart(*a, *b)) {
+        found.dedup_by_key(|(b, _, barrier)| (*b, *barrier));
+        for (i, (a, at, barrier)) in found.iter().enumerate() {
+            let meet = |(b, _, other): &(BlockId, u32, bool)| !(*barrier && *other) && self.uniformity.apart(*a, *b);
+            if found[..i].iter().any(meet) {
                 self.at = *at;
                 return self.refuse("warp operations on two sides of a branch");
+            }
+        }
+        for b in &self.cfg.order {
+            if self.waits != Waits::AtBarriers || !self.uniformity.divergent[b.0 as usize] {
+                continue;
+            }
+            let call = |inst: &&Inst| self.func.variant(inst).op == Opcode::Call;
+            if let Some(inst) = self.func.insts(&self.func.blocks[b.0 as usize]).iter().find(call) {
+                self.at = inst.at;
+                return self.refuse("a call in divergent code, where some device function waits at barriers");
             }
         }
         Ok(())
     }
 
-    fn assemble(&mut self, kernel: bool) -> Emitted {
-        let mut text = String::with_capacity(self.w.body.len() + self.w.allocas.len() + 1024);
-        let args =
-            if kernel { "ptr noalias %ctx" } else { "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets" };
+    fn assemble(&mut self) -> Emitted {
+        let mut text = String::with_capacity(self.w.body.len() + self.w.entry.len() + 1024);
+        let args = match self.role {
+            Role::Device => "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets",
+            Role::Warp | Role::Grid => "ptr noalias %ctx",
+        };
         let _ = writeln!(text, "define i32 @{}({args}) #0 {{\nentry:", symbol(self.id));
-        text.push_str(&self.w.allocas);
-        if self.resumes.is_empty() {
-            text.push_str("  br label %start\n");
-        } else {
-            let _ = writeln!(text, "  %resume.p = getelementptr i8, ptr %ctx, i64 {}", at::RESUME);
-            text.push_str("  %resume = load i32, ptr %resume.p, align 4\n  switch i32 %resume, label %start [\n");
-            for (i, label) in self.resumes.iter().enumerate() {
-                let _ = writeln!(text, "    i32 {}, label %{label}", i + 1);
-            }
-            text.push_str("  ]\n");
-        }
+        text.push_str(&self.w.entry);
+        text.push_str("  br label %start\n");
         text.push_str(&self.w.body);
         text.push_str("}\n");
         Emitted {
             text,
             declared: std::mem::take(&mut self.w.declared),
-            save_size: self.save_size,
+            keep_size: self.keep.size,
             uses_local: self.uses_local,
+            by_warp: self.role == Role::Warp,
         }
     }
 
@@ -300,16 +413,35 @@ impl Emitter<'_> {
             let ty = self.packed_type().to_string();
             self.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
             for p in self.pending.clone() {
-                let _ = writeln!(self.w.allocas, "  store {ty} zeroinitializer, ptr {p}, align 4");
+                let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
+            }
+            // The host must know which lanes live where warps wait for each other.
+            self.alive = Some(match self.role {
+                Role::Warp => {
+                    let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
+                    self.w.at_entry(Ty::scalar(Elem::Ptr), p)
+                }
+                Role::Device | Role::Grid => self.w.alloca("i32", 4),
+            });
+        }
+        if self.role != Role::Grid {
+            self.waiting = (0..self.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
+            for p in self.waiting.clone() {
+                let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
             }
         }
-        if self.spins {
+        if !self.cfg.loops.is_empty() || !self.cfg.reducible {
             let fuel = self.w.alloca("i32", 4);
-            let _ = writeln!(self.w.allocas, "  store i32 {PATIENCE}, ptr {fuel}, align 4");
+            let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
             self.fuel = Some(fuel);
         }
         self.blended = self.find_blended();
         self.frame = super::frame::promote(self);
+    }
+
+    /// Back edges from one break to the next.
+    pub fn period(&self) -> u32 {
+        if self.spins { PATIENCE } else { PERIOD }
     }
 
     /// Registers whose masked writes must keep inactive lanes: those with several definitions, and those that lanes which
@@ -345,6 +477,7 @@ impl Emitter<'_> {
             .collect()
     }
 
+    /// Type of a slot.
     pub fn slot_type(&self, shape: Shape, elem: Elem) -> String {
         match (shape, elem) {
             (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
@@ -410,6 +543,24 @@ impl Emitter<'_> {
         }
     }
 
+    /// Lanes that have not ended, as bits.
+    pub fn alive_bits(&mut self) -> Val {
+        match self.alive.clone() {
+            Some(alive) => self.w.load(Ty::scalar(Elem::I32), &alive, 4),
+            None => int(Elem::I32, -1),
+        }
+    }
+
+    /// Lanes have ended.
+    pub fn bury(&mut self, lanes: &Val) {
+        let Some(alive) = self.alive.clone() else { return };
+        let bits = self.bits(lanes);
+        let rest = self.w.op_const("xor", &bits, -1);
+        let old = self.w.load(Ty::scalar(Elem::I32), &alive, 4);
+        let left = self.w.op("and", &old, &rest);
+        self.w.store(&left, &alive, 4);
+    }
+
     /// Lanes that wait to execute a block.
     pub fn get_pending(&mut self, b: u32) -> Val {
         let (ty, p) = (self.packed_type(), self.pending[b as usize].clone());
@@ -430,16 +581,29 @@ impl Emitter<'_> {
         self.w.offset_const(&named(Ty::scalar(Elem::Ptr), "%ctx"), offset)
     }
 
-    /// A scalar of the context.
+    /// A scalar of the context. What stays the same is loaded once, at the entry.
     pub fn ctx_value(&mut self, elem: Elem, offset: u64) -> Val {
-        let p = self.ctx_pointer(offset);
-        self.w.load(Ty::scalar(elem), &p, 4)
+        if let (at::LOCAL, Some(current)) = (offset, &self.current) {
+            self.uses_local = true;
+            return current.local.clone();
+        }
+        let constant = at::is_constant(offset) || self.role != Role::Grid && matches!(offset, at::LOCAL | at::WARP);
+        if !constant {
+            let p = self.ctx_pointer(offset);
+            return self.w.load(Ty::scalar(elem), &p, 4);
+        }
+        if let Some(known) = self.constants.get(&offset).filter(|v| v.ty.elem == elem) {
+            return known.clone();
+        }
+        let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr %ctx, i64 {offset}"));
+        let v = self.w.at_entry(Ty::scalar(elem), format_args!("load {}, ptr {p}, align 4", Ty::scalar(elem)));
+        self.constants.insert(offset, v.clone());
+        v
     }
 
     /// A scalar of the context that never changes while the context is in use.
     pub fn ctx_fixed(&mut self, elem: Elem, offset: u64) -> Val {
-        let p = self.ctx_pointer(offset);
-        self.w.fixed_load(Ty::scalar(elem), &p, 4)
+        self.ctx_value(elem, offset)
     }
 
     /// Registers a site and gives its number.
@@ -450,7 +614,8 @@ impl Emitter<'_> {
 
     /// Calls a helper; `args` follow the context. Stops the function when a status says so.
     pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
-        let table = self.ctx_fixed(Elem::Ptr, at::HELPERS);
+        let p = self.ctx_pointer(at::HELPERS);
+        let table = self.w.fixed_load(Ty::scalar(Elem::Ptr), &p, 8);
         let entry = self.w.offset_const(&table, helper as u64 * 8);
         let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
         let list: String = args.iter().fold(String::new(), |mut s, a| {
@@ -577,7 +742,7 @@ impl Emitter<'_> {
 
     /// Address of a module variable in its space.
     pub fn global_address(&mut self, global: u32, offset: i64) -> Val {
-        let table = self.ctx_fixed(Elem::Ptr, at::GLOBALS);
+        let table = self.ctx_value(Elem::Ptr, at::GLOBALS);
         let entry = self.w.offset_const(&table, u64::from(global) * 8);
         let base = self.w.fixed_load(Ty::scalar(Elem::I64), &entry, 8);
         self.w.op_const("add", &base, i128::from(offset))
@@ -604,21 +769,18 @@ impl Emitter<'_> {
             return Ok(int(Elem::I32, 1));
         }
         Ok(match s {
-            Tid => {
-                let p = self.ctx_pointer(at::TID + 128 * index);
-                match self.options.warp.special(s, c) {
-                    Shape::Uniform => self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4),
-                    _ => self.w.fixed_load(Ty::lanes(Elem::I32), &p, 64),
-                }
-            }
+            Tid => self.tid(c),
             Ntid => match self.options.warp.block {
                 Some(b) => int(Elem::I32, i128::from(b[c as usize])),
                 None => self.ctx_value(Elem::I32, at::BLOCK + 4 * index),
             },
-            Ctaid => self.ctx_value(Elem::I32, at::CTA + 4 * index),
+            Ctaid => match self.current.as_ref().map(|c| c.cta[index as usize].clone()) {
+                Some(p) => self.w.load(Ty::scalar(Elem::I32), &p, 4),
+                None => self.ctx_value(Elem::I32, at::CTA + 4 * index),
+            },
             Nctaid => self.ctx_value(Elem::I32, at::GRID + 4 * index),
             LaneId => per_lane(Elem::I32, i128::from),
-            WarpId => self.ctx_value(Elem::I32, at::WARP),
+            WarpId => self.warp_index(),
             NwarpId => match self.options.warp.block {
                 Some(b) => int(Elem::I32, i128::from((b[0] * b[1] * b[2]).div_ceil(32))),
                 None => return self.refuse("%nwarpid without a known block shape"),
@@ -644,10 +806,77 @@ impl Emitter<'_> {
         })
     }
 
-    /// Registers live after the current instruction.
-    pub fn live_after(&self, block: BlockId, inst: u32) -> BitSet {
-        let first = self.func.blocks[block.0 as usize].insts.start;
-        self.live.after(self.func, block.0, (inst - first) as usize)
+    /// `%warpid`
+    pub fn warp_index(&mut self) -> Val {
+        match &self.current {
+            Some(current) => current.warp.clone(),
+            None => self.ctx_value(Elem::I32, at::WARP),
+        }
+    }
+
+    /// `%tid` of a lane, from the warp's index and the block shape.
+    pub fn tid_of(&mut self, c: Component, lane: u32) -> Val {
+        let Some([x, y, z]) = self.options.warp.block else {
+            let p = self.tid_row(c);
+            let p = self.w.offset_const(&p, u64::from(4 * lane));
+            return self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4);
+        };
+        // Threads in one step of the component, how many steps there are, and whether they begin anew.
+        let (step, size, again) = match c {
+            Component::X => (1, x, y * z > 1),
+            Component::Y => (x, y, z > 1),
+            Component::Z => (x * y, z, false),
+            Component::W => (1, 1, false),
+        };
+        if size == 1 {
+            return int(Elem::I32, 0);
+        }
+        let warp = self.warp_index();
+        let mut v = self.w.op_const("mul", &warp, 32);
+        if lane > 0 {
+            v = self.w.op_const("add", &v, i128::from(lane));
+        }
+        if step > 1 {
+            v = self.w.op_const("udiv", &v, i128::from(step));
+        }
+        if again { self.w.op_const("urem", &v, i128::from(size)) } else { v }
+    }
+
+    /// Pointer to `%tid` of the warp's lanes.
+    fn tid_row(&mut self, c: Component) -> Val {
+        let table = self.ctx_value(Elem::Ptr, at::TIDS);
+        let warp = self.warp_index();
+        let row = self.w.op_const("mul", &warp, 3);
+        let row = self.w.op_const("add", &row, i128::from(c as u8));
+        let bytes = self.w.op_const("mul", &row, 128);
+        self.w.offset(&table, &bytes)
+    }
+
+    /// `%tid` of all lanes.
+    fn tid(&mut self, c: Component) -> Val {
+        if let (Some([x, y, z]), Some((width, stride))) =
+            (self.options.warp.block, rows_of(self.options.warp.special(Special::Tid, c)))
+        {
+            if (width, stride) == (32, 0) {
+                return self.tid_of(c, 0);
+            }
+            // Lanes do the same in every warp but for a whole number of rows.
+            let per_warp = 32 / x.min(32);
+            let steps = match c {
+                Component::X if 32 % x == 0 => return per_lane(Elem::I32, |l| i128::from(l % x)),
+                Component::Y if 32 % x == 0 && (y % per_warp == 0 || z == 1) => {
+                    Some(per_lane(Elem::I32, |l| i128::from(l / x)))
+                }
+                _ if width == 32 => Some(per_lane(Elem::I32, i128::from)),
+                _ => None,
+            };
+            if let Some(steps) = steps {
+                let base = self.tid_of(c, 0);
+                return self.w.op("add", &base, &steps);
+            }
+        }
+        let p = self.tid_row(c);
+        self.w.fixed_load(Ty::lanes(Elem::I32), &p, 64)
     }
 
     /// The guard as a mask or scalar, if there is one.

@@ -8,19 +8,26 @@
 //! The masked version visits blocks in layout order. Each block has a mask of lanes that wait to execute it; a block without
 //! any is skipped; the last block of a loop goes back to the header while lanes wait there. Every lane that waits at a block
 //! before the sweep comes by executes it in one go, so lanes meet again at the post-dominator of the branch that parted them.
+//!
+//! A kernel whose threads all reach the same barriers loops over CTAs and warps itself (`kernel`, `keep`). One that waits in
+//! other ways (`barrier`, loops that spin) is called warp by warp, each warp on a stack of its own.
 
 mod address;
 mod alu;
 mod approx;
 mod atomic;
+mod barrier;
+mod call;
 mod control;
 mod frame;
 mod func;
+mod keep;
+mod kernel;
 mod memory;
 mod rows;
 mod site;
 pub mod text;
 mod warp;
 
-pub use func::{Options, Refused, emit};
+pub use func::{Options, PERIOD, Refused, Waits, emit, waits};
 pub use site::{Site, SiteKind};

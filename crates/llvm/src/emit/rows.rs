@@ -73,7 +73,7 @@ impl Emitter<'_> {
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
             let bent = self.w.alloca("i1", 1);
-            let _ = writeln!(self.w.allocas, "  store i1 true, ptr {bent}, align 1");
+            let _ = writeln!(self.w.entry, "  store i1 true, ptr {bent}, align 1");
             self.slots[r as usize].shadow = Some(Shadow { width, stride, bases, bent });
         }
     }
@@ -228,10 +228,7 @@ impl Emitter<'_> {
     /// A special register in the first lane of a row.
     pub fn special_row(&mut self, s: Special, c: Component, row: Row) -> Result<Val> {
         Ok(match s {
-            Special::Tid if (c as u64) < 3 => {
-                let p = self.ctx_pointer(crate::ctx::at::TID + 128 * c as u64 + 4 * u64::from(row.lane()));
-                self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4)
-            }
+            Special::Tid => self.tid_of(c, row.lane()),
             Special::LaneId => int(Elem::I32, i128::from(row.lane())),
             _ => self.special(s, c)?,
         })

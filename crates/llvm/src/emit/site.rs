@@ -24,6 +24,15 @@ pub enum SiteKind {
         /// Destination widths.
         dsts: Vec<u32>,
     },
+    /// A barrier of the CTA, where warps have stacks.
+    Barrier {
+        /// It has a thread count.
+        counted: bool,
+        /// How predicates are combined.
+        reduces: Option<margay_isa::Mod>,
+        /// Nobody waits.
+        arrives: bool,
+    },
     /// A fault that the code detected.
     Fault(&'static str),
 }

@@ -174,8 +174,8 @@ pub fn per_lane(elem: Elem, f: impl Fn(u32) -> i128) -> Val {
 pub struct Writer {
     /// Instructions so far.
     pub body: String,
-    /// `alloca`s, written at the head of the entry block.
-    pub allocas: String,
+    /// The entry block: `alloca`s, and what is computed once.
+    pub entry: String,
     /// Declarations of intrinsics.
     pub declared: BTreeSet<String>,
     next: u32,
@@ -213,7 +213,14 @@ impl Writer {
     /// A variable of the function's frame.
     pub fn alloca(&mut self, ty: &str, align: u32) -> Val {
         let v = self.fresh(Ty::scalar(Elem::Ptr));
-        let _ = writeln!(self.allocas, "  {v} = alloca {ty}, align {align}");
+        let _ = writeln!(self.entry, "  {v} = alloca {ty}, align {align}");
+        v
+    }
+
+    /// Writes a line with a result into the entry block.
+    pub fn at_entry(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
+        let v = self.fresh(ty);
+        let _ = writeln!(self.entry, "  {v} = {text}");
         v
     }
 

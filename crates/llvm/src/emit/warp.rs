@@ -6,7 +6,7 @@
 
 use super::{
     func::{Emitter, Mode, Result},
-    text::{Elem, Ty, Val, constant, named, per_lane},
+    text::{Elem, Ty, Val, constant, per_lane},
 };
 use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Variant};
@@ -55,11 +55,7 @@ impl Emitter<'_> {
         let members = self.value(members, Elem::I32)?;
         let active = self.active.clone();
         let here = self.bits(&active);
-        let alive = if self.func.kind == margay_check::FuncKind::Kernel {
-            self.ctx_value(Elem::I32, crate::ctx::at::ALIVE)
-        } else {
-            named(Ty::scalar(Elem::I32), "%mask")
-        };
+        let alive = self.alive_bits();
         let away = self.w.op_const("xor", &here, -1);
         let away = self.w.op("and", &away, &alive);
         let waited = self.w.op("and", &members, &away);

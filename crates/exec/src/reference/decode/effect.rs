@@ -247,7 +247,7 @@ impl Decoder<'_> {
         let op = BarrierOp { id, count: numbers.get(1).copied(), pred, dst: dst.first().copied(), kind };
         self.code.barriers.push(op);
         let x = self.code.barriers.len() - 1;
-        self.emit(inst, step::barrier::barrier, x);
+        self.emit(inst, step::barrier::sync, x);
         Ok(())
     }
 

@@ -1,0 +1,112 @@
+//! The sixteen barriers of a CTA (manual, section 9.7.13.1), as every engine counts them.
+//!
+//! Threads arrive one by one, as since Volta: a barrier without a count opens when all threads of the CTA that have not ended
+//! are there; one with a count, when so many threads are, where a warp whose remaining threads have all arrived counts 32. So
+//! barriers in divergent code, and in functions called from there, work.
+
+use crate::LANES;
+use margay_isa::Mod;
+
+/// Barriers of a CTA.
+pub const BARRIERS: usize = 16;
+
+/// One of a CTA's sixteen barriers.
+#[derive(Clone, Debug, Default)]
+pub struct Barrier {
+    /// Lanes that arrived, by warp.
+    pub arrived: Vec<u32>,
+    /// Threads wanted: 0 for all. Meaningful while somebody has arrived.
+    pub expected: u32,
+    /// Somebody has arrived.
+    pub open: bool,
+    /// Predicates that were true.
+    pub truths: u32,
+    /// Predicates in all.
+    pub votes: u32,
+}
+
+/// The number of threads that a barrier instruction waits for, 0 for all; an error says what is wrong with its operands.
+pub fn expected(id: u32, count: Option<u32>, block: [u32; 3]) -> Result<u32, String> {
+    let size: u32 = block.iter().product();
+    let threads = size.next_multiple_of(LANES as u32);
+    if id as usize >= BARRIERS {
+        return Err(format!("barrier {id}; there are 0 to 15"));
+    }
+    match count {
+        Some(count) if count % LANES as u32 != 0 || count == 0 => {
+            Err(format!("a barrier of {count} threads: the number must be a multiple of 32, and not 0"))
+        }
+        Some(count) if count > threads => Err(format!("a barrier of {count} threads in a CTA of {size}")),
+        count => Ok(count.filter(|c| *c != threads).unwrap_or(0)),
+    }
+}
+
+impl Barrier {
+    /// A barrier of a CTA of so many warps.
+    pub fn new(warps: usize) -> Barrier {
+        Barrier { arrived: vec![0; warps], ..Barrier::default() }
+    }
+
+    /// Lanes of a warp arrive, with their predicates if there are any. An error names a lane and what it did wrong.
+    pub fn arrive(
+        &mut self,
+        id: u32,
+        warp: usize,
+        lanes: u32,
+        expected: u32,
+        truth: Option<u32>,
+    ) -> Result<(), (usize, String)> {
+        if self.open && self.expected != expected {
+            let name = |n: u32| if n == 0 { "all".into() } else { n.to_string() };
+            let what = format!("barrier {id} of {} threads is used with {}", name(self.expected), name(expected));
+            return Err((lanes.trailing_zeros() as usize, what));
+        }
+        let twice = self.arrived[warp] & lanes;
+        if twice != 0 {
+            let lane = twice.trailing_zeros() as usize;
+            return Err((lane, format!("lane {lane} arrives at barrier {id} again before it has completed")));
+        }
+        self.open = true;
+        self.expected = expected;
+        self.arrived[warp] |= lanes;
+        if let Some(truth) = truth {
+            self.votes += lanes.count_ones();
+            self.truths += (truth & lanes).count_ones();
+        }
+        Ok(())
+    }
+
+    /// Whether it opens, given the live lanes of each warp.
+    pub fn is_complete(&self, live: impl Iterator<Item = u32>) -> bool {
+        if !self.open {
+            return false;
+        }
+        let mut pairs = self.arrived.iter().copied().zip(live);
+        match self.expected {
+            0 => pairs.all(|(arrived, live)| live & !arrived == 0),
+            wanted => {
+                let count = |(arrived, live): (u32, u32)| match arrived {
+                    0 => 0,
+                    _ if live & !arrived == 0 => LANES as u32,
+                    _ => arrived.count_ones(),
+                };
+                pairs.map(count).sum::<u32>() >= wanted
+            }
+        }
+    }
+
+    /// What `.red` yields: `.popc`, `.and`, `.or`.
+    pub fn reduction(&self, mode: Mod) -> u32 {
+        match mode {
+            Mod::Popc => self.truths,
+            Mod::And => u32::from(self.truths == self.votes),
+            _ => u32::from(self.truths != 0),
+        }
+    }
+
+    /// Makes it ready for the next use.
+    pub fn reset(&mut self) {
+        self.arrived.fill(0);
+        (self.open, self.truths, self.votes) = (false, 0, 0);
+    }
+}

@@ -1,0 +1,152 @@
+//! Barriers where warps have stacks of their own: in divergent code, in device functions, with counts, arrivals and guards.
+//!
+//! Lanes that arrive leave the sweep and wait beside it, so that other lanes of the warp can arrive elsewhere. When nobody else
+//! is left the warp waits on the host's side until some of its lanes are released; they go on behind their barrier.
+
+use super::{
+    func::{Emitter, Mode, Result},
+    site::SiteKind,
+    text::{Elem, Ty, Val, constant, int},
+};
+use crate::ctx::{Helper, at};
+use margay_ir::{Inst, Operand};
+use margay_isa::Mod;
+
+impl Emitter<'_> {
+    fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
+        let block = self.barriers[barrier as usize].block;
+        self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()
+    }
+
+    /// The active lanes arrive at a barrier.
+    pub fn wait_at(&mut self, barrier: u32) -> Result<()> {
+        let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
+        let variant = self.func.variant(&inst).clone();
+        let srcs = self.func.operands(inst.srcs).to_vec();
+        let (numbers, pred) = match srcs.split_last() {
+            Some((p, numbers)) if variant.has(Mod::Red) => (numbers, Some(*p)),
+            _ => (&srcs[..], None),
+        };
+        let numbers: Vec<Operand> = numbers.iter().filter(|o| !matches!(o, Operand::Sink)).copied().collect();
+        let mut alike = true;
+        let mut rows = Vec::new();
+        for o in &numbers {
+            let v = self.value(o, Elem::I32)?;
+            alike &= !v.ty.vector;
+            let v = self.w.splat(&v);
+            let row = self.w.alloca("<32 x i32>", 64);
+            self.w.store(&v, &row, 64);
+            rows.push(row);
+        }
+        let none = int(Elem::Ptr, 0);
+        let id = rows.first().cloned().unwrap_or(none.clone());
+        let count = rows.get(1).cloned();
+        let truth = match &pred {
+            Some(p) => {
+                let p = self.value(p, Elem::I1)?;
+                self.bits(&p)
+            }
+            None => int(Elem::I32, 0),
+        };
+        let active = self.active.clone();
+        let (here, past) = match self.guard(&inst) {
+            Some(g) => {
+                let g = self.w.splat(&g);
+                let here = self.w.op("and", &active, &g);
+                let not = self.w.op_const("xor", &g, 1);
+                (here, Some(self.w.op("and", &active, &not)))
+            }
+            None => (active.clone(), None),
+        };
+        let bits = self.bits(&here);
+        let reduces = [Mod::Popc, Mod::And, Mod::Or].into_iter().find(|m| variant.has(*m)).filter(|_| pred.is_some());
+        let site =
+            self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives: variant.has(Mod::Arrive) });
+        let count = count.unwrap_or(id.clone());
+        self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth], true);
+        let next = self.barriers[barrier as usize].next;
+        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
+        let stays = !variant.has(Mod::Arrive);
+        if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
+            // All 32 lanes arrive at one barrier: they go on together.
+            if stays {
+                self.released(&bits);
+                self.write_reduction(&inst, None);
+            }
+            let on = self.full_label(next);
+            self.w.jump(&on);
+            return Ok(());
+        }
+        if stays {
+            let waiting = self.waiting[barrier as usize].clone();
+            let old = self.w.load(bits.ty, &waiting, 4);
+            let all = self.w.op("or", &old, &bits);
+            self.w.store(&all, &waiting, 4);
+        }
+        if let Some(lanes) = if stays { past } else { Some(active) } {
+            let old = self.get_pending(next.0);
+            let all = self.w.op("or", &old, &lanes);
+            self.set_pending(next.0, &all);
+        }
+        match self.mode {
+            Mode::Full => {
+                let on = self.masked_label(next);
+                self.w.jump(&on);
+            }
+            Mode::Masked => self.next(position),
+        }
+        Ok(())
+    }
+
+    /// Waits until some of the lanes are released; gives them.
+    fn released(&mut self, lanes: &Val) -> Val {
+        let place = self.w.alloca("i32", 4);
+        self.helper(Helper::Wait, &[lanes, &place], true);
+        self.w.load(lanes.ty, &place, 4)
+    }
+
+    /// Writes what a barrier's reduction came to for the lanes released.
+    fn write_reduction(&mut self, inst: &Inst, lanes: Option<&Val>) {
+        let variant = self.func.variant(inst);
+        let Some(Operand::Reg(r)) = self.func.operands(inst.dsts).first().copied() else { return };
+        let popc = variant.has(Mod::Popc);
+        let v = self.ctx_value(Elem::I32, at::REDUCED);
+        let v = if popc { v } else { self.w.cmp("icmp ne", &v, &int(Elem::I32, 0)) };
+        self.write(r, &v, lanes);
+    }
+
+    /// The sweep is over: waits for barriers while lanes are there, else the function is done.
+    pub fn await_barriers(&mut self, first: &str, done: &str) {
+        if self.waiting.is_empty() {
+            return self.w.jump(done);
+        }
+        let mut all = int(Elem::I32, 0);
+        for p in self.waiting.clone() {
+            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+            all = self.w.op("or", &all, &lanes);
+        }
+        let some = self.w.cmp("icmp ne", &all, &int(Elem::I32, 0));
+        let wait = self.w.label("wait");
+        self.w.branch(&some, &wait, done);
+        self.w.block(&wait);
+        let released = self.released(&all);
+        let (mode, active) = (self.mode, self.active.clone());
+        (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
+        for (k, p) in self.waiting.clone().into_iter().enumerate() {
+            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+            let go = self.w.op("and", &lanes, &released);
+            let stay = self.w.op("xor", &lanes, &go);
+            self.w.store(&stay, &p, 4);
+            let go = self.unpack_bits(&go);
+            if let Some(inst) = self.barrier_inst(k as u32) {
+                self.write_reduction(&inst, Some(&go));
+            }
+            let next = self.barriers[k].next;
+            let old = self.get_pending(next.0);
+            let all = self.w.op("or", &old, &go);
+            self.set_pending(next.0, &all);
+        }
+        (self.mode, self.active) = (mode, active);
+        self.w.jump(first);
+    }
+}

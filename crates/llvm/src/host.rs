@@ -1,0 +1,177 @@
+//! The host's side of generated code: what helpers find when code comes back.
+
+use crate::{
+    barriers::Crowd,
+    compile::Compiled,
+    ctx::{WarpCtx, status},
+    emit::SiteKind,
+};
+use margay_exec::{Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, lanes, mem::Allocation};
+use margay_ir::FuncId;
+use std::{cell::RefCell, sync::Arc};
+
+/// What helpers need to know about the code that calls them.
+pub struct Host<'a> {
+    pub grid: &'a Grid<'a>,
+    pub compiled: Arc<Compiled>,
+    pub shared: Arc<Allocation>,
+    pub local: Arc<Allocation>,
+    /// Asked by code that loops.
+    pub meter: Option<&'a dyn Meter>,
+    /// Who waits where, for warps with stacks.
+    pub crowd: RefCell<Crowd>,
+    stopped: RefCell<Option<Stop>>,
+}
+
+/// Index of a thread in its CTA.
+pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
+    let (t, [x, y, _]) = (warp * 32 + lane, block);
+    [t % x, t / x % y, t / (x * y)]
+}
+
+impl<'a> Host<'a> {
+    /// The host's side of one CTA, or of one worker.
+    pub fn new(
+        grid: &'a Grid<'a>,
+        compiled: Arc<Compiled>,
+        windows: [Arc<Allocation>; 2],
+        meter: Option<&'a dyn Meter>,
+        crowd: Crowd,
+    ) -> Host<'a> {
+        let [shared, local] = windows;
+        Host { grid, compiled, shared, local, meter, crowd: RefCell::new(crowd), stopped: RefCell::new(None) }
+    }
+
+    /// Why code stopped.
+    pub fn reason(&self) -> Stop {
+        let stop = self.stopped.borrow_mut().take();
+        stop.unwrap_or_else(|| Stop::Bug(Bug("code stopped without a reason".into())))
+    }
+}
+
+impl Host<'_> {
+    /// Keeps the reason for a stop.
+    pub fn stop(&self, stop: Stop) -> u32 {
+        self.stopped.borrow_mut().get_or_insert(stop);
+        status::STOP
+    }
+
+    pub fn fault_at(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
+        let site = &self.compiled.sites[site];
+        let func = &self.grid.image.ir.funcs[site.func as usize];
+        let place = func.places.get(site.at as usize).copied().unwrap_or_default();
+        Stop::Fault(Box::new(Fault {
+            kind,
+            thread: thread(self.grid.launch.block, ctx.warp, lane),
+            cta: ctx.cta,
+            at: Some((FuncId(site.func), place)),
+            stack: Vec::new(),
+            notes,
+        }))
+    }
+
+    /// The fault of a site that the code found itself.
+    pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
+        let what = match &self.compiled.sites[site].kind {
+            SiteKind::Fault(what) => *what,
+            _ => "an effect",
+        };
+        let kind = match what {
+            "trap" => FaultKind::Trap,
+            "stack overflow" => FaultKind::Stack("the host's stack for device calls is full".into()),
+            w if w.contains("barrier") || w.contains("warp operation") => {
+                FaultKind::Barrier(format!("lane {lane}: {w}"))
+            }
+            w => FaultKind::BadTarget(w.into()),
+        };
+        self.fault_at(ctx, site, lane, kind, Vec::new())
+    }
+
+    /// Checks every active lane's access; gives the range (start, length) that the first one lies in.
+    pub fn check(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        mask: u32,
+        addresses: &[u64; LANES],
+    ) -> Result<[u64; 2], Box<Stop>> {
+        let SiteKind::Access { size, write, space, .. } = self.compiled.sites[site].kind else {
+            return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
+        };
+        let mut range = [1, 0];
+        for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
+            let address = addresses[lane as usize];
+            let access = |address| Access { write, address, size, space };
+            let align = u64::from(size.next_power_of_two().min(32));
+            let found = self.window(ctx, lane, address, space);
+            let Some((start, length, writable)) =
+                found.filter(|(s, l, _)| address - s <= *l && u64::from(size) <= l - (address - s))
+            else {
+                let relative = match space {
+                    ".shared" => address.wrapping_sub(self.shared.block.base()),
+                    ".local" => address.wrapping_sub(ctx.local + u64::from(lane) * ctx.local_stride),
+                    _ => address,
+                };
+                let notes = vec![self.grid.memory.describe(address)];
+                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access(relative)), notes)));
+            };
+            if !address.is_multiple_of(align) {
+                return Err(Box::new(self.fault_at(
+                    ctx,
+                    site,
+                    lane,
+                    FaultKind::Misaligned(access(address)),
+                    Vec::new(),
+                )));
+            }
+            if write && !writable {
+                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::ReadOnly(access(address)), Vec::new())));
+            }
+            if range[1] == 0 {
+                range = [start, length];
+            }
+        }
+        Ok(range)
+    }
+
+    /// The memory around an address: start, length, writable.
+    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<(u64, u64, bool)> {
+        let inside = |a: &Allocation| a.block.contains(address, 1);
+        match space {
+            ".shared" => {
+                return Some((self.shared.block.base(), self.shared.block.len() as u64, true))
+                    .filter(|(s, ..)| address >= *s);
+            }
+            ".local" => {
+                let start = ctx.local + u64::from(lane) * ctx.local_stride;
+                return (address >= start && address < start + ctx.local_stride)
+                    .then(|| (ctx.local, 32 * ctx.local_stride, true));
+            }
+            _ => {}
+        }
+        if space == "generic" {
+            for a in [&self.shared, &self.local] {
+                if inside(a) {
+                    return Some((a.block.base(), a.block.len() as u64, true));
+                }
+            }
+        }
+        let a = self.grid.memory.find(address)?;
+        Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
+    }
+
+    /// A pure row by its semantic function.
+    pub fn pure(&self, site: usize, mask: u32, input: &[Row], output: &mut [Row]) {
+        let site_data = &self.compiled.sites[site];
+        let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.compiled.pure[site]) else { return };
+        let func = &self.grid.image.ir.funcs[site_data.func as usize];
+        let variant = func.variant(&func.insts[site_data.inst as usize]);
+        let mut slices: [&[Row]; 12] = [&[]; 12];
+        let mut at = 0;
+        for (slice, bits) in slices.iter_mut().zip(srcs) {
+            *slice = &input[at..at + lanes::rows(*bits)];
+            at += lanes::rows(*bits);
+        }
+        f(variant, mask, &slices[..srcs.len().min(12)], output);
+    }
+}
