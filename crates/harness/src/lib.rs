@@ -1,10 +1,12 @@
 //! The runner of `tests/`: one file, one case, every engine, every ABI. The format is taught by `tests/README.ptx`.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod case;
 pub mod check;
 pub mod expr;
 pub mod mutate;
+pub mod random;
 pub mod run;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
 //! Random damage to PTX text: what a typing person, a broken generator and a cosmic ray do.
 
+use crate::random::Random;
+
 /// A reproducible source of mutations.
-pub struct Mutator(u64);
+pub struct Mutator(Random);
 
 /// Pieces that are likely to hit something.
 const PIECES: &[&str] = &[
@@ -62,19 +64,12 @@ const PIECES: &[&str] = &[
 impl Mutator {
     /// The same seed makes the same mutations.
     pub fn new(seed: u64) -> Mutator {
-        Mutator(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        Mutator(Random::new(seed))
     }
 
     /// A number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        self.0.below(n)
     }
 
     /// One to four changes.
@@ -114,7 +109,7 @@ impl Mutator {
             _ => {
                 let at = floor(text, self.below(text.len().max(1)));
                 let end = (at + 1..=text.len()).find(|i| text.is_char_boundary(*i)).unwrap_or(at);
-                let byte = char::from((self.next() % 128) as u8);
+                let byte = char::from(self.below(128) as u8);
                 splice(at, end, byte.encode_utf8(&mut [0; 4]))
             }
         }

@@ -25,7 +25,11 @@ const FUEL: u64 = 50_000_000;
 
 /// Runs a case file. The error says under which engine, ABI and seed what was wrong.
 pub fn run(path: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
+    run_text(path, std::fs::read_to_string(path).map_err(|e| e.to_string())?)
+}
+
+/// [`run`] for a text that need not be a file; modules that it links lie beside its path.
+pub fn run_text(path: &Path, text: String) -> Result<(), String> {
     let case = Case::parse(&text).map_err(|e| e.to_string())?;
     let mut texts = vec![(path.display().to_string(), text)];
     for link in &case.links {

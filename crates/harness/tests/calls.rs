@@ -1,0 +1,17 @@
+//! Random functions that call each other give the same results on every engine under every ABI, and the right ones.
+//!
+//! `MARGAY_CALLS=1000` tries more than the ordinary tests do.
+
+use margay_harness::{calls, run};
+use std::path::Path;
+
+#[test]
+fn random_calls_carry_every_byte() {
+    let count: u64 = std::env::var("MARGAY_CALLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    for seed in 0..count {
+        let text = calls::case(seed);
+        if let Err(why) = run::run_text(Path::new("calls.ptx"), text.clone()) {
+            panic!("module {seed}: {why}\n{text}");
+        }
+    }
+}
