@@ -79,6 +79,8 @@ pub struct Grid<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
     params: Arc<Allocation>,
+    /// What cooperative groups synchronise the grid with, in cooperative launches.
+    workspace: Option<Arc<Allocation>>,
     /// Host time at which the launch began.
     pub started: std::time::Instant,
 }
@@ -93,7 +95,24 @@ impl<'a> Grid<'a> {
     ) -> Result<Grid<'a>, Stop> {
         let params = memory.alloc_as(launch.params.len() as u64, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
         mem::store_bytes(&params.block, params.block.base(), &launch.params);
-        Ok(Grid { launch, image, memory, output, observer: None, params, started: std::time::Instant::now() })
+        // `struct grid_workspace { unsigned size, barrier; }` of the toolkit's cooperative_groups/details/driver_abi.h.
+        let workspace = match launch.cooperative {
+            true => Some(memory.alloc_as(8, 16, Kind::Global, "grid workspace").map_err(Stop::Exhausted)?),
+            false => None,
+        };
+        if let Some(w) = &workspace {
+            mem::store_bytes(&w.block, w.block.base(), &8u32.to_le_bytes());
+        }
+        Ok(Grid {
+            launch,
+            image,
+            memory,
+            output,
+            observer: None,
+            params,
+            workspace,
+            started: std::time::Instant::now(),
+        })
     }
 
     /// The same grid, watched.
@@ -106,12 +125,26 @@ impl<'a> Grid<'a> {
     pub fn params(&self) -> &Arc<Allocation> {
         &self.params
     }
+
+    /// An environment register. Drivers tell cooperative grids the address of their workspace in `%envreg1` (upper half) and
+    /// `%envreg2`; all others are zero.
+    pub fn environment(&self, index: u8) -> u32 {
+        let address = self.workspace.as_ref().map_or(0, |w| w.block.base());
+        match index {
+            1 => (address >> 32) as u32,
+            2 => address as u32,
+            _ => 0,
+        }
+    }
 }
 
 impl Drop for Grid<'_> {
     fn drop(&mut self) {
         // It was registered in `new` and nobody else frees parameter blocks, so it is there.
         let _ = self.memory.free(self.params.block.base());
+        if let Some(w) = &self.workspace {
+            let _ = self.memory.free(w.block.base());
+        }
     }
 }
 

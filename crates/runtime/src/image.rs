@@ -6,7 +6,7 @@
 use crate::{Context, Error, module::Variables};
 use margay_exec::{Image, Memory, mem::Kind};
 use margay_ir::{Arg, Callee, Func, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
-use margay_isa::Space;
+use margay_isa::{Space, Special};
 use std::{collections::HashSet, sync::Arc};
 
 /// Allocates zeroed memory.
@@ -30,8 +30,9 @@ impl Context {
 }
 
 /// Gives the variables that `kernel` reaches their addresses.
-pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<Image, Error> {
-    let used = reached(&ir, kernel);
+/// Also whether it reads the environment registers by which a cooperative grid finds its workspace.
+pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<(Image, bool), Error> {
+    let (used, cooperative) = reached(&ir, kernel);
     let mut addresses = vec![0; ir.globals.len()];
     let (mut shared, mut dynamic_align) = (0u64, 16);
     for (i, global) in ir.globals.iter().enumerate() {
@@ -58,7 +59,7 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
         Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA has"))
     })?;
     variables.initialise(&ir, &addresses)?;
-    Ok(Image { ir: Arc::new(ir), addresses, static_shared })
+    Ok((Image { ir: Arc::new(ir), addresses, static_shared }, cooperative))
 }
 
 fn is_dynamic(global: &Global) -> bool {
@@ -66,7 +67,7 @@ fn is_dynamic(global: &Global) -> bool {
 }
 
 /// The variables that a kernel can reach: named in its code, in functions that it may call, or in initialisers of those.
-fn reached(ir: &Ir<Placed>, kernel: FuncId) -> HashSet<GlobalId> {
+fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, bool) {
     let (mut funcs, mut globals) = (HashSet::new(), HashSet::new());
     let mut todo = vec![Pointee::Func(kernel)];
     while let Some(next) = todo.pop() {
@@ -81,7 +82,9 @@ fn reached(ir: &Ir<Placed>, kernel: FuncId) -> HashSet<GlobalId> {
             Pointee::Func(_) | Pointee::Global(_) => {}
         }
     }
-    globals
+    let environment = |o: &Operand| matches!(o, Operand::Special(Special::EnvReg(1 | 2), _));
+    let cooperative = funcs.iter().any(|f| ir.func(*f).operands.iter().any(environment));
+    (globals, cooperative)
 }
 
 fn named_by_func(func: &Func, out: &mut Vec<Pointee>) {

@@ -37,6 +37,8 @@ pub(crate) struct Prepared {
     pub params: Vec<Param>,
     pub prepare_time: Duration,
     pub engine: &'static str,
+    /// It synchronises the grid through the workspace that only cooperative launches have.
+    pub cooperative: bool,
     /// Keeps the module's variables in memory.
     pub _variables: Arc<crate::module::Variables>,
 }

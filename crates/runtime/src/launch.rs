@@ -21,7 +21,8 @@ pub struct LaunchConfig<'a> {
     pub shared: u32,
     /// Order of execution: 0 for the natural one on all threads; anything else is one reproducible interleaving.
     pub seed: u64,
-    /// CTAs may wait for each other.
+    /// CTAs may wait for each other. Kernels that use the grid's workspace (`cooperative_groups::this_grid().sync()`) are launched
+    /// so without being asked.
     pub cooperative: bool,
     /// Threads that run CTAs; `None` for all of the device.
     pub threads: Option<usize>,
@@ -139,6 +140,6 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
         params: params.to_vec(),
         seed: config.seed,
         stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
-        cooperative: config.cooperative,
+        cooperative: config.cooperative || kernel.cooperative,
     })
 }

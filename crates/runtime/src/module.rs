@@ -125,7 +125,8 @@ impl Module {
         let start = Instant::now();
         let placed = self.place(Some(name))?;
         let func = *placed.func_names.get(name).ok_or_else(no_such)?;
-        let image = Arc::new(image::build(placed, func, &self.variables)?);
+        let (image, cooperative) = image::build(placed, func, &self.variables)?;
+        let image = Arc::new(image);
         let stopped = |stop| Error::Stopped(Box::new(crate::StopReport { stop, image: image.clone() }));
         let code = engine.prepare(image.clone(), func).map_err(stopped)?;
         let params = crate::kernel::params(&image, func, &self.param_names(name));
@@ -136,6 +137,7 @@ impl Module {
             func,
             prepare_time: start.elapsed(),
             engine: engine.name(),
+            cooperative,
             _variables: self.variables.clone(),
             image,
         };

@@ -1,7 +1,7 @@
 //! Special registers (manual, chapter 10).
 //!
 //! Clocks count warp instructions of the CTA and nanoseconds slept, so that runs repeat exactly. There are 16 multiprocessors,
-//! and CTA `n` runs on number `n` modulo 16; performance counters and environment registers read as zero.
+//! and CTA `n` runs on number `n` modulo 16; performance counters read as zero.
 
 use super::super::{
     code::{Dst, Flow, Op},
@@ -64,6 +64,7 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::ClockHi | Special::GlobalTimerHi => clock >> 32,
         Special::Clock64 | Special::GlobalTimer => clock,
         Special::TotalSmemSize | Special::AggrSmemSize => shared,
+        Special::EnvReg(index) => ctx.grid.environment(index).into(),
         Special::DynamicSmemSize => launch.dynamic_shared.into(),
         Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffsetEnd
@@ -71,7 +72,6 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         | Special::ReservedSmemOffset0
         | Special::ReservedSmemOffset1
         | Special::CurrentGraphExec
-        | Special::EnvReg(_)
         | Special::Pm(_)
         | Special::Pm64(_) => 0,
     };
