@@ -6,12 +6,14 @@
 
 use super::{
     func::{Emitter, Mode, Result},
+    group::{Grouped, Member},
     rows::{rows, rows_of},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
 use crate::ctx::{Helper, at};
 use margay_ir::{GlobalId, Inst, MemBase, MemSpace, Operand};
+use margay_isa::Opcode;
 
 /// Host addresses of an access, by lane.
 #[derive(Clone, Debug)]
@@ -37,24 +39,36 @@ enum Window {
     Cached,
 }
 
-/// An access, for its check.
-#[derive(Clone, Copy)]
-struct Access {
-    bytes: u32,
+/// What a check must prove.
+struct Check {
+    members: Vec<Member>,
     write: bool,
     space: &'static str,
+    /// Where the address that is checked stands relative to the register.
+    origin: i64,
 }
 
-impl Access {
-    /// Low bits of an address that must be zero.
-    fn odd(self) -> u64 {
-        u64::from(self.bytes.next_power_of_two().min(32)) - 1
+impl Check {
+    /// Bytes from the address that is checked to the first access, and to the end of the last.
+    fn extent(&self) -> (i64, i64) {
+        let least = self.members.iter().map(|m| m.offset).min().unwrap_or(0);
+        let end = self.members.iter().map(|m| m.offset + i64::from(m.bytes)).max().unwrap_or(0);
+        (least - self.origin, end - self.origin)
+    }
+
+    /// Low bits of an address at a distance that must be zero.
+    fn odd(&self) -> (i64, i64) {
+        let widest = self.members.iter().max_by_key(|m| m.odd());
+        widest.map_or((0, 0), |m| (m.odd(), m.offset - self.origin))
     }
 }
 
 /// Compares lanes one by one; asks the host if that does not help.
 const CHECK: &str = "\
-define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %at, i64 %low, i64 %limit, i64 %odd) #2 {
+define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd) #2 {
+  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
+  %pluses = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %at = add <32 x i64> %from, %pluses
   %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
   %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
   %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
@@ -146,22 +160,30 @@ impl Emitter<'_> {
             MemSpace::Generic => "generic",
             MemSpace::SharedCluster => return self.refuse(".shared::cluster"),
         };
-        let access = Access { bytes, write, space: name };
+        let here = self.inst;
+        let alone = |offset: i64| Check {
+            members: vec![Member { inst: here, offset, bytes }],
+            write,
+            space: name,
+            origin: offset,
+        };
         let r = match base {
             MemBase::Reg(r) => *r,
             MemBase::Global(g) => {
                 let v = self.global_address(g.0, *offset);
                 let v = self.w.resize(&v, elem, false);
-                let address = if self.inside(*g, *offset, access) {
-                    Address::uniform(self.based(space, &v))
+                let address = if self.inside(*g, *offset, bytes) {
+                    Address::uniform(self.based(space, &v, 0))
                 } else {
-                    self.checked(space, Address::uniform(v), access, mask)
+                    let check = alone(*offset);
+                    self.checked(space, Address::uniform(v), Some(&check), mask)
                 };
                 return f(self, &address);
             }
             MemBase::Frame(frame) => {
+                let check = alone(*offset);
                 let v = self.frame_address(frame.0, *offset);
-                let address = self.checked(space, Address::uniform(v), access, mask);
+                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
                 return f(self, &address);
             }
             MemBase::KernelParam => {
@@ -170,39 +192,48 @@ impl Emitter<'_> {
                 return f(self, &Address::uniform(v));
             }
             MemBase::Absolute => {
-                let address = self.checked(space, Address::uniform(int(elem, i128::from(*offset))), access, mask);
+                let check = alone(*offset);
+                let v = int(elem, i128::from(*offset));
+                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
                 return f(self, &address);
             }
         };
         let slot = self.slots[r.0 as usize].clone();
+        let own = alone(*offset);
+        let grouped = match self.groups.get(&self.inst).cloned() {
+            Some(Grouped::First(members)) => Some(Check { members, write, space: name, origin: *offset }),
+            Some(Grouped::Later) => None,
+            None => Some(alone(*offset)),
+        };
         let in_rows = |e: &mut Self, width: u32, stride: i64| {
             let mut bases = Vec::new();
             for row in rows(width) {
                 let Some(v) = e.read_row(r, row) else { continue };
                 let v = e.w.resize(&v, elem, false);
-                bases.push(e.w.op_const("add", &v, i128::from(*offset)));
+                bases.push(if narrow { v } else { e.w.op_const("add", &v, i128::from(*offset)) });
             }
-            e.checked(space, Address::Rows { bases, width, stride }, access, mask)
+            let (apart, raw) = (if narrow { *offset } else { 0 }, Address::Rows { bases, width, stride });
+            e.checked_at(space, raw, apart, grouped.as_ref(), mask)
         };
-        let by_lanes = |e: &mut Self| {
+        let by_lanes = |e: &mut Self, check: Option<&Check>| {
             let v = e.read(r);
             let v = e.w.resize(&v, elem, false);
             let v = e.w.op_const("add", &v, i128::from(*offset));
-            e.checked(space, Address::Lanes(v), access, mask)
+            e.checked(space, Address::Lanes(v), check, mask)
         };
         if let Some((width, stride)) = rows_of(slot.shape) {
             let address = in_rows(self, width, stride);
             return f(self, &address);
         }
         let Some(shadow) = slot.shadow else {
-            let address = by_lanes(self);
+            let address = by_lanes(self, grouped.as_ref());
             return f(self, &address);
         };
         let bent = self.w.load(Ty::scalar(Elem::I1), &shadow.bent, 1);
         let (cold, hot, done) = (self.w.label("bent"), self.w.label("straight"), self.w.label("accessed"));
         self.w.branch_unlikely(&bent, &cold, &hot);
         self.w.block(&cold);
-        let address = by_lanes(self);
+        let address = by_lanes(self, Some(&own));
         f(self, &address)?;
         self.w.jump(&done);
         self.w.block(&hot);
@@ -214,38 +245,64 @@ impl Emitter<'_> {
     }
 
     /// Whether an access at a constant place of a variable needs no check.
-    fn inside(&self, g: GlobalId, offset: i64, access: Access) -> bool {
+    fn inside(&self, g: GlobalId, offset: i64, bytes: u32) -> bool {
         let global = &self.ir.globals[g.0 as usize];
-        let end = offset.checked_add(i64::from(access.bytes));
+        let member = Member { inst: self.inst, offset, bytes };
+        let end = offset.checked_add(i64::from(bytes));
         offset >= 0
             && !global.external
             && end.is_some_and(|e| e as u64 <= global.size)
-            && u64::from(global.align) > access.odd()
-            && offset as u64 & access.odd() == 0
+            && i64::from(global.align) > member.odd()
+            && offset & member.odd() == 0
     }
 
-    /// A scalar offset in a space as a host address.
-    fn based(&mut self, space: MemSpace, v: &Val) -> Val {
+    /// A scalar offset in a space as a host address; `apart` is added behind the last wrap around of the offset.
+    fn based(&mut self, space: MemSpace, v: &Val, apart: i64) -> Val {
         let field = match space {
             MemSpace::Shared => at::SHARED,
             MemSpace::KernelParam => at::PARAMS,
-            _ => return v.clone(),
+            _ => return self.w.op_const("add", v, i128::from(apart)),
         };
         // The first lane of a row may lie below the window while active lanes lie inside: its offset is negative then.
         let v = self.w.resize(v, Elem::I64, true);
         let base = self.ctx_fixed(Elem::I64, field);
-        self.w.op("add", &base, &v)
+        let v = self.w.op("add", &base, &v);
+        self.w.op_const("add", &v, i128::from(apart))
     }
 
-    /// From offsets in a space to checked host addresses.
-    fn checked(&mut self, space: MemSpace, raw: Address, access: Access, mask: Option<&Val>) -> Address {
+    fn checked(&mut self, space: MemSpace, raw: Address, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        self.checked_at(space, raw, 0, check, mask)
+    }
+
+    /// From offsets in a space to host addresses that fulfil a check; without one, somebody saw to that. What is `apart` may be
+    /// added to 64-bit addresses: inside a window nothing wraps around.
+    fn checked_at(
+        &mut self,
+        space: MemSpace,
+        raw: Address,
+        apart: i64,
+        check: Option<&Check>,
+        mask: Option<&Val>,
+    ) -> Address {
         match (space, raw) {
-            (MemSpace::Local, raw) => self.checked_local(raw, access, mask),
-            (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, access, mask),
+            (MemSpace::Local, raw) => {
+                let offsets = match raw {
+                    Address::Lanes(v) => v,
+                    Address::Rows { bases, width, stride } => match (&bases[..], stride) {
+                        ([one], 0) => one.clone(),
+                        _ => self.spread_rows(&bases, Elem::I32, width, stride),
+                    },
+                };
+                let offsets = self.w.op_const("add", &offsets, i128::from(apart));
+                self.checked_local(&offsets, check, mask)
+            }
+            (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, check, mask),
             (_, Address::Rows { bases, width, stride }) => {
-                let bases = bases.iter().map(|b| self.based(space, b)).collect();
+                let bases = bases.iter().map(|b| self.based(space, b, apart)).collect();
                 let address = Address::Rows { bases, width, stride };
-                self.check(&address, access, space, mask);
+                if let Some(check) = check {
+                    self.check(&address, check, space, mask);
+                }
                 address
             }
             (_, Address::Lanes(v)) => {
@@ -257,17 +314,24 @@ impl Emitter<'_> {
                     _ => v,
                 };
                 let address = Address::Lanes(v);
-                self.check(&address, access, space, mask);
+                if let Some(check) = check {
+                    self.check(&address, check, space, mask);
+                }
                 address
             }
         }
     }
 
     /// Registers the sites of an access: its own, and the one for lanes one by one behind it.
-    fn access_site(&mut self, access: Access, span: u64) -> usize {
-        let Access { bytes, write, space } = access;
-        let site = self.site(SiteKind::Access { size: bytes, write, space, span });
+    fn access_site(&mut self, member: Member, check: &Check, span: u64) -> usize {
+        let (inst, at) = (self.inst, self.at);
+        (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
+        let (write, space) = (check.write, check.space);
+        let stores = self.func.variant(&self.func.insts[member.inst as usize]).op == Opcode::St;
+        let write = if check.members.len() > 1 { stores } else { write };
+        let site = self.site(SiteKind::Access { size: member.bytes, write, space, span });
         self.site(SiteKind::Lanes);
+        (self.inst, self.at) = (inst, at);
         site
     }
 
@@ -288,7 +352,7 @@ impl Emitter<'_> {
     }
 
     /// Branches to the slow check unless all (possibly active) lanes are aligned and inside their window.
-    fn check(&mut self, address: &Address, access: Access, space: MemSpace, mask: Option<&Val>) {
+    fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
         let window = match space {
             MemSpace::Shared => Window::Fixed {
                 low: self.ctx_fixed(Elem::I64, at::SHARED),
@@ -296,31 +360,37 @@ impl Emitter<'_> {
             },
             _ => Window::Cached,
         };
-        let (bytes, odd) = (u64::from(access.bytes), access.odd());
         let reach = match address {
             Address::Rows { width, stride, .. } => i64::from(width - 1) * stride,
             Address::Lanes(_) => 0,
         };
-        let span = reach.unsigned_abs() + bytes;
-        let site = self.access_site(access, span);
+        let (least, end) = check.extent();
+        let span = reach.unsigned_abs() + (end - least) as u64;
+        let sites: Vec<usize> = check
+            .members
+            .iter()
+            .map(|m| {
+                self.access_site(*m, check, if m.inst == check.members[0].inst { span } else { u64::from(m.bytes) })
+            })
+            .collect();
         let (low, limit) = match &window {
             Window::Fixed { low, size } => (low.clone(), self.places(size, span)),
-            Window::Cached => self.cached(site),
+            Window::Cached => self.cached(sites[0]),
         };
         let firsts: Vec<Val> = match address {
-            Address::Rows { bases, .. } => bases
-                .iter()
-                .map(|b| if reach < 0 { self.w.op_const("add", b, i128::from(reach)) } else { b.clone() })
-                .collect(),
+            Address::Rows { bases, .. } => bases.clone(),
             Address::Lanes(v) => vec![v.clone()],
         };
+        let (odd, odd_at) = check.odd();
         let mut bad: Option<Val> = None;
         let mut all: Option<Val> = None;
         for first in &firsts {
-            let within = self.w.op("sub", first, &low);
+            let least = self.w.op_const("add", first, i128::from(least + reach.min(0)));
+            let within = self.w.op("sub", &least, &low);
             let outside = self.w.cmp("icmp uge", &within, &limit);
             bad = Some(self.either(bad, outside));
-            all = Some(self.either(all, first.clone()));
+            let aligned = self.w.op_const("add", first, i128::from(odd_at & odd));
+            all = Some(self.either(all, aligned));
         }
         let (Some(mut bad), Some(all)) = (bad, all) else { return };
         if odd > 0 {
@@ -328,39 +398,37 @@ impl Emitter<'_> {
             let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
             bad = self.w.op("or", &bad, &crooked);
             if let Address::Rows { stride, .. } = address
-                && stride.unsigned_abs() & odd != 0
+                && stride & odd != 0
             {
                 bad = int(Elem::I1, 1);
             }
         }
-        if bad.ty.vector {
-            if let Some(m) = self.lanes(mask) {
-                bad = self.w.op("and", &bad, &m);
-            }
-            bad = self.any(&bad);
-        }
-        let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
-        self.w.branch_unlikely(&bad, &slow, &fast);
-        self.w.block(&slow);
+        let slow = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
         let bits = self.lane_bits(mask);
-        let (low, limit) = match &window {
-            Window::Fixed { low, size } => (low.clone(), self.places(size, bytes)),
-            Window::Cached => self.cached(site + 1),
-        };
         let text = CHECK
             .replace("HELPERS", &at::HELPERS.to_string())
             .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
         self.w.declared.insert(text);
-        let status = self.w.value(
-            Ty::scalar(Elem::I32),
-            format_args!(
-                "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {low}, i64 {limit}, i64 {odd})"
-            ),
-        );
-        let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
-        self.w.branch_unlikely(&stopped, "stop", &fast);
-        self.w.block(&fast);
+        for (member, site) in check.members.iter().zip(&sites) {
+            let (low, limit) = match &window {
+                Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
+                Window::Cached => self.cached(site + 1),
+            };
+            let (plus, odd) = (member.offset - check.origin, member.odd());
+            let status = self.w.value(
+                Ty::scalar(Elem::I32),
+                format_args!(
+                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd})"
+                ),
+            );
+            let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
+            let good = self.w.label("good");
+            self.w.branch_unlikely(&stopped, "stop", &good);
+            self.w.block(&good);
+        }
+        self.w.jump(&slow);
+        self.w.block(&slow);
     }
 
     fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -370,8 +438,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Asks the host about addresses if the condition holds for an active lane.
-    fn ask_if(&mut self, bad: &Val, lanes: &Val, access: Access, mask: Option<&Val>) {
+    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
+    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> String {
         let bad = match (bad.ty.vector, self.lanes(mask)) {
             (true, Some(m)) => self.w.op("and", bad, &m),
             _ => bad.clone(),
@@ -380,55 +448,55 @@ impl Emitter<'_> {
         let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
         self.w.branch_unlikely(&bad, &slow, &fast);
         self.w.block(&slow);
-        let site = self.access_site(access, u64::from(access.bytes));
-        let buffer = self.w.alloca("[32 x i64]", 64);
-        self.w.store(lanes, &buffer, 64);
+        fast
+    }
+
+    /// Checks offsets of 32 bits against a window of so many bytes that begins at a multiple of 32 in every lane; `lanes` are
+    /// the host addresses.
+    fn check_offsets(&mut self, offsets: &Val, size: &Val, lanes: &Val, check: &Check, mask: Option<&Val>) {
+        let (least, end) = check.extent();
+        let limit = self.places(size, (end - least) as u64);
+        let limit = self.w.resize(&limit, Elem::I32, false);
+        let from = self.w.op_const("add", offsets, i128::from(least));
+        let mut bad = self.w.cmp("icmp uge", &from, &limit);
+        let (odd, odd_at) = check.odd();
+        if odd > 0 {
+            let aligned = self.w.op_const("add", offsets, i128::from(odd_at & odd));
+            let rest = self.w.op_const("and", &aligned, i128::from(odd));
+            let crooked = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+            bad = self.w.op("or", &bad, &crooked);
+        }
+        let fast = self.unlikely(&bad, mask);
         let bits = self.lane_bits(mask);
-        self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
+        let buffer = self.w.alloca("[32 x i64]", 64);
+        for member in &check.members {
+            let site = self.access_site(*member, check, u64::from(member.bytes));
+            let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
+            self.w.store(&here, &buffer, 64);
+            self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
+        }
         self.w.jump(&fast);
         self.w.block(&fast);
     }
 
-    /// Whether offsets of 32 bits lie outside a window of so many places, or are not aligned.
-    fn misplaced(&mut self, offsets: &Val, limit: &Val, odd: u64) -> Val {
-        let mut bad = self.w.cmp("icmp uge", offsets, limit);
-        if odd > 0 {
-            let rest = self.w.op_const("and", offsets, i128::from(odd));
-            let crooked = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
-            bad = self.w.op("or", &bad, &crooked);
-        }
-        bad
-    }
-
-    /// Windows begin at multiples of 32, so offsets tell whether addresses are aligned; and they are smaller than 2^32.
-    fn checked_shared_lanes(&mut self, offsets: &Val, access: Access, mask: Option<&Val>) -> Address {
-        let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
-        let limit = self.places(&size, u64::from(access.bytes));
-        let limit = self.w.resize(&limit, Elem::I32, false);
-        let bad = self.misplaced(offsets, &limit, access.odd());
+    fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
         let base = self.ctx_fixed(Elem::I64, at::SHARED);
         let wide = self.w.resize(offsets, Elem::I64, false);
         let lanes = self.w.op("add", &base, &wide);
-        self.ask_if(&bad, &lanes, access, mask);
+        if let Some(check) = check {
+            let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+            self.check_offsets(offsets, &size, &lanes, check, mask);
+        }
         Address::Lanes(lanes)
     }
 
-    fn checked_local(&mut self, raw: Address, access: Access, mask: Option<&Val>) -> Address {
-        let offsets = match raw {
-            Address::Lanes(v) => v,
-            Address::Rows { bases, width, stride } => match (&bases[..], stride) {
-                ([one], 0) => one.clone(),
-                _ => self.spread_rows(&bases, Elem::I32, width, stride),
-            },
-        };
-        self.uses_local = true;
-        let size = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
-        let limit = self.places(&size, u64::from(access.bytes));
-        let limit = self.w.resize(&limit, Elem::I32, false);
-        let bad = self.misplaced(&offsets, &limit, access.odd());
-        let address = self.local_lanes(&offsets);
-        let lanes = self.spread(&address);
-        self.ask_if(&bad, &lanes, access, mask);
+    fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        let address = self.local_lanes(offsets);
+        if let Some(check) = check {
+            let size = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+            let lanes = self.spread(&address);
+            self.check_offsets(offsets, &size, &lanes, check, mask);
+        }
         address
     }
 

@@ -1,6 +1,7 @@
 //! One function: slots for registers, values in and out of slots, the context, calls of helpers.
 
 use super::{
+    group::Grouped,
     rows::{self, Row, Shadow, rows_of},
     site::{Site, SiteKind},
     text::{Elem, Ty, Val, Writer, constant, int, named, per_lane},
@@ -119,6 +120,8 @@ pub(super) struct Emitter<'a> {
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
     pub at: u32,
+    /// Accesses that share a check, by instruction.
+    pub groups: HashMap<u32, Grouped>,
     /// Operands read as the scalars of this row's first lane.
     pub row: Option<Row>,
     /// Some code goes to the thread's local window.
@@ -240,6 +243,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         frame: Vec::new(),
         inst: 0,
         at: 0,
+        groups: super::group::find(func),
         row: None,
         uses_local: false,
     };

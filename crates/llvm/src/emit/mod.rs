@@ -21,6 +21,7 @@ mod call;
 mod control;
 mod frame;
 mod func;
+mod group;
 mod keep;
 mod kernel;
 mod memory;

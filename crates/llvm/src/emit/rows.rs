@@ -228,10 +228,21 @@ impl Emitter<'_> {
     /// A special register in the first lane of a row.
     pub fn special_row(&mut self, s: Special, c: Component, row: Row) -> Result<Val> {
         Ok(match s {
+            // Where a row of threads is a row of lanes, coordinates of the first lanes are known relative to each other.
+            Special::Tid if c == Component::X && self.row_of_threads(row.width) => int(Elem::I32, 0),
+            Special::Tid if c == Component::Y && row.index > 0 && self.row_of_threads(row.width) => {
+                let first = self.special_row(s, c, Row { index: 0, ..row })?;
+                self.w.op_const("add", &first, i128::from(row.index))
+            }
             Special::Tid => self.tid_of(c, row.lane()),
             Special::LaneId => int(Elem::I32, i128::from(row.lane())),
             _ => self.special(s, c)?,
         })
+    }
+
+    /// Whether `%tid.x` begins anew at every row of that width, and `%tid.y` goes on by one inside a warp.
+    fn row_of_threads(&self, width: u32) -> bool {
+        self.options.warp.block.is_some_and(|[x, y, z]| x == width && (z == 1 || y % (32 / width) == 0))
     }
 
     /// Computes a result in rows: `f` is asked for each row while operands read as scalars.
