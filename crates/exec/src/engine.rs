@@ -156,6 +156,9 @@ pub enum Progress {
     /// Fuel ran out; it can go on. CTAs that wait for others by spinning end up here too, so that in cooperative launches
     /// every cluster must get its turn.
     More,
+    /// It only polls memory, and has changed nothing since it was last asked: only somebody else can help it. The flag says that
+    /// its threads are also exactly where they were, with the same values in all registers.
+    Waiting(bool),
 }
 
 /// A way of executing programs.
@@ -197,4 +200,9 @@ pub trait Meter: Sync {
 pub trait Cta {
     /// Runs until done, or until about `fuel` warp instructions were executed.
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
+
+    /// The fault of a launch in which everybody polls and nobody can help: who waits, and where.
+    fn stuck(&self) -> Stop {
+        Stop::Exhausted(crate::Exhausted("all threads wait for something that nobody does".into()))
+    }
 }

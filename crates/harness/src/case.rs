@@ -23,6 +23,8 @@ pub struct Case {
     pub must_place: Vec<String>,
     /// Only under these ABIs.
     pub only_abis: Option<Vec<String>>,
+    /// Only on these engines.
+    pub only_engines: Option<Vec<String>>,
     /// Relocatable check.
     pub relocatable: bool,
 }
@@ -187,6 +189,7 @@ impl Case {
                 }
                 "places" => case.must_place = words(),
                 "only-abi" => case.only_abis = Some(words()),
+                "only-engine" => case.only_engines = Some(words()),
                 "relocatable" => case.relocatable = true,
                 _ => return Err(fail(format!("no directive `{key}`"))),
             }

@@ -22,6 +22,8 @@ use std::{
 
 /// Warp instructions after which a case counts as hanging.
 const FUEL: u64 = 50_000_000;
+/// Time after which threads that only poll are a deadlock.
+const STALL: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Runs a case file. The error says under which engine, ABI and seed what was wrong.
 pub fn run(path: &Path) -> Result<(), String> {
@@ -41,6 +43,9 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
         Device::with(DeviceOptions { threads: Some(2), engines: engines.clone() }).map_err(|e| e.to_string())?;
     let mut placed = Vec::new();
     for engine in &engines {
+        if case.only_engines.as_ref().is_some_and(|only| !only.iter().any(|o| o == engine.name())) {
+            continue;
+        }
         for abi in margay_ir::abi::registry() {
             if case.only_abis.as_ref().is_some_and(|only| !only.iter().any(|o| o == abi.name())) {
                 continue;
@@ -85,7 +90,7 @@ fn under(
     let module = context.load(&sources, &options).map_err(|e| explain(&e))?;
     let mut buffers = Buffers { by_name: HashMap::new() };
     for launch in &case.launches {
-        let mut limits = margay::Limits { instructions: Some(FUEL), ..margay::Limits::default() };
+        let mut limits = margay::Limits { instructions: Some(FUEL), stall: STALL, ..margay::Limits::default() };
         limits.stack = launch.stack.unwrap_or(limits.stack);
         context.set_limits(limits);
         printed.lock().unwrap_or_else(PoisonError::into_inner).clear();

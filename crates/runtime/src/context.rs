@@ -6,6 +6,7 @@ use margay_ir::Source;
 use std::{
     io::Write,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 /// Limits of launches, as `cuCtxSetLimit` and the device's attributes name them.
@@ -19,12 +20,20 @@ pub struct Limits {
     pub shared_per_block: u32,
     /// Warp instructions that a launch may execute before it counts as hanging; `None` for no limit.
     pub instructions: Option<u64>,
+    /// How long all threads of a launch may do nothing but poll memory before that counts as a deadlock.
+    pub stall: Duration,
 }
 
 impl Default for Limits {
     /// The limits of a current data-centre GPU; the stack is larger (64 KiB), since on a CPU it costs nothing until it is used.
     fn default() -> Limits {
-        Limits { stack: 64 << 10, threads_per_block: 1024, shared_per_block: 227 << 10, instructions: None }
+        Limits {
+            stack: 64 << 10,
+            threads_per_block: 1024,
+            shared_per_block: 227 << 10,
+            instructions: None,
+            stall: Duration::from_secs(1),
+        }
     }
 }
 

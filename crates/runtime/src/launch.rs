@@ -76,6 +76,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
         pool: device.pool(),
         workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),
         instructions: kernel.context.limits().instructions,
+        stall: kernel.context.limits().stall,
         cancel: config.cancel.as_ref(),
         progress: config.progress,
     };

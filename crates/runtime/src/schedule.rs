@@ -64,6 +64,9 @@ pub(crate) struct Schedule<'a> {
     pub workers: usize,
     /// Warp instructions that all CTAs together may execute, within a slice for each live unit.
     pub instructions: Option<u64>,
+    /// How long everybody may poll for what nobody does before that is a fault; twenty times as long where a counter or a clock
+    /// still moves.
+    pub stall: Duration,
     /// Stops the launch.
     pub cancel: Option<&'a Cancel>,
     /// Hears of CTAs that are done.
@@ -87,8 +90,32 @@ struct Shared<'a> {
     chunk: u64,
     done: AtomicU64,
     spent: AtomicU64,
+    /// Counts slices in which a unit got on.
+    epoch: AtomicU64,
     over: AtomicBool,
     ended: Mutex<Option<Ended>>,
+}
+
+/// How long nobody has got on, as one worker sees it.
+struct Idle {
+    epoch: u64,
+    certain: bool,
+    slices: usize,
+    since: Instant,
+}
+
+impl Idle {
+    /// A unit only polled; whether that is true of all units of the worker, for too long.
+    fn waited(&mut self, epoch: u64, certain: bool, units: usize, stall: Duration) -> bool {
+        if epoch != self.epoch {
+            *self = Idle { epoch, certain: true, slices: 0, since: Instant::now() };
+        }
+        self.slices += 1;
+        // The first looks cannot know yet whether anything moves.
+        self.certain = if self.slices <= 8 * units { true } else { self.certain && certain };
+        let limit = if self.certain { stall } else { stall * 20 };
+        self.slices > 64 * units && self.since.elapsed() > limit
+    }
 }
 
 /// A cluster in flight.
@@ -116,6 +143,7 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         chunk: if launch.cooperative { 1 } else { (units / (workers as u64 * 8)).clamp(1, 64) },
         done: AtomicU64::new(0),
         spent: AtomicU64::new(0),
+        epoch: AtomicU64::new(0),
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
@@ -147,6 +175,7 @@ impl<'a> Shared<'a> {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
         let mut chunk = 0..0;
+        let mut idle = Idle { epoch: 0, certain: true, slices: 0, since: Instant::now() };
         let max_live = if self.grid.launch.cooperative { usize::MAX } else { MAX_LIVE };
         let eager = self.grid.launch.cooperative || random.0 != 0;
         loop {
@@ -175,10 +204,26 @@ impl<'a> Shared<'a> {
             }
             let Some(mut unit) = live.pop_front() else { return };
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
-            let fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
+            let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
             match unit.cta.run(fuel) {
-                Ok(Step::Done) => self.unit_done(),
-                Ok(Step::More) => {
+                Ok(Step::Done) => {
+                    self.epoch.fetch_add(1, Relaxed);
+                    self.unit_done();
+                }
+                Ok(step) => {
+                    match step {
+                        Step::Waiting(certain) => {
+                            // It did next to nothing.
+                            fuel /= 64;
+                            let all_started = self.next.load(Relaxed) >= self.units && chunk.is_empty();
+                            if idle.waited(self.epoch.load(Relaxed), certain, live.len() + 1, self.schedule.stall)
+                                && all_started
+                            {
+                                return self.end(Ended::Stopped(unit.cta.stuck()));
+                            }
+                        }
+                        _ => drop(self.epoch.fetch_add(1, Relaxed)),
+                    }
                     unit.slices = unit.slices.saturating_add(1);
                     live.push_back(unit);
                     if self.spent.fetch_add(fuel, Relaxed) + fuel > limit {
@@ -395,7 +440,18 @@ mod tests {
         let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
         let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();
         let (workers, instructions) = (setting.workers, setting.instructions);
-        let result = run(&fake, &grid, &Schedule { pool: &pool, workers, instructions, cancel: None, progress: None });
+        let result = run(
+            &fake,
+            &grid,
+            &Schedule {
+                pool: &pool,
+                workers,
+                instructions,
+                stall: Duration::from_millis(50),
+                cancel: None,
+                progress: None,
+            },
+        );
         let log = fake.log.lock().unwrap().clone();
         (result, log)
     }

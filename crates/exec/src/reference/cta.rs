@@ -1,5 +1,6 @@
 //! A cluster in flight: its CTAs, their warps and windows, and who runs when.
 
+use super::step::matrix::abandoned;
 use super::{
     Memories, ReferenceKernel,
     code::{BarrierKind, Code},
@@ -13,7 +14,11 @@ use crate::{
     barrier::{BARRIERS, Barrier},
     mem::{self, Allocation, Kind},
 };
-use std::sync::Mutex;
+use std::{
+    cell::Cell,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Mutex,
+};
 
 /// Ops that a warp runs before another one gets a turn.
 const QUANTUM: u64 = 1 << 14;
@@ -38,6 +43,19 @@ pub struct Cluster<'a> {
     members: Vec<Member>,
     random: Option<Random>,
     idle: u32,
+    watch: Watch,
+}
+
+/// Looks whether a cluster that only polls does the same again and again (Brent's way of finding a cycle).
+#[derive(Default)]
+struct Watch {
+    /// Effects when it was last looked at.
+    effects: u64,
+    /// State at some time since, and how often it was looked at.
+    anchor: u64,
+    looks: u64,
+    /// The state has come back.
+    recurs: bool,
 }
 
 /// What running a warp came to.
@@ -84,7 +102,16 @@ impl<'a> Cluster<'a> {
             };
             shared.push(window.clone());
             let barriers = vec![Barrier::new(warps as usize); BARRIERS];
-            let state = CtaState { id, rank, shared: window, barriers, dirty: false, freed: false, clock: 0 };
+            let state = CtaState {
+                id,
+                rank,
+                shared: window,
+                barriers,
+                dirty: false,
+                effects: Cell::new(0),
+                freed: false,
+                clock: 0,
+            };
             let mut list = Vec::with_capacity(warps as usize);
             for index in 0..warps {
                 let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
@@ -108,7 +135,15 @@ impl<'a> Cluster<'a> {
             cluster_size: size,
         };
         let stream = u64::from(first[0]) | u64::from(first[1]) << 32 ^ u64::from(first[2]) << 48;
-        Ok(Cluster { kernel, grid, windows, members, random: Random::new(launch.seed, stream), idle: 0 })
+        Ok(Cluster {
+            kernel,
+            grid,
+            windows,
+            members,
+            random: Random::new(launch.seed, stream),
+            idle: 0,
+            watch: Watch::default(),
+        })
     }
 
     fn turn(&mut self, member: usize, warp: usize, quantum: u64) -> Result<(Turn, u64), Stop> {
@@ -121,6 +156,12 @@ impl<'a> Cluster<'a> {
             if warp.ended {
                 warp.ended = false;
                 recheck(code, warp);
+                if let Some((g, what)) = abandoned(code, warp) {
+                    let lane = g.mask.trailing_zeros() as usize;
+                    let kind = FaultKind::Barrier(what);
+                    let fault = make_fault(code, state, warp, (g.frame, g.pc), lane, kind, Vec::new());
+                    return Err(Stop::Fault(Box::new(fault)));
+                }
             }
             let Some(group) = pick(warp, &mut self.random) else { break };
             ran = true;
@@ -202,6 +243,33 @@ impl<'a> Cluster<'a> {
         self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
     }
 
+    /// What rounds came to in which everybody only polled.
+    fn look(&mut self) -> Progress {
+        let effects = self.members.iter().map(|m| m.state.effects.get()).sum();
+        if effects != self.watch.effects {
+            self.watch = Watch { effects, ..Watch::default() };
+            return Progress::More;
+        }
+        let mut hasher = DefaultHasher::new();
+        for w in self.members.iter().flat_map(|m| &m.warps) {
+            w.live.hash(&mut hasher);
+            let groups = w.ready.iter().chain(w.blocked.iter().map(|(g, _)| g));
+            let mut places: Vec<(u32, u32, u32)> = groups.map(|g| (g.frame, g.pc, g.mask)).collect();
+            places.sort_unstable();
+            places.hash(&mut hasher);
+            for frame in w.frames.iter().filter(|f| f.lanes != 0) {
+                hasher.write(bytemuck::cast_slice(&frame.regs));
+            }
+        }
+        let state = hasher.finish();
+        self.watch.recurs |= self.watch.looks > 0 && state == self.watch.anchor;
+        if (self.watch.looks + 1).is_power_of_two() {
+            self.watch.anchor = state;
+        }
+        self.watch.looks += 1;
+        Progress::Waiting(self.watch.recurs)
+    }
+
     /// Everybody waits: who, and where.
     fn deadlock(&self) -> Stop {
         let code = &self.kernel.code;
@@ -211,7 +279,11 @@ impl<'a> Cluster<'a> {
             for w in &m.warps {
                 for (g, why) in &w.blocked {
                     first.get_or_insert((m, w, g));
-                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), *why));
+                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), Some(*why)));
+                }
+                for g in &w.ready {
+                    first.get_or_insert((m, w, g));
+                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), None));
                 }
             }
         }
@@ -231,7 +303,10 @@ impl<'a> Cluster<'a> {
     }
 }
 
-fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32), why: Wait) -> String {
+fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32), why: Option<Wait>) -> String {
+    let Some(why) = why else {
+        return format!("{}: poll memory{}", who(m, w, mask), position(code, w, frame, pc));
+    };
     let what = match why {
         Wait::Lanes { members, .. } => format!("for the other lanes of member mask {members:#010x}"),
         Wait::Warp => {
@@ -247,13 +322,20 @@ fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32),
         }
         Wait::Cluster => "at the cluster barrier".to_owned(),
     };
-    let place = w.frames.get(frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref()).map(|func| {
-        let at = func.place(pc);
-        let line = func.func.source.lines.line(at.span.start);
-        format!(" in `{}`, line {line}", func.func.name)
-    });
+    format!("{}: wait {what}{}", who(m, w, mask), position(code, w, frame, pc))
+}
+
+fn who(m: &Member, w: &Warp, mask: u32) -> String {
     let [x, y, z] = m.state.id;
-    format!("CTA ({x}, {y}, {z}), warp {}, lanes {mask:#010x}: wait {what}{}", w.index, place.unwrap_or_default())
+    format!("CTA ({x}, {y}, {z}), warp {}, lanes {mask:#010x}", w.index)
+}
+
+fn position(code: &Code, w: &Warp, frame: u32, pc: u32) -> String {
+    let func = w.frames.get(frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
+    func.map_or(String::new(), |func| {
+        let line = func.func.source.lines.line(func.place(pc).span.start);
+        format!(" in `{}`, line {line}", func.func.name)
+    })
 }
 
 /// Lets those try again who wait for tensor memory: some may be free now.
@@ -334,6 +416,10 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
 }
 
 impl Cta for Cluster<'_> {
+    fn stuck(&self) -> Stop {
+        self.deadlock()
+    }
+
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
         let mut spent = 0;
         loop {
@@ -369,8 +455,11 @@ impl Cta for Cluster<'_> {
                 }
             }
             self.idle = if advanced { 0 } else { self.idle + 1 };
-            if spent >= fuel || self.idle >= IDLE_ROUNDS {
+            if self.idle >= IDLE_ROUNDS {
                 self.idle = 0;
+                return Ok(self.look());
+            }
+            if spent >= fuel {
                 return Ok(Progress::More);
             }
         }

@@ -10,7 +10,7 @@ use crate::{
     lanes::{u64s, u64s_mut},
     mem::{Allocation, Memory},
 };
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 /// Index into [`Warp::frames`].
 pub type FrameIndex = u32;
@@ -218,6 +218,8 @@ pub struct CtaState {
     pub barriers: Vec<Barrier>,
     /// A barrier may have completed.
     pub dirty: bool,
+    /// Counts what threads do that others can see.
+    pub effects: Cell<u64>,
     /// Tensor memory was given back.
     pub freed: bool,
     /// Warp instructions executed and nanoseconds slept: what `%clock` counts.
@@ -304,5 +306,13 @@ impl Select {
         for i in 0..LANES {
             to[i] = from[i] & chosen[i] | to[i] & !chosen[i];
         }
+    }
+}
+
+impl CtaState {
+    /// Notes that a thread did something that others can see.
+    #[inline(always)]
+    pub fn note_effect(&self) {
+        self.effects.set(self.effects.get() + 1);
     }
 }

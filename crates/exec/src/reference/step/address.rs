@@ -256,6 +256,9 @@ pub fn bad_access(
 /// Tells the observer of an access that is about to happen.
 #[inline(always)]
 pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    if access == AccessKind::Store {
+        ctx.cta.note_effect();
+    }
     if let Some(observer) = ctx.grid.observer {
         observer.memory(&MemoryEvent {
             cta: ctx.cta.id,

@@ -137,6 +137,18 @@ pub fn element(block: &Block, at: u64, (op, ty): (AtomicOp, Type), flush: bool, 
     })
 }
 
+/// Whether an operation may have changed what was there: those that programs poll with must not count as effects.
+fn changes(op: AtomicOp, old: u64, b: u64, c: u64) -> bool {
+    match op {
+        AtomicOp::Cas => old == b && b != c,
+        AtomicOp::Exch => old != b,
+        AtomicOp::And => old & b != old,
+        AtomicOp::Or => old | b != old,
+        AtomicOp::Add | AtomicOp::Xor => b != 0,
+        AtomicOp::Inc | AtomicOp::Dec | AtomicOp::Min | AtomicOp::Max => true,
+    }
+}
+
 /// `atom` and `red` of elements of up to 64 bits, scalars and vectors.
 pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
@@ -160,7 +172,12 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 element(&a.block, address, (m.atomic, m.ty), flush && a.kind != Kind::Shared, b[i], c[i])
             });
             match done {
-                Some(value) => old[i] = value,
+                Some(value) => {
+                    old[i] = value;
+                    if changes(m.atomic, value, b[i], c[i]) {
+                        ctx.cta.note_effect();
+                    }
+                }
                 None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
             }
         }
@@ -197,6 +214,9 @@ pub fn atomic_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             Some(_) => continue,
             None => b[i],
         };
+        if new != old[i] {
+            ctx.cta.note_effect();
+        }
         low.store(new as u64, SeqCst);
         high.store((new >> 64) as u64, SeqCst);
     }

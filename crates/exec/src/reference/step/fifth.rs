@@ -249,6 +249,7 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Ok(both) => both,
         Err(flow) => return flow,
     };
+    ctx.cta.note_effect();
     let stored = f.values.iter().filter(|(n, _)| *n == "r");
     for (r, (_, source)) in stored.enumerate() {
         let row = *u32s(ctx.src(*source));
@@ -302,6 +303,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         _ if v.has(Mod::S64x128b) => 64,
         _ => 128,
     };
+    ctx.cta.note_effect();
     let units = if v.has(Mod::S128x256b) || v.has(Mod::S4x256b) { 2 } else { 1 };
     for lane in lanes(ctx.active) {
         let (Some(to), Some(bits)) = (place(ctx, f, "taddr", lane), long(ctx, f, "s-desc", lane)) else {
@@ -383,6 +385,7 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Result<(), Flow> {
+    ctx.cta.note_effect();
     let idesc = value(ctx, f, "idesc", lane).unwrap_or(0);
     let job = fifth::job(v, idesc).map_err(|(what, lacks)| match lacks {
         true => ctx.unsupported(what),

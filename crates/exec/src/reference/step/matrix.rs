@@ -2,9 +2,9 @@
 //! 9.7.14).
 
 use super::super::{
-    code::{Address, Dst, Flow, MatrixOp, NOWHERE, Op},
+    code::{Address, Code, Dst, Flow, MatrixOp, NOWHERE, Op},
     ctx::Ctx,
-    state::{Wait, lanes},
+    state::{Group, Wait, Warp, lanes},
 };
 use super::address::{Region, addresses, bad_access, find_allocation, observe, out_of_bounds};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     mem::{self, Allocation},
 };
 use margay_ir::MemSpace;
-use margay_isa::Mod;
+use margay_isa::{Mod, Variant};
 
 /// Waits until all lanes of the warp stand at this instruction; then the group is all of them.
 ///
@@ -25,13 +25,11 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
         return Ok(());
     }
     if ctx.warp.live != u32::MAX {
-        let name = ctx.func.variant(op).to_string();
-        let missing = !ctx.warp.live;
-        let what = format!("`{name}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not exist");
+        let what = incomplete(ctx.func.variant(op), ctx.warp.live);
         return Err(ctx.fault(ctx.first(), FaultKind::Barrier(what), Vec::new()));
     }
     let here = (ctx.frame, ctx.pc);
-    let waits = |(g, why): &(super::super::state::Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
+    let waits = |(g, why): &(Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
     let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
     if arrived == u32::MAX {
         ctx.warp.blocked.retain(|b| !waits(b));
@@ -45,6 +43,19 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     ctx.block(ctx.active, Wait::Warp);
     ctx.give_back();
     Err(Flow::Park)
+}
+
+/// What is wrong when lanes that must come have ended.
+fn incomplete(variant: &Variant, live: u32) -> String {
+    format!("`{variant}` needs all 32 lanes of the warp; lanes {:#010x} have ended or do not exist", !live)
+}
+
+/// After lanes have ended: who waits for them at a matrix instruction, and what is wrong.
+pub fn abandoned(code: &Code, warp: &Warp) -> Option<(Group, String)> {
+    let (group, _) = warp.blocked.iter().find(|(_, why)| *why == Wait::Warp)?;
+    let func = code.funcs.get(warp.frames.get(group.frame as usize)?.func as usize)?.as_ref()?;
+    let variant = func.variant(func.ops.get(group.pc as usize)?);
+    Some((*group, incomplete(variant, warp.live)))
 }
 
 /// The operation of an op; `Err` when lanes are missing.

@@ -89,6 +89,9 @@ fn update(
     };
     match change(object) {
         Ok(new) => {
+            if new.pack() != old {
+                ctx.cta.note_effect();
+            }
             if let Some(a) = find_allocation!(ctx, region, host, lane) {
                 mem::store(&a.block, host, new.pack());
             }
@@ -174,6 +177,7 @@ fn initialise(
         ObjectKind::Init => Object { phase: false, pending: count, expected: count, transactions: 0 }.pack(),
         _ => 0,
     };
+    ctx.cta.note_effect();
     let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
     match found.and_then(|a| mem::store(&a.block, host, new)) {
         Some(()) => Ok(0),

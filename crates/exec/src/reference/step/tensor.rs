@@ -68,6 +68,7 @@ fn plan(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(Tensor
 }
 
 fn one(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(), Flow> {
+    ctx.cta.note_effect();
     let (map, plan) = plan(ctx, op, t, lane)?;
     let (region, host) = place(ctx, &t.shared, 128, lane)?;
     if !host.is_multiple_of(128) {
@@ -196,6 +197,7 @@ fn reduce(ctx: &mut Ctx<'_>, lane: usize, t: &TensorOp, map: &TensorMap, end: En
 pub fn replace(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     let m: &MapOp = &func.maps[op.x as usize];
+    ctx.cta.note_effect();
     let values = ctx.doubles(m.value);
     let mut at = [0; LANES];
     let region = match addresses(ctx, &m.address, 64, &mut at) {
