@@ -24,6 +24,8 @@ pub struct Uniformity {
     pub shapes: Vec<Shape>,
     /// By register: the rows that a varying one forms too unless an index wrapped around; `Varying` if none.
     pub hints: Vec<Shape>,
+    /// By register: the hint holds only as long as all lanes execute together.
+    pub whole: Vec<bool>,
     /// By block: a part of the lanes that are alive may execute it without the others.
     pub divergent: Vec<bool>,
     /// By block: its terminator sends lanes different ways.
@@ -44,6 +46,8 @@ struct Analysis<'a> {
     func: &'a Func,
     cfg: &'a Cfg,
     warp: WarpShape,
+    /// Lanes never part.
+    whole: bool,
     /// By register; `None` until the first definition was seen.
     facts: Vec<Option<Fact>>,
     branches: Vec<bool>,
@@ -58,26 +62,45 @@ struct Analysis<'a> {
 impl Uniformity {
     /// Analyses a function. Formals of device functions count as varying unless the signature says otherwise.
     pub fn new(func: &Func, cfg: &Cfg, warp: WarpShape) -> Uniformity {
+        let mut a = Analysis::new(func, cfg, warp, false);
+        let mut together = Analysis::new(func, cfg, warp, true);
+        for a in [&mut a, &mut together] {
+            a.collect();
+            while a.round() || a.settle() {}
+        }
+        let empty = BitSet::new(2 * func.blocks.len());
+        let divergent = a.sides.iter().map(|s| *s != empty).collect();
+        let (mut shapes, mut hints, mut whole) = (Vec::new(), Vec::new(), Vec::new());
+        for (own, other) in a.facts.iter().zip(&together.facts) {
+            let (own, other) = (own.unwrap_or(Fact::UNIFORM), other.unwrap_or(Fact::UNIFORM));
+            shapes.push(if own.sure { own.shape } else { Shape::Varying });
+            let varies = own.shape == Shape::Varying;
+            hints.push(match own.sure {
+                _ if varies => other.shape,
+                true => Shape::Varying,
+                false => own.shape,
+            });
+            whole.push(varies);
+        }
+        Uniformity { shapes, hints, whole, divergent, branches: a.branches, sides: a.sides }
+    }
+}
+
+impl<'a> Analysis<'a> {
+    fn new(func: &'a Func, cfg: &'a Cfg, warp: WarpShape, whole: bool) -> Analysis<'a> {
         let (n, r) = (func.blocks.len(), func.regs.len());
-        let mut a = Analysis {
+        Analysis {
             func,
             cfg,
             warp,
+            whole,
             facts: vec![None; r],
             branches: vec![false; n],
             sides: vec![BitSet::new(2 * n); n],
             mixed: vec![false; n],
             defs: vec![Vec::new(); r],
             uses: vec![Vec::new(); r],
-        };
-        a.collect();
-        while a.round() || a.settle() {}
-        let empty = BitSet::new(2 * n);
-        let divergent = a.sides.iter().map(|s| *s != empty).collect();
-        let facts = a.facts.iter().map(|f| f.unwrap_or(Fact::UNIFORM));
-        let split = |f: Fact| if f.sure { (f.shape, Shape::Varying) } else { (Shape::Varying, f.shape) };
-        let (shapes, hints) = facts.map(split).unzip();
-        Uniformity { shapes, hints, divergent, branches: a.branches, sides: a.sides }
+        }
     }
 }
 
@@ -126,6 +149,9 @@ impl Analysis<'_> {
                 changed = true;
             }
         }
+        if self.whole {
+            return changed;
+        }
         for b in &self.cfg.order {
             let varying = match &self.func.blocks[b.0 as usize].term {
                 Terminator::Branch { pred, .. } => self.varies(self.facts[pred.0 as usize]),
@@ -157,6 +183,9 @@ impl Analysis<'_> {
 
     /// Whether the lanes that see one definition of a register see all of its definitions and uses together.
     fn together(&self, r: usize) -> bool {
+        if self.whole {
+            return true;
+        }
         if self.warp.interleaved
             && self.defs[r].iter().any(|b| self.cfg.innermost(self.cfg.position[*b as usize]).is_some())
         {

@@ -225,7 +225,8 @@ impl Emitter<'_> {
             let address = in_rows(self, width, stride);
             return f(self, &address);
         }
-        let Some(shadow) = slot.shadow else {
+        let mode = self.mode;
+        let Some(shadow) = slot.shadow.filter(|s| !s.whole || mode == Mode::Full) else {
             let address = by_lanes(self, grouped.as_ref());
             return f(self, &address);
         };

@@ -113,15 +113,21 @@ impl Emitter<'_> {
             return self.thunk(inst, &variant, &srcs, &dsts);
         };
         let guard = self.guard(inst);
+        let shadow = match (&dsts[..], &guard) {
+            ([Operand::Reg(d)], None) => {
+                let elem = self.slots[d.0 as usize].elem;
+                self.shadow_of(*d, &variant, &srcs, |e| e.scalar_result(&variant, &srcs, &dsts, elem))?
+            }
+            _ => None,
+        };
         for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
                 let v = self.fit(v, self.slots[r.0 as usize].elem, &variant);
                 self.write(*r, &v, guard.as_ref());
+                if let Some(shadow) = &shadow {
+                    self.write_shadow(*r, shadow);
+                }
             }
-        }
-        if let ([Operand::Reg(d)], None) = (&dsts[..], guard) {
-            let elem = self.slots[d.0 as usize].elem;
-            self.shadow(*d, &variant, &srcs, |e| e.scalar_result(&variant, &srcs, &dsts, elem))?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::{
     memory::{lane_list, lane_loop},
     text::{Elem, Ty, Val, constant},
 };
-use margay_ir::{Inst, MemSpace, Operand};
+use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
 use margay_isa::{Mod, Type, Variant};
 
 /// An operation on a place in memory.
@@ -38,7 +38,7 @@ impl Emitter<'_> {
         }
         let integer = Elem::int(ty.bits());
         let dst = match self.func.operands(inst.dsts).first() {
-            Some(Operand::Reg(r)) => Some(*r),
+            Some(Operand::Reg(r)) if self.read_somewhere(r.0) => Some(*r),
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
@@ -63,6 +63,16 @@ impl Emitter<'_> {
             }
             Ok(())
         })
+    }
+
+    /// Whether anything reads a register.
+    fn read_somewhere(&self, r: u32) -> bool {
+        let func = self.func;
+        let mut found = false;
+        let mut look = |read: margay_ir::VReg| found |= read.0 == r;
+        func.insts.iter().for_each(|inst| liveness::inst_reads(func, inst, &mut look));
+        func.blocks.iter().for_each(|b| liveness::term_reads(func, &b.term, &mut look));
+        found
     }
 
     /// The operands of all lanes as one, for operations that allow it.
@@ -117,13 +127,14 @@ impl Emitter<'_> {
     /// Lane after lane; gives the old values if they are wanted.
     fn each(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
-        let operands: Vec<Val> = operands.iter().map(|v| self.w.splat(v)).collect();
         let lanes = self.lanes(mask);
-        let ty = Ty::lanes(rmw.integer);
-        let list: String = operands.iter().map(|v| format!(", {ty} {v}")).collect();
         let all = lanes.is_none() && !rmw.result && rmw.name != "cas";
-        self.w.declared.insert(if all { rmw.list() } else { rmw.walk() });
-        let name = rmw.function(all);
+        let one = all && operands.iter().all(|v| !v.ty.vector);
+        let operands: Vec<Val> = operands.iter().map(|v| if one { v.clone() } else { self.w.splat(v) }).collect();
+        let ty = Ty::lanes(rmw.integer);
+        let list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
+        self.w.declared.insert(if all { rmw.list(one) } else { rmw.walk() });
+        let name = rmw.function(all, one);
         let bits = match lanes {
             _ if all => String::new(),
             Some(m) => format!(", i32 {}", self.bits(&m)),
@@ -139,12 +150,13 @@ impl Emitter<'_> {
 }
 
 impl Rmw {
-    fn function(self, all: bool) -> String {
+    fn function(self, all: bool, one: bool) -> String {
         let word = |on: bool, word: &'static str| if on { word } else { "" };
         format!(
-            "margay.{}{}{}{}.{}",
+            "margay.{}{}{}{}{}.{}",
             self.name,
             word(all, ".all"),
+            word(one, ".one"),
             word(self.locked, ".locked"),
             word(self.result, ".old"),
             Ty::scalar(self.elem)
@@ -224,16 +236,22 @@ impl Rmw {
         };
         let others = if cas { format!(", <32 x {i}> %others") } else { String::new() };
         let header =
-            format!("{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others})", self.function(false));
+            format!("{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others})", self.function(false, false));
         lane_loop(&header, &before, &step, &after)
     }
 
-    /// The function for all lanes, without results.
-    fn list(self) -> String {
-        let i = Ty::scalar(self.integer);
+    /// The function for all lanes, without results; `one`: they have one operand in common.
+    fn list(self, one: bool) -> String {
+        let (i, t) = (Ty::scalar(self.integer), Ty::scalar(self.elem));
+        let name = self.function(true, one);
+        if one {
+            let before = format!("  %v = bitcast {i} %value to {t}\n");
+            let header = format!("void @{name}(<32 x i64> %at, {i} %value)");
+            return lane_list(&header, &before, &self.step().replace("%v#", "%v"), "  ret void\n");
+        }
         let before =
             format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
-        let header = format!("void @{}(<32 x i64> %at, <32 x {i}> %values)", self.function(true));
+        let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values)");
         lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
     }
 }

@@ -661,7 +661,7 @@ impl Emitter<'_> {
             return self.write_shaped(&slot, v, mask);
         }
         match &slot.shadow {
-            Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 => {
+            Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 && !(s.whole && self.mode == Mode::Masked) => {
                 let bases = vec![v.clone(); (32 / s.width) as usize];
                 self.write_rows(&s.bases, slot.elem, &bases);
                 self.w.store(&int(Elem::I1, 0), &s.bent, 1);

@@ -88,9 +88,13 @@ impl Emitter<'_> {
         }
         let v = self.convert_address(&variant, &src, slot.elem)?;
         let guard = self.guard(inst);
+        let shadow = match guard {
+            None => self.shadow_of(dst, &variant, &srcs[..1], |e| e.convert_address(&variant, &src, slot.elem))?,
+            Some(_) => None,
+        };
         self.write(dst, &v, guard.as_ref());
-        if guard.is_none() {
-            self.shadow(dst, &variant, &srcs[..1], |e| e.convert_address(&variant, &src, slot.elem))?;
+        if let Some(shadow) = shadow {
+            self.write_shadow(dst, &shadow);
         }
         Ok(())
     }

@@ -2,11 +2,12 @@
 //!
 //! The first lane of a row of the result is the operation on the first lanes of that row of the operands, so one scalar
 //! operation for each row is all there is. Registers that form rows only while no index wraps around (`Uniformity::hints`) live
-//! in vectors like all varying ones and have a *shadow*: the scalars, and a flag that says that they cannot be trusted. Only
-//! addresses look at shadows.
+//! in vectors like all varying ones and have a *shadow*: the scalars, and a flag that says that they cannot be trusted. So do
+//! registers that would form rows if lanes never parted, as the counters of loops that lanes leave at different times; a write
+//! under a mask sets their flag. Only addresses look at shadows.
 
 use super::{
-    func::{Emitter, Result, Slot},
+    func::{Emitter, Mode, Result, Slot},
     text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_ir::{
@@ -27,6 +28,8 @@ pub(super) struct Shadow {
     pub bases: Val,
     /// `i1`: some lane left its row.
     pub bent: Val,
+    /// Holds only what all lanes together wrote.
+    pub whole: bool,
 }
 
 /// A row of a width.
@@ -74,7 +77,8 @@ impl Emitter<'_> {
             let bases = self.w.alloca(&slot_type(width, elem), 8);
             let bent = self.w.alloca("i1", 1);
             let _ = writeln!(self.w.entry, "  store i1 true, ptr {bent}, align 1");
-            self.slots[r as usize].shadow = Some(Shadow { width, stride, bases, bent });
+            self.slots[r as usize].shadow =
+                Some(Shadow { width, stride, bases, bent, whole: self.uniformity.whole[r as usize] });
         }
     }
 
@@ -257,15 +261,19 @@ impl Emitter<'_> {
         Ok(bases)
     }
 
-    /// Writes the shadow of a register beside its vector; `f` computes a row as in [`Emitter::by_rows`].
-    pub fn shadow(
+    /// What the shadow of a register shall hold, worked out before its vector is written; `f` computes a row as in
+    /// [`Emitter::by_rows`].
+    pub fn shadow_of(
         &mut self,
         d: VReg,
         variant: &Variant,
         srcs: &[Operand],
         f: impl FnMut(&mut Self) -> Result<Val>,
-    ) -> Result<()> {
-        let Some(shadow) = self.slots[d.0 as usize].shadow.clone() else { return Ok(()) };
+    ) -> Result<Option<(Vec<Val>, Val)>> {
+        let Some(shadow) = self.slots[d.0 as usize].shadow.clone() else { return Ok(None) };
+        if shadow.whole && self.mode == Mode::Masked {
+            return Ok(None);
+        }
         let mut bent = self.wraps(variant, srcs, shadow.width);
         for s in srcs {
             if let Operand::Reg(r) = s
@@ -275,11 +283,15 @@ impl Emitter<'_> {
                 bent = self.w.op("or", &bent, &flag);
             }
         }
-        let elem = self.slots[d.0 as usize].elem;
-        let bases = self.by_rows(shadow.width, f)?;
-        self.write_rows(&shadow.bases, elem, &bases);
-        self.w.store(&bent, &shadow.bent, 1);
-        Ok(())
+        Ok(Some((self.by_rows(shadow.width, f)?, bent)))
+    }
+
+    /// Writes the shadow of a register after its vector.
+    pub fn write_shadow(&mut self, d: VReg, (bases, bent): &(Vec<Val>, Val)) {
+        let slot = self.slots[d.0 as usize].clone();
+        let Some(shadow) = slot.shadow else { return };
+        self.write_rows(&shadow.bases, slot.elem, bases);
+        self.w.store(bent, &shadow.bent, 1);
     }
 
     /// Whether widening makes some lane of an operand leave its row: `i1`.
