@@ -21,6 +21,8 @@ pub(crate) struct Report {
     pub(crate) silent: bool,
     /// Number of errors so far.
     pub(crate) errors: usize,
+    /// Where the parser found errors, in order: names may be missing near them.
+    pub(crate) broken: Vec<u32>,
     /// Suggestions ("did you mean") are costly; they stop after a while.
     pub(crate) suggestions_left: u32,
 }
@@ -28,7 +30,14 @@ pub(crate) struct Report {
 impl Report {
     /// An empty report.
     pub(crate) fn new(options: &Options) -> Report {
-        Report { diagnostics: Vec::new(), verdict: options.verdict, silent: false, errors: 0, suggestions_left: 100 }
+        Report {
+            diagnostics: Vec::new(),
+            verdict: options.verdict,
+            silent: false,
+            errors: 0,
+            broken: Vec::new(),
+            suggestions_left: 100,
+        }
     }
 
     /// A report that keeps nothing.
@@ -63,6 +72,12 @@ impl Report {
             d.severity = Severity::Warning;
         }
         self.push(d);
+    }
+
+    /// Whether the parser found an error in there.
+    pub(crate) fn is_broken(&self, span: Span) -> bool {
+        let next = self.broken.partition_point(|at| *at < span.start);
+        self.broken.get(next).is_some_and(|at| *at <= span.end)
     }
 
     /// Whether another costly suggestion may be computed.

@@ -58,6 +58,46 @@ impl Mod {
         matches!(self, Approx | Cc | Relu | Sat | Satfinite | Shiftamt | Sync | Uni | PropagateNan)
     }
 
+    /// Whether ptxas overlooks the modifier on every instruction that has no use for it.
+    pub fn idle(self) -> bool {
+        use Mod::*;
+        matches!(
+            self,
+            Finite
+                | Infinite
+                | Number
+                | Notanumber
+                | Normal
+                | Subnormal
+                | AccF16
+                | AccF32
+                | B8x16
+                | B4x16P64
+                | B6x16P32
+                | Rank
+                | BoxDim
+                | Elemtype
+                | ElementStride
+                | FillMode
+                | GlobalAddress
+                | GlobalDim
+                | GlobalStride
+                | InterleaveLayout
+                | SwizzleAtomicity
+                | SwizzleMode
+        )
+    }
+
+    /// Modifiers of one series keep their order among themselves, wherever they stand: destination and source space, the
+    /// layouts of two matrices, the two words of a reduction of single bits.
+    pub fn series(self) -> Option<u8> {
+        match self {
+            Mod::Row | Mod::Col => Some(0),
+            Mod::And | Mod::Xor | Mod::Popc => Some(1),
+            _ => self.space().map(|_| 2),
+        }
+    }
+
     /// The state space that the modifier names, without its sub-qualifier.
     pub fn space(self) -> Option<Space> {
         Some(match self {

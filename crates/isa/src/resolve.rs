@@ -170,10 +170,20 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
     let mut fallback = None;
     let repeated = |i: usize| matches!(words[i], Word::Mod(m) if m.repeatable()) && words[..i].contains(&words[i]);
     let once: Vec<Word> = (0..words.len()).filter(|i| !repeated(*i)).map(|i| words[i]).collect();
+    let idle = |w: &Word| matches!(w, Word::Mod(m) if m.idle());
+    let any_idle = once.iter().any(idle);
     for in_order in [true, false] {
         let words = if in_order { words } else { &once };
         for (index, form) in row.forms.iter().enumerate() {
-            let matched = if in_order { match_in_order(form, words) } else { match_any_order(form, words) };
+            let matched = if in_order {
+                match_in_order(form, words)
+            } else if any_idle {
+                let takes = |w: &Word| form.slots.iter().any(|s| fits(s, *w));
+                let used: Vec<Word> = words.iter().copied().filter(|w| !idle(w) || takes(w)).collect();
+                match_any_order(form, &used)
+            } else {
+                match_any_order(form, words)
+            };
             if let Some((chosen, types)) = matched {
                 let variant = Variant { op, form: index as u16, words: chosen, types };
                 if accept(&variant) {
@@ -226,8 +236,8 @@ fn match_in_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     rest.is_empty().then(|| (words.into(), types))
 }
 
-/// As ptxas reads: words that belong to the opcode stand first; types keep their order among themselves; the other
-/// modifiers may stand anywhere.
+/// As ptxas reads: words that belong to the opcode stand first; types, and the modifiers of each [series](Mod::series),
+/// keep their order among themselves; the other modifiers may stand anywhere.
 fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
     let mut types = [None; VARS];
     let mut used = vec![false; words.len()];
@@ -240,7 +250,14 @@ fn match_any_order(form: &Form, words: &[Word]) -> Option<Chosen> {
             Slot::Type(..) | Slot::OptType(..) => {
                 unused.find(|i| matches!(words[*i], Word::Type(_))).filter(|i| fits(slot, words[*i]))
             }
-            Slot::One(_) | Slot::Opt(_) | Slot::Req(_) => unused.find(|i| fits(slot, words[*i])),
+            Slot::One(_) | Slot::Opt(_) | Slot::Req(_) => {
+                let series = |i: usize| match words[i] {
+                    Word::Mod(m) => m.series(),
+                    Word::Type(_) => None,
+                };
+                let first = |i: &usize| series(*i).is_none_or(|s| (0..*i).all(|j| used[j] || series(j) != Some(s)));
+                unused.find(|i| fits(slot, words[*i])).filter(first)
+            }
         };
         match found {
             Some(i) => {

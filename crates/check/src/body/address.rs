@@ -3,8 +3,8 @@
 use super::operand::Named;
 use super::walk::Walker;
 use super::{Base, Candidate, Operand, SymRef, Want, space_of};
-use crate::compat;
 use crate::consts::{self, Const};
+use crate::{Extent, compat};
 use margay_isa::{Space, Ty};
 use margay_syntax::{
     Span,
@@ -61,7 +61,30 @@ impl<'a> Walker<'a, '_> {
             return Operand::Error;
         }
         let offset = self.offset(index, false).unwrap_or(0);
+        if !self.is_array(name.span) {
+            return Operand::Error;
+        }
         self.based(c, want, name.span, offset, op.span)
+    }
+
+    /// Whether a name may be indexed; complains if it stands for something else than an array.
+    pub(super) fn is_array(&mut self, name: Span) -> bool {
+        let (what, declared) = match self.named(name) {
+            Named::Reg(_, decl) => ("a register", Some(self.body.regs[decl as usize].name)),
+            Named::Symbol(symbol) => match self.symbol_extent(symbol) {
+                Extent::Scalar => ("no array", Some(self.type_of_symbol(symbol).1)),
+                Extent::Array(_) | Extent::Unsized => return true,
+            },
+            _ => return true,
+        };
+        let text = self.tree.str(name);
+        let d = Diagnostic::new(Code::OperandForm, name, format!("`{text}` is {what}, and cannot be indexed"))
+            .help(format!("write an offset in bytes: `[{text}+4]`"));
+        self.report.push(match declared {
+            Some(at) => d.label(at, "declared here"),
+            None => d,
+        });
+        false
     }
 
     /// An address that starts from a name.
@@ -130,6 +153,10 @@ impl<'a> Walker<'a, '_> {
         };
         if !fits || matches!(symbol, SymRef::Func(_)) {
             return self.wrong_space(c, want, symbol, span);
+        }
+        let (ty, declared) = self.type_of_symbol(symbol);
+        if c.access > 0 && ty.kind() == margay_isa::Kind::Opaque {
+            return self.opaque_access(ty, span, declared);
         }
         if c.access > 0 && wanted.is_some() {
             crate::rules::addresses::constant(self, c, symbol, offset, span);

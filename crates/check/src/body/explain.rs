@@ -420,6 +420,10 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is a variable, not a label"),
             ));
         }
+        // The label may stand in what the parser had to skip.
+        if self.report.is_broken(self.tree.funcs[self.func.node as usize].span) {
+            return;
+        }
         let mut d = Diagnostic::new(Code::UnknownLabel, span, format!("no label `{name}` in `{}`", self.func.name));
         if let Some(at) = self.hidden_label(name) {
             d = d
@@ -605,6 +609,34 @@ impl<'a> Walker<'a, '_> {
         self.report.push(Diagnostic::new(Code::VectorSize, span, message).label(d.name, "declared here").help(help));
     }
 
+    /// A load or store of a texture, sampler or surface.
+    #[cold]
+    pub(super) fn opaque_access(&mut self, ty: margay_isa::Type, span: Span, declared: Span) {
+        let (name, text) = (self.tree.str(span), self.tree.str(self.mnemonic()));
+        self.report.push(
+            Diagnostic::new(Code::OperandType, span, format!("`{name}` is `{ty}`; `{text}` accesses plain data"))
+                .label(declared, "declared here")
+                .help("only texture and surface instructions use it by name; `mov.u64` takes its handle"),
+        );
+    }
+
+    /// A constant where a vector is wanted.
+    #[cold]
+    pub(super) fn constant_for_vector(&mut self, want: &Want, op: &tree::Operand) -> Operand {
+        let (text, n) = (self.tree.str(self.mnemonic()), count(want.count.unwrap_or(1) as usize, "register"));
+        let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
+        let found = self.tree.str(op.span);
+        self.report.push(
+            Diagnostic::new(
+                Code::VectorSize,
+                op.span,
+                format!("{operand} of `{text}` is a vector of {n}, found the constant {found}"),
+            )
+            .help("name the registers in braces"),
+        );
+        Operand::Error
+    }
+
     /// A vector in braces has another number of elements.
     #[cold]
     pub(super) fn wrong_vector(&mut self, c: &Candidate, want: &Want, op: &tree::Operand, found: usize) -> Operand {
@@ -617,6 +649,11 @@ impl<'a> Walker<'a, '_> {
         let vec = c.variant.vec();
         let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
         let d = match want.count {
+            Some(1) if found == 1 => {
+                let inner = self.tree.str(op.span).trim_matches(['{', '}', ' ']).to_owned();
+                Diagnostic::new(Code::VectorSize, op.span, format!("{operand} of `{text}` is a scalar, without braces"))
+                    .fix(op.span, inner, "remove the braces")
+            }
             Some(1) => Diagnostic::new(
                 Code::VectorSize,
                 op.span,
@@ -953,7 +990,7 @@ impl<'a> Walker<'a, '_> {
             return self.report.push(d);
         }
         let whole = component.is_none() && info.width > 1;
-        let n = want.count.unwrap_or(if whole { 4 } else { 1 });
+        let n = want.count.unwrap_or(1);
         if whole && n == 1 || !whole && n > 1 {
             let d = if whole {
                 Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a vector of 4"))

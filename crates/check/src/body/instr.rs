@@ -3,7 +3,10 @@
 use super::walk::{Memos, Place, Walker};
 use super::{Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
 use crate::report::count;
-use crate::{Symbol, compat};
+use crate::{
+    Symbol,
+    compat::{self, Constants},
+};
 use margay_isa::{Kind as TypeKind, Role, Type};
 use margay_syntax::{
     Span,
@@ -101,7 +104,9 @@ impl<'a> Walker<'a, '_> {
                     None => 0,
                 },
                 Kind::Pair(_) => 10 * u32::from(want.pair == 0),
+                Kind::Float { .. } if matches!(want.constants, Constants::Int) => 5,
                 Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) => 5 * u32::from(!want.opnd.imm),
+                Kind::Not(_) => 3 * u32::from(!compat::has(want.regs, Type::Pred)),
                 Kind::Name => match self.names.get(self.tree.str(o.span)) {
                     Some((Binding::Reg(decl), _)) => {
                         let d = &self.body.regs[decl as usize];

@@ -6,7 +6,7 @@ use super::walk::Walker;
 use super::{Candidate, Operand, RegId, SymRef, TargetTable, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
-use crate::{Function, Symbol, module};
+use crate::{Extent, Function, Symbol, module};
 use margay_isa::{Component, Kind as TypeKind, Role, Rule, Space, Special, Type};
 use margay_syntax::{
     Span,
@@ -266,7 +266,18 @@ impl<'a> Walker<'a, '_> {
     /// `p|q`
     fn pair(&mut self, c: &Candidate, want: &Want, first: u32, span: Span) -> Operand {
         let tree = self.tree;
+        let sink = |o: &tree::Operand| matches!(o.kind, Kind::Name) && tree.str(o.span) == "_";
         if want.pair == 0 {
+            // ptxas lets a second result that nobody has be discarded.
+            if let (Some(d), Some(q)) = (tree.operands.get(first as usize), tree.operands.get(first as usize + 1))
+                && sink(q)
+                && matches!(d.kind, Kind::Name)
+            {
+                let name = tree.str(self.mnemonic());
+                let needless = Diagnostic::new(Code::OperandForm, span, format!("`{name}` has one result here"));
+                self.report.text_only(needless.fix(span, tree.str(d.span), "leave out `|_`"));
+                return self.dst(c, want, d);
+            }
             self.report.push(
                 Diagnostic::new(
                     Code::OperandForm,
@@ -291,8 +302,11 @@ impl<'a> Walker<'a, '_> {
         let at = self.body.operands.len() as u32;
         self.body.operands.extend([Operand::Error, Operand::Error]);
         for (i, (want, op)) in [(&one, p), (&other, q)].into_iter().enumerate() {
-            let sink = matches!(op.kind, Kind::Name) && tree.str(op.span) == "_";
-            let operand = if sink { Operand::Sink } else { self.dst(c, want, op) };
+            let operand = match sink(op) {
+                true if i == 0 => self.discard(want, op.span),
+                true => Operand::Sink,
+                false => self.dst(c, want, op),
+            };
             self.body.operands[at as usize + i] = operand;
         }
         Operand::Pair(at)
@@ -315,6 +329,11 @@ impl<'a> Walker<'a, '_> {
 
     pub(super) fn src(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
         match op.kind {
+            Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_)
+                if !want.element && want.count.is_some_and(|n| n > 1 || want.opnd.braces()) =>
+            {
+                self.constant_for_vector(want, op)
+            }
             Kind::Name => match self.named(op.span) {
                 Named::Reg(reg, decl) => {
                     self.reads(reg, op.span);
@@ -427,6 +446,9 @@ impl<'a> Walker<'a, '_> {
     fn element_address(&mut self, base: u32, index: u32, span: Span) -> Operand {
         let tree = self.tree;
         let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
+        if !self.is_array(name.span) {
+            return Operand::Error;
+        }
         match self.named(name.span) {
             Named::Symbol(symbol) => {
                 let offset = self.offset(index, false).unwrap_or(0);
@@ -670,6 +692,16 @@ impl<'a> Walker<'a, '_> {
             SymRef::Param(_) | SymRef::Ret(_) => {
                 self.formal(symbol).map_or((Type::B32, Span::default()), |f| (f.ty, f.span))
             }
+        }
+    }
+
+    /// Whether a symbol is an array.
+    pub(crate) fn symbol_extent(&self, symbol: SymRef) -> Extent {
+        match symbol {
+            SymRef::Global(id) => self.module.global(id).extent,
+            SymRef::Local(i) => self.body.locals[i as usize].extent,
+            SymRef::Func(_) => Extent::Scalar,
+            SymRef::Param(_) | SymRef::Ret(_) => self.formal(symbol).map_or(Extent::Scalar, |f| f.extent),
         }
     }
 

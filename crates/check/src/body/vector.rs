@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Count, Kind as TypeKind, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -48,6 +48,9 @@ impl<'a> Walker<'a, '_> {
             && !(spare && items.len() > n as usize)
         {
             return self.wrong_vector(c, want, op, items.len());
+        }
+        if items.len() == 1 && !braces_allowed(c, want) {
+            return self.wrong_vector(c, want, op, 1);
         }
         // Where the table leaves the count open, a vector is packed: its elements share the bits of the type.
         let strict = match want.ty {
@@ -212,5 +215,15 @@ fn lead(c: &Candidate, want: &Want) -> Want {
         regs: ty.map_or(Types::MAX, |t| compat::registers(t, false)),
         constants: ty.map_or(Constants::Any, compat::constants),
         ..want.clone()
+    }
+}
+
+/// Whether a single register may stand in braces: where vectors are possible, on loads, stores and `mov`; where they are
+/// counted by the shape of a fragment or the coordinates of a texel.
+fn braces_allowed(c: &Candidate, want: &Want) -> bool {
+    match want.opnd.count {
+        Count::One => false,
+        Count::ByVec => matches!(c.variant.op, Opcode::Ld | Opcode::St | Opcode::Ldu),
+        Count::Exactly(_) | Count::Free | Count::Table(_) | Count::AtLeast(_) => true,
     }
 }

@@ -1,7 +1,9 @@
 //! Walks the module: header, then items in order (names are known from their declaration on), then bodies, then limits.
 
 use super::decl::{self, ShapeAt};
-use super::{Abi, Alias, Extent, FuncId, Function, Global, GlobalId, Linkage, Module, Symbol, func, header, init};
+use super::{
+    Abi, Alias, Extent, FuncId, Function, Global, GlobalId, Linkage, Module, Symbol, debug, func, header, init,
+};
 use crate::body::{self, Facts};
 use crate::report::{Report, lacking, since};
 use crate::{Checked, Options, Verdict, rules};
@@ -25,6 +27,8 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         Verdict::Text => rules::text::parser(&tree, &mut diagnostics),
         Verdict::Ptxas | Verdict::Strict => diagnostics.iter().filter(|d| d.severity == Severity::Error).count(),
     };
+    report.broken = diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.span().start).collect();
+    report.broken.sort_unstable();
     let mut builder = Builder { tree: &tree, module: empty(), report: &mut report, files: HashMap::new() };
     header::read(&tree, &mut builder.module, options, builder.report);
     for item in &tree.items {
@@ -35,6 +39,8 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         }
     }
     let mut module = builder.module;
+    debug::locations(&tree, &mut report);
+    debug::twice(&tree, &mut report);
     if module.funcs.iter().any(|f| f.rets.len() > 1) {
         module.abi = Abi::Off;
     }
@@ -42,6 +48,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     // As in ptxas, what concerns the whole module comes after everything else is right.
     if report.errors == 0 {
         rules::reach::whole(&module, &facts, options, &mut report);
+        debug::promised(&tree, &module, &mut report);
     }
     let passed = report.errors == 0;
     diagnostics.append(&mut report.diagnostics);
@@ -70,6 +77,7 @@ fn empty() -> Module {
         address_size: 64,
         texmode_independent: false,
         debug: false,
+        debug_at: None,
         abi: Abi::Stack,
         globals: Vec::new(),
         funcs: Vec::new(),
@@ -92,6 +100,7 @@ impl Builder<'_> {
         let tree = self.tree;
         match tree.str(d.name) {
             ".file" => self.file(d),
+            "@@DWARF" => debug::old(&self.module, d.span, self.report),
             ".alias" => rules::alias::declare(tree, &mut self.module, d, self.report),
             ".pragma" => {
                 if let Some(lack) = lacking(&self.module, &since(2, 0, 0)) {
@@ -110,9 +119,7 @@ impl Builder<'_> {
         let (Kind::Int { value, .. }, Kind::String) = (index.kind, path.kind) else { return };
         let Ok(index_value) = u32::try_from(value.get()) else { return };
         let text: Box<str> = tree.str(path.span).trim_matches('"').into();
-        if let Some((first, before)) = self.files.get(&index_value)
-            && **before != *text
-        {
+        if let Some((first, before)) = self.files.get(&index_value) {
             self.report.push(
                 Diagnostic::new(Code::DuplicateFile, index.span, format!("file {index_value} is declared twice"))
                     .label(*first, format!("first as \"{before}\"")),

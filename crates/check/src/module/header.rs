@@ -2,7 +2,7 @@
 
 use super::Module;
 use crate::{Options, report::Report};
-use margay_isa::{Since, Target, Version};
+use margay_isa::{Since, Suffix, Target, Version};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic, nearest},
@@ -86,13 +86,27 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
             continue;
         }
         match Target::parse(text) {
-            // The first of several counts.
-            Some(t) if module.target_at.is_none() => {
+            // The last of several counts, but all must be known to the version.
+            Some(t) => {
+                if let Some(before) = module.target_at.filter(|_| module.target != t) {
+                    version_knows(module, module.target, before, report);
+                }
                 module.target = t;
                 module.target_at = Some(arg.span);
             }
-            Some(_) => {}
-            None => unknown(text, arg.span, report),
+            None => {
+                // ptxas overlooks one letter too many: `sm_80x`.
+                let cut = text.char_indices().next_back().map_or("", |(at, _)| &text[..at]);
+                let plain = text.is_ascii() && !text.ends_with(['a', 'f']);
+                match Target::parse(cut).filter(|t| plain && t.suffix == Suffix::None) {
+                    Some(t) => {
+                        module.target = t;
+                        module.target_at = Some(arg.span);
+                        report.text_only(unknown(text, arg.span));
+                    }
+                    None => report.push(unknown(text, arg.span)),
+                }
+            }
         }
     }
     if let (Some(unified), Some(independent)) = (options[0], options[1]) {
@@ -114,6 +128,7 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
     }
     module.texmode_independent |= options[1].is_some();
     module.debug |= options[2].is_some();
+    module.debug_at = module.debug_at.or(options[2]);
     if let (Some(at), Some(target)) = (options[3], module.target_at)
         && module.target.sm >= 13
     {
@@ -128,7 +143,7 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
     }
 }
 
-fn unknown(text: &str, span: Span, report: &mut Report) {
+fn unknown(text: &str, span: Span) -> Diagnostic {
     let names: Vec<String> = Target::ALL.iter().map(|(t, _)| t.to_string()).collect();
     let number =
         |s: &str| s.trim_start_matches("sm_").trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<i64>().ok();
@@ -144,7 +159,7 @@ fn unknown(text: &str, span: Span, report: &mut Report) {
     } else if let Some(near) = nearest(text, names.iter().map(String::as_str).chain(TARGET_OPTIONS.map(|o| o.0))) {
         d = d.here(format!("did you mean `{near}`?"));
     }
-    report.push(d.note(format!("targets: {}", names.join(" "))));
+    d.note(format!("targets: {}", names.join(" ")))
 }
 
 fn address_size(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) {
@@ -167,20 +182,10 @@ fn address_size(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Re
 
 /// Version and target must know each other, and the target must not be newer than what is asked for.
 fn pair(module: &Module, options: &Options, report: &mut Report) {
-    let (Some(v), Some(t)) = (module.version_at, module.target_at) else { return };
-    if let Some(since) = module.target.since()
-        && since > module.version
-    {
-        report.push(
-            Diagnostic::new(
-                Code::VersionTarget,
-                t,
-                format!("PTX ISA {} does not know `{}`", module.version, module.target),
-            )
-            .here(format!("known since {since}"))
-            .label(v, format!("the module says {}", module.version))
-            .fix(v, since.to_string(), format!("write `.version {since}`")),
-        );
+    let Some(t) = module.target_at else { return };
+    version_knows(module, module.target, t, report);
+    if module.version_at.is_none() {
+        return;
     }
     if let Some(arch) = options.arch
         && !arch.provides(module.target)
@@ -194,6 +199,18 @@ fn pair(module: &Module, options: &Options, report: &mut Report) {
                     "specific to other chips".to_owned()
                 })
                 .help(format!("check for `{}`, or lower the target", module.target)),
+        );
+    }
+}
+
+fn version_knows(module: &Module, target: Target, span: Span, report: &mut Report) {
+    let (Some(v), Some(since)) = (module.version_at, target.since()) else { return };
+    if since > module.version {
+        report.push(
+            Diagnostic::new(Code::VersionTarget, span, format!("PTX ISA {} does not know `{target}`", module.version))
+                .here(format!("known since {since}"))
+                .label(v, format!("the module says {}", module.version))
+                .fix(v, since.to_string(), format!("write `.version {since}`")),
         );
     }
 }

@@ -1,6 +1,7 @@
 //! Module level: directives, symbols, signatures. This file holds the types; the others build and check them.
 
 mod build;
+mod debug;
 mod decl;
 mod func;
 mod header;
@@ -77,6 +78,8 @@ pub struct Module {
     pub texmode_independent: bool,
     /// `.target ..., debug`
     pub debug: bool,
+    /// Where it says so.
+    pub(crate) debug_at: Option<Span>,
     /// Stack-based or not.
     pub abi: Abi,
     /// Variables of all spaces, module-scope `.reg` and `.local` of old versions included.

@@ -14,7 +14,7 @@ static CTA_CLUSTER: Class = Class::new("scope", &[M::Cta, M::Cluster]);
 static LIMIT: (i64, i64) = (1, 0xf_ffff);
 
 const fn state() -> Opnd {
-    dst(Ty::Is(B64)).named("state").sink()
+    dst(Ty::Is(U64)).named("state").sink()
 }
 const fn count() -> Opnd {
     src(Ty::Is(U32)).named("count").range(LIMIT.0, LIMIT.1)
@@ -23,7 +23,7 @@ const fn tx_count() -> Opnd {
     src(Ty::Is(U32)).named("txCount")
 }
 const fn old_state() -> Opnd {
-    src(Ty::Is(B64)).named("state")
+    src(Ty::Is(U64)).named("state")
 }
 const fn parity() -> Opnd {
     src(Ty::Is(U32)).named("phaseParity").range(0, 1)

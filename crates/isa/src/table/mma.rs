@@ -61,7 +61,7 @@ macro_rules! sparse {
     ($sp:ident, $shape:ident, $d:ident $dt:ident $dn:literal, $at:expr, $bt:expr, $a:ident $an:literal, $bn:literal, $c:ident, $max:literal $(, $extra:expr)?) => {
         form(&[req(&$sp), one(M::Sync), one(M::Aligned), one(M::$shape), one(M::Row), one(M::Col), $($extra,)? T.of(&[$d]), U.of($at), V.of($bt), W.of(&[$c])],
              &[out($dt, $dn), frag("a", $a, $an), frag("b", $a, $bn), frag("c", $dt, $dn), src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, $max)])
-        .fixed(1)
+
     };
 }
 /// Scale data and who brings it: `scale-a-data, {byte-id-a, thread-id-a}`, and for b.
@@ -157,10 +157,10 @@ static SPARSE: Rows = rows("9.7.14.6.3", &[
 ]);
 static A120: &[Target] = &[Target::arch(120), Target::arch(121)];
 static SPARSE_SCALED: Rows = rows("9.7.14.6.3", &[
-    scaled!(M16n8k128, KindMxf4,     opt(&X2),           &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).fixed(1).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec2X), &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).fixed(1).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec4X), &[E2m1], &[Ue8m0, Ue4m3], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).fixed(1).ptx(8, 7).targets(A120).only(&[t(Ue8m0, 9, 1, 0)]).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k64,  KindMxf8f6f4, opt(&X1),           F864,    &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).fixed(1).ptx(8, 7).targets(F120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4,     opt(&X2),           &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec2X), &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec4X), &[E2m1], &[Ue8m0, Ue4m3], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).only(&[t(Ue8m0, 9, 1, 0)]).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k64,  KindMxf8f6f4, opt(&X1),           F864,    &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(F120).rules(&[Rule::ScaleSelector]),
 ]);
 
 pub static MMA: Op = joined!("mma", Warp, "`D = A * B + C` on fragments that the lanes of a warp hold; with `.sp`, A is 2:4 sparse.",

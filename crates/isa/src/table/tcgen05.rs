@@ -179,7 +179,7 @@ macro_rules! mma {
 /// Targets that scale D on the way in.
 static F_SCALE_D: &[Target] = &[Target::family(100)];
 mma!(MMA, "9.7.16.10.9.1", [], [], 1, F100);
-mma!(MMA_SP, "9.7.16.10.9.2", [one(M::Sp)], [matrix("sp-meta-tmem")], 2, A100);
+mma!(MMA_SP, "9.7.16.10.9.2", [one(M::Sp)], [matrix("sp-meta-tmem")], 1, A100);
 
 /// Weight-stationary products.
 macro_rules! mma_ws {
@@ -193,7 +193,7 @@ macro_rules! mma_ws {
     };
 }
 mma_ws!(MMA_WS, "9.7.16.10.9.3", [], [], 2);
-mma_ws!(MMA_WS_SP, "9.7.16.10.9.4", [one(M::Sp)], [matrix("sp-meta-tmem")], 3);
+mma_ws!(MMA_WS_SP, "9.7.16.10.9.4", [one(M::Sp)], [matrix("sp-meta-tmem")], 2);
 
 pub static TCGEN05: Op = joined!("tcgen05", Warp, "Allocate, move and multiply in tensor memory.",
     ALLOC, LD, LD_RED, ST, WAIT, CP, SHIFT, MMA, MMA_SP, MMA_WS, MMA_WS_SP, FENCE, COMMIT);

@@ -41,11 +41,11 @@ const fn fetch(parts: &'static [Opnd]) -> Opnd {
 }
 /// Four elements, or two pairs of halves; and whether the texel is resident.
 const fn texel(n: u8) -> Opnd {
-    dst(Ty::Of(T)).count(Count::Exactly(n)).pair(Ty::Is(Pred)).sink()
+    dst(Ty::Of(T)).count(Count::Exactly(n)).pair(Ty::Is(Pred))
 }
 /// Floats go to any registers of their width.
 const fn float_texel(n: u8) -> Opnd {
-    dst(Ty::Size(T)).count(Count::Exactly(n)).pair(Ty::Is(Pred)).sink()
+    dst(Ty::Size(T)).count(Count::Exactly(n)).pair(Ty::Is(Pred))
 }
 const fn offset() -> Opnd {
     src(Ty::Is(S32)).named("e").count(Count::AtLeast(DIRECTIONS))
@@ -81,8 +81,8 @@ macro_rules! tex {
             form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[$ctype])], &[texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
             form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
             form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[float_texel(2), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[float_texel(2), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
+            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
+            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
         )*]);
     };
 }

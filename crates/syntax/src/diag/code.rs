@@ -58,7 +58,7 @@ codes! {
     UnknownTarget = "E0105", "unknown-target", Error, "A target architecture that does not exist.";
     TargetOption = "E0106", "target-option", Error, "An option of `.target` that does not exist, does not fit the target, or contradicts another.";
     AddressSize = "E0108", "address-size", Error, "`.address_size` takes 32 or 64.";
-    DuplicateFile = "E0110", "duplicate-file", Error, "Two `.file` directives give one index to different files.";
+    DuplicateFile = "E0110", "duplicate-file", Error, "Two `.file` directives have one index.";
     DirectiveConflict = "E0111", "directive-conflict", Error, "Two directives of a function that exclude each other, or one that needs another.";
     DirectiveValue = "E0112", "directive-value", Error, "A value that the directive does not take.";
     VariableSpace = "E0120", "variable-space", Error, "A variable in a state space that it cannot be declared in here.";

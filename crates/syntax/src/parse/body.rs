@@ -243,6 +243,8 @@ impl Parser<'_> {
                 self.unknown_directive();
                 return Err(Reported);
             }
+            // ptxas takes a target anywhere in a body; the last one of the module counts.
+            Word::Head if self.word() == ".target" => return self.head_directive(),
             Word::Head
             | Word::Entry
             | Word::File

@@ -120,7 +120,7 @@ impl Parser<'_> {
         }
     }
 
-    fn head_directive(&mut self) -> Result<()> {
+    pub(super) fn head_directive(&mut self) -> Result<()> {
         let word = self.word();
         let name = self.bump().span;
         let base = self.scratch.len();
@@ -338,18 +338,36 @@ impl Parser<'_> {
         if !self.at(T::Dot) || word::classify(self.word()) != Word::Type {
             return Err(self.expected("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`"));
         }
-        self.bump();
+        let ty = self.bump().span;
+        let bits = match self.str(ty) {
+            ".b8" => 8,
+            ".b16" => 16,
+            ".b32" => 32,
+            ".b64" => 64,
+            name => {
+                let message = format!("debugging data are `.b8`, `.b16`, `.b32` or `.b64`, found `{name}`");
+                self.report(Diagnostic::new(Code::Syntax, ty, message).here("not here"));
+                64
+            }
+        };
         loop {
             match self.t.kind {
                 T::Minus => {
-                    self.bump();
-                    self.integer_operand("a number")?;
+                    let minus = self.bump().span;
+                    let number = self.integer_operand("a number")?;
+                    self.section_value(number, Some(minus), bits);
                 }
                 T::Int => {
-                    self.bump();
+                    let number = self.integer_operand("a number")?;
+                    self.section_value(number, None, bits);
                 }
                 T::Ident | T::Dot => {
-                    self.bump();
+                    let name = self.bump().span;
+                    if bits < 32 {
+                        let message = format!("`{}` is an address, which takes `.b32` or `.b64`", self.str(name));
+                        let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its place");
+                        self.report(d.label(ty, "the type of the data"));
+                    }
                     if matches!(self.t.kind, T::Plus | T::Minus) {
                         self.bump();
                         if !matches!(self.t.kind, T::Int | T::Ident) {
@@ -363,6 +381,20 @@ impl Parser<'_> {
             if !self.eat(T::Comma) {
                 return Ok(());
             }
+        }
+    }
+
+    /// A number of debugging data must fit its type, as ptxas has it: large ones pass as `.b32` and `.b64`.
+    fn section_value(&mut self, number: Operand, minus: Option<Span>, bits: u32) {
+        let Kind::Int { value, .. } = number.kind else { return };
+        let fits = match minus {
+            None => bits >= 32 || value.get() < 1 << bits,
+            Some(_) => bits >= 64 || value.get() <= 1 << (bits - 1),
+        };
+        if !fits {
+            let span = minus.map_or(number.span, |m| m.to(number.span));
+            let message = format!("`{}` does not fit in {bits} bits", self.str(span));
+            self.report(Diagnostic::new(Code::BadLiteral, span, message).here("out of range"));
         }
     }
 

@@ -198,13 +198,22 @@ impl Parser<'_> {
         let Some(ty) = var.ty else {
             return Err(self.expected("a type, such as `.u32`"));
         };
+        let mut aligned = false;
         while self.at(T::Dot) {
             match word::classify(self.word()) {
-                Word::Ptr if place != Place::Statement && var.ptr.is_none() => var.ptr = Some(self.ptr()?),
+                Word::Ptr if place != Place::Statement && var.ptr.is_none() => {
+                    if aligned {
+                        let d = Diagnostic::new(Code::WordOrder, self.t.span, "`.ptr` stands directly behind the type")
+                            .here("not behind `.align`");
+                        self.report(d);
+                    }
+                    var.ptr = Some(self.ptr()?);
+                }
                 // ptxas takes it in kernels, without `.ptr` too.
                 Word::Align if place == Place::Kernel && var.ptr.is_none() => {
                     self.bump();
                     var.align = Some(self.integer("an alignment in bytes")?);
+                    aligned = true;
                 }
                 Word::Align | Word::Vector | Word::Attribute | Word::Space | Word::Linkage => {
                     let from = var.vector.unwrap_or(ty);

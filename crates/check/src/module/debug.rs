@@ -1,0 +1,112 @@
+//! Debugging information that ptxas looks at: where inlined code came from, and whether there is any (manual, section 11.5).
+
+use super::Module;
+use crate::report::Report;
+use margay_syntax::{
+    Span, Tree,
+    diag::{Code, Diagnostic},
+    tree::{Directive, Kind, Operand},
+};
+use rustc_hash::FxHashSet;
+
+/// `inlined_at` names a place that a `.loc` before it names too, and `function_name` a label of a section.
+pub(super) fn locations(tree: &Tree, report: &mut Report) {
+    let inlined = |d: &Directive| d.args.len > 3 && tree.str(d.name) == ".loc";
+    if !tree.directives.iter().any(inlined) {
+        return;
+    }
+    let labels: FxHashSet<&str> = labels(tree).map(|s| tree.str(s)).collect();
+    let mut seen = FxHashSet::default();
+    for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".loc") {
+        let args = tree.operands(d.args);
+        if let [_, _, _, _, name, _, at @ ..] = args {
+            if let Some(place) = place(at)
+                && !seen.contains(&place)
+            {
+                let span = at[0].span.to(at[at.len() - 1].span);
+                let (file, line, column) = place;
+                report.push(
+                    Diagnostic::new(
+                        Code::DirectiveValue,
+                        span,
+                        format!("no `.loc {file} {line} {column}` stands before this"),
+                    )
+                    .here("code was inlined at a place that a `.loc` has named"),
+                );
+            }
+            let label = match name.kind {
+                Kind::Sum { base, .. } => tree.operands.get(base as usize).map_or(name.span, |o| o.span),
+                _ => name.span,
+            };
+            // Sections (`.debug_str+12`) are resolved by the linker.
+            if report.broken.is_empty() && !tree.str(label).starts_with('.') && !labels.contains(tree.str(label)) {
+                let message = format!("no section has a label `{}`", tree.str(label));
+                report.push(
+                    Diagnostic::new(Code::DirectiveValue, label, message).here("not the place of a function's name"),
+                );
+            }
+        }
+        seen.extend(place(args));
+    }
+}
+
+/// File, line and column.
+fn place(args: &[Operand]) -> Option<(u64, u64, u64)> {
+    let number = |o: &Operand| match o.kind {
+        Kind::Int { value, .. } => Some(value.get()),
+        _ => None,
+    };
+    match args {
+        [file, line, column, ..] => Some((number(file)?, number(line)?, number(column)?)),
+        _ => None,
+    }
+}
+
+/// The labels of all sections.
+fn labels(tree: &Tree) -> impl Iterator<Item = Span> {
+    let sections = tree.directives.iter().filter(|d| tree.str(d.name) == ".section");
+    let bodies = sections.filter_map(|d| tree.operands(d.args).last()).map(|o| (o.span.start, tree.str(o.span)));
+    bodies.flat_map(|(base, body)| {
+        // Data and labels hold no strings, and `//` comments of debugging sections end with their line.
+        body.match_indices(':').filter_map(move |(at, _)| {
+            let line = body[..at].rfind('\n').map_or(0, |n| n + 1);
+            let before = body[line..at].trim_end();
+            let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+            let start = before.rfind(|c| !word(c)).map_or(0, |s| s + 1);
+            let span = Span::new(base + (line + start) as u32, base + (line + before.len()) as u32);
+            (!before.contains("//") && start < before.len()).then_some(span)
+        })
+    })
+}
+
+/// A label belongs to one place of all sections.
+pub(super) fn twice(tree: &Tree, report: &mut Report) {
+    let mut first = rustc_hash::FxHashMap::default();
+    for span in labels(tree) {
+        if let Some(before) = first.insert(tree.str(span), span) {
+            let message = format!("the label `{}` stands twice in the debugging sections", tree.str(span));
+            report.push(Diagnostic::new(Code::Duplicate, span, message).label(before, "first here"));
+        }
+    }
+}
+
+/// `.target ..., debug` promises debugging information.
+pub(super) fn promised(tree: &Tree, module: &Module, report: &mut Report) {
+    let Some(at) = module.debug_at else { return };
+    if tree.directives.iter().all(|d| tree.str(d.name) != ".section") {
+        report.push(
+            Diagnostic::new(Code::TargetOption, at, "the module has no debugging information, which `debug` promises")
+                .help("remove `debug`, or give the sections: `.section .debug_info { ... }`"),
+        );
+    }
+}
+
+/// `@@DWARF` lines were the debugging information of PTX 1.x.
+pub(super) fn old(module: &Module, span: Span, report: &mut Report) {
+    if module.version_at.is_some() && module.version >= margay_isa::Version::new(2, 0) {
+        report.push(
+            Diagnostic::new(Code::Removed, span, "`@@DWARF` went out of use with PTX ISA 2.0")
+                .help("write `.section .debug_info { ... }`"),
+        );
+    }
+}
