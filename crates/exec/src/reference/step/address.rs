@@ -59,8 +59,11 @@ pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
         }
         Base::Reg(s) => {
             let base = u32s(ctx.src(s));
+            // Addresses in the windows have 32 bits, so what lies below zero before the offset is added wraps around.
+            let windowed = matches!(a.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
+            let mask = if windowed { u64::from(u32::MAX) } else { u64::MAX };
             for i in 0..LANES {
-                out[i] = u64::from(base[i]).wrapping_add_signed(a.offset);
+                out[i] = u64::from(base[i]).wrapping_add_signed(a.offset) & mask;
             }
         }
         Base::Fixed => *out = [a.offset as u64; LANES],

@@ -300,7 +300,10 @@ impl Argument {
 }
 
 /// What a buffer holds at first: element type, shape, bytes (`None` for zeros).
-fn contents(spec: &BufferSpec) -> std::result::Result<(Element, Vec<u64>, Option<Vec<u8>>), String> {
+/// Element, shape, and the bytes if they are known.
+type Contents = (Element, Vec<u64>, Option<Vec<u8>>);
+
+fn contents(spec: &BufferSpec) -> std::result::Result<Contents, String> {
     Ok(match &spec.init {
         Init::File(path) => {
             let array = Array::load(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
