@@ -143,6 +143,10 @@ fn float(
     let mut sum = Matrix::new(m, n);
     sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.float(bits));
     sum.add_product(&left, &right);
+    if v.has(Mod::Satfinite) {
+        let limit = if o.d == Type::F16 { 65504.0 } else { f64::from(f32::MAX) };
+        sum.map(|x| if x.is_nan() { 0.0 } else { x.clamp(-limit, limit) });
+    }
     scatter(o.d, dst, |held| places.c(held), &sum);
 }
 
