@@ -57,6 +57,11 @@ impl Decoder<'_> {
         match v.op {
             Opcode::Ld | Opcode::Ldu => self.load(func, inst),
             Opcode::Cp => self.copy(func, inst),
+            // On one device a multicast object has one replica: what is reduced over all of them is its own value.
+            Opcode::Multimem if v.has(Mod::LdReduce) => self.load(func, inst),
+            Opcode::Multimem if v.has(Mod::St) => self.store(func, inst),
+            Opcode::Multimem if v.has(Mod::Red) => self.atomic(func, inst),
+            Opcode::Multimem => self.copy(func, inst),
             Opcode::Tensormap => self.tensor_map(func, inst),
             Opcode::Mbarrier => self.object(func, inst),
             Opcode::St if v.has(Mod::Bulk) => self.zero(func, inst),
