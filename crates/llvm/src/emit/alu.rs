@@ -169,7 +169,7 @@ impl Emitter<'_> {
             _ => {}
         }
         Ok(match t.kind() {
-            Kind::Float if matches!(t, Type::F32 | Type::F64) => self.float_row(variant, srcs)?.map(|v| vec![v]),
+            Kind::Float if matches!(t, Type::F32 | Type::F64) => self.float_row(variant, srcs, dsts)?.map(|v| vec![v]),
             Kind::Signed | Kind::Unsigned | Kind::Bits | Kind::Pred => {
                 self.integer_row(variant, srcs)?.map(|v| vec![v])
             }
@@ -499,9 +499,10 @@ impl Emitter<'_> {
         self.w.select(&empty, &constant(down.ty, 0), &down)
     }
 
-    fn float_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+    fn float_row(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Val>> {
         let (name, t, ftz) = (variant.op.row().name, variant.t(), variant.has(Mod::Ftz));
-        if !rounds_to_nearest(variant) || srcs.len() > 3 {
+        // Rows of two types widen their operands first (section 9.7.5).
+        if !rounds_to_nearest(variant) || srcs.len() > 3 || variant.ty(Var::U).is_some() {
             return Ok(None);
         }
         let single = t == Type::F32;
@@ -578,7 +579,8 @@ impl Emitter<'_> {
         let keeps_bits = matches!(name, "neg" | "abs");
         let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
-        let lazy = arithmetic(variant) && !variant.has(Mod::Sat);
+        // A register that other rows write as well is read without a look at its NaNs.
+        let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
     }
 
