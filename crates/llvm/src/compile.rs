@@ -1,7 +1,7 @@
 //! A kernel and all that it calls, from IR to linked code.
 
 use crate::{
-    cache,
+    Form, cache,
     emit::{self, Options, Refused, Site, SiteKind},
     ffi::Linked,
     machine::{self, Effort},
@@ -205,15 +205,18 @@ pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effor
     })
 }
 
-/// The text of the module, for people.
-pub fn show(ir: &Ir<Placed>, kernel: FuncId, options: &Options, assembly: bool) -> Result<String, CompileError> {
+/// The code of a kernel, for people.
+pub fn show(ir: &Ir<Placed>, kernel: FuncId, options: &Options, form: Form) -> Result<String, CompileError> {
     let Text { text, .. } = text(ir, kernel, options).map_err(CompileError::Refused)?;
-    if !assembly {
+    if form == Form::Emitted {
         return Ok(text);
     }
     let context = inkwell::context::Context::create();
     let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
     let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
-    machine::emit_object(&module, Effort::Full).map_err(CompileError::Bug)?;
-    machine::emit_assembly(&module, Effort::Full).map_err(CompileError::Bug)
+    machine::optimize(&module, Effort::Full).map_err(CompileError::Bug)?;
+    match form {
+        Form::Assembly => machine::emit_assembly(&module, Effort::Full).map_err(CompileError::Bug),
+        Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
+    }
 }

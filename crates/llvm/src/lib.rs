@@ -21,7 +21,7 @@ pub use machine::Effort;
 
 use compile::{CompileError, Compiled};
 use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported};
-use margay_ir::{FuncId, pass::WarpShape};
+use margay_ir::{FuncId, Ir, Placed, pass::WarpShape};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -41,15 +41,31 @@ impl SimdEngine {
         SimdEngine { fallback, mask_registers }
     }
 
-    /// The LLVM IR or the assembly of a kernel, for people.
-    pub fn show(&self, image: &Image, kernel: FuncId, block: Option<[u32; 3]>, assembly: bool) -> Result<String, Stop> {
-        let warp = WarpShape { block, ..WarpShape::default() };
+    /// The code of a kernel for a block shape, for people; an error says why there is none.
+    pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
+        let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         let options = emit::Options { warp, mask_registers: self.mask_registers, stacks: false };
-        compile::show(&image.ir, kernel, &options, assembly).map_err(|e| match e {
-            CompileError::Refused(r) => Stop::Bug(Bug(format!("the SIMD engine does not take {}", r.what))),
-            CompileError::Bug(b) => Stop::Bug(Bug(b)),
+        compile::show(ir, kernel, &options, form).map_err(|e| match e {
+            CompileError::Refused(r) => {
+                let line =
+                    ir.func(r.func).places.get(r.at as usize).map(|p| ir.func(r.func).source.lines.line(p.span.start));
+                let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
+                format!("the SIMD engine leaves this kernel to the reference engine, for {}{at}", r.what)
+            }
+            CompileError::Bug(b) => b,
         })
     }
+}
+
+/// A form of compiled code that people can read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// LLVM IR as the engine writes it.
+    Emitted,
+    /// LLVM IR after LLVM's passes.
+    Optimized,
+    /// Instructions of the host.
+    Assembly,
 }
 
 impl Engine for SimdEngine {

@@ -45,8 +45,8 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
         .ok_or_else(|| format!("LLVM has no machine for {triple}"))
 }
 
-/// Optimises a module and emits it as an object.
-pub fn emit_object(module: &Module<'_>, effort: Effort) -> Result<Vec<u8>, String> {
+/// Runs the passes of an effort.
+pub fn optimize(module: &Module<'_>, effort: Effort) -> Result<TargetMachine, String> {
     let machine = machine(effort)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -57,6 +57,12 @@ pub fn emit_object(module: &Module<'_>, effort: Effort) -> Result<Vec<u8>, Strin
         }
     };
     module.run_passes(passes, &machine, PassBuilderOptions::create()).map_err(|e| e.to_string())?;
+    Ok(machine)
+}
+
+/// Optimises a module and emits it as an object.
+pub fn emit_object(module: &Module<'_>, effort: Effort) -> Result<Vec<u8>, String> {
+    let machine = optimize(module, effort)?;
     let buffer = machine.write_to_memory_buffer(module, FileType::Object).map_err(|e| e.to_string())?;
     Ok(buffer.as_slice().to_vec())
 }

@@ -366,6 +366,10 @@ pub struct IrArgs {
     /// The calling convention of `--stage placed`
     #[arg(long, default_value = "ptx", value_name = "NAME")]
     pub abi: String,
+
+    /// Threads of a CTA that `llvm`, `optimized` and `asm` are specialised for [default: what the kernel requires, or 128]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
+    pub block: Option<[u32; 3]>,
 }
 
 /// Stages of the intermediate representation.
@@ -375,6 +379,12 @@ pub enum Stage {
     Lowered,
     /// With places for frames, formals and arguments
     Placed,
+    /// What the SIMD engine gives to LLVM
+    Llvm,
+    /// The same after LLVM's passes
+    Optimized,
+    /// The host's instructions
+    Asm,
 }
 
 /// `margay completions`

@@ -1,18 +1,22 @@
-//! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; none changes the program.
+//! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; those that
+//! rewrite work on a copy that an engine makes for itself.
 //!
 //! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
+//! * [`propagate_constants`]: constants in registers become operands.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
 pub mod cfg;
+mod constants;
 pub mod liveness;
 mod regions;
 mod shape;
 mod uniformity;
 
 pub use cfg::{Cfg, Loop};
+pub use constants::propagate_constants;
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Barrier, Region, Regions, is_cta_barrier, live_frame, split_at_barriers};
 pub use shape::{Shape, WarpShape};

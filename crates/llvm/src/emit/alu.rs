@@ -13,7 +13,7 @@ use super::{
 };
 use crate::ctx::Helper;
 use margay_ir::{Inst, Operand, pass::Shape};
-use margay_isa::{Kind, Mod, Type, Var, Variant};
+use margay_isa::{Kind, Mod, Opcode, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
 /// payloads in PTX as on the host.
@@ -26,37 +26,82 @@ fn rounds_to_nearest(variant: &Variant) -> bool {
     ![Mod::Rz, Mod::Rm, Mod::Rp].iter().any(|m| variant.has(*m))
 }
 
-/// Registers that hold canonical values up to NaNs: written by arithmetic and by constants only.
+/// How instructions define a register, as far as NaNs go.
+#[derive(Clone, Default)]
+struct Definitions {
+    arithmetic: bool,
+    /// Something that may yield any NaN.
+    other: bool,
+    /// Copies of these registers.
+    copies: Vec<u32>,
+}
+
+/// Operands that a row passes on bit by bit, for rows of one word.
+fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
+    let word = matches!(variant.t(), Type::F32 | Type::B32);
+    match (variant.op, srcs) {
+        (Opcode::Mov, [_]) if word => Some(srcs),
+        (Opcode::Selp, [_, _, _]) if word => Some(&srcs[..2]),
+        (Opcode::Shfl, [_, ..]) => Some(&srcs[..1]),
+        _ => None,
+    }
+}
+
+/// Registers that hold canonical values up to NaNs: written by arithmetic, by constants, and by copies of such registers.
 pub(super) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
-    let mut lazy: Vec<Option<bool>> = vec![None; func.regs.len()];
+    let mut found = vec![Definitions::default(); func.regs.len()];
     for inst in &func.insts {
         let variant = func.variant(inst);
-        let harmless = variant.op.row().name == "mov"
-            && matches!(func.operands(inst.srcs), [Operand::Imm(v)] if match variant.t() {
-                Type::F32 | Type::B32 => !f32::from_bits(*v as u32).is_nan(),
-                _ => false,
-            });
         let arithmetic = arithmetic(variant) && !variant.has(Mod::Sat);
+        let (mut copies, mut other) = (Vec::new(), !arithmetic);
+        if let Some(operands) = copied(variant, func.operands(inst.srcs)) {
+            other = false;
+            for o in operands {
+                match o {
+                    Operand::Imm(v) => other |= f32::from_bits(*v as u32).is_nan(),
+                    Operand::Reg(r) if func.regs[r.0 as usize].bits() == 32 => copies.push(r.0),
+                    _ => other = true,
+                }
+            }
+        }
+        let mut first = true;
         margay_ir::pass::liveness::inst_writes(func, inst, &mut |r| {
-            let entry = &mut lazy[r.0 as usize];
-            // Constants alone make nothing lazy; arithmetic does; anything else forbids it.
-            *entry = match (*entry, arithmetic, harmless) {
-                (Some(false), ..) => Some(false),
-                (old, true, _) => old.or(Some(true)),
-                (old, _, true) => old,
-                _ => Some(false),
-            };
+            let d = &mut found[r.0 as usize];
+            d.arithmetic |= arithmetic;
+            // A shuffle's second destination is a predicate.
+            d.other |= other || !std::mem::take(&mut first) || func.regs[r.0 as usize].bits() != 32;
+            d.copies.extend(&copies);
         });
     }
     for home in func.params.iter() {
         if let margay_ir::FormalHome::Regs(regs) = home {
-            regs.iter().for_each(|r| lazy[r.0 as usize] = Some(false));
+            regs.iter().for_each(|r| found[r.0 as usize].other = true);
         }
     }
-    lazy.into_iter().map(|l| l == Some(true)).collect()
+    let defined = |d: &Definitions| d.arithmetic || !d.copies.is_empty();
+    let mut lazy: Vec<bool> = found.iter().map(|d| !d.other && defined(d)).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (r, d) in found.iter().enumerate() {
+            if lazy[r] && d.copies.iter().any(|c| !lazy[*c as usize]) {
+                lazy[r] = false;
+                changed = true;
+            }
+        }
+    }
+    lazy
 }
 
 impl Emitter<'_> {
+    /// An operand on its way into a register: NaNs stay as they are where the register may hold the host's.
+    pub fn copied_value(&mut self, source: &Operand, to: &Operand, elem: Elem) -> Result<Val> {
+        match to {
+            Operand::Reg(r) if self.lazy[r.0 as usize] => self.raw_value(source, elem),
+            _ => self.value(source, elem),
+        }
+    }
+
     /// Makes single-precision NaNs canonical.
     pub fn canonical(&mut self, v: &Val) -> Val {
         // Tested on the bits: LLVM drops floating-point tests for NaN behind square roots.
@@ -161,8 +206,8 @@ impl Emitter<'_> {
             "setp" => return self.setp(variant, srcs, dsts),
             "selp" => {
                 let elem = Elem::int(t.bits());
-                let (a, b) = (self.value(&srcs[0], elem)?, self.value(&srcs[1], elem)?);
-                let c = self.value(&srcs[2], Elem::I1)?;
+                let [a, b] = [0, 1].map(|i| self.copied_value(&srcs[i], &dsts[0], elem));
+                let (a, b, c) = (a?, b?, self.value(&srcs[2], Elem::I1)?);
                 return Ok(Some(vec![self.w.select(&c, &a, &b)]));
             }
             "cvta" => return Ok(None),
@@ -180,7 +225,7 @@ impl Emitter<'_> {
     fn mov(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Vec<Val>>> {
         let bits = variant.t().bits();
         Ok(match (srcs, dsts) {
-            ([s], [_]) => Some(vec![self.value(s, Elem::int(bits))?]),
+            ([s], [d]) => Some(vec![self.copied_value(s, d, Elem::int(bits))?]),
             // Unpack: parts from the low end.
             ([s], parts) if bits <= 64 => {
                 let whole = self.value(s, Elem::int(bits))?;

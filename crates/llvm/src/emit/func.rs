@@ -9,7 +9,9 @@ use super::{
 use crate::ctx::{Helper, at, status};
 use margay_ir::{
     BlockId, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed, Terminator, VReg,
-    pass::{Barrier, Cfg, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier, split_at_barriers},
+    pass::{
+        Barrier, Cfg, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier, propagate_constants, split_at_barriers,
+    },
 };
 use margay_isa::{Component, Special, Type};
 use std::{collections::HashMap, fmt::Write};
@@ -184,8 +186,9 @@ pub fn waits(func: &Func) -> Waits {
 pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites: &mut Vec<Site>) -> Result<Emitted> {
     let stacks = options.stacks || waits != Waits::Never;
     let original = ir.func(id);
-    let (split, barriers) = split_at_barriers(original);
-    let func = if barriers.is_empty() { original } else { &split };
+    let (mut copy, barriers) = split_at_barriers(original);
+    propagate_constants(&mut copy);
+    let func = &copy;
     let trivial = |b: BlockId| trivial_exit(func, b);
     let cfg = Cfg::new(func, |from, to| {
         trivial(to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })

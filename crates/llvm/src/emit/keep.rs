@@ -307,10 +307,18 @@ impl Emitter<'_> {
     /// A warp begins a region: registers hold what no lane may count on, or zero where the program may read what it never wrote.
     pub fn forget(&mut self, first: bool) {
         let entry = self.live.live_in[0].clone();
+        // Registers that the region defines: what an earlier warp left there is of no use, and must not look as if it were.
+        let mut defined = BitSet::new(self.func.regs.len());
+        let func = self.func;
+        for b in &self.region {
+            for inst in func.insts(&func.blocks[b.0 as usize]) {
+                inst_writes(func, inst, &mut |r| defined.insert(r.0));
+            }
+        }
         for r in 0..self.slots.len() as u32 {
             let slot = &self.slots[r as usize];
             let (shadow, varying) = (slot.shadow.clone(), slot.shape == Shape::Varying);
-            if !(first && entry.has(r) || varying && self.masks && self.blended[r as usize]) {
+            if !(first && entry.has(r) || varying && self.masks && defined.has(r)) {
                 continue;
             }
             let (ty, parts, _) = self.slot_parts(r);

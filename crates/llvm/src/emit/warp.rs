@@ -21,7 +21,7 @@ impl Emitter<'_> {
             return self.refuse(format!("{variant} with a guard"));
         }
         let results = match variant.op.row().name {
-            "shfl" => self.shuffle(&variant, &srcs)?,
+            "shfl" => self.shuffle(&variant, &srcs, &dsts)?,
             "vote" => vec![self.vote(&variant, &srcs)?],
             "activemask" => vec![self.active_bits()],
             "redux" => match self.redux(&variant, &srcs)? {
@@ -64,12 +64,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn shuffle(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Vec<Val>> {
+    fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
         let [a, b, c, rest @ ..] = srcs else { return self.refuse("shfl") };
         if let Some(members) = rest.first() {
             self.gathered(members)?;
         }
-        let a = self.value(a, Elem::I32)?;
+        let a = match dsts.first() {
+            Some(d) => self.copied_value(a, d, Elem::I32)?,
+            None => self.value(a, Elem::I32)?,
+        };
         let a = self.w.splat(&a);
         let (b, c) = (self.value(b, Elem::I32)?, self.value(c, Elem::I32)?);
         // Manual 9.7.9.6: c holds a clamp in bits 0..4 and a segment mask in bits 8..12.

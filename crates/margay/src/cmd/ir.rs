@@ -3,10 +3,11 @@
 use super::{Result, device, failure, load};
 use crate::{
     args::{IrArgs, Stage},
-    exit::Outcome,
+    exit::{Failure, Outcome},
     report::{Style, emit},
 };
-use margay_runtime::LoadOptions;
+use margay_ir::{Ir, Placed};
+use margay_runtime::{LoadOptions, Module};
 
 /// Runs the command.
 pub fn run(args: &IrArgs, style: Style) -> Result {
@@ -17,7 +18,41 @@ pub fn run(args: &IrArgs, style: Style) -> Result {
     let text = match args.stage {
         Stage::Lowered => module.lower(kernel).map(|ir| margay_ir::print(&ir)),
         Stage::Placed => module.place(kernel).map(|ir| margay_ir::print(&ir)),
+        Stage::Llvm | Stage::Optimized | Stage::Asm => {
+            let kernel = the_kernel(&module, kernel)?;
+            let ir = module.place(Some(&kernel)).map_err(|e| failure(e, style))?;
+            Ok(host_code(&ir, &kernel, args)?)
+        }
     };
     emit(&text.map_err(|e| failure(e, style))?);
     Ok(Outcome::Clean)
+}
+
+fn the_kernel(module: &Module, asked: Option<&str>) -> std::result::Result<String, Failure> {
+    match (asked, &module.kernel_names()[..]) {
+        (Some(name), _) => Ok(name.into()),
+        (None, [only]) => Ok((*only).into()),
+        (None, many) => Err(Failure::usage(format!("choose a kernel with --kernel: {}", many.join(", ")))),
+    }
+}
+
+#[cfg(feature = "simd")]
+fn host_code(ir: &Ir<Placed>, kernel: &str, args: &IrArgs) -> std::result::Result<String, Failure> {
+    use margay_llvm::{Form, SimdEngine};
+    let form = match args.stage {
+        Stage::Asm => Form::Assembly,
+        Stage::Optimized => Form::Optimized,
+        _ => Form::Emitted,
+    };
+    let Some(id) = ir.func_names.get(kernel).copied() else {
+        return Err(Failure::usage(format!("there is no kernel `{kernel}`")));
+    };
+    let func = ir.func(id);
+    let block = args.block.or(func.reqntid).unwrap_or([128, 1, 1]);
+    SimdEngine::new(None).show(ir, id, block, form).map_err(Failure::unsupported)
+}
+
+#[cfg(not(feature = "simd"))]
+fn host_code(_: &Ir<Placed>, _: &str, _: &IrArgs) -> std::result::Result<String, Failure> {
+    Err(Failure::usage("this margay was built without the SIMD engine"))
 }
