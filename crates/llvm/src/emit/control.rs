@@ -6,7 +6,7 @@ use super::{
     text::{Elem, Ty, Val, constant, int},
 };
 use crate::ctx::Helper;
-use margay_ir::{BlockId, Inst, Terminator};
+use margay_ir::{BlockId, Inst, Terminator, pass::Shape};
 use margay_isa::{Effect, Mod};
 
 impl Emitter<'_> {
@@ -189,6 +189,24 @@ impl Emitter<'_> {
         match term {
             Terminator::Jump(to) => self.go(position, &[(*to, None)]),
             Terminator::Branch { pred, negated, then, other, .. } => {
+                if self.mode == Mode::Full
+                    && self.slots[pred.0 as usize].shape == Shape::Varying
+                    && let Some(foreseen) = self.foresee(b, *pred)?
+                {
+                    let (yes, no) = if *negated { (*other, *then) } else { (*then, *other) };
+                    // Ending at once is what few warps do.
+                    let mut arms = [(yes, foreseen.all), (no, foreseen.none)];
+                    if trivial_exit(self.func, yes) {
+                        arms.swap(0, 1);
+                    }
+                    for (to, certain) in arms {
+                        let next = self.w.label("perhaps");
+                        self.go_full(position, to, Some(&certain), &next);
+                        self.w.block(&next);
+                    }
+                    // Anew, so that warps that agree need not do it.
+                    self.instruction(&foreseen.inst)?;
+                }
                 let p = self.read(*pred);
                 let p = if *negated { self.w.op_const("xor", &p, 1) } else { p };
                 let q = self.w.op_const("xor", &p, 1);
@@ -309,7 +327,10 @@ impl Emitter<'_> {
     fn part(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
         let mut lowest: Option<BlockId> = None;
         let mut masks = Vec::new();
-        for (to, c) in arms {
+        // Lanes that end at once leave the others in the masked version: what most warps do stands first.
+        let mut arms = arms.to_vec();
+        arms.sort_by_key(|(to, _)| trivial_exit(self.func, *to));
+        for (to, c) in &arms {
             let mask = c.clone().unwrap_or_else(|| constant(Ty::lanes(Elem::I1), 1));
             let bits = self.bits(&mask);
             let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));

@@ -17,6 +17,7 @@ mod alu;
 mod approx;
 mod atomic;
 mod barrier;
+mod branch;
 mod call;
 mod control;
 mod frame;
