@@ -111,7 +111,9 @@ pub(super) struct Emitter<'a> {
     /// By barrier with a reduction: variables that count true predicates and all predicates.
     pub sums: HashMap<u32, [Val; 2]>,
     /// Fields of the context that were loaded at the entry.
-    constants: HashMap<u64, Val>,
+    constants: HashMap<(u64, Elem), Val>,
+    /// Parameters that were loaded there: by offset and element.
+    loaded: HashMap<(u64, Elem), Val>,
     pub keep: super::keep::Keep,
     pub sites: &'a mut Vec<Site>,
     /// Registers whose writes under a mask must keep the other lanes.
@@ -239,6 +241,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         current: None,
         sums: HashMap::new(),
         constants: HashMap::new(),
+        loaded: HashMap::new(),
         keep,
         sites,
         blended: Vec::new(),
@@ -599,13 +602,43 @@ impl Emitter<'_> {
             let p = self.ctx_pointer(offset);
             return self.w.load(Ty::scalar(elem), &p, 4);
         }
-        if let Some(known) = self.constants.get(&offset).filter(|v| v.ty.elem == elem) {
+        if let Some(known) = self.constants.get(&(offset, elem)) {
             return known.clone();
         }
         let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr %ctx, i64 {offset}"));
         let v = self.w.at_entry(Ty::scalar(elem), format_args!("load {}, ptr {p}, align 4", Ty::scalar(elem)));
-        self.constants.insert(offset, v.clone());
+        self.constants.insert((offset, elem), v.clone());
         v
+    }
+
+    /// Elements of the kernel's parameters, loaded once at the entry; `None` if they lie outside of them.
+    pub fn parameters(&mut self, offset: i64, elem: Elem, count: u32) -> Option<Vec<Val>> {
+        let bytes = u64::from(elem.bits() / 8);
+        let ends = self.func.params.iter().zip(&self.func.sig.params).map(|(home, value)| match home {
+            FormalHome::Kernel(at) => u64::from(at + value.size),
+            _ => 0,
+        });
+        let (first, end) = (u64::try_from(offset).ok()?, ends.max().unwrap_or(0));
+        if first + bytes * u64::from(count) > end {
+            return None;
+        }
+        let block = self.ctx_value(Elem::Ptr, at::PARAMS);
+        let ty = Ty::scalar(elem);
+        let mut values = Vec::new();
+        for i in 0..u64::from(count) {
+            let place = first + i * bytes;
+            if let Some(known) = self.loaded.get(&(place, elem)) {
+                values.push(known.clone());
+                continue;
+            }
+            let p = self
+                .w
+                .at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {block}, i64 {place}"));
+            let v = self.w.at_entry(ty, format_args!("load {ty}, ptr {p}, align 1"));
+            self.loaded.insert((place, elem), v.clone());
+            values.push(v);
+        }
+        Some(values)
     }
 
     /// A scalar of the context that never changes while the context is in use.

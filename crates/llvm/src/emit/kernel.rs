@@ -124,17 +124,25 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Shared memory begins as zeros.
+    /// Shared memory begins as zeros. What lies behind the window up to a multiple of 64 bytes is nobody's.
     fn clear_shared(&mut self) {
+        let wide = Ty::scalar(Elem::I64);
+        let at = self.w.alloca("i64", 8);
         let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
-        let some = self.w.cmp("icmp ne", &size, &int(Elem::I64, 0));
-        let (clear, on) = (self.w.label("clear"), self.w.label("cleared"));
-        self.w.branch(&some, &clear, &on);
-        self.w.block(&clear);
         let shared = self.ctx_value(Elem::Ptr, at::SHARED);
-        self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
-        self.w.line(format_args!("call void @llvm.memset.p0.i64(ptr align 64 {shared}, i8 0, i64 {size}, i1 false)"));
-        self.w.jump(&on);
+        let [head, clear, on] = ["clearing", "clear", "cleared"].map(|l| self.w.label(l));
+        self.w.store(&int(Elem::I64, 0), &at, 8);
+        self.w.jump(&head);
+        self.w.block(&head);
+        let offset = self.w.load(wide, &at, 8);
+        let more = self.w.cmp("icmp ult", &offset, &size);
+        self.w.branch(&more, &clear, &on);
+        self.w.block(&clear);
+        let p = self.w.offset(&shared, &offset);
+        self.w.line(format_args!("store <16 x i32> zeroinitializer, ptr {p}, align 64"));
+        let next = self.w.op_const("add", &offset, 64);
+        self.w.store(&next, &at, 8);
+        self.w.jump(&head);
         self.w.block(&on);
     }
 

@@ -176,6 +176,14 @@ impl Emitter<'_> {
         }
         let total = bytes * dsts.len() as u32;
         let elem = Elem::int(ty.bits());
+        if let Operand::Mem(MemBase::KernelParam, offset) = source
+            && let Some(values) = self.parameters(offset, elem, dsts.len() as u32)
+        {
+            for (d, v) in dsts.iter().zip(&values) {
+                self.write_extended(d, v, ty, mask);
+            }
+            return Ok(());
+        }
         self.access(inst, &source, (total, false), mask, |e, address| {
             let values = e.fetch(address, elem, dsts.len() as u32, mask, kind(&variant));
             for (d, v) in dsts.iter().zip(&values) {
