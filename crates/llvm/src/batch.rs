@@ -1,64 +1,95 @@
 //! Ranges of CTAs in one call of generated code.
 
 use crate::{
-    Shaped,
     barriers::Crowd,
     ctx::{WarpCtx, status},
     enter,
     host::Host,
     thunk,
+    tier::{Code, Tier},
     windows::Windows,
 };
 use margay_exec::{Batch, Grid, Meter, Stop};
-use std::{ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 /// Host stack that calls of device functions may use, in bytes: what every thread has, and what kernels that recurse are given.
 const HOST_STACK: [usize; 2] = [1 << 20, 256 << 20];
 
 /// A thread of the host that runs CTAs.
 pub struct Worker<'a> {
+    tier: Arc<Tier>,
+    grid: &'a Grid<'a>,
+    meter: &'a dyn Meter,
+    desk: Desk<'a>,
+    /// Better code may come while the worker works.
+    hopes: bool,
+}
+
+/// What a worker needs to run one version of the code.
+struct Desk<'a> {
     host: Box<Host<'a>>,
     ctx: Box<WarpCtx>,
     windows: Option<Windows>,
-    code: Arc<Shaped>,
+    code: Arc<Code>,
 }
 
-impl<'a> Worker<'a> {
-    /// A worker for a launch.
-    pub fn new(code: Arc<Shaped>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
-        let compiled = code.compiled.clone();
-        let mut windows = code.pool.take(&compiled, grid)?;
-        let mut ctx = Box::new(windows.context(&compiled, grid, 0));
+impl<'a> Desk<'a> {
+    fn new(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Desk<'a>, Stop> {
+        let mut windows = code.pool.take(&code.compiled, grid)?;
+        let mut ctx = Box::new(windows.context(&code.compiled, grid, 0));
         let both = [windows.shared.clone(), windows.local.clone()];
-        let host = Box::new(Host::new(grid, compiled, both, Some(meter), Crowd::default()));
+        let host = Box::new(Host::new(grid, code.clone(), both, Some(meter), Crowd::default()));
         ctx.host = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
         ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-        Ok(Worker { host, ctx, windows: Some(windows), code })
+        Ok(Desk { host, ctx, windows: Some(windows), code })
     }
 
     fn go(&mut self, stack: usize) -> Result<(), Stop> {
         self.ctx.stack_end = enter::stack_pointer() - stack as u64;
-        match enter::enter(&self.host.compiled, &mut self.ctx) {
+        match enter::enter(&self.code.compiled, &mut self.ctx) {
             status::DONE => Ok(()),
             _ => Err(self.host.reason()),
         }
     }
-}
 
-impl Batch for Worker<'_> {
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
         (self.ctx.first, self.ctx.end) = (ctas.start, ctas.end);
-        if self.host.compiled.recursive {
+        if self.code.compiled.recursive {
             return stacker::grow(HOST_STACK[1] + (1 << 20), || self.go(HOST_STACK[1]));
         }
         self.go(HOST_STACK[0])
     }
 }
 
-impl Drop for Worker<'_> {
+impl Drop for Desk<'_> {
     fn drop(&mut self) {
         if let Some(windows) = self.windows.take() {
             self.code.pool.give(windows);
         }
+    }
+}
+
+impl<'a> Worker<'a> {
+    /// A worker for a launch.
+    pub fn new(tier: Arc<Tier>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
+        let (hopes, desk) = (tier.may_improve(), Desk::new(tier.code(), grid, meter)?);
+        Ok(Worker { tier, grid, meter, desk, hopes })
+    }
+}
+
+impl Batch for Worker<'_> {
+    fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
+        if !self.hopes {
+            return self.desk.run(ctas);
+        }
+        let best = self.tier.code();
+        if !Arc::ptr_eq(&best, &self.desk.code) {
+            self.desk = Desk::new(best, self.grid, self.meter)?;
+            self.hopes = false;
+        }
+        let start = Instant::now();
+        let result = self.desk.run(ctas);
+        self.tier.ran(start.elapsed());
+        result
     }
 }

@@ -6,9 +6,13 @@ use crate::{
     ffi::Linked,
     machine::{self, Effort},
 };
+use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
 use margay_exec::sem::{self, PureFn};
-use margay_ir::{Callee, FuncId, GlobalInit, Ir, Operand, Placed, Pointee};
-use std::{collections::BTreeSet, fmt::Write};
+use margay_ir::{
+    Callee, FuncId, Ir, Placed,
+    pass::{reachable, recursive},
+};
+use std::{collections::BTreeSet, fmt::Write, sync::Arc};
 
 /// A compiled kernel.
 pub struct Compiled {
@@ -18,6 +22,23 @@ pub struct Compiled {
     pub entry: usize,
     /// Entries of device functions by id; 0 where there is none.
     pub functions: Vec<usize>,
+    draft: Arc<Draft>,
+}
+
+impl std::ops::Deref for Compiled {
+    type Target = Draft;
+
+    fn deref(&self) -> &Draft {
+        &self.draft
+    }
+}
+
+/// A kernel as LLVM IR, and what the host must know of it.
+pub struct Draft {
+    text: String,
+    reached: Vec<FuncId>,
+    kernel: FuncId,
+    funcs: usize,
     /// Sites by number.
     pub sites: Vec<Site>,
     /// Semantic functions of `Pure` sites.
@@ -32,111 +53,101 @@ pub struct Compiled {
     pub recursive: bool,
 }
 
-/// Why there is no code.
-#[derive(Debug)]
-pub enum CompileError {
-    /// The SIMD engine does not take this kernel; the reference engine does.
-    Refused(Refused),
-    /// LLVM complained: a bug of ours.
-    Bug(String),
+impl Draft {
+    /// Writes the LLVM IR of a kernel and what it reaches.
+    pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Draft, Refused> {
+        let mut uses_local = false;
+        let mut sites = Vec::new();
+        let mut declared = BTreeSet::new();
+        let mut bodies = String::new();
+        let (mut keep_size, mut by_warp) = (0, false);
+        let mut functions = reachable(ir, kernel);
+        functions.retain(|f| !ir.func(*f).blocks.is_empty());
+        let callees = functions.iter().filter(|f| **f != kernel);
+        let waits = callees.map(|f| emit::waits(ir.func(*f))).max().unwrap_or(emit::Waits::Never);
+        for f in &functions {
+            let emitted = emit::emit(ir, *f, options, waits, &mut sites)?;
+            bodies.push_str(&emitted.text);
+            declared.extend(emitted.declared);
+            keep_size = keep_size.max(emitted.keep_size);
+            by_warp |= emitted.by_warp;
+            uses_local |= emitted.uses_local;
+        }
+        let pure = pure_functions(ir, &sites)?;
+        let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
+        Ok(Draft {
+            text: module(&bodies, &declared),
+            recursive: functions.iter().any(indirect) || recursive(ir, &functions).is_some(),
+            reached: functions,
+            kernel,
+            funcs: ir.funcs.len(),
+            sites,
+            pure,
+            keep_size,
+            by_warp,
+            uses_local,
+        })
+    }
+
+    /// The object that an earlier compilation left in the cache.
+    pub fn cached(&self, effort: Effort) -> Option<Vec<u8>> {
+        cache::find(&self.text, effort)
+    }
+
+    /// Compiles; an error is a bug of ours.
+    pub fn compile(&self, effort: Effort) -> Result<Vec<u8>, String> {
+        let context = inkwell::context::Context::create();
+        let object = machine::emit_object(&self.parse(&context)?, effort)?;
+        cache::keep(&self.text, effort, &object);
+        Ok(object)
+    }
+
+    fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
+        let buffer = MemoryBuffer::create_from_memory_range_copy(self.text.as_bytes(), "kernel");
+        context.create_module_from_ir(buffer).map_err(|e| e.to_string())
+    }
+
+    /// Makes an object callable.
+    pub fn link(self: &Arc<Draft>, object: &[u8]) -> Result<Compiled, String> {
+        let linked = Linked::object("kernel", object)?;
+        let mut functions = vec![0; self.funcs];
+        for f in &self.reached {
+            functions[f.0 as usize] = linked.address(&emit::symbol(*f))?;
+        }
+        Ok(Compiled { entry: functions[self.kernel.0 as usize], _linked: linked, functions, draft: self.clone() })
+    }
+
+    /// The code, for people.
+    pub fn show(self, form: Form) -> Result<String, String> {
+        if form == Form::Emitted {
+            return Ok(self.text);
+        }
+        let context = Context::create();
+        let module = self.parse(&context)?;
+        machine::optimize(&module, Effort::Full)?;
+        match form {
+            Form::Assembly => machine::emit_assembly(&module, Effort::Full),
+            Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
+        }
+    }
 }
 
-/// Functions that a kernel can reach, itself first: by calls, and by address if anything calls indirectly.
-fn reachable(ir: &Ir<Placed>, kernel: FuncId) -> Vec<FuncId> {
-    let mut seen = BTreeSet::from([kernel]);
-    let mut order = vec![kernel];
-    let mut next = 0;
-    let mut add = |f: FuncId, order: &mut Vec<FuncId>| {
-        if !ir.func(f).blocks.is_empty() && seen.insert(f) {
-            order.push(f);
+/// Semantic functions of the rows that go through the host.
+fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>, Refused> {
+    let find = |site: &Site| {
+        let SiteKind::Pure { srcs, dsts } = &site.kind else { return Ok(None) };
+        let func = &ir.funcs[site.func as usize];
+        let variant = func.variant(&func.insts[site.inst as usize]);
+        match sem::pure(variant, srcs, dsts) {
+            Some(f) => Ok(Some(f)),
+            None => Err(Refused { what: variant.to_string(), func: FuncId(site.func), at: site.at }),
         }
     };
-    for global in &ir.globals {
-        for init in &global.init {
-            if let GlobalInit::Address { of: Pointee::Func(f), .. } = init
-                && ir.func(*f).kind == margay_check::FuncKind::Device
-            {
-                add(*f, &mut order);
-            }
-        }
-    }
-    while let Some(f) = order.get(next).copied() {
-        next += 1;
-        let func = ir.func(f);
-        for site in &func.calls {
-            match &site.callee {
-                Callee::Direct(f) => add(*f, &mut order),
-                Callee::Indirect(_, targets) => targets.iter().flatten().for_each(|f| add(*f, &mut order)),
-            }
-        }
-        for operand in &func.operands {
-            if let Operand::Func(f) = operand {
-                add(*f, &mut order);
-            }
-        }
-    }
-    order
+    sites.iter().map(find).collect()
 }
 
-/// Whether some function can be in flight twice: by a cycle of calls, or because somebody calls indirectly.
-fn recursive(ir: &Ir<Placed>, kernel: FuncId) -> bool {
-    // Depth-first search with an explicit stack; a call to a function that is being visited closes a cycle.
-    let callees = |f: FuncId| -> Option<Vec<FuncId>> {
-        let callee = |site: &margay_ir::CallSite| match &site.callee {
-            Callee::Direct(f) => Some(*f),
-            Callee::Indirect(..) => None,
-        };
-        ir.func(f).calls.iter().map(callee).collect()
-    };
-    let mut state = vec![0u8; ir.funcs.len()];
-    let mut stack = vec![(kernel, 0)];
-    while let Some((f, next)) = stack.pop() {
-        state[f.0 as usize] = 1;
-        let Some(list) = callees(f) else { return true };
-        match list.get(next) {
-            None => state[f.0 as usize] = 2,
-            Some(g) => {
-                stack.push((f, next + 1));
-                match state[g.0 as usize] {
-                    0 => stack.push((*g, 0)),
-                    1 => return true,
-                    _ => {}
-                }
-            }
-        }
-    }
-    false
-}
-
-/// The LLVM IR of a kernel and what it reaches.
-pub struct Text {
-    /// The module.
-    pub text: String,
-    sites: Vec<Site>,
-    keep_size: u64,
-    by_warp: bool,
-    functions: Vec<FuncId>,
-    uses_local: bool,
-}
-
-/// Writes the LLVM IR of a kernel and what it reaches.
-pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, Refused> {
-    let mut uses_local = false;
-    let mut sites = Vec::new();
-    let mut declared = BTreeSet::new();
-    let mut bodies = String::new();
-    let (mut keep_size, mut by_warp) = (0, false);
-    let functions = reachable(ir, kernel);
-    let callees = functions.iter().filter(|f| **f != kernel);
-    let waits = callees.map(|f| emit::waits(ir.func(*f))).max().unwrap_or(emit::Waits::Never);
-    for f in &functions {
-        let emitted = emit::emit(ir, *f, options, waits, &mut sites)?;
-        bodies.push_str(&emitted.text);
-        declared.extend(emitted.declared);
-        keep_size = keep_size.max(emitted.keep_size);
-        by_warp |= emitted.by_warp;
-        uses_local |= emitted.uses_local;
-    }
+/// The text of a module: declarations, helpers, functions, attributes, metadata.
+fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
     // Definitions of helpers bring declarations of their own: one line each, once.
     let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
     let mut out = String::with_capacity(bodies.len() + 4096);
@@ -148,75 +159,10 @@ pub fn text(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Text, 
             let _ = writeln!(out, "{l}");
         });
     }
-    out.push_str(&bodies);
+    out.push_str(bodies);
     out.push_str(
         "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
          !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
     );
-    Ok(Text { text: out, sites, keep_size, by_warp, functions, uses_local })
-}
-
-/// Compiles and links a kernel.
-pub fn compile(ir: &Ir<Placed>, kernel: FuncId, options: &Options, effort: Effort) -> Result<Compiled, CompileError> {
-    let Text { text, sites, keep_size, by_warp, functions: reached, uses_local } =
-        text(ir, kernel, options).map_err(CompileError::Refused)?;
-    let mut pure = Vec::with_capacity(sites.len());
-    for site in &sites {
-        pure.push(match &site.kind {
-            SiteKind::Pure { srcs, dsts } => {
-                let func = &ir.funcs[site.func as usize];
-                let variant = func.variant(&func.insts[site.inst as usize]);
-                let found = sem::pure(variant, srcs, dsts);
-                if found.is_none() {
-                    let refused = Refused { what: variant.to_string(), func: FuncId(site.func), at: site.at };
-                    return Err(CompileError::Refused(refused));
-                }
-                found
-            }
-            _ => None,
-        });
-    }
-    let object = match cache::find(&text, effort) {
-        Some(object) => object,
-        None => {
-            let context = inkwell::context::Context::create();
-            let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
-            let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
-            let object = machine::emit_object(&module, effort).map_err(CompileError::Bug)?;
-            cache::keep(&text, effort, &object);
-            object
-        }
-    };
-    let linked = Linked::object("kernel", &object).map_err(CompileError::Bug)?;
-    let mut functions = vec![0; ir.funcs.len()];
-    for f in &reached {
-        functions[f.0 as usize] = linked.address(&format!("f{}", f.0)).map_err(CompileError::Bug)?;
-    }
-    Ok(Compiled {
-        entry: functions[kernel.0 as usize],
-        _linked: linked,
-        functions,
-        sites,
-        pure,
-        keep_size,
-        by_warp,
-        uses_local,
-        recursive: recursive(ir, kernel),
-    })
-}
-
-/// The code of a kernel, for people.
-pub fn show(ir: &Ir<Placed>, kernel: FuncId, options: &Options, form: Form) -> Result<String, CompileError> {
-    let Text { text, .. } = text(ir, kernel, options).map_err(CompileError::Refused)?;
-    if form == Form::Emitted {
-        return Ok(text);
-    }
-    let context = inkwell::context::Context::create();
-    let buffer = inkwell::memory_buffer::MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernel");
-    let module = context.create_module_from_ir(buffer).map_err(|e| CompileError::Bug(format!("{e}")))?;
-    machine::optimize(&module, Effort::Full).map_err(CompileError::Bug)?;
-    match form {
-        Form::Assembly => machine::emit_assembly(&module, Effort::Full).map_err(CompileError::Bug),
-        Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
-    }
+    out
 }

@@ -1,16 +1,19 @@
 //! A CTA whose warps wait for each other: each has a stack of its own, and they take turns.
 
 use crate::{
-    Shaped,
     barriers::Crowd,
     ctx::{WarpCtx, status},
     enter::{Fiber, Stack},
     host::Host,
     thunk,
+    tier::{Code, Tier},
     windows::Windows,
 };
 use margay_exec::{Cta, Exhausted, Fault, FaultKind, Grid, Progress, Stop, mem};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 /// Bytes of a warp's stack, of one whose device functions recurse, and of what is kept free for helpers.
 const STACK: [usize; 2] = [512 << 10, 16 << 20];
@@ -28,24 +31,27 @@ pub struct SimdCta<'a> {
     contexts: Vec<WarpCtx>,
     host: Box<Host<'a>>,
     windows: Option<Windows>,
-    code: Arc<Shaped>,
+    code: Arc<Code>,
+    tier: Arc<Tier>,
     stacks: &'a Stacks,
 }
 
 impl<'a> SimdCta<'a> {
     /// Begins a CTA.
-    pub fn new(code: Arc<Shaped>, grid: &'a Grid<'a>, stacks: &'a Stacks, cta: [u32; 3]) -> Result<SimdCta<'a>, Stop> {
-        let compiled = code.compiled.clone();
-        let mut windows = code.pool.take(&compiled, grid)?;
+    pub fn new(tier: Arc<Tier>, grid: &'a Grid<'a>, stacks: &'a Stacks, cta: [u32; 3]) -> Result<SimdCta<'a>, Stop> {
+        let code = tier.code();
+        let compiled = &code.compiled;
+        let mut windows = code.pool.take(compiled, grid)?;
         let shared = windows.shared.clone();
         mem::fill(&shared.block, shared.block.base(), &[0], shared.block.len());
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
         let both = [shared, windows.local.clone()];
-        let host = Box::new(Host::new(grid, compiled.clone(), both, None, Crowd::new(grid.launch.block)));
+        let host = Box::new(Host::new(grid, code.clone(), both, None, Crowd::new(grid.launch.block)));
         let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
-        let mut this = SimdCta { fibers: Vec::new(), contexts: Vec::new(), host, windows: None, code, stacks };
+        let mut this =
+            SimdCta { fibers: Vec::new(), contexts: Vec::new(), host, windows: None, code: code.clone(), tier, stacks };
         for warp in 0..warps {
-            let mut ctx = windows.context(&compiled, grid, warp);
+            let mut ctx = windows.context(compiled, grid, warp);
             (ctx.host, ctx.cta) = (address, cta);
             ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
             this.contexts.push(ctx);
@@ -57,7 +63,7 @@ impl<'a> SimdCta<'a> {
                     .map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))?,
             };
             ctx.stack_end = stack.end() + RESERVE;
-            this.fibers.push(Some(Fiber::new(stack, &compiled, ctx)));
+            this.fibers.push(Some(Fiber::new(stack, compiled, ctx)));
         }
         this.windows = Some(windows);
         Ok(this)
@@ -102,6 +108,15 @@ impl<'a> SimdCta<'a> {
 
 impl Cta for SimdCta<'_> {
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
+        let start = Instant::now();
+        let result = self.rounds(fuel);
+        self.tier.ran(start.elapsed());
+        result
+    }
+}
+
+impl SimdCta<'_> {
+    fn rounds(&mut self, fuel: u64) -> Result<Progress, Stop> {
         // A round is at least one loop's patience of every warp.
         for _ in 0..=fuel / 1024 {
             if !self.round()? {

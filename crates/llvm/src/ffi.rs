@@ -4,7 +4,11 @@
 #![allow(unsafe_code)]
 
 use inkwell::llvm_sys::{error::*, orc2::lljit::*, orc2::*};
-use std::{ffi::CStr, ffi::CString, ptr};
+use std::{
+    ffi::{CStr, CString},
+    ptr,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+};
 
 /// Linked code. Dropping it unmaps the code, so whoever holds addresses of it holds this too.
 pub struct Linked {
@@ -74,5 +78,43 @@ impl Drop for Linked {
                 LLVMConsumeError(error);
             }
         }
+    }
+}
+
+/// Threads that are inside of LLVM for something that nobody waits for.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+/// The process ends.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    fn atexit(f: extern "C" fn()) -> std::ffi::c_int;
+}
+
+/// Runs before LLVM's own destructors do: whoever is inside of it must leave first.
+extern "C" fn wait_for_all() {
+    ENDING.store(true, SeqCst);
+    while BUSY.load(SeqCst) > 0 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// A stay inside of LLVM that the end of the process waits for.
+pub struct Busy(());
+
+impl Busy {
+    /// Enters; `None` when the process is about to end.
+    pub fn enter() -> Option<Busy> {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        // SAFETY: the function is one of this process, and it calls nothing that may not be called at its end.
+        ONCE.call_once(|| _ = unsafe { atexit(wait_for_all) });
+        BUSY.fetch_add(1, SeqCst);
+        let busy = Busy(());
+        (!ENDING.load(SeqCst)).then_some(busy)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(1, SeqCst);
     }
 }

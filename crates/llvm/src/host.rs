@@ -2,9 +2,9 @@
 
 use crate::{
     barriers::Crowd,
-    compile::Compiled,
     ctx::{WarpCtx, status},
     emit::SiteKind,
+    tier::Code,
 };
 use margay_exec::{Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, lanes, mem::Allocation};
 use margay_ir::FuncId;
@@ -13,7 +13,7 @@ use std::{cell::RefCell, sync::Arc};
 /// What helpers need to know about the code that calls them.
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
-    pub compiled: Arc<Compiled>,
+    pub code: Arc<Code>,
     pub shared: Arc<Allocation>,
     pub local: Arc<Allocation>,
     /// Asked by code that loops.
@@ -33,13 +33,13 @@ impl<'a> Host<'a> {
     /// The host's side of one CTA, or of one worker.
     pub fn new(
         grid: &'a Grid<'a>,
-        compiled: Arc<Compiled>,
+        code: Arc<Code>,
         windows: [Arc<Allocation>; 2],
         meter: Option<&'a dyn Meter>,
         crowd: Crowd,
     ) -> Host<'a> {
         let [shared, local] = windows;
-        Host { grid, compiled, shared, local, meter, crowd: RefCell::new(crowd), stopped: RefCell::new(None) }
+        Host { grid, code, shared, local, meter, crowd: RefCell::new(crowd), stopped: RefCell::new(None) }
     }
 
     /// Why code stopped.
@@ -57,7 +57,7 @@ impl Host<'_> {
     }
 
     pub fn fault_at(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
-        let site = &self.compiled.sites[site];
+        let site = &self.code.compiled.sites[site];
         let func = &self.grid.image.ir.funcs[site.func as usize];
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
         Stop::Fault(Box::new(Fault {
@@ -72,7 +72,7 @@ impl Host<'_> {
 
     /// The fault of a site that the code found itself.
     pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
-        let what = match &self.compiled.sites[site].kind {
+        let what = match &self.code.compiled.sites[site].kind {
             SiteKind::Fault(what) => *what,
             _ => "an effect",
         };
@@ -95,7 +95,7 @@ impl Host<'_> {
         mask: u32,
         addresses: &[u64; LANES],
     ) -> Result<[u64; 2], Box<Stop>> {
-        let SiteKind::Access { size, write, space, .. } = self.compiled.sites[site].kind else {
+        let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
         let mut range = [1, 0];
@@ -162,8 +162,8 @@ impl Host<'_> {
 
     /// A pure row by its semantic function.
     pub fn pure(&self, site: usize, mask: u32, input: &[Row], output: &mut [Row]) {
-        let site_data = &self.compiled.sites[site];
-        let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.compiled.pure[site]) else { return };
+        let site_data = &self.code.compiled.sites[site];
+        let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.code.compiled.pure[site]) else { return };
         let func = &self.grid.image.ir.funcs[site_data.func as usize];
         let variant = func.variant(&func.insts[site_data.inst as usize]);
         let mut slices: [&[Row]; 12] = [&[]; 12];

@@ -15,45 +15,47 @@ mod ffi;
 mod host;
 mod machine;
 mod thunk;
+mod tier;
 mod windows;
 
 pub use machine::Effort;
 
-use compile::{CompileError, Compiled};
+use compile::Draft;
 use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported};
 use margay_ir::{FuncId, Ir, Placed, pass::WarpShape};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
+use tier::Tier;
 
 /// The SIMD engine.
 pub struct SimdEngine {
     fallback: Option<Arc<dyn Engine>>,
     mask_registers: bool,
+    effort: Effort,
 }
 
 impl SimdEngine {
-    /// An engine that hands what it refuses to `fallback`; without one, a refusal ends a launch by name.
-    pub fn new(fallback: Option<Arc<dyn Engine>>) -> SimdEngine {
+    /// An engine that hands what it refuses to `fallback`; without one, a refusal ends a launch by name. With light effort it
+    /// compiles quickly first, and again what runs for long.
+    pub fn new(fallback: Option<Arc<dyn Engine>>, effort: Effort) -> SimdEngine {
         machine::initialize();
         let mask_registers = machine::host().1.split(',').any(|f| f == "+avx512vl");
-        SimdEngine { fallback, mask_registers }
+        SimdEngine { fallback, mask_registers, effort }
     }
 
     /// The code of a kernel for a block shape, for people; an error says why there is none.
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         let options = emit::Options { warp, mask_registers: self.mask_registers, stacks: false };
-        compile::show(ir, kernel, &options, form).map_err(|e| match e {
-            CompileError::Refused(r) => {
-                let line =
-                    ir.func(r.func).places.get(r.at as usize).map(|p| ir.func(r.func).source.lines.line(p.span.start));
-                let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
-                format!("the SIMD engine leaves this kernel to the reference engine, for {}{at}", r.what)
-            }
-            CompileError::Bug(b) => b,
-        })
+        let draft = Draft::new(ir, kernel, &options).map_err(|r| {
+            let func = ir.func(r.func);
+            let line = func.places.get(r.at as usize).map(|p| func.source.lines.line(p.span.start));
+            let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
+            format!("the SIMD engine leaves this kernel to the reference engine, for {}{at}", r.what)
+        })?;
+        draft.show(form)
     }
 }
 
@@ -70,7 +72,10 @@ pub enum Form {
 
 impl Engine for SimdEngine {
     fn name(&self) -> &'static str {
-        "simd"
+        match self.effort {
+            Effort::Light => "simd",
+            Effort::Full => "simd-full",
+        }
     }
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
@@ -84,18 +89,13 @@ impl Engine for SimdEngine {
             fallback,
             stacks: cta::Stacks::default(),
             compiled: Mutex::default(),
+            effort: self.effort,
         }))
     }
 }
 
-/// Code for a block shape.
-struct Shaped {
-    compiled: Arc<Compiled>,
-    pool: windows::Pool,
-}
-
 /// Code for a block shape, or why there is none.
-type Code = Result<Arc<Shaped>, emit::Refused>;
+type Outcome = Result<Arc<Tier>, emit::Refused>;
 
 struct SimdKernel {
     image: Arc<Image>,
@@ -105,19 +105,20 @@ struct SimdKernel {
     fallback: OnceLock<Arc<dyn Kernel>>,
     stacks: cta::Stacks,
     /// By block shape, and whether warps are to have stacks.
-    compiled: Mutex<HashMap<([u32; 3], bool), Code>>,
+    compiled: Mutex<HashMap<([u32; 3], bool), Outcome>>,
+    effort: Effort,
 }
 
 impl SimdKernel {
     /// Code for a block shape: as a loop over CTAs where that can be, or, if `stacks`, warp by warp.
-    fn code(&self, block: [u32; 3], stacks: bool) -> Result<Code, Stop> {
+    fn code(&self, block: [u32; 3], stacks: bool) -> Result<Outcome, Stop> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = compiled.get(&(block, stacks)) {
             return Ok(found.clone());
         }
         // A kernel that waits is called warp by warp in any case.
-        if let Some(found @ Ok(code)) = compiled.get(&(block, false))
-            && code.compiled.by_warp
+        if let Some(found @ Ok(tier)) = compiled.get(&(block, false))
+            && tier.by_warp()
         {
             return Ok(found.clone());
         }
@@ -126,10 +127,9 @@ impl SimdKernel {
             mask_registers: self.mask_registers,
             stacks,
         };
-        let made = match compile::compile(&self.image.ir, self.kernel, &options, Effort::Full) {
-            Ok(c) => Ok(Arc::new(Shaped { compiled: Arc::new(c), pool: windows::Pool::default() })),
-            Err(CompileError::Refused(r)) => Err(r),
-            Err(CompileError::Bug(b)) => return Err(Stop::Bug(Bug(b))),
+        let made = match Draft::new(&self.image.ir, self.kernel, &options) {
+            Ok(draft) => Ok(Tier::new(draft, self.effort).map_err(|why| Stop::Bug(Bug(why)))?),
+            Err(refused) => Err(refused),
         };
         compiled.insert((block, stacks), made.clone());
         Ok(made)
@@ -170,7 +170,7 @@ impl Kernel for SimdKernel {
             return self.fall_back(grid, first, self.refused("a watched launch"));
         }
         match self.code(grid.launch.block, true)? {
-            Ok(code) => Ok(Box::new(cta::SimdCta::new(code, grid, &self.stacks, first)?)),
+            Ok(tier) => Ok(Box::new(cta::SimdCta::new(tier, grid, &self.stacks, first)?)),
             Err(refused) => self.fall_back(grid, first, refused),
         }
     }
@@ -180,7 +180,7 @@ impl Kernel for SimdKernel {
             return Ok(None);
         }
         match self.code(grid.launch.block, false)? {
-            Ok(code) if !code.compiled.by_warp => Ok(Some(Box::new(batch::Worker::new(code, grid, meter)?))),
+            Ok(tier) if !tier.by_warp() => Ok(Some(Box::new(batch::Worker::new(tier, grid, meter)?))),
             _ => Ok(None),
         }
     }

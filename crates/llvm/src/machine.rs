@@ -37,7 +37,7 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
     let (cpu, features) = host();
     let level = match effort {
-        Effort::Light => OptimizationLevel::Less,
+        Effort::Light => OptimizationLevel::None,
         Effort::Full => OptimizationLevel::Default,
     };
     target

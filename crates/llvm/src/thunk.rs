@@ -40,7 +40,7 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
     let ((ctx, host), addresses) = unsafe { (host(ctx), &*addresses) };
     match host.check(ctx, site as usize, mask, addresses) {
         Ok([start, length]) => {
-            let SiteKind::Access { size, span, .. } = host.compiled.sites[site as usize].kind else { return 0 };
+            let SiteKind::Access { size, span, .. } = host.code.compiled.sites[site as usize].kind else { return 0 };
             for (at, span) in [(site, span), (site + 1, u64::from(size))] {
                 let entry = [start, (length + 1).saturating_sub(span)];
                 // SAFETY: `sites` has one entry for every site of the kernel, and every access has two sites; only this thread
@@ -58,7 +58,7 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {
     // SAFETY: as above; `input` and `output` are buffers on the caller's stack of as many rows as the site's widths say.
     let (_, host) = unsafe { host(ctx) };
-    let SiteKind::Pure { srcs, dsts } = &host.compiled.sites[site as usize].kind else { return };
+    let SiteKind::Pure { srcs, dsts } = &host.code.compiled.sites[site as usize].kind else { return };
     let rows = |bits: &[u32]| bits.iter().map(|b| lanes::rows(*b)).sum::<usize>();
     // SAFETY: see above.
     let (input, output) =
@@ -105,7 +105,9 @@ extern "C" fn arrive(
 ) -> u32 {
     // SAFETY: as above; `ids` and `counts` are rows on the caller's stack.
     let ((ctx, host), ids, counts) = unsafe { (host(ctx), &*ids, &*counts) };
-    let SiteKind::Barrier { counted, reduces, arrives } = &host.compiled.sites[site as usize].kind else { return 0 };
+    let SiteKind::Barrier { counted, reduces, arrives } = &host.code.compiled.sites[site as usize].kind else {
+        return 0;
+    };
     let counts = counted.then_some(counts);
     let truth = reduces.map(|_| truth);
     let arrived = host.crowd.borrow_mut().arrive(ctx.warp as usize, mask, ids, counts, truth, (*reduces, !arrives));

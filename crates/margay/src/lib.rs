@@ -70,11 +70,13 @@ use std::{fmt, sync::Arc};
 pub fn engines() -> Vec<Arc<dyn Engine>> {
     let reference: Arc<dyn Engine> = Arc::new(margay_exec::Reference);
     #[cfg(feature = "simd")]
-    let simd: Arc<dyn Engine> = Arc::new(margay_llvm::SimdEngine::new(Some(reference.clone())));
+    let simd = |effort| -> Arc<dyn Engine> { Arc::new(margay_llvm::SimdEngine::new(Some(reference.clone()), effort)) };
     vec![
-        reference,
+        reference.clone(),
         #[cfg(feature = "simd")]
-        simd,
+        simd(margay_llvm::Effort::Light),
+        #[cfg(feature = "simd")]
+        simd(margay_llvm::Effort::Full),
     ]
 }
 

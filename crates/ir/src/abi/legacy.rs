@@ -6,7 +6,7 @@
 //! call, or a call of a function that is not in the program (ptxas refuses the same).
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
-use crate::{Callee, FuncId, Ir, Virtual};
+use crate::{Callee, FuncId, Ir, Virtual, pass::recursive};
 use std::sync::LazyLock;
 
 /// The `legacy` ABI.
@@ -58,54 +58,23 @@ impl Abi for Legacy {
     }
 
     fn accepts(&self, program: &Ir<Virtual>) -> Result<(), NoPlan> {
-        let mut callees: Vec<Vec<usize>> = vec![Vec::new(); program.funcs.len()];
-        for (f, func) in program.funcs.iter().enumerate() {
+        for func in &program.funcs {
             for call in &func.calls {
-                match call.callee {
-                    Callee::Indirect(..) => {
-                        return Err(NoPlan::new(format!(
-                            "`{}` calls through a register, which needs a stack",
-                            func.name
-                        )));
-                    }
-                    Callee::Direct(FuncId(id)) => callees[f].push(id as usize),
+                let Callee::Direct(callee) = call.callee else {
+                    let caller = &func.name;
+                    return Err(NoPlan::new(format!("`{caller}` calls through a register, which needs a stack")));
+                };
+                let callee = program.func(callee);
+                if callee.blocks.is_empty() && callee.builtin.is_none() {
+                    let name = &callee.name;
+                    return Err(NoPlan::new(format!("`{name}` is defined elsewhere, and calling it needs a stack")));
                 }
             }
         }
-        for func in callees.iter().flatten().map(|id| &program.funcs[*id]) {
-            if func.blocks.is_empty() && func.builtin.is_none() {
-                return Err(NoPlan::new(format!("`{}` is defined elsewhere, and calling it needs a stack", func.name)));
-            }
-        }
-        match recursive(&callees) {
-            Some(f) => Err(NoPlan::new(format!("`{}` is recursive, which needs a stack", program.funcs[f].name))),
+        let all: Vec<FuncId> = (0..program.funcs.len() as u32).map(FuncId).collect();
+        match recursive(program, &all) {
+            Some(f) => Err(NoPlan::new(format!("`{}` is recursive, which needs a stack", program.func(f).name))),
             None => Ok(()),
         }
     }
-}
-
-/// A function that reaches itself: what is left when those that call nobody are taken away again and again.
-fn recursive(callees: &[Vec<usize>]) -> Option<usize> {
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); callees.len()];
-    let mut open: Vec<usize> = callees.iter().map(Vec::len).collect();
-    for (f, list) in callees.iter().enumerate() {
-        list.iter().for_each(|callee| callers[*callee].push(f));
-    }
-    let mut done: Vec<usize> = (0..callees.len()).filter(|f| open[*f] == 0).collect();
-    let mut next = 0;
-    while let Some(f) = done.get(next).copied() {
-        next += 1;
-        for caller in &callers[f] {
-            open[*caller] -= 1;
-            if open[*caller] == 0 {
-                done.push(*caller);
-            }
-        }
-    }
-    // Those left either lie on a cycle or call into one; walking along the open ones ends on a cycle.
-    let mut f = (0..callees.len()).find(|f| open[*f] > 0)?;
-    for _ in 0..callees.len() {
-        f = callees[f].iter().copied().find(|c| open[*c] > 0)?;
-    }
-    Some(f)
 }

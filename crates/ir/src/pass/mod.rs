@@ -1,6 +1,7 @@
 //! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; those that
 //! rewrite work on a copy that an engine makes for itself.
 //!
+//! * [`reachable`], [`recursive`]: the call graph.
 //! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
@@ -8,6 +9,7 @@
 //! * [`propagate_constants`]: constants in registers become operands.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
+mod calls;
 pub mod cfg;
 mod constants;
 pub mod liveness;
@@ -15,6 +17,7 @@ mod regions;
 mod shape;
 mod uniformity;
 
+pub use calls::{pointee, reachable, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;
 pub use liveness::{BitSet, Liveness};

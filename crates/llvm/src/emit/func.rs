@@ -631,9 +631,7 @@ impl Emitter<'_> {
                 values.push(known.clone());
                 continue;
             }
-            let p = self
-                .w
-                .at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {block}, i64 {place}"));
+            let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {block}, i64 {place}"));
             let v = self.w.at_entry(ty, format_args!("load {ty}, ptr {p}, align 1"));
             self.loaded.insert((place, elem), v.clone());
             values.push(v);

@@ -31,5 +31,5 @@ mod site;
 pub mod text;
 mod warp;
 
-pub use func::{Options, PERIOD, Refused, Waits, emit, waits};
+pub use func::{Options, PERIOD, Refused, Waits, emit, symbol, waits};
 pub use site::{Site, SiteKind};

@@ -15,20 +15,20 @@ use super::step::{self, call::LEAST_FRAME};
 use crate::{Image, Row, Stop, Unsupported, sem};
 use margay_check::FuncKind;
 use margay_ir::{
-    BlockId, Callee, Func, FuncId, GlobalInit, Inst, Operand, Pointee, Terminator, VReg,
+    BlockId, Func, FuncId, Inst, Operand, Terminator, VReg,
     abi::{FuncPlaces, Reg},
     operand_types,
-    pass::Cfg,
+    pass::{Cfg, reachable},
 };
 use margay_isa::{Effect, Opcode, Type};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::Arc,
 };
 
 /// Decodes a kernel and everything that it can reach.
 pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
-    let reached = reachable(&image, kernel);
+    let reached = reachable(&image.ir, kernel);
     let direct = image.ir.stage.abi == "ptx";
     let mut wires = Wires::default();
     let mut funcs: Vec<Option<FuncCode>> = (0..image.ir.funcs.len()).map(|_| None).collect();
@@ -43,50 +43,6 @@ pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
         funcs[id.0 as usize] = Some(decoded);
     }
     Ok(Code { image, kernel, funcs, wires: wires.end, local, direct })
-}
-
-/// Functions that a kernel can call: directly, and through addresses that its code or its variables hold.
-fn reachable(image: &Image, kernel: FuncId) -> Vec<FuncId> {
-    let ir = &image.ir;
-    let (mut seen, mut globals) = (HashSet::from([kernel]), HashSet::new());
-    let (mut out, mut work) = (Vec::new(), vec![Pointee::Func(kernel)]);
-    while let Some(next) = work.pop() {
-        let mut named = Vec::new();
-        match next {
-            Pointee::Func(f) => {
-                out.push(f);
-                let func = ir.func(f);
-                for call in &func.calls {
-                    match &call.callee {
-                        Callee::Direct(f) => named.push(Pointee::Func(*f)),
-                        Callee::Indirect(_, targets) => {
-                            named.extend(targets.iter().flatten().map(|f| Pointee::Func(*f)))
-                        }
-                    }
-                    for arg in &call.args {
-                        if let margay_ir::Arg::Values(values) = arg {
-                            named.extend(values.iter().filter_map(operand::pointee));
-                        }
-                    }
-                }
-                named.extend(func.operands.iter().filter_map(operand::pointee));
-            }
-            Pointee::Global(g) => named.extend(ir.global(g).init.iter().filter_map(|init| match init {
-                GlobalInit::Address { of, .. } => Some(*of),
-                GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
-            })),
-        }
-        for p in named {
-            let new = match p {
-                Pointee::Func(f) => seen.insert(f),
-                Pointee::Global(g) => globals.insert(g),
-            };
-            if new {
-                work.push(p);
-            }
-        }
-    }
-    out
 }
 
 /// Numbers for the registers of an ABI.

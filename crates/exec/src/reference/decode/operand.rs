@@ -6,20 +6,11 @@ use super::super::{
 };
 use super::{Decoder, splat};
 use crate::{Image, Stop};
-use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand, Pointee};
+use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand};
 use margay_isa::Type;
 
 /// Rows for inverted predicates: no row reads more than two, and arguments of calls are read at once.
 pub const PRED_TEMPS: u32 = 8;
-
-/// What an operand names.
-pub fn pointee(o: &Operand) -> Option<Pointee> {
-    match o {
-        Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => Some(Pointee::Global(*g)),
-        Operand::Func(f) => Some(Pointee::Func(*f)),
-        _ => None,
-    }
-}
 
 impl Decoder<'_> {
     /// Rows of a fresh temporary, alive until the instruction is done.

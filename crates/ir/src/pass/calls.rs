@@ -1,0 +1,93 @@
+//! The call graph: what a function can reach, and whether it can reach itself.
+
+use crate::{Arg, Callee, FuncId, GlobalInit, Ir, MemBase, Operand, Pointee, Stage};
+use std::collections::HashSet;
+
+/// What an operand names.
+pub fn pointee(o: &Operand) -> Option<Pointee> {
+    match o {
+        Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => Some(Pointee::Global(*g)),
+        Operand::Func(f) => Some(Pointee::Func(*f)),
+        _ => None,
+    }
+}
+
+/// Functions that a kernel can call, itself first: directly, and through addresses that its code or its variables hold. Those
+/// without a body are among them.
+pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
+    let (mut seen, mut globals) = (HashSet::from([kernel]), HashSet::new());
+    let (mut out, mut work) = (Vec::new(), vec![Pointee::Func(kernel)]);
+    while let Some(next) = work.pop() {
+        let mut named = Vec::new();
+        match next {
+            Pointee::Func(f) => {
+                out.push(f);
+                let func = ir.func(f);
+                for call in &func.calls {
+                    match &call.callee {
+                        Callee::Direct(f) => named.push(Pointee::Func(*f)),
+                        Callee::Indirect(_, targets) => {
+                            named.extend(targets.iter().flatten().map(|f| Pointee::Func(*f)))
+                        }
+                    }
+                    for arg in &call.args {
+                        if let Arg::Values(values) = arg {
+                            named.extend(values.iter().filter_map(pointee));
+                        }
+                    }
+                }
+                named.extend(func.operands.iter().filter_map(pointee));
+            }
+            Pointee::Global(g) => named.extend(ir.global(g).init.iter().filter_map(|init| match init {
+                GlobalInit::Address { of, .. } => Some(*of),
+                GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
+            })),
+        }
+        for p in named {
+            let new = match p {
+                Pointee::Func(f) => seen.insert(f),
+                Pointee::Global(g) => globals.insert(g),
+            };
+            if new {
+                work.push(p);
+            }
+        }
+    }
+    out
+}
+
+/// A function that reaches itself by direct calls.
+pub fn recursive<S: Stage>(ir: &Ir<S>, among: &[FuncId]) -> Option<FuncId> {
+    // What is left when functions that call nobody are taken away again and again.
+    let n = ir.funcs.len();
+    let (mut callers, mut open) = (vec![Vec::new(); n], vec![0usize; n]);
+    let direct = |f: FuncId| {
+        ir.func(f).calls.iter().filter_map(|c| match &c.callee {
+            Callee::Direct(f) => Some(*f),
+            Callee::Indirect(..) => None,
+        })
+    };
+    for f in among {
+        for callee in direct(*f) {
+            callers[callee.0 as usize].push(*f);
+            open[f.0 as usize] += 1;
+        }
+    }
+    let mut done: Vec<FuncId> = (0..n as u32).map(FuncId).filter(|f| open[f.0 as usize] == 0).collect();
+    let mut next = 0;
+    while let Some(f) = done.get(next).copied() {
+        next += 1;
+        for caller in &callers[f.0 as usize] {
+            open[caller.0 as usize] -= 1;
+            if open[caller.0 as usize] == 0 {
+                done.push(*caller);
+            }
+        }
+    }
+    // Those left either lie on a cycle or call into one; walking along the open ones ends on a cycle.
+    let mut f = among.iter().copied().find(|f| open[f.0 as usize] > 0)?;
+    for _ in 0..n {
+        f = direct(f).find(|c| open[c.0 as usize] > 0)?;
+    }
+    Some(f)
+}

@@ -1,0 +1,98 @@
+//! Code of a kernel for one block shape, and how it gets better.
+//!
+//! A kernel that is not in the cache is first compiled with little effort, so that it can begin. When it has run for a while it
+//! is compiled again on a thread of its own; workers take up the better code at their next range of CTAs.
+
+use crate::{
+    compile::{Compiled, Draft},
+    ffi,
+    machine::Effort,
+    windows::Pool,
+};
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+/// Run time after which a kernel is worth full effort.
+const HOT: Duration = Duration::from_millis(2);
+
+/// Compiled code, and windows for those who run it.
+pub struct Code {
+    /// The code.
+    pub compiled: Compiled,
+    /// Windows that nobody uses.
+    pub pool: Pool,
+}
+
+/// A kernel for one block shape.
+pub struct Tier {
+    draft: Arc<Draft>,
+    code: Mutex<Arc<Code>>,
+    /// Nanoseconds that light code has run for.
+    spent: AtomicU64,
+    /// Nothing better is to be had, or somebody is at it.
+    settled: AtomicBool,
+    job: Mutex<Option<JoinHandle<()>>>,
+}
+
+fn code(draft: &Arc<Draft>, object: &[u8]) -> Result<Arc<Code>, String> {
+    Ok(Arc::new(Code { compiled: draft.link(object)?, pool: Pool::default() }))
+}
+
+impl Tier {
+    /// Compiles a draft, or takes it from the cache. With `effort` full that is the end of it.
+    pub fn new(draft: Draft, effort: Effort) -> Result<Arc<Tier>, String> {
+        let draft = Arc::new(draft);
+        let cached = |effort| draft.cached(effort).map(|object| (object, effort == Effort::Full));
+        let (object, settled) = match cached(Effort::Full).or_else(|| cached(effort)) {
+            Some(found) => found,
+            None => (draft.compile(effort)?, effort == Effort::Full),
+        };
+        let code = Mutex::new(code(&draft, &object)?);
+        let (spent, settled, job) = (AtomicU64::new(0), AtomicBool::new(settled), Mutex::default());
+        Ok(Arc::new(Tier { draft, code, spent, settled, job }))
+    }
+
+    /// The best code there is.
+    pub fn code(&self) -> Arc<Code> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether warps must be called one by one.
+    pub fn by_warp(&self) -> bool {
+        self.draft.by_warp
+    }
+
+    /// Whether better code may come.
+    pub fn may_improve(&self) -> bool {
+        !self.settled.load(Relaxed) || self.job.lock().is_ok_and(|j| j.as_ref().is_some_and(|j| !j.is_finished()))
+    }
+
+    /// The code has run for that long; a kernel that runs much is compiled again.
+    pub fn ran(self: &Arc<Tier>, time: Duration) {
+        if self.settled.load(Relaxed) {
+            return;
+        }
+        let spent = self.spent.fetch_add(time.as_nanos() as u64, Relaxed) + time.as_nanos() as u64;
+        if u128::from(spent) < HOT.as_nanos() || self.settled.swap(true, Relaxed) {
+            return;
+        }
+        let Some(leave) = ffi::Busy::enter() else { return };
+        let (weak, draft) = (Arc::downgrade(self), self.draft.clone());
+        let improve = move || {
+            let _leave = leave;
+            let better = draft.compile(Effort::Full).and_then(|object| code(&draft, &object));
+            // Without it the light code goes on: it computes the same.
+            if let (Ok(better), Some(tier)) = (better, weak.upgrade()) {
+                *tier.code.lock().unwrap_or_else(PoisonError::into_inner) = better;
+            }
+        };
+        let thread = std::thread::Builder::new().name("margay-compile".into()).stack_size(16 << 20).spawn(improve);
+        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
+    }
+}
