@@ -6,6 +6,7 @@
 
 use super::{
     func::{Emitter, Mode, Result},
+    rows::{Row, rows},
     text::{Elem, Ty, Val, constant, per_lane},
 };
 use margay_ir::{Inst, Operand};
@@ -41,7 +42,7 @@ impl Emitter<'_> {
 
     /// All lanes that the mask names must be here.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
-        if !matches!(members, Operand::Imm(m) if *m as u32 == u32::MAX) {
+        if constant_word(members) != Some(u32::MAX) {
             let own = self.value(members, Elem::I32)?;
             let lane = per_lane(Elem::I32, i128::from);
             let own = self.w.op("lshr", &own, &lane);
@@ -65,16 +66,21 @@ impl Emitter<'_> {
     }
 
     fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
-        let [a, b, c, rest @ ..] = srcs else { return self.refuse("shfl") };
+        let [value, by, bounds, rest @ ..] = srcs else { return self.refuse("shfl") };
         if let Some(members) = rest.first() {
             self.gathered(members)?;
         }
         let a = match dsts.first() {
-            Some(d) => self.copied_value(a, d, Elem::I32)?,
-            None => self.value(a, Elem::I32)?,
+            Some(d) => self.copied_value(value, d, Elem::I32)?,
+            None => self.value(value, Elem::I32)?,
         };
         let a = self.w.splat(&a);
-        let (b, c) = (self.value(b, Elem::I32)?, self.value(c, Elem::I32)?);
+        let way = Way::of(variant);
+        if let (Some(b), Some(c)) = (constant_word(by), constant_word(bounds)) {
+            let taken = self.permute(&a, |l| source_lane(way, l, b, c).0);
+            return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(way, l, b, c).1))]);
+        }
+        let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
         // Manual 9.7.9.6: c holds a clamp in bits 0..4 and a segment mask in bits 8..12.
         let lane = per_lane(Elem::I32, i128::from);
         let b = self.w.op_const("and", &b, 31);
@@ -85,37 +91,89 @@ impl Emitter<'_> {
         let first = self.w.op("and", &lane, &segment);
         let within = self.w.op("and", &clamp, &outside);
         let last = self.w.op("or", &first, &within);
-        let (source, valid) = if variant.has(Mod::Up) {
-            let j = self.w.op("sub", &lane, &b);
-            let ok = self.w.cmp("icmp sge", &j, &last);
-            (j, ok)
-        } else {
-            let j = if variant.has(Mod::Down) {
-                self.w.op("add", &lane, &b)
-            } else if variant.has(Mod::Bfly) {
-                self.w.op("xor", &lane, &b)
-            } else {
-                let low = self.w.op("and", &b, &outside);
-                self.w.op("or", &first, &low)
-            };
-            let ok = self.w.cmp("icmp sle", &j, &last);
-            (j, ok)
+        let (source, valid) = match way {
+            Way::Up => {
+                let j = self.w.op("sub", &lane, &b);
+                let ok = self.w.cmp("icmp sge", &j, &last);
+                (j, ok)
+            }
+            _ => {
+                let j = match way {
+                    Way::Down => self.w.op("add", &lane, &b),
+                    Way::Butterfly => self.w.op("xor", &lane, &b),
+                    _ => {
+                        let low = self.w.op("and", &b, &outside);
+                        self.w.op("or", &first, &low)
+                    }
+                };
+                let ok = self.w.cmp("icmp sle", &j, &last);
+                (j, ok)
+            }
         };
-        let source = self.w.select(&valid, &source, &lane);
-        let taken = self.permute(&a, &source, srcs, variant);
+        let taken = match way {
+            _ if b.ty.vector => self.look_up(&a, &source),
+            Way::Butterfly => self.butterfly(&a, &b),
+            Way::Up | Way::Down => self.slide(&a, &b, way),
+            Way::Index if constant_word(bounds).is_some_and(|c| c >> 8 & 31 == 0) => {
+                let one = self.w.extract(&a, &b);
+                self.w.splat(&one)
+            }
+            Way::Index => self.look_up(&a, &source),
+        };
+        let taken = self.w.select(&valid, &taken, &a);
         let valid = self.w.splat(&valid);
         Ok(vec![taken, valid])
     }
 
-    /// `a[index]` in every lane. Constant patterns become one shuffle.
-    fn permute(&mut self, a: &Val, index: &Val, srcs: &[Operand], variant: &Variant) -> Val {
-        if let (Operand::Imm(b), Operand::Imm(c)) = (srcs[1], srcs[2]) {
-            let picks: Vec<String> =
-                (0..32u32).map(|l| format!("i32 {}", source_lane(variant, l, b as u32, c as u32))).collect();
-            let ty = a.ty;
-            return self
-                .w
-                .value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")));
+    /// A vector with lanes in another order.
+    fn permute(&mut self, a: &Val, from: impl Fn(u32) -> u32) -> Val {
+        let picks: Vec<String> = (0..32).map(|l| format!("i32 {}", from(l))).collect();
+        let ty = a.ty;
+        self.w.value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))
+    }
+
+    /// Lane `l ^ b` for a `b` that all lanes have in common: bit by bit.
+    fn butterfly(&mut self, a: &Val, b: &Val) -> Val {
+        let mut v = a.clone();
+        for bit in [16, 8, 4, 2, 1] {
+            let crossed = self.permute(&v, |l| l ^ bit);
+            let set = self.w.op_const("and", b, i128::from(bit));
+            let set = self.w.cmp("icmp ne", &set, &constant(set.ty, 0));
+            v = self.w.select(&set, &crossed, &v);
+        }
+        v
+    }
+
+    /// Lane `l + b` or `l - b` for a `b` that all lanes have in common: a window into a longer row.
+    fn slide(&mut self, a: &Val, b: &Val, way: Way) -> Val {
+        let row = self.w.alloca("[64 x i32]", 64);
+        let (start, from) = if way == Way::Up { (32, 32) } else { (0, 0) };
+        let p = self.w.offset_const(&row, start * 4);
+        self.w.store(a, &p, 64);
+        let first = match way {
+            Way::Up => self.w.op("sub", &constant(b.ty, from), b),
+            _ => b.clone(),
+        };
+        let first = self.w.cast("zext", &first, Elem::I64);
+        let bytes = self.w.op_const("shl", &first, 2);
+        let p = self.w.offset(&row, &bytes);
+        self.w.load(a.ty, &p, 4)
+    }
+
+    /// `a[index]` in every lane; only the low five bits of an index count.
+    fn look_up(&mut self, a: &Val, index: &Val) -> Val {
+        if self.options.mask_registers {
+            let index = self.w.splat(index);
+            let [low, high] = [0, 1].map(|index| self.piece(a, Row { width: 16, index }));
+            let halves = rows(16)
+                .map(|row| {
+                    let picks = self.piece(&index, row);
+                    let (name, half) = ("llvm.x86.avx512.vpermi2var.d.512", "<16 x i32>");
+                    self.w.declared.insert(format!("declare {half} @{name}({half}, {half}, {half})"));
+                    self.w.value(a.ty, format_args!("call {half} @{name}({half} {low}, {half} {picks}, {half} {high})"))
+                })
+                .collect();
+            return self.concat(halves, Elem::I32, 16);
         }
         let buffer = self.w.alloca("<32 x i32>", 64);
         self.w.store(a, &buffer, 64);
@@ -189,22 +247,47 @@ impl Emitter<'_> {
     }
 }
 
-/// Lane that a shuffle reads, for constant operands; its own where that lies outside.
-fn source_lane(variant: &Variant, lane: u32, b: u32, c: u32) -> u32 {
+/// The value of an operand that is a constant.
+fn constant_word(o: &Operand) -> Option<u32> {
+    match o {
+        Operand::Imm(v) => Some(*v as u32),
+        _ => None,
+    }
+}
+
+/// How a shuffle picks lanes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+impl Way {
+    fn of(variant: &Variant) -> Way {
+        match () {
+            _ if variant.has(Mod::Up) => Way::Up,
+            _ if variant.has(Mod::Down) => Way::Down,
+            _ if variant.has(Mod::Bfly) => Way::Butterfly,
+            _ => Way::Index,
+        }
+    }
+}
+
+/// Lane that a shuffle reads, and whether it lies inside; its own where not.
+fn source_lane(way: Way, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let first = lane & segment;
     let last = first | clamp & !segment & 31;
-    let (source, ok) = if variant.has(Mod::Up) {
-        (lane.wrapping_sub(b), lane as i32 - b as i32 >= last as i32)
-    } else {
-        let j = if variant.has(Mod::Down) {
-            lane + b
-        } else if variant.has(Mod::Bfly) {
-            lane ^ b
-        } else {
-            first | b & !segment & 31
-        };
-        (j, j <= last)
+    let (source, inside) = match way {
+        Way::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= last as i32),
+        Way::Down => (lane + b, lane + b <= last),
+        Way::Butterfly => (lane ^ b, lane ^ b <= last),
+        Way::Index => {
+            let j = first | b & !segment & 31;
+            (j, j <= last)
+        }
     };
-    if ok { source } else { lane }
+    (if inside { source } else { lane }, inside)
 }
