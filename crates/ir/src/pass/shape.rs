@@ -53,11 +53,14 @@ pub(super) struct Fact {
     align: u8,
     /// All values are below two to this.
     high: u8,
+    /// For rows of equal values narrower than a warp: what the value grows by from one row to the next, and by which power of
+    /// two that of the first is divisible.
+    outer: Option<(i64, u8)>,
 }
 
 impl Fact {
-    pub const VARYING: Fact = Fact { shape: Shape::Varying, sure: true, align: 0, high: 64 };
-    pub const UNIFORM: Fact = Fact { shape: Shape::Uniform, sure: true, align: 0, high: 64 };
+    pub const VARYING: Fact = Fact { shape: Shape::Varying, sure: true, align: 0, high: 64, outer: None };
+    pub const UNIFORM: Fact = Fact { shape: Shape::Uniform, sure: true, align: 0, high: 64, outer: None };
 
     /// A uniform value of so many bits.
     fn uniform(bits: u32) -> Fact {
@@ -83,7 +86,7 @@ impl Fact {
             (32, 0) => return Fact::VARYING,
             _ => Shape::Rows { width, stride },
         };
-        Fact { shape, sure, align, high }
+        Fact { shape, sure, align, high, outer: None }
     }
 
     /// The same value in narrower rows.
@@ -198,7 +201,7 @@ pub(super) fn result(
     let uniform = srcs.iter().all(|s| s.shape == Shape::Uniform);
     match variant.op.row().effect {
         _ if variant.op == Opcode::Cvta => match (srcs, variant.has(Mod::Local)) {
-            ([s, ..], false) => Fact { align: 0, high: 64, ..*s },
+            ([s, ..], false) => Fact { align: 0, high: 64, outer: None, ..*s },
             _ => Fact::VARYING,
         },
         Effect::Pure => match if plain { arithmetic(variant, srcs, ops) } else { Fact::VARYING } {
@@ -361,13 +364,17 @@ fn shifted(a: Fact, k: u32, bits: u32, signed: bool) -> Option<Fact> {
     let (own, _) = a.rows()?;
     let (k8, high) = (k as u8, if signed && u32::from(a.high) >= bits { 64 } else { a.high.min(bits as u8) });
     let high = if high == 64 { 64 } else { high.saturating_sub(k8) };
+    let first = a;
     WIDTHS.into_iter().filter(|w| *w <= own).find_map(|w| {
         let a = a.narrowed(w)?;
         let (_, stride) = a.rows()?;
         let align = if a.align == 64 { 64 } else { a.align.saturating_sub(k8) };
         // Lanes differ only below bit k.
         if a.carry_free(k) {
-            return Some(Fact::of_rows(w, 0, align, high, a.sure));
+            let step = i64::from(w) * stride;
+            let even = own == 32 && step % (1i64 << k.min(62)) == 0;
+            let outer = even.then(|| (step >> k.min(62), first.align.saturating_sub(k8)));
+            return Some(Fact { outer, ..Fact::of_rows(w, 0, align, high, a.sure) });
         }
         let whole = k < 62 && stride % (1i64 << k) == 0 && u32::from(a.align) >= k;
         (whole && a.carry_free(bits - 1)).then(|| Fact::of_rows(w, stride >> k, align, high, a.sure))
@@ -382,6 +389,14 @@ fn masked(a: Fact, mask: u64, bits: u32) -> Option<Fact> {
     let low = mask & mask.wrapping_add(1) == 0;
     let k = if low { mask.count_ones() } else { mask.trailing_zeros() };
     let high = if low { a.high.min(k as u8) } else { a.high.min((64 - mask.leading_zeros()) as u8) };
+    // Rows that differ only in bits that are dropped.
+    if let Some((step, align)) = a.outer
+        && !low
+        && step >= 0
+        && step.checked_mul(i64::from(32 / own) - 1).is_some_and(|s| (s as u64) < 1 << k.min(u32::from(align)).min(62))
+    {
+        return Some(Fact::of_rows(32, 0, mask.trailing_zeros() as u8, high, a.sure));
+    }
     WIDTHS.into_iter().filter(|w| *w <= own).find_map(|w| {
         let a = a.narrowed(w)?;
         let (_, stride) = a.rows()?;
