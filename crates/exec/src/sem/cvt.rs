@@ -20,7 +20,8 @@ use margay_isa::{Mod, Type, Variant};
 pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     let (d, s) = (ty(v, 0)?, ty(v, 1)?);
     if v.has(Mod::Pack) {
-        return pack(d);
+        let wide = src_bits.iter().chain(dst_bits).any(|bits| *bits > 32);
+        return if wide { pack_wide(d) } else { pack(d) };
     }
     let (src, dst) = (*src_bits.first()?, *dst_bits.first()?);
     if Convert::of(v).is_none() {
@@ -356,6 +357,28 @@ fn general(v: &Variant, s: &[&[Row]], d: &mut [Row], dst: u32) {
         2 => *lanes::u64s_mut(d) = out,
         _ => lanes::set_u128s(d, &out.map(u128::from)),
     }
+}
+
+/// `cvt.pack.sat` where some register is wider than a word: on copies of the words.
+fn pack_wide(d: Type) -> Option<PureFn> {
+    pack(d)?;
+    Some(|v, active, src, dst| {
+        let Some(narrow) = ty(v, 0).and_then(pack) else { return };
+        let words: Vec<Row> = src
+            .iter()
+            .map(|rows| match rows.len() {
+                1 => rows[0],
+                _ => Row(lanes::u64s(rows).map(|x| x as u32)),
+            })
+            .collect();
+        let slices: Vec<&[Row]> = words.iter().map(std::slice::from_ref).collect();
+        let mut packed = [Row::ZERO];
+        narrow(v, active, &slices, &mut packed);
+        match dst.len() {
+            1 => dst[0] = packed[0],
+            _ => *lanes::u64s_mut(dst) = packed[0].0.map(u64::from),
+        }
+    })
 }
 
 /// `cvt.pack.sat`: `b` in the lowest bits, `a` above it, then the lowest bits of `c`.

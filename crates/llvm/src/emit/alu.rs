@@ -129,6 +129,29 @@ impl Emitter<'_> {
         Ok(if ftz && ty == Type::F32 { self.flush(&v) } else { v })
     }
 
+    /// A half-precision operand of mixed-precision arithmetic, widened.
+    fn half(&mut self, operand: &Operand, ty: Type) -> Result<Val> {
+        let v = self.value(operand, Elem::I16)?;
+        Ok(if ty == Type::F16 {
+            let v = self.w.cast("bitcast", &v, Elem::F16);
+            self.w.cast("fpext", &v, Elem::F32)
+        } else {
+            let v = self.w.cast("zext", &v, Elem::I32);
+            let v = self.w.op_const("shl", &v, 16);
+            self.w.cast("bitcast", &v, Elem::F32)
+        })
+    }
+
+    /// LLVM takes `x * 1` and its like for `x`, and leaves signaling NaNs as they are.
+    fn quiet(&mut self, v: &Val) -> Val {
+        let bits = self.w.cast("bitcast", v, Elem::I64);
+        let quiet = self.w.op_const("or", &bits, 0x0008_0000_0000_0000);
+        let magnitude = self.w.op_const("and", &bits, i128::from(i64::MAX));
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7ff0_0000_0000_0000));
+        let bits = self.w.select(&is_nan, &quiet, &bits);
+        self.w.cast("bitcast", &bits, Elem::F64)
+    }
+
     /// A row with effect `Pure`.
     pub fn pure(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
@@ -568,10 +591,13 @@ impl Emitter<'_> {
         if !plain || !known {
             return Ok(None);
         }
+        let mixed = variant.ty(Var::U).filter(|u| single && matches!(u, Type::F16 | Type::Bf16));
         let mut v = Vec::new();
-        for s in srcs {
+        for (i, s) in srcs.iter().enumerate() {
             // Rows that keep a NaN's bits must not see the host's.
-            let x = if matches!(name, "neg" | "abs") {
+            let x = if let Some(u) = mixed.filter(|_| i + 1 < srcs.len()) {
+                self.half(s, u)?
+            } else if matches!(name, "neg" | "abs") {
                 let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
                 let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
                 if ftz && single { self.flush(&x) } else { x }
@@ -623,6 +649,9 @@ impl Emitter<'_> {
         };
         let keeps_bits = matches!(name, "neg" | "abs");
         let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
+        let trivial = |s: &Operand| matches!(s, Operand::Imm(x) if [0.0, 1.0].contains(&f64::from_bits(*x).abs()));
+        let folds = !single && matches!(name, "add" | "sub" | "mul" | "fma" | "mad" | "div");
+        let result = if folds && srcs.iter().any(trivial) { self.quiet(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
         // A register that other rows write as well is read without a look at its NaNs.
         let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);

@@ -19,6 +19,7 @@ pub enum Elem {
     I32,
     I64,
     I128,
+    F16,
     F32,
     F64,
     Ptr,
@@ -42,7 +43,7 @@ impl Elem {
         match self {
             Elem::I1 => 1,
             Elem::I8 => 8,
-            Elem::I16 => 16,
+            Elem::I16 | Elem::F16 => 16,
             Elem::I32 | Elem::F32 => 32,
             Elem::I64 | Elem::F64 | Elem::Ptr => 64,
             Elem::I128 => 128,
@@ -57,6 +58,7 @@ impl Elem {
             Elem::I32 => "i32",
             Elem::I64 => "i64",
             Elem::I128 => "i128",
+            Elem::F16 => "half",
             Elem::F32 => "float",
             Elem::F64 => "double",
             Elem::Ptr => "ptr",
@@ -106,6 +108,7 @@ impl fmt::Display for Ty {
 /// Part of an intrinsic's name for a type: `v32i32`, `f32`, `i64`.
 pub fn mangle(ty: Ty) -> String {
     let elem = match ty.elem {
+        Elem::F16 => "f16",
         Elem::F32 => "f32",
         Elem::F64 => "f64",
         Elem::Ptr => "p0",
@@ -151,6 +154,7 @@ pub fn int(elem: Elem, value: i128) -> Val {
         Elem::I32 => (value as i32).to_string(),
         Elem::I64 => (value as i64).to_string(),
         Elem::F32 => format!("0x{:016X}", f64::from(f32::from_bits(value as u32)).to_bits()),
+        Elem::F16 => format!("0xH{:04X}", value as u16),
         Elem::F64 => format!("0x{:016X}", value as u64),
         Elem::I128 | Elem::Ptr => value.to_string(),
     };
