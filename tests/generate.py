@@ -696,6 +696,89 @@ def video():
     c.write()
 
 
+# ---- approximations: within the manual's bounds ----
+
+
+def approximate(name, about, source, version, target, rows, head):
+    """`rows`: PTX from %x, %y (f32) or %u, %v (f64) to %d or %dd, the result's type, its values, and the bound of each."""
+    xs, ys = [0.125, 0.5, 1.0, 1.75, 2.5, 3.0], [3.0, -0.75, 7.0, 1.5, -2.25, 0.3125]
+    out = [f"// {about}", "// Written by tests/generate.py."]
+    count = {t: sum(1 for r in rows if r[1] == t) * len(xs) for t in ("f32", "f64")}
+    kinds = [t for t in ("f32", "f64") if count[t]]
+    out.append(f"//@ launch: k<<<1, {len(xs)}>>>({', '.join(f'out o{t}: {t}[{count[t]}]' for t in kinds)})")
+    at = dict.fromkeys(kinds, 0)
+    body = []
+    for code, ty, f, bound in rows:
+        d, size = ("%d", 4) if ty == "f32" else ("%dd", 8)
+        body += [f"    {line.strip()}" for line in code.splitlines()] + [f"    st.global.{ty} [%o{ty}+{at[ty] * size}], {d};"]
+        wanted = []
+        for i, (x, y) in enumerate(zip(xs, ys)):
+            v = f(x, y)
+            wanted.append(f"o{ty}[{at[ty] + i}] == {v!r} +- {bound(v)!r}")
+        at[ty] += len(xs)
+        out.append(f"//@ expect: {', '.join(wanted)} // {code.splitlines()[-1].strip()}")
+    out += [f"//@ source: {source}", "", f".version {version}", f".target {target}"] + ([".address_size 64"] if version >= "2.3" else []) + [""]
+    params = [f".param .u64 o{t}" for t in kinds]
+    # Before PTX ISA 1.4 a kernel declares its parameters in its body.
+    out += [f".{head}entry k({', '.join(params)})", "{"] if version >= "1.4" else [".entry k", "{"] + [f"    {p};" for p in params]
+    out.append("    .reg .b16 %h; .reg .u32 %t; .reg .f32 %x, %y, %d; .reg .f64 %u, %v, %dd; .reg .u64 %of32, %of64, %p; .reg .pred %q;")
+    out.append("    cvt.u32.u16 %t, %tid.x;" if version < "2.0" else "    mov.u32 %t, %tid.x;")
+    for i, (x, y) in enumerate(zip(xs, ys)):
+        import struct
+        pattern = lambda v: "0f" + struct.pack(">f", v).hex().upper()
+        out.append(f"    setp.eq.u32 %q, %t, {i};\n    @%q mov.f32 %x, {pattern(x)};\n    @%q mov.f32 %y, {pattern(y)};")
+    out.append("    cvt.f64.f32 %u, %x;\n    cvt.f64.f32 %v, %y;")
+    for t in kinds:
+        out.append(f"    ld.param.u64 %o{t}, [o{t}];\n    mul.wide.u32 %p, %t, {4 if t == 'f32' else 8};\n    add.u64 %o{t}, %o{t}, %p;")
+    out += body + ["    exit;", "}", ""]
+    with open(os.path.join(HERE, f"table_{name}.ptx"), "w") as f:
+        f.write("\n".join(out))
+
+
+def approximations():
+    import math
+    relative = lambda bits: lambda v: abs(v) * 2.0 ** -bits
+    absolute = lambda bits: lambda v: 2.0 ** -bits
+    rows = []
+    for ftz in ("", ".ftz"):
+        rows += [
+            (f"sin.approx{ftz}.f32 %d, %x;", "f32", lambda x, y: math.sin(x), absolute(20.5)),
+            (f"cos.approx{ftz}.f32 %d, %x;", "f32", lambda x, y: math.cos(x), absolute(20.5)),
+            (f"ex2.approx{ftz}.f32 %d, %y;", "f32", lambda x, y: 2.0 ** y, relative(22)),
+            (f"lg2.approx{ftz}.f32 %d, %x;", "f32", lambda x, y: math.log2(x), absolute(22)),
+            (f"rcp.approx{ftz}.f32 %d, %y;", "f32", lambda x, y: 1 / y, relative(23)),
+            (f"rsqrt.approx{ftz}.f32 %d, %x;", "f32", lambda x, y: x ** -0.5, relative(22.9)),
+            (f"sqrt.approx{ftz}.f32 %d, %x;", "f32", lambda x, y: x ** 0.5, relative(23)),
+            (f"div.approx{ftz}.f32 %d, %x, %y;", "f32", lambda x, y: x / y, relative(22)),
+            (f"div.full{ftz}.f32 %d, %x, %y;", "f32", lambda x, y: x / y, relative(22)),
+        ]
+    rows += [
+        ("tanh.approx.f32 %d, %y;", "f32", lambda x, y: math.tanh(y), relative(11)),
+        ("rcp.approx.ftz.f64 %dd, %v;", "f64", lambda x, y: 1 / y, relative(19)),
+        ("rsqrt.approx.ftz.f64 %dd, %u;", "f64", lambda x, y: x ** -0.5, relative(19)),
+        ("rsqrt.approx.f64 %dd, %u;", "f64", lambda x, y: x ** -0.5, relative(19)),
+    ]
+    for fmt, ex2, tanh in (("f16", 9.9, 10.98), ("bf16", 7, 8)):
+        narrow, widen = f"cvt.rn.{fmt}.f32 %h, %y;", f"cvt.f32.{fmt} %d, %h;"
+        ftz = ".ftz" if fmt == "bf16" else ""
+        rows.append((f"{narrow}\nex2.approx{ftz}.{fmt} %h, %h;\n{widen}", "f32", lambda x, y: 2.0 ** y, relative(ex2)))
+        rows.append((f"{narrow}\ntanh.approx.{fmt} %h, %h;\n{widen}", "f32", lambda x, y: math.tanh(y), absolute(tanh - 0.01)))
+        for name, f, bound in ((f"ex2.approx{ftz}", lambda v: 2.0 ** v, relative(ex2)), ("tanh.approx", math.tanh, absolute(tanh - 0.01))):
+            pair = f"{{ .reg .b32 %w; .reg .b16 %l;\ncvt.rn.{fmt}x2.f32 %w, %y, %x;\n{name}.{fmt}x2 %w, %w;\nmov.b32 {{%l, %h}}, %w; }}\n{widen}"
+            rows.append((pair, "f32", lambda x, y, f=f: f(y), bound))
+    approximate("approximate", "Approximations, each within its bound.", "manual, sections 9.7.3 and 9.7.4: the maximal errors stated there", "8.6", "sm_90", rows, "visible .")
+    near = relative(21)
+    old = [(f"{name}.f32 %d, %x;", "f32", f, near) for name, f in (("rcp", lambda x, y: 1 / x), ("rsqrt", lambda x, y: x ** -0.5), ("sqrt", lambda x, y: x ** 0.5))]
+    old += [
+        ("sin.f32 %d, %x;", "f32", lambda x, y: math.sin(x), absolute(20)), ("cos.f32 %d, %x;", "f32", lambda x, y: math.cos(x), absolute(20)),
+        ("ex2.f32 %d, %y;", "f32", lambda x, y: 2.0 ** y, near), ("lg2.f32 %d, %x;", "f32", lambda x, y: math.log2(x), absolute(21)),
+        ("div.f32 %d, %x, %y;", "f32", lambda x, y: x / y, near), ("mad.f32 %d, %x, %y, %x;", "f32", lambda x, y: x * y + x, near),
+        ("div.f64 %dd, %u, %v;", "f64", lambda x, y: x / y, relative(50)), ("sqrt.f64 %dd, %u;", "f64", lambda x, y: x ** 0.5, relative(50)),
+        ("rsqrt.f64 %dd, %u;", "f64", lambda x, y: x ** -0.5, relative(50)), ("mad.f64 %dd, %u, %v, %u;", "f64", lambda x, y: x * y + x, relative(50)),
+    ]
+    approximate("old", "Rows without rounding, as PTX 1.x writes them.", "manual, section 9.7.3: before PTX ISA 1.4 these are the approximate or nearest forms", "1.3", "sm_13", old, "")
+
+
 if __name__ == "__main__":
-    for make in (integers, compares, conversions, floats, halves, video):
+    for make in (integers, compares, conversions, floats, halves, video, approximations):
         make()
