@@ -25,4 +25,4 @@ pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};
-pub use reference::Reference;
+pub use reference::{Reference, alone};

@@ -89,6 +89,11 @@ impl Draft {
         })
     }
 
+    /// Whether some instructions are left to the reference engine.
+    pub fn leaves_effects(&self) -> bool {
+        self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))
+    }
+
     /// The object that an earlier compilation left in the cache.
     pub fn cached(&self, effort: Effort) -> Option<Vec<u8>> {
         cache::find(&self.text, effort)

@@ -135,10 +135,12 @@ pub enum Helper {
     Arrive,
     /// `(ctx, lanes, released) -> status`: waits until some of the lanes are released; stores which. Only where warps have stacks.
     Wait,
+    /// `(ctx, site, live, mask, rows read, rows written) -> status`: an instruction by the reference engine.
+    Effect,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Wait as usize + 1;
+pub const HELPERS: usize = Helper::Effect as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

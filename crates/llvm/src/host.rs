@@ -6,7 +6,7 @@ use crate::{
     emit::SiteKind,
     tier::Code,
 };
-use margay_exec::{Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, lanes, mem::Allocation};
+use margay_exec::{Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, alone, lanes, mem::Allocation};
 use margay_ir::FuncId;
 use std::{cell::RefCell, sync::Arc};
 
@@ -20,6 +20,8 @@ pub struct Host<'a> {
     pub meter: Option<&'a dyn Meter>,
     /// Who waits where, for warps with stacks.
     pub crowd: RefCell<Crowd>,
+    /// State of the reference engine, for instructions that it executes.
+    machine: RefCell<Option<alone::Machine>>,
     stopped: RefCell<Option<Stop>>,
 }
 
@@ -39,7 +41,16 @@ impl<'a> Host<'a> {
         crowd: Crowd,
     ) -> Host<'a> {
         let [shared, local] = windows;
-        Host { grid, code, shared, local, meter, crowd: RefCell::new(crowd), stopped: RefCell::new(None) }
+        Host {
+            grid,
+            code,
+            shared,
+            local,
+            meter,
+            crowd: RefCell::new(crowd),
+            machine: RefCell::new(None),
+            stopped: RefCell::new(None),
+        }
     }
 
     /// Why code stopped.
@@ -158,6 +169,25 @@ impl Host<'_> {
         }
         let a = self.grid.memory.find(address)?;
         Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
+    }
+
+    /// An instruction by the reference engine.
+    pub fn effect(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        lanes: (u32, u32),
+        input: &[Row],
+        output: &mut [Row],
+    ) -> Result<(), Box<Stop>> {
+        let place = &self.code.compiled.sites[site];
+        let Some(alone) = &self.code.alone else {
+            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+        };
+        let mut machine = self.machine.borrow_mut();
+        let machine = machine.get_or_insert_with(|| alone.machine(self.grid, self.shared.clone()));
+        let at = (FuncId(place.func), place.inst);
+        alone.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
     }
 
     /// A pure row by its semantic function.

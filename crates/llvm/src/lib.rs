@@ -21,7 +21,7 @@ mod windows;
 pub use machine::Effort;
 
 use compile::Draft;
-use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported};
+use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported, alone};
 use margay_ir::{FuncId, Ir, Placed, pass::WarpShape};
 use std::{
     collections::HashMap,
@@ -128,7 +128,13 @@ impl SimdKernel {
             stacks,
         };
         let made = match Draft::new(&self.image.ir, self.kernel, &options) {
-            Ok(draft) => Ok(Tier::new(draft, self.effort).map_err(|why| Stop::Bug(Bug(why)))?),
+            Ok(draft) => {
+                let alone = match draft.leaves_effects() {
+                    true => Some(Arc::new(alone::Alone::new(self.image.clone(), self.kernel)?)),
+                    false => None,
+                };
+                Ok(Tier::new(draft, self.effort, alone).map_err(|why| Stop::Bug(Bug(why)))?)
+            }
             Err(refused) => Err(refused),
         };
         compiled.insert((block, stacks), made.clone());

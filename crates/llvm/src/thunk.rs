@@ -21,6 +21,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Yield as usize] = let_others as *const () as usize;
         table[Helper::Arrive as usize] = arrive as *const () as usize;
         table[Helper::Wait as usize] = wait as *const () as usize;
+        table[Helper::Effect as usize] = effect as *const () as usize;
         table
     });
     &TABLE
@@ -64,6 +65,19 @@ extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, o
     let (input, output) =
         unsafe { (std::slice::from_raw_parts(input, rows(srcs)), std::slice::from_raw_parts_mut(output, rows(dsts))) };
     host.pure(site as usize, mask, input, output);
+}
+
+extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row, output: *mut Row) -> u32 {
+    // SAFETY: as above; `input` and `output` are buffers on the caller's stack of as many rows as the site says.
+    let (ctx, host) = unsafe { host(ctx) };
+    let SiteKind::Effect { reads, writes } = host.code.compiled.sites[site as usize].kind else { return 0 };
+    // SAFETY: see above.
+    let (input, output) =
+        unsafe { (std::slice::from_raw_parts(input, reads), std::slice::from_raw_parts_mut(output, writes)) };
+    match host.effect(ctx, site as usize, (live, mask), input, output) {
+        Ok(()) => 0,
+        Err(stop) => host.stop(*stop),
+    }
 }
 
 extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {

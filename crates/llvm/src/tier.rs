@@ -9,6 +9,7 @@ use crate::{
     machine::Effort,
     windows::Pool,
 };
+use margay_exec::alone::Alone;
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -27,6 +28,8 @@ pub struct Code {
     pub compiled: Compiled,
     /// Windows that nobody uses.
     pub pool: Pool,
+    /// Executes the instructions that there is no code for.
+    pub alone: Option<Arc<Alone>>,
 }
 
 /// A kernel for one block shape.
@@ -40,20 +43,20 @@ pub struct Tier {
     job: Mutex<Option<JoinHandle<()>>>,
 }
 
-fn code(draft: &Arc<Draft>, object: &[u8]) -> Result<Arc<Code>, String> {
-    Ok(Arc::new(Code { compiled: draft.link(object)?, pool: Pool::default() }))
+fn code(draft: &Arc<Draft>, object: &[u8], alone: Option<Arc<Alone>>) -> Result<Arc<Code>, String> {
+    Ok(Arc::new(Code { compiled: draft.link(object)?, pool: Pool::default(), alone }))
 }
 
 impl Tier {
     /// Compiles a draft, or takes it from the cache. With `effort` full that is the end of it.
-    pub fn new(draft: Draft, effort: Effort) -> Result<Arc<Tier>, String> {
+    pub fn new(draft: Draft, effort: Effort, alone: Option<Arc<Alone>>) -> Result<Arc<Tier>, String> {
         let draft = Arc::new(draft);
         let cached = |effort| draft.cached(effort).map(|object| (object, effort == Effort::Full));
         let (object, settled) = match cached(Effort::Full).or_else(|| cached(effort)) {
             Some(found) => found,
             None => (draft.compile(effort)?, effort == Effort::Full),
         };
-        let code = Mutex::new(code(&draft, &object)?);
+        let code = Mutex::new(code(&draft, &object, alone)?);
         let (spent, settled, job) = (AtomicU64::new(0), AtomicBool::new(settled), Mutex::default());
         Ok(Arc::new(Tier { draft, code, spent, settled, job }))
     }
@@ -83,10 +86,10 @@ impl Tier {
             return;
         }
         let Some(leave) = ffi::Busy::enter() else { return };
-        let (weak, draft) = (Arc::downgrade(self), self.draft.clone());
+        let (weak, draft, alone) = (Arc::downgrade(self), self.draft.clone(), self.code().alone.clone());
         let improve = move || {
             let _leave = leave;
-            let better = draft.compile(Effort::Full).and_then(|object| code(&draft, &object));
+            let better = draft.compile(Effort::Full).and_then(|object| code(&draft, &object, alone));
             // Without it the light code goes on: it computes the same.
             if let (Ok(better), Some(tier)) = (better, weak.upgrade()) {
                 *tier.code.lock().unwrap_or_else(PoisonError::into_inner) = better;

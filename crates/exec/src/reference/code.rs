@@ -603,6 +603,10 @@ pub struct FuncCode {
     pub ops: Vec<Op>,
     /// Index into [`Func::places`] by op.
     pub at: Vec<u32>,
+    /// Ops of an instruction: the first, and the one behind the last.
+    pub by_inst: Vec<(u32, u32)>,
+    /// First row by register; `u32::MAX` for those that are never read and never written.
+    pub row_of: Vec<u32>,
     /// Splatted constants.
     pub consts: Vec<Row>,
     /// Rows of a frame's registers.

@@ -371,7 +371,8 @@ fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) 
     }
 }
 
-fn new_warp() -> Warp {
+/// A warp that has not begun.
+pub fn new_warp() -> Warp {
     Warp {
         index: 0,
         tid: [Row::ZERO; 3],

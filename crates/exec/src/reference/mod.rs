@@ -7,6 +7,7 @@
 //!
 //! Nothing here panics on what a program does: wrong programs end in a [`crate::Fault`].
 
+pub mod alone;
 mod builtin;
 mod code;
 mod cta;

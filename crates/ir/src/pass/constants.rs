@@ -1,7 +1,7 @@
 //! Constants in registers: where a register is only ever a constant, its readers get the constant.
 
 use crate::{Func, Operand, pass::liveness::inst_writes};
-use margay_isa::{Kind, Mod, Opcode};
+use margay_isa::{Effect, Kind, Mod, Opcode};
 
 /// Replaces registers whose only definition is an unguarded `mov` of a constant, wherever they are plain operands.
 pub fn propagate_constants(func: &mut Func) {
@@ -28,8 +28,11 @@ pub fn propagate_constants(func: &mut Func) {
     for i in 0..func.insts.len() {
         let inst = func.insts[i];
         let variant = func.variant(&inst);
-        // Calls keep their operands in call sites; a vote or a shuffle takes any operand as a constant, and so do pure rows.
-        if matches!(variant.op, Opcode::Call) || variant.has(Mod::Cc) {
+        // Rows that an engine may hand to another one keep their registers.
+        let takes = variant.op.row().effect == Effect::Pure
+            || matches!(variant.op, Opcode::Shfl | Opcode::Vote | Opcode::St)
+            || variant.op == Opcode::Redux && !variant.t().is_float();
+        if !takes || variant.has(Mod::Cc) {
             continue;
         }
         for at in inst.srcs.range() {

@@ -12,7 +12,8 @@ use super::{
     text::{Elem, Ty, Val, constant, int},
 };
 use crate::ctx::Helper;
-use margay_ir::{Inst, Operand, pass::Shape};
+use margay_exec::alone;
+use margay_ir::{Inst, Operand, VReg, pass::Shape};
 use margay_isa::{Kind, Mod, Opcode, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
@@ -780,10 +781,51 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A row with effects that the host executes.
+    /// A row with effects that the reference engine executes, if it can do so alone.
     pub fn effect(&mut self, inst: &Inst) -> Result<()> {
-        let variant = self.func.variant(inst).clone();
-        self.refuse(variant.to_string())
+        let func = self.func;
+        if !alone::executes_alone(func, inst) {
+            return self.refuse(func.variant(inst).to_string());
+        }
+        let (reads, writes) = alone::registers(func, inst);
+        let rows = |list: &[VReg]| list.iter().map(|r| alone::rows_of(func.regs[r.0 as usize])).sum::<usize>();
+        let (read, written) = (rows(&reads), rows(&writes));
+        let [input, output] = [read, written].map(|n| self.w.alloca(&format!("[{} x <32 x i32>]", n.max(1)), 64));
+        let mut at = 0;
+        for r in &reads {
+            let p = self.w.offset_const(&input, at * 128);
+            let ty = func.regs[r.0 as usize];
+            if ty.bits() == 1 {
+                let v = self.value(&Operand::Reg(*r), Elem::I1)?;
+                let v = self.bits(&v);
+                self.w.store(&v, &p, 64);
+            } else {
+                let v = self.value(&Operand::Reg(*r), self.slots[r.0 as usize].elem)?;
+                let v = self.w.resize(&v, Elem::int(ty.bits().next_power_of_two().max(32)), false);
+                let v = self.w.splat(&v);
+                self.w.store(&v, &p, 64);
+            }
+            at += alone::rows_of(ty) as u64;
+        }
+        let site = self.site(SiteKind::Effect { reads: read, writes: written });
+        let (live, mask) = (self.alive_bits(), self.active_bits());
+        self.helper(Helper::Effect, &[&int(Elem::I32, site as i128), &live, &mask, &input, &output], true);
+        let guard = self.guard(inst);
+        let mut at = 0;
+        for r in &writes {
+            let p = self.w.offset_const(&output, at * 128);
+            let (ty, elem) = (func.regs[r.0 as usize], self.slots[r.0 as usize].elem);
+            let v = if ty.bits() == 1 {
+                let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
+                self.unpack_bits(&v)
+            } else {
+                let v = self.w.load(Ty::lanes(Elem::int(ty.bits().next_power_of_two().max(32))), &p, 64);
+                self.w.resize(&v, elem, false)
+            };
+            self.write(*r, &v, guard.as_ref());
+            at += alone::rows_of(ty) as u64;
+        }
+        Ok(())
     }
 
     fn through_rows(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand], helper: Helper) -> Result<Vec<Val>> {

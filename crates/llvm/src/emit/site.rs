@@ -24,6 +24,13 @@ pub enum SiteKind {
         /// Destination widths.
         dsts: Vec<u32>,
     },
+    /// An instruction that the reference engine executes: rows of the registers read, and of those written.
+    Effect {
+        /// Rows read.
+        reads: usize,
+        /// Rows written.
+        writes: usize,
+    },
     /// A barrier of the CTA, where warps have stacks.
     Barrier {
         /// It has a thread count.

@@ -21,10 +21,7 @@ use margay_ir::{
     pass::{Cfg, reachable},
 };
 use margay_isa::{Effect, Opcode, Type};
-use std::{
-    collections::HashMap,
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 /// Decodes a kernel and everything that it can reach.
 pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
@@ -94,6 +91,8 @@ impl<'i> Decoder<'i> {
             id,
             ops: Vec::new(),
             at: Vec::new(),
+            by_inst: vec![(0, 0); func.insts.len()],
+            row_of: Vec::new(),
             consts: Vec::new(),
             rows: 0,
             variants: func.variants.clone(),
@@ -153,8 +152,10 @@ impl<'i> Decoder<'i> {
         for (i, b) in cfg.order.iter().enumerate() {
             self.starts[b.0 as usize] = self.code.ops.len() as u32;
             let block = &func.blocks[b.0 as usize];
-            for inst in func.insts(block) {
-                self.inst(&func, inst)?;
+            for i in block.insts.range() {
+                let first = self.code.ops.len() as u32;
+                self.inst(&func, &func.insts[i])?;
+                self.code.by_inst[i] = (first, self.code.ops.len() as u32);
             }
             self.temps = 0;
             self.at = block.at;
@@ -167,6 +168,7 @@ impl<'i> Decoder<'i> {
             self.code.frame_size = self.code.frame_size.max(LEAST_FRAME).next_multiple_of(self.code.frame_align);
         }
         self.code.rows += self.most_temps;
+        self.code.row_of = self.rows;
         Ok(self.code)
     }
 

@@ -1,0 +1,240 @@
+//! Single instructions for other engines: an engine without code of its own for an instruction hands over the rows of the
+//! registers that it reads and gets those that it writes.
+//!
+//! Only instructions that need nothing but registers, global and shared memory are offered: matrix fragments and products, small
+//! asynchronous copies, atomics of every type, textures, warp-wide comparisons and reductions.
+
+use super::{
+    code::{Code, Flow, NEGATED, Shape, UNGUARDED},
+    cta::new_warp,
+    ctx::{Ctx, Windows},
+    decode,
+    state::{CtaState, NO_FRAME, Warp},
+};
+use crate::{
+    Bug, FaultKind, Grid, Image, LANES, Row, Stop,
+    barrier::{BARRIERS, Barrier},
+    mem::Allocation,
+};
+use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness};
+use margay_isa::{Mod, Opcode, Type};
+use std::{cell::Cell, sync::Arc};
+
+/// Whether an instruction can be executed alone.
+pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
+    let variant = func.variant(inst);
+    let offered = match variant.op {
+        Opcode::Cp => !variant.has(Mod::Bulk) && !variant.has(Mod::Mbarrier) && !variant.has(Mod::Reduce),
+        op => matches!(
+            op.row().name,
+            "ldmatrix"
+                | "stmatrix"
+                | "mma"
+                | "movmatrix"
+                | "wmma"
+                | "redux"
+                | "match"
+                | "elect"
+                | "atom"
+                | "red"
+                | "tex"
+                | "tld4"
+                | "txq"
+                | "suld"
+                | "sust"
+                | "sured"
+                | "suq"
+        ),
+    };
+    let elsewhere =
+        |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_) | MemBase::Absolute, _) | Operand::FrameAddr(..));
+    let local = matches!(inst.space, Some(MemSpace::Local | MemSpace::SharedCluster));
+    let block = matches!(variant.t(), Type::B8) && variant.op == Opcode::Cp;
+    offered && !local && !block && !func.operands(inst.srcs).iter().any(elsewhere)
+}
+
+/// Registers that an instruction reads, its guard's too, and those that it writes; each once.
+pub fn registers(func: &Func, inst: &Inst) -> (Vec<VReg>, Vec<VReg>) {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    liveness::inst_reads(func, inst, &mut |r| reads.push(r));
+    liveness::inst_writes(func, inst, &mut |r| writes.push(r));
+    for list in [&mut reads, &mut writes] {
+        list.sort();
+        list.dedup();
+    }
+    (reads, writes)
+}
+
+/// Rows of a register.
+pub fn rows_of(ty: Type) -> usize {
+    Shape::of(ty).rows()
+}
+
+/// A kernel of which single instructions can be executed.
+pub struct Alone {
+    code: Code,
+}
+
+/// What the warps of one CTA share, and their state.
+pub struct Machine {
+    cta: CtaState,
+    warps: Vec<Option<Warp>>,
+    windows: Windows,
+}
+
+impl Alone {
+    /// Prepares a kernel and what it reaches.
+    pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<Alone, Stop> {
+        Ok(Alone { code: decode::decode(image, kernel)? })
+    }
+
+    /// State for one CTA at a time of a launch without clusters.
+    pub fn machine(&self, grid: &Grid<'_>, shared: Arc<Allocation>) -> Machine {
+        let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
+        let windows = Windows {
+            shared: vec![shared.clone()],
+            tensor: Vec::new(),
+            local_size: 0,
+            stride: 0,
+            params: grid.params().block.base(),
+            cluster: [0; 3],
+            cluster_size: [1; 3],
+        };
+        let cta = CtaState {
+            id: [0; 3],
+            rank: 0,
+            shared,
+            barriers: vec![Barrier::new(warps); BARRIERS],
+            dirty: false,
+            effects: Cell::new(0),
+            freed: false,
+            clock: 0,
+        };
+        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows }
+    }
+
+    /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers
+    /// that [`registers`] names as read, one after another; `output` gets those of the registers written, of which only lanes
+    /// that executed mean anything.
+    #[allow(clippy::too_many_arguments)]
+    pub fn execute(
+        &self,
+        machine: &mut Machine,
+        grid: &Grid<'_>,
+        (cta, warp_index): ([u32; 3], u32),
+        (live, mask): (u32, u32),
+        (id, inst): (FuncId, u32),
+        input: &[Row],
+        output: &mut [Row],
+    ) -> Result<(), Stop> {
+        let bug = |what: &str| Stop::Bug(Bug(what.into()));
+        let Some(func) = self.code.funcs.get(id.0 as usize).and_then(Option::as_ref) else {
+            return Err(bug("an instruction of a function that is not there"));
+        };
+        let (start, end) = func.by_inst.get(inst as usize).copied().unwrap_or((0, 0));
+        let (reads, writes) = registers(&func.func, &func.func.insts[inst as usize]);
+        let (block, code) = (grid.launch.block, &self.code);
+        let Machine { cta: state, warps, windows } = machine;
+        (state.id, state.dirty) = (cta, false);
+        let warp = warps[warp_index as usize].get_or_insert_with(|| {
+            let mut warp = new_warp();
+            warp.index = warp_index;
+            warp.wires.resize(code.wires as usize, Row::ZERO);
+            for lane in 0..LANES {
+                let t = warp_index * LANES as u32 + lane as u32;
+                warp.tid[0].0[lane] = t % block[0];
+                warp.tid[1].0[lane] = t / block[0] % block[1];
+                warp.tid[2].0[lane] = t / (block[0] * block[1]);
+            }
+            warp.new_frame(id.0, func.rows, live);
+            warp
+        });
+        warp.live = live;
+        let frame = &mut warp.frames[0];
+        (frame.func, frame.lanes) = (id.0, live);
+        if frame.regs.len() < func.rows as usize {
+            frame.regs.resize(func.rows as usize, Row::ZERO);
+        }
+        let place = |r: &VReg| {
+            let first = func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX)? as usize;
+            Some(first..first + rows_of(func.func.regs[r.0 as usize]))
+        };
+        let mut at = 0;
+        for r in &reads {
+            let rows = rows_of(func.func.regs[r.0 as usize]);
+            if let Some(to) = place(r) {
+                frame.regs[to].copy_from_slice(&input[at..at + rows]);
+            }
+            at += rows;
+        }
+        let mut ctx = Ctx {
+            code,
+            grid,
+            windows,
+            cta: state,
+            warp,
+            func,
+            regs: Vec::new(),
+            frame: NO_FRAME,
+            mask,
+            active: mask,
+            full: 0,
+            pc: start,
+            random: false,
+            executed: 0,
+            stop: None,
+        };
+        ctx.enter(0);
+        while ctx.pc < end {
+            let op = &func.ops[ctx.pc as usize];
+            ctx.active = match op.guard {
+                UNGUARDED => mask,
+                guard => {
+                    let truth = ctx.regs[(guard & !NEGATED) as usize].0[0];
+                    mask & if guard & NEGATED != 0 { !truth } else { truth }
+                }
+            };
+            if ctx.active == 0 {
+                ctx.pc += 1;
+                continue;
+            }
+            match (op.run)(&mut ctx, op) {
+                Flow::Next => ctx.pc += 1,
+                Flow::Jump(_) | Flow::Stop => {
+                    let stop = ctx.stop.take();
+                    ctx.give_back();
+                    return Err(stop.unwrap_or_else(|| bug("an instruction alone that jumps")));
+                }
+                Flow::Park => {
+                    let elsewhere = !ctx.warp.blocked.is_empty();
+                    let stop = ctx.stop.take();
+                    let lane = mask.trailing_zeros() as usize & 31;
+                    if elsewhere || stop.is_some() {
+                        let what = "a warp operation waits for lanes that are elsewhere".to_string();
+                        let fault = ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
+                        debug_assert_eq!(fault, Flow::Stop);
+                    }
+                    let stop = stop.or(ctx.stop.take());
+                    ctx.warp.ready.clear();
+                    ctx.warp.blocked.clear();
+                    match stop {
+                        Some(stop) => return Err(stop),
+                        None => break,
+                    }
+                }
+            }
+        }
+        ctx.give_back();
+        let frame = &machine.warps[warp_index as usize].as_ref().map(|w| &w.frames[0]);
+        let Some(frame) = frame else { return Err(bug("a warp is gone")) };
+        let mut at = 0;
+        for r in &writes {
+            let rows = rows_of(func.func.regs[r.0 as usize]);
+            if let Some(from) = place(r) {
+                output[at..at + rows].copy_from_slice(&frame.regs[from]);
+            }
+            at += rows;
+        }
+        Ok(())
+    }
+}
