@@ -318,6 +318,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "human", value_name = "FORMAT")]
     pub stats: Option<StatsFormat>,
 
+    /// Write what happened when, for Perfetto or Chrome
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+
     #[command(flatten)]
     #[allow(missing_docs)]
     pub verdict: VerdictArgs,

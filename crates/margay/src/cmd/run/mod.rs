@@ -2,6 +2,7 @@
 
 mod arguments;
 mod results;
+mod watch;
 
 use super::{Result, device, failure, load, options};
 use crate::{
@@ -13,13 +14,10 @@ use arguments::Argument;
 use margay_runtime::{Context, Kernel, LaunchConfig, LoadOptions, Module};
 use serde_json::json;
 use std::{
-    io::{IsTerminal, Write},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
+use watch::{Trace, Watch};
 
 /// Runs the command.
 pub fn run(args: &RunArgs, style: Style) -> Result {
@@ -28,17 +26,25 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     set_limits(&context, args);
     let load_options =
         LoadOptions { check: options(&args.verdict)?, abi: args.abi.clone(), engine: args.engine.clone() };
+    let trace = args.trace.as_ref().map(|_| Trace::new());
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
     let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
     let compile = started.elapsed();
+    if let Some(trace) = &trace {
+        trace.span("check and prepare", started, json!({}));
+    }
 
     let bound = arguments::bind(&context, &module, &args.bind)?;
     let (arguments, block) = arguments::make(&context, &kernel, &args.args)?;
     wanted.check(&arguments)?;
     let mut times = Vec::new();
-    for _ in 0..args.repeat {
-        times.push(launch(args, &kernel, &block).map_err(|e| failure(e, style))?);
+    for number in 1..=args.repeat as usize {
+        let ran = launch(args, &kernel, &block, trace.as_deref(), number, style);
+        if let (Some(trace), Some(path), true) = (&trace, &args.trace, ran.is_err() || number == args.repeat as usize) {
+            trace.write(path)?;
+        }
+        times.push(ran?);
     }
     for argument in arguments.iter().chain(&bound) {
         argument.save()?;
@@ -75,61 +81,38 @@ fn kernel_name<'a>(module: &'a Module, args: &'a RunArgs) -> Result<&'a str> {
     }
 }
 
-fn launch(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> std::result::Result<Duration, margay_runtime::Error> {
-    let bar = Bar::new();
-    let progress = |done, total| bar.update(done, total);
-    let watched = std::io::stderr().is_terminal();
+fn launch(
+    args: &RunArgs,
+    kernel: &Kernel,
+    block: &[u8],
+    trace: Option<&Trace>,
+    number: usize,
+    style: Style,
+) -> std::result::Result<Duration, Failure> {
+    let watch = Watch::new(trace);
+    let progress = |done, total| watch.update(done, total);
     let config = LaunchConfig {
         cluster: args.cluster,
         shared: args.shared,
         seed: args.seed,
         cooperative: args.cooperative,
         threads: args.threads,
-        progress: watched.then_some(&progress),
+        cancel: Some(watch::interrupt()),
+        // Many launches are for measuring.
+        progress: (args.repeat == 1 || trace.is_some()).then_some(&progress),
         ..LaunchConfig::new(args.grid, args.block)
     };
+    let started = Instant::now();
     let result = kernel.launch(&config, block);
-    bar.clear();
-    result.map(|stats| stats.time)
-}
-
-/// A line on the terminal for grids that take longer than a second.
-struct Bar {
-    started: Instant,
-    /// Milliseconds after the start at which the line is due again.
-    due: AtomicU64,
-    shown: Mutex<bool>,
-}
-
-impl Bar {
-    const FIRST: u64 = 1000;
-    const EVERY: u64 = 200;
-
-    fn new() -> Bar {
-        Bar { started: Instant::now(), due: AtomicU64::new(Bar::FIRST), shown: Mutex::new(false) }
+    watch.clear();
+    if let Some(trace) = trace {
+        let details = json!({ "grid": args.grid, "block": args.block, "engine": kernel.engine() });
+        trace.span(kernel.name(), started, details);
     }
-
-    fn update(&self, done: u64, total: u64) {
-        let now = self.started.elapsed().as_millis() as u64;
-        let due = self.due.load(Relaxed);
-        if now < due || self.due.compare_exchange(due, now + Bar::EVERY, Relaxed, Relaxed).is_err() {
-            return;
-        }
-        let (width, percent) = (30, 100 * done / total.max(1));
-        let full = (width * done / total.max(1)) as usize;
-        let bar = "█".repeat(full) + &"░".repeat(width as usize - full);
-        let left = now as f64 / 1e3 * (total - done.min(total)) as f64 / done.max(1) as f64;
-        if let Ok(mut shown) = self.shown.lock() {
-            eprint!("\r{bar} {percent:3} % of {total} CTAs, {left:.0} s left  ");
-            let _ = std::io::stderr().flush();
-            *shown = true;
-        }
-    }
-
-    fn clear(&self) {
-        if self.shown.lock().is_ok_and(|shown| *shown) {
-            eprint!("\r{:78}\r", "");
-        }
+    match result {
+        Ok(stats) => Ok(stats.time),
+        Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
+        Err(e) => Err(failure(e, style)),
     }
 }
 
