@@ -6,7 +6,7 @@
 use super::{
     address::Address,
     func::{Emitter, Result},
-    memory::{lane_list, lane_loop},
+    memory::{PROGRAM, lane_list, lane_loop},
     text::{Elem, Ty, Val, constant},
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
@@ -53,6 +53,9 @@ impl Emitter<'_> {
             {
                 let p = e.pointer(&bases[0]);
                 e.once(rmw, &p, &v);
+                return Ok(());
+            }
+            if e.in_line(rmw, address, &operands, mask) {
                 return Ok(());
             }
             let old = e.each(rmw, address, &operands, mask);
@@ -124,6 +127,42 @@ impl Emitter<'_> {
         self.w.store(&new, pointer, align);
     }
 
+    /// Additions and their like of all lanes to shared memory, whose old values nobody wants: written out, as a call costs as
+    /// much again. Whether that was possible.
+    fn in_line(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
+        let [v] = operands else { return false };
+        let simple = matches!(rmw.name, "add" | "and" | "or" | "xor" | "fadd");
+        if rmw.locked || rmw.result || !simple || self.lanes(mask).is_some() {
+            return false;
+        }
+        let (align, scalar) = (rmw.elem.bits() / 8, Ty::scalar(rmw.elem));
+        let addresses = self.spread(address);
+        let spill = self.w.alloca("<32 x i64>", 64);
+        self.w.line(format_args!("store volatile <32 x i64> {addresses}, ptr {spill}, align 64"));
+        let values = v.ty.vector.then(|| {
+            let values = self.w.alloca(&v.ty.to_string(), 64);
+            self.w.line(format_args!("store volatile {} {v}, ptr {values}, align 64", v.ty));
+            values
+        });
+        for lane in 0..32u64 {
+            let p = self.w.offset_const(&spill, lane * 8);
+            let a = self.w.value(Ty::scalar(Elem::I64), format_args!("load volatile i64, ptr {p}, align 8"));
+            let p = self.w.cast("inttoptr", &a, Elem::Ptr);
+            let v = match &values {
+                Some(values) => {
+                    let from = self.w.offset_const(values, lane * u64::from(align));
+                    self.w.value(scalar, format_args!("load volatile {scalar}, ptr {from}, align {align}"))
+                }
+                None => self.w.cast("bitcast", v, rmw.elem),
+            };
+            let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
+            let new = self.w.op(rmw.name, &old, &v);
+            let new = if rmw.elem == Elem::F32 { self.canonical(&new) } else { new };
+            self.w.line(format_args!("store {} {new}, ptr {p}, align {align}, {PROGRAM}", new.ty));
+        }
+        true
+    }
+
     /// Lane after lane; gives the old values if they are wanted.
     fn each(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
@@ -190,6 +229,12 @@ impl Rmw {
             "udec_wrap" => format!(
                 "  %less# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
                  %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %less#\n"
+            ),
+            // A NaN is canonical.
+            "fadd" if self.elem == Elem::F32 => format!(
+                "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
+                 %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
+                 %kept# = select i1 %nan#, i32 2147483647, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n"
             ),
             name => format!("  %new# = {name} {t} %old#, %v#\n"),
         };

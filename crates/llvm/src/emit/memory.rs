@@ -32,7 +32,7 @@ impl Kind {
 }
 
 /// Marks accesses of the program's memory, which the engine's own tables do not overlap.
-const PROGRAM: &str = "!alias.scope !3";
+pub(super) const PROGRAM: &str = "!alias.scope !3";
 
 impl Emitter<'_> {
     /// Runs `f` only if some active lane passes the guard; gives it the guard as a mask where it is one.
