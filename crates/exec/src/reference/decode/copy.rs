@@ -89,6 +89,22 @@ impl Decoder<'_> {
         Ok(())
     }
 
+    /// `clusterlaunchcontrol.try_cancel`: the request fails, as one may that comes when all clusters have begun; the response
+    /// is 16 zeros.
+    pub(super) fn try_cancel(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
+        let v = func.variant(inst);
+        let (addresses, _) = self.operands(func, inst)?;
+        let (Some(to), Some(mbarrier)) = (addresses.first().copied(), addresses.get(1).copied()) else {
+            return Err(self.lacks(v));
+        };
+        let kind = if v.has(Mod::MulticastClusterAll) { CopyKind::Multicast } else { CopyKind::Zero };
+        let size = self.constant(16, Type::U32);
+        self.code.copies.push(CopyOp { to, from: None, mbarrier: Some(mbarrier), size, extra: None, kind });
+        let x = self.code.copies.len() - 1;
+        self.emit(inst, step::copy::copy, x);
+        Ok(())
+    }
+
     /// `st.bulk`
     pub(super) fn zero(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let (addresses, values) = self.operands(func, inst)?;

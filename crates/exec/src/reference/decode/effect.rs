@@ -118,6 +118,8 @@ impl Decoder<'_> {
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 self.matrix(func, inst)
             }
+            Opcode::Clusterlaunchcontrol if v.has(Mod::TryCancel) => self.try_cancel(func, inst),
+            Opcode::Clusterlaunchcontrol => self.stack(func, inst, step::copy::query_cancel),
             Opcode::Tcgen05 => self.fifth(func, inst),
             Opcode::Wgmma => self.warpgroup(func, inst),
             Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),

@@ -9,7 +9,7 @@ use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation
 use super::{atomic, mbarrier};
 use crate::{AccessKind, FaultKind, LANES, mem};
 use margay_ir::MemSpace;
-use margay_isa::Type;
+use margay_isa::{Mod, Type};
 
 /// Largest bulk copy: what shared memory can hold.
 const MOST: u64 = 1 << WINDOW_BITS;
@@ -108,7 +108,9 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 read(ctx, i, source, &mut buffer[..wanted as usize])?;
             }
         }
-        let masks = extra.map_or(0, |e| e[i]);
+        // Without a mask: all CTAs.
+        let all = (1 << ctx.windows.shared.len()) - 1;
+        let masks = extra.map_or(all, |e| e[i]);
         let place = (signal_region, signal[i]);
         match c.kind {
             CopyKind::Multicast => multicast(ctx, i, c, end, place, masks as u16, &buffer)?,
@@ -205,6 +207,23 @@ pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         if let Err(flow) = mbarrier::complete(ctx, i, (region, at[i]), b, op.y.into()) {
             return flow;
         }
+    }
+    Flow::Next
+}
+
+/// `clusterlaunchcontrol.query_cancel`: of a response, bit 0 says whether a cluster was cancelled, words 1 to 3 which.
+pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let func = ctx.func;
+    let table = &func.wides[op.x as usize];
+    let Some(response) = table.src.first().map(|s| ctx.quads(*s)) else { return ctx.bug("a query of nothing") };
+    let v = func.variant(op);
+    let first = [Mod::GetFirstCtaidX, Mod::GetFirstCtaidY, Mod::GetFirstCtaidZ].iter().position(|m| v.has(*m));
+    for (k, d) in table.dst.iter().enumerate() {
+        let word = if v.has(Mod::IsCanceled) { 0 } else { 1 + first.unwrap_or(k) };
+        let mask = if word == 0 { 1 } else { u32::MAX };
+        // The fourth component is nothing.
+        let values = response.map(|r| if word > 3 { 0 } else { u64::from((r >> (32 * word)) as u32 & mask) });
+        ctx.write(*d, &values, ctx.active);
     }
     Flow::Next
 }
