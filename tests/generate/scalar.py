@@ -682,6 +682,48 @@ def conversions():
     fix(os.path.join(OUT, "rows_convert.ptx"))
 
 
+def stochastic():
+    """`.rs` adds random bits at the top of what is cut off; a carry rounds away from zero. `.oob`; `.s2f6`; directed bfloats."""
+    c = Case("newer", "Rows of the latest versions: stochastic rounding, out-of-bounds NaN, `.s2f6`, directed rounding of bfloats.", version="9.2", target="sm_100a")
+    up = lambda x, cut, random, width: (x >> cut) + (1 if (x & (1 << cut) - 1) + (random << cut - width) >> cut else 0)
+    # The exponents stay: sums of 1.x with the bits that are cut off.
+    xs = [0x3f808000, 0x3f807fff, 0x3f80c001, 0xbf808000, 0x3fa00000, 0x3f801000, 0xbf801fff, 0x3f80f000]
+    rs = [0x80008000, 0x80007fff, 0x40003fff, 0x1000ffff, 0, 0xffff0fff, 0x0001f000, 0x7fff1000]
+    ins = [(x, xs[(i + 3) % 8], r) for i, (x, r) in enumerate(zip(xs, rs))]
+    c.row("cvt.rs.bf16x2.f32 {d}, {0}, {1}, {2}", 32, [32] * 3, ins, lambda a, b, r: up(a, 16, r >> 16, 16) << 16 | up(b, 16, r & 0xffff, 16))
+    to16 = lambda x, r: (x >> 31) << 15 | up(x & 0x7fffffff, 13, r & 0x1fff, 13) - (112 << 10)
+    c.row("cvt.rs.f16x2.f32 {d}, {0}, {1}, {2}", 32, [32] * 3, ins, lambda a, b, r: to16(a, r >> 16) << 16 | to16(b, r))
+    relu = lambda x, v: 0 if x >> 31 else v
+    c.row("cvt.rs.relu.bf16x2.f32 {d}, {0}, {1}, {2}", 32, [32] * 3, ins, lambda a, b, r: relu(a, up(a, 16, r >> 16, 16)) << 16 | relu(b, up(b, 16, r & 0xffff, 16)))
+    wide = [0x3f880000, 0x3f980001, 0xbf940000, 0x3fb7ffff, 0x3fc40000, 0xbfa80000, 0x3fd00001, 0x3f87ffff]
+    fours = [(wide[i], wide[(i + 1) % 8], wide[(i + 2) % 8], wide[(i + 5) % 8], r) for i, r in enumerate(rs)]
+    for t, m, bias in (("e4m3", 3, 7), ("e5m2", 2, 15), ("e2m3", 3, 1), ("e3m2", 2, 3)):
+        width = 8 if t in ("e4m3", "e5m2") else 6
+        code = lambda x, r, m=m, bias=bias, w=width: (x >> 31) << w - 1 | up(x & 0x7fffffff, 23 - m, r, 16) - (127 - bias << m)
+        c.row("cvt.rs.satfinite." + t + "x4.f32 {d}, {{0}, {1}, {2}, {3}}, {4}", 32, [32] * 5, fours,
+              lambda a, b, e, f, r, code=code: code(a, r >> 16) << 24 | code(b, r >> 16) << 16 | code(e, r & 0xffff) << 8 | code(f, r & 0xffff))
+    byte = lambda r, high: (r >> 24 & 0xff) << 8 | r >> 8 & 0xff if high else (r >> 16 & 0xff) << 8 | r & 0xff
+    four = lambda x, r: (x >> 31) << 3 | up(x & 0x7fffffff, 22, r, 16) - (126 << 1)
+    c.row("cvt.rs.satfinite.e2m1x4.f32 {d}, {{0}, {1}, {2}, {3}}, {4}", 16, [32] * 5, fours,
+          lambda a, b, e, f, r: four(a, byte(r, True)) << 12 | four(b, byte(r, True)) << 8 | four(e, byte(r, False)) << 4 | four(f, byte(r, False)))
+    for t, fmt, ps in (("f16", F16, H16P), ("bf16", BF16, BF)):
+        oob = third(ps)[:8] + [(0x7fff, ps[0][0], ps[1][0]), (ps[0][0], 0x7fff, ps[1][0])]
+        f = lambda *v, fmt=fmt: 0 if 0x7fff in v[:2] else arith("fma", fmt, v)
+        c.row(f"fma.rn.oob.{t} {{d}}, {{0}}, {{1}}, {{2}}", 16, [16] * 3, oob, f)
+        c.row(f"fma.rn.oob.relu.{t}x2 {{d}}, {{0}}, {{1}}, {{2}}", 32, [32] * 3, both3(oob), pair(lambda *v, fmt=fmt: 0 if 0x7fff in v[:2] else arith("fma", fmt, v, relu=True)))
+    # Two's complement in units of 1/64.
+    values = [0x3f800000, 0xbf800000, 0x3c800000, 0x40000000, 0xc0400000, 0x3c400000, 0x3d000001, 0xbc800001]
+    def s2f6(v, scale=0):
+        q = F32.unpack(v)[0] * 64 / F(2) ** scale
+        return mask(max(-128, min(127, round(q))), 8)
+    vp = [(v, values[(i + 3) % 8]) for i, v in enumerate(values)]
+    c.row("cvt.rn.satfinite.s2f6x2.f32 {d}, {0}, {1}", 16, [32, 32], vp, lambda a, b: s2f6(a) << 8 | s2f6(b))
+    c.row("cvt.rn.satfinite.s2f6x2.bf16x2 {d}, {0}", 16, [32], [(a >> 16) << 16 | b >> 16 for a, b in vp], lambda x: s2f6(x >> 16 << 16) << 8 | s2f6(mask(x << 16, 32)))
+    widen = lambda code: BF16.pack(F(sign(code, 8), 64), "rn", 0)
+    c.row("cvt.rn.bf16x2.s2f6x2 {d}, {0}", 32, [16], [0x0140, 0x80ff, 0x7f00, 0xc001, 0x2040, 0x3355, 0x0000, 0x81fe], lambda x: widen(x >> 8) << 16 | widen(x & 0xff))
+    c.write()
+
+
 def fix(path):
     """Conversions with `.e2m1x2` need a register of eight bits."""
     text = open(path).read().replace("    .reg .b16 %h<12>;", "    .reg .b8 %q;\n    .reg .b16 %h<12>;")
@@ -789,3 +831,4 @@ if __name__ == "__main__":
     comparisons()
     conversions()
     video()
+    stochastic()

@@ -67,34 +67,24 @@ fn word(op: AtomicOp, ty: Type, flush: bool, old: u32, b: u32, c: u32) -> u32 {
         }
         _ => {}
     }
-    let signed = ty.kind() == TypeKind::Signed;
-    match op {
-        AtomicOp::And => old & b,
-        AtomicOp::Or => old | b,
-        AtomicOp::Xor => old ^ b,
-        AtomicOp::Exch => b,
-        AtomicOp::Cas if old == b => c,
-        AtomicOp::Cas => old,
-        AtomicOp::Add => old.wrapping_add(b),
-        AtomicOp::Inc if old >= b => 0,
-        AtomicOp::Inc => old + 1,
-        AtomicOp::Dec if old == 0 || old > b => b,
-        AtomicOp::Dec => old - 1,
-        AtomicOp::Min if signed => (old as i32).min(b as i32) as u32,
-        AtomicOp::Min => old.min(b),
-        AtomicOp::Max if signed => (old as i32).max(b as i32) as u32,
-        AtomicOp::Max => old.max(b),
-    }
+    integer(op, ty, 32, old.into(), b.into(), c.into()) as u32
 }
 
 /// The new value of 64 bits.
 fn double(op: AtomicOp, ty: Type, old: u64, b: u64, c: u64) -> u64 {
+    if op == AtomicOp::Add && ty == Type::F64 {
+        let (x, y) = (f64::from_bits(old), f64::from_bits(b));
+        return fp::keep64(x + y, x, y).to_bits();
+    }
+    integer(op, ty, 64, old, b, c)
+}
+
+/// The new value of an integer of so many bits, zero-extended; bits above are the caller's to cut.
+fn integer(op: AtomicOp, ty: Type, bits: u32, old: u64, b: u64, c: u64) -> u64 {
     let signed = ty.kind() == TypeKind::Signed;
+    // The order of signed numbers is that of unsigned ones with the sign turned over.
+    let key = |v: u64| if signed { v ^ 1 << (bits - 1) } else { v };
     match op {
-        AtomicOp::Add if ty == Type::F64 => {
-            let (x, y) = (f64::from_bits(old), f64::from_bits(b));
-            fp::keep64(x + y, x, y).to_bits()
-        }
         AtomicOp::And => old & b,
         AtomicOp::Or => old | b,
         AtomicOp::Xor => old ^ b,
@@ -106,10 +96,20 @@ fn double(op: AtomicOp, ty: Type, old: u64, b: u64, c: u64) -> u64 {
         AtomicOp::Inc => old + 1,
         AtomicOp::Dec if old == 0 || old > b => b,
         AtomicOp::Dec => old - 1,
-        AtomicOp::Min if signed => (old as i64).min(b as i64) as u64,
-        AtomicOp::Min => old.min(b),
-        AtomicOp::Max if signed => (old as i64).max(b as i64) as u64,
-        AtomicOp::Max => old.max(b),
+        AtomicOp::Min => {
+            if key(b) < key(old) {
+                b
+            } else {
+                old
+            }
+        }
+        AtomicOp::Max => {
+            if key(b) > key(old) {
+                b
+            } else {
+                old
+            }
+        }
     }
 }
 

@@ -76,37 +76,44 @@ fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> Option<usize> {
     if low & (align - 1) == 0 { None } else { lanes(active).find(|i| a[*i] & (align - 1) != 0) }
 }
 
-/// A load of one element a lane.
+/// A load of `N` elements a lane, aligned as a whole.
 #[inline(always)]
-fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
-    let size = size_of::<T>() as u32;
+    let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
     let region = match addresses(ctx, &m.address, size, &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
-    if m.straddles && misaligned(&at, ctx.active, u64::from(size)).is_some() {
-        return load_straddling::<T>(ctx, m, region, &at);
+    // A misaligned element has no cell, so only what several cells would hide is looked at.
+    if (N > 1 || m.straddles)
+        && let Some(lane) = misaligned(&at, ctx.active, u64::from(size))
+    {
+        if m.straddles {
+            return load_straddling::<T>(ctx, m, region, &at);
+        }
+        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), false);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Load);
     let first = ctx.first();
     let Some(found) = find_allocation!(ctx, region, at[first], first) else {
         return bad_access(ctx, first, &m.address, region, at[first], (size, size), false);
     };
-    let mut values = [T::default(); LANES];
+    let mut values = [[T::default(); LANES]; N];
     let mut missing = 0u32;
-    match pattern(&at, ctx.active, size_of::<T>() as u64) {
+    let lie = if N == 1 { pattern(&at, ctx.active, size.into()) } else { Pattern::Any };
+    match lie {
         Pattern::Run if let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES) => {
             for i in 0..LANES {
-                values[i] = T::get(&cells[i]);
+                values[0][i] = T::get(&cells[i]);
             }
         }
-        Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => values = [T::get(cell); LANES],
+        Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => values[0] = [T::get(cell); LANES],
         _ => {
             for i in lanes(ctx.active) {
-                match found.block.cell::<T::Cell>(at[i]) {
-                    Some(cell) => values[i] = T::get(cell),
+                match found.block.cells::<T::Cell>(at[i], N) {
+                    Some(cells) => (0..N).for_each(|k| values[k][i] = T::get(&cells[k])),
                     None => missing |= 1 << i,
                 }
             }
@@ -114,52 +121,8 @@ fn load<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
     for i in lanes(missing) {
-        match find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cell::<T::Cell>(at[i])) {
-            Some(cell) => values[i] = T::get(cell),
-            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), false),
-        }
-    }
-    if m.order == Order::Acquire {
-        fence(Ordering::Acquire);
-    }
-    put(ctx, m.dst[0], &values, m.ty.is_signed());
-    Flow::Next
-}
-
-/// A load of a vector.
-#[inline(always)]
-fn load_vector<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let m: &MemOp = &ctx.func.mems[op.x as usize];
-    let (count, size) = (m.count as usize, m.count * m.size);
-    let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
-        Ok(region) => region,
-        Err(flow) => return flow,
-    };
-    if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
-        if m.straddles {
-            return load_straddling::<T>(ctx, m, region, &at);
-        }
-        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), false);
-    }
-    observe(ctx, &m.address, &at, size, AccessKind::Load);
-    let mut values = [[T::default(); LANES]; MOST];
-    let first = ctx.first();
-    let Some(found) = find_allocation!(ctx, region, at[first], first) else {
-        return bad_access(ctx, first, &m.address, region, at[first], (size, size), false);
-    };
-    let mut missing = 0u32;
-    for i in lanes(ctx.active) {
-        match found.block.cells::<T::Cell>(at[i], count) {
-            Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
-            None => missing |= 1 << i,
-        }
-    }
-    // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
-    for i in lanes(missing) {
-        let cells = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells::<T::Cell>(at[i], count));
-        match cells {
-            Some(cells) => (0..count).for_each(|k| values[k][i] = T::get(&cells[k])),
+        match find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells::<T::Cell>(at[i], N)) {
+            Some(cells) => (0..N).for_each(|k| values[k][i] = T::get(&cells[k])),
             None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), false),
         }
     }
@@ -242,73 +205,26 @@ fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src, values: &mut [T; LANES]) {
     }
 }
 
-/// A store of one element a lane. Where lanes store to the same place the highest one wins.
+/// A store of `N` elements a lane. Where lanes store to the same place the highest one wins.
 #[inline(always)]
-fn store<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
-    let size = size_of::<T>() as u32;
+    let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
     let region = match addresses(ctx, &m.address, size, &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
-    if m.straddles && misaligned(&at, ctx.active, u64::from(size)).is_some() {
-        return store_straddling::<T>(ctx, m, region, &at);
-    }
-    observe(ctx, &m.address, &at, size, AccessKind::Store);
-    let mut values = [T::default(); LANES];
-    values_of(ctx, m.src[0], &mut values);
-    if m.order == Order::Release {
-        fence(Ordering::Release);
-    }
-    let first = ctx.first();
-    let found = find_allocation!(ctx, region, at[first], first).filter(|a| a.kind.writable());
-    let Some(found) = found else {
-        return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
-    };
-    if pattern(&at, ctx.active, size.into()) == Pattern::Run
-        && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
+    if (N > 1 || m.straddles)
+        && let Some(lane) = misaligned(&at, ctx.active, u64::from(size))
     {
-        for i in 0..LANES {
-            T::set(&cells[i], values[i]);
-        }
-        return Flow::Next;
-    }
-    let mut missing = 0u32;
-    for i in lanes(ctx.active) {
-        match found.block.cell::<T::Cell>(at[i]) {
-            Some(cell) => T::set(cell, values[i]),
-            None => missing |= 1 << i,
-        }
-    }
-    for i in lanes(missing) {
-        let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        match found.and_then(|a| a.block.cell::<T::Cell>(at[i])) {
-            Some(cell) => T::set(cell, values[i]),
-            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
-        }
-    }
-    Flow::Next
-}
-
-/// A store of a vector.
-#[inline(always)]
-fn store_vector<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
-    let m: &MemOp = &ctx.func.mems[op.x as usize];
-    let (count, size) = (m.count as usize, m.count * m.size);
-    let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
-        Ok(region) => region,
-        Err(flow) => return flow,
-    };
-    if let Some(lane) = misaligned(&at, ctx.active, u64::from(size)) {
         if m.straddles {
             return store_straddling::<T>(ctx, m, region, &at);
         }
         return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), true);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Store);
-    let mut values = [[T::default(); LANES]; MOST];
+    let mut values = [[T::default(); LANES]; N];
     for (v, s) in values.iter_mut().zip(&m.src) {
         values_of(ctx, *s, v);
     }
@@ -320,17 +236,26 @@ fn store_vector<T: Element>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let Some(found) = found else {
         return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
     };
+    if N == 1
+        && pattern(&at, ctx.active, size.into()) == Pattern::Run
+        && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
+    {
+        for i in 0..LANES {
+            T::set(&cells[i], values[0][i]);
+        }
+        return Flow::Next;
+    }
     let mut missing = 0u32;
     for i in lanes(ctx.active) {
-        match found.block.cells::<T::Cell>(at[i], count) {
-            Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
+        match found.block.cells::<T::Cell>(at[i], N) {
+            Some(cells) => (0..N).for_each(|k| T::set(&cells[k], values[k][i])),
             None => missing |= 1 << i,
         }
     }
     for i in lanes(missing) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        match found.and_then(|a| a.block.cells::<T::Cell>(at[i], count)) {
-            Some(cells) => (0..count).for_each(|k| T::set(&cells[k], values[k][i])),
+        match found.and_then(|a| a.block.cells::<T::Cell>(at[i], N)) {
+            Some(cells) => (0..N).for_each(|k| T::set(&cells[k], values[k][i])),
             None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
         }
     }
@@ -442,14 +367,22 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 /// The handler of a load of `count` elements of `size` bytes.
 pub fn loader(size: u32, count: u32) -> Handler {
     match (size, count) {
-        (1, 1) => |ctx, op| load::<u8>(ctx, op),
-        (2, 1) => |ctx, op| load::<u16>(ctx, op),
-        (4, 1) => |ctx, op| load::<u32>(ctx, op),
-        (8, 1) => |ctx, op| load::<u64>(ctx, op),
-        (1, _) => |ctx, op| load_vector::<u8>(ctx, op),
-        (2, _) => |ctx, op| load_vector::<u16>(ctx, op),
-        (4, _) => |ctx, op| load_vector::<u32>(ctx, op),
-        (8, _) => |ctx, op| load_vector::<u64>(ctx, op),
+        (1, 1) => |ctx, op| load::<u8, 1>(ctx, op),
+        (1, 2) => |ctx, op| load::<u8, 2>(ctx, op),
+        (1, 4) => |ctx, op| load::<u8, 4>(ctx, op),
+        (1, 8) => |ctx, op| load::<u8, 8>(ctx, op),
+        (2, 1) => |ctx, op| load::<u16, 1>(ctx, op),
+        (2, 2) => |ctx, op| load::<u16, 2>(ctx, op),
+        (2, 4) => |ctx, op| load::<u16, 4>(ctx, op),
+        (2, 8) => |ctx, op| load::<u16, 8>(ctx, op),
+        (4, 1) => |ctx, op| load::<u32, 1>(ctx, op),
+        (4, 2) => |ctx, op| load::<u32, 2>(ctx, op),
+        (4, 4) => |ctx, op| load::<u32, 4>(ctx, op),
+        (4, 8) => |ctx, op| load::<u32, 8>(ctx, op),
+        (8, 1) => |ctx, op| load::<u64, 1>(ctx, op),
+        (8, 2) => |ctx, op| load::<u64, 2>(ctx, op),
+        (8, 4) => |ctx, op| load::<u64, 4>(ctx, op),
+        (8, 8) => |ctx, op| load::<u64, 8>(ctx, op),
         _ => load_quad,
     }
 }
@@ -464,14 +397,22 @@ pub fn poll(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 /// The handler of a store of `count` elements of `size` bytes.
 pub fn storer(size: u32, count: u32) -> Handler {
     match (size, count) {
-        (1, 1) => |ctx, op| store::<u8>(ctx, op),
-        (2, 1) => |ctx, op| store::<u16>(ctx, op),
-        (4, 1) => |ctx, op| store::<u32>(ctx, op),
-        (8, 1) => |ctx, op| store::<u64>(ctx, op),
-        (1, _) => |ctx, op| store_vector::<u8>(ctx, op),
-        (2, _) => |ctx, op| store_vector::<u16>(ctx, op),
-        (4, _) => |ctx, op| store_vector::<u32>(ctx, op),
-        (8, _) => |ctx, op| store_vector::<u64>(ctx, op),
+        (1, 1) => |ctx, op| store::<u8, 1>(ctx, op),
+        (1, 2) => |ctx, op| store::<u8, 2>(ctx, op),
+        (1, 4) => |ctx, op| store::<u8, 4>(ctx, op),
+        (1, 8) => |ctx, op| store::<u8, 8>(ctx, op),
+        (2, 1) => |ctx, op| store::<u16, 1>(ctx, op),
+        (2, 2) => |ctx, op| store::<u16, 2>(ctx, op),
+        (2, 4) => |ctx, op| store::<u16, 4>(ctx, op),
+        (2, 8) => |ctx, op| store::<u16, 8>(ctx, op),
+        (4, 1) => |ctx, op| store::<u32, 1>(ctx, op),
+        (4, 2) => |ctx, op| store::<u32, 2>(ctx, op),
+        (4, 4) => |ctx, op| store::<u32, 4>(ctx, op),
+        (4, 8) => |ctx, op| store::<u32, 8>(ctx, op),
+        (8, 1) => |ctx, op| store::<u64, 1>(ctx, op),
+        (8, 2) => |ctx, op| store::<u64, 2>(ctx, op),
+        (8, 4) => |ctx, op| store::<u64, 4>(ctx, op),
+        (8, 8) => |ctx, op| store::<u64, 8>(ctx, op),
         _ => store_quad,
     }
 }
