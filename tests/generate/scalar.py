@@ -711,6 +711,12 @@ def stochastic():
         f = lambda *v, fmt=fmt: 0 if 0x7fff in v[:2] else arith("fma", fmt, v)
         c.row(f"fma.rn.oob.{t} {{d}}, {{0}}, {{1}}, {{2}}", 16, [16] * 3, oob, f)
         c.row(f"fma.rn.oob.relu.{t}x2 {{d}}, {{0}}, {{1}}, {{2}}", 32, [32] * 3, both3(oob), pair(lambda *v, fmt=fmt: 0 if 0x7fff in v[:2] else arith("fma", fmt, v, relu=True)))
+    c.row("fma.rn.oob.sat.f16 {d}, {0}, {1}, {2}", 16, [16] * 3, third(H16P) + [(0x7fff, 0x3c00, 0x3c00)], lambda *v: 0 if 0x7fff in v[:2] else arith("fma", F16, v, sat=True))
+    for mode in ("rz", "rm", "rp"):
+        f = lambda *v, m=mode: arith("fma", BF16, v, m)
+        c.row(f"fma.{mode}.bf16 {{d}}, {{0}}, {{1}}, {{2}}", 16, [16] * 3, third(BF), f)
+        c.row(f"fma.{mode}.relu.bf16x2 {{d}}, {{0}}, {{1}}, {{2}}", 32, [32] * 3, both3(third(BF)), pair(lambda *v, m=mode: arith("fma", BF16, v, m, relu=True)))
+        c.row(f"fma.{mode}.oob.bf16 {{d}}, {{0}}, {{1}}, {{2}}", 16, [16] * 3, third(BF)[:7] + [(0x7fff, 0x3f80, 0x3f80)], lambda *v, m=mode: 0 if 0x7fff in v[:2] else arith("fma", BF16, v, m))
     # Two's complement in units of 1/64.
     values = [0x3f800000, 0xbf800000, 0x3c800000, 0x40000000, 0xc0400000, 0x3c400000, 0x3d000001, 0xbc800001]
     def s2f6(v, scale=0):
