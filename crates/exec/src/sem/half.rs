@@ -6,12 +6,15 @@
 use super::{
     PureFn, fp,
     map::{self, lift, lift_mode},
-    mode::{Mode, ty},
+    mode::{Mode, rnd, ty},
+    soft::{self, Format, Rnd},
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// A half format: how to leave it and how to come back.
 trait Half {
+    /// Its bits, for rounding in a direction.
+    const FORMAT: Format;
     /// In single precision, exactly.
     fn read(bits: u16) -> f32;
     /// From single precision, to nearest.
@@ -28,6 +31,7 @@ struct Ieee;
 struct Brain;
 
 impl Half for Ieee {
+    const FORMAT: Format = soft::F16;
     #[inline(always)]
     fn read(bits: u16) -> f32 {
         fp::from_f16(bits)
@@ -52,6 +56,7 @@ impl Half for Ieee {
 }
 
 impl Half for Brain {
+    const FORMAT: Format = soft::BF16;
     #[inline(always)]
     fn read(bits: u16) -> f32 {
         fp::from_bf16(bits)
@@ -75,24 +80,25 @@ impl Half for Brain {
     }
 }
 
-/// `.ftz`, `.sat`, `.relu`, `.oob`.
+/// `.ftz`, `.sat`, `.relu`, `.oob`, and the rounding.
 #[derive(Clone, Copy)]
 struct Post {
     ftz: bool,
     sat: bool,
     relu: bool,
     oob: bool,
+    rnd: Rnd,
 }
 
 /// No modifier, which is the usual case: its loops decide nothing.
-const PLAIN: Post = Post { ftz: false, sat: false, relu: false, oob: false };
+const PLAIN: Post = Post { ftz: false, sat: false, relu: false, oob: false, rnd: Rnd::Nearest };
 
 /// The NaN that tensor copies write for elements out of bounds.
 const OOB: u16 = 0x7fff;
 
 impl Post {
     fn of(v: &Variant) -> Post {
-        Post { ftz: v.has(Mod::Ftz), sat: v.has(Mod::Sat), relu: v.has(Mod::Relu), oob: v.has(Mod::Oob) }
+        Post { ftz: v.has(Mod::Ftz), sat: v.has(Mod::Sat), relu: v.has(Mod::Relu), oob: v.has(Mod::Oob), rnd: rnd(v) }
     }
 
     #[inline(always)]
@@ -106,7 +112,10 @@ impl Post {
     fn write<H: Half>(self, x: f32) -> u16 {
         let x = if self.sat { fp::saturate(x) } else { x };
         let x = if self.relu && x <= 0.0 { 0.0 } else { x };
-        let bits = H::write(x);
+        let bits = match self.rnd {
+            Rnd::Nearest => H::write(x),
+            rnd => H::FORMAT.pack_f32(x, rnd, false) as u16,
+        };
         if self.ftz { H::flush(bits) } else { bits }
     }
 
@@ -132,13 +141,17 @@ impl Post {
         if self.oob && (a == OOB || b == OOB || c == OOB) {
             return 0;
         }
-        self.write::<H>(H::fused(self.read::<H>(a), self.read::<H>(b), self.read::<H>(c)))
+        let (a, b, c) = (self.read::<H>(a), self.read::<H>(b), self.read::<H>(c));
+        let x = H::fused(a, b, c);
+        // What cancels is +0, but -0 when rounding down.
+        let cancels = x == 0.0 && (a * b).is_sign_negative() != c.is_sign_negative();
+        self.write::<H>(if cancels && self.rnd == Rnd::Down { -0.0 } else { x })
     }
 }
 
 /// `add`, `sub`, `mul`, `fma`.
 pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
-    let plain = [Mod::Ftz, Mod::Sat, Mod::Relu, Mod::Oob].into_iter().all(|m| !v.has(m));
+    let plain = [Mod::Ftz, Mod::Sat, Mod::Relu, Mod::Oob].into_iter().all(|m| !v.has(m)) && rnd(v) == Rnd::Nearest;
     macro_rules! row {
         ($f:ident, $scalar:ident, $packed:ident, ($($arg:ident),+), ($($bits:ty),+)) => {
             match t {
