@@ -14,84 +14,17 @@ use super::{
 use crate::ctx::Helper;
 use margay_exec::alone;
 use margay_ir::{Inst, Operand, VReg, pass::Shape};
-use margay_isa::{Kind, Mod, Opcode, Type, Var, Variant};
+use margay_isa::{Kind, Mod, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
 /// payloads in PTX as on the host.
-fn arithmetic(variant: &Variant) -> bool {
+pub(super) fn arithmetic(variant: &Variant) -> bool {
     let row = matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad");
     row && variant.t() == Type::F32 && rounds_to_nearest(variant)
 }
 
 fn rounds_to_nearest(variant: &Variant) -> bool {
     ![Mod::Rz, Mod::Rm, Mod::Rp].iter().any(|m| variant.has(*m))
-}
-
-/// How instructions define a register, as far as NaNs go.
-#[derive(Clone, Default)]
-struct Definitions {
-    arithmetic: bool,
-    /// Something that may yield any NaN.
-    other: bool,
-    /// Copies of these registers.
-    copies: Vec<u32>,
-}
-
-/// Operands that a row passes on bit by bit, for rows of one word.
-fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
-    let word = matches!(variant.t(), Type::F32 | Type::B32);
-    match (variant.op, srcs) {
-        (Opcode::Mov, [_]) if word => Some(srcs),
-        (Opcode::Selp, [_, _, _]) if word => Some(&srcs[..2]),
-        (Opcode::Shfl, [_, ..]) => Some(&srcs[..1]),
-        _ => None,
-    }
-}
-
-/// Registers that hold canonical values up to NaNs: written by arithmetic, by constants, and by copies of such registers.
-pub(super) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
-    let mut found = vec![Definitions::default(); func.regs.len()];
-    for inst in &func.insts {
-        let variant = func.variant(inst);
-        let arithmetic = arithmetic(variant) && !variant.has(Mod::Sat);
-        let (mut copies, mut other) = (Vec::new(), !arithmetic);
-        if let Some(operands) = copied(variant, func.operands(inst.srcs)) {
-            other = false;
-            for o in operands {
-                match o {
-                    Operand::Imm(v) => other |= f32::from_bits(*v as u32).is_nan(),
-                    Operand::Reg(r) if func.regs[r.0 as usize].bits() == 32 => copies.push(r.0),
-                    _ => other = true,
-                }
-            }
-        }
-        let mut first = true;
-        margay_ir::pass::liveness::inst_writes(func, inst, &mut |r| {
-            let d = &mut found[r.0 as usize];
-            d.arithmetic |= arithmetic;
-            // A shuffle's second destination is a predicate.
-            d.other |= other || !std::mem::take(&mut first) || func.regs[r.0 as usize].bits() != 32;
-            d.copies.extend(&copies);
-        });
-    }
-    for home in func.params.iter() {
-        if let margay_ir::FormalHome::Regs(regs) = home {
-            regs.iter().for_each(|r| found[r.0 as usize].other = true);
-        }
-    }
-    let defined = |d: &Definitions| d.arithmetic || !d.copies.is_empty();
-    let mut lazy: Vec<bool> = found.iter().map(|d| !d.other && defined(d)).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (r, d) in found.iter().enumerate() {
-            if lazy[r] && d.copies.iter().any(|c| !lazy[*c as usize]) {
-                lazy[r] = false;
-                changed = true;
-            }
-        }
-    }
-    lazy
 }
 
 impl Emitter<'_> {
@@ -113,7 +46,7 @@ impl Emitter<'_> {
     }
 
     /// Subnormals to zeros of their sign.
-    fn flush(&mut self, v: &Val) -> Val {
+    pub fn flush(&mut self, v: &Val) -> Val {
         let bits = self.w.cast("bitcast", v, Elem::I32);
         let exponent = self.w.op_const("and", &bits, 0x7f80_0000);
         let small = self.w.cmp("icmp eq", &exponent, &constant(bits.ty, 0));
@@ -123,7 +56,7 @@ impl Emitter<'_> {
     }
 
     /// A float operand in arithmetic: host NaNs of lazy registers are welcome.
-    fn float(&mut self, operand: &Operand, ty: Type, ftz: bool) -> Result<Val> {
+    pub fn float(&mut self, operand: &Operand, ty: Type, ftz: bool) -> Result<Val> {
         let (integer, float) = if ty == Type::F64 { (Elem::I64, Elem::F64) } else { (Elem::I32, Elem::F32) };
         let v = self.raw_value(operand, integer)?;
         let v = self.w.cast("bitcast", &v, float);
@@ -676,7 +609,7 @@ impl Emitter<'_> {
         self.w.select(&equal, &merged, &chosen)
     }
 
-    fn canonical_float(&mut self, v: &Val) -> Val {
+    pub fn canonical_float(&mut self, v: &Val) -> Val {
         let bits = self.canonical(v);
         self.w.cast("bitcast", &bits, Elem::F32)
     }
@@ -689,81 +622,6 @@ impl Emitter<'_> {
         let v = self.w.select(&positive, v, &zero);
         let small = self.w.cmp("fcmp olt", &v, &one);
         self.w.select(&small, &v, &one)
-    }
-
-    fn cvt(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
-        let (to, Some(from)) = (variant.t(), variant.ty(Var::U)) else { return Ok(None) };
-        if variant.has(Mod::Sat) || srcs.len() != 1 || to.bits() > 64 || from.bits() > 64 {
-            return Ok(None);
-        }
-        let ftz = variant.has(Mod::Ftz);
-        if to.is_int() && from.is_int() {
-            let v = self.value(&srcs[0], Elem::int(from.bits().max(8)))?;
-            return Ok(Some(self.w.resize(&v, Elem::int(to.bits()), from.is_signed())));
-        }
-        let float = |t: Type| match t {
-            Type::F32 => Some(Elem::F32),
-            Type::F64 => Some(Elem::F64),
-            _ => None,
-        };
-        let modifiers =
-            variant.words.iter().filter(|w| matches!(w, margay_isa::Word::Mod(m) if *m != Mod::Ftz)).count();
-        let nearest = variant.has(Mod::Rn) || modifiers == 0;
-        let rounding =
-            [(Mod::Rni, "llvm.roundeven"), (Mod::Rzi, "llvm.trunc"), (Mod::Rmi, "llvm.floor"), (Mod::Rpi, "llvm.ceil")]
-                .into_iter()
-                .find(|(m, _)| variant.has(*m));
-        match (float(to), float(from)) {
-            (Some(f), None) if from.is_int() && nearest => {
-                let v = self.value(&srcs[0], Elem::int(from.bits()))?;
-                Ok(Some(self.w.cast(if from.is_signed() { "sitofp" } else { "uitofp" }, &v, f)))
-            }
-            (Some(Elem::F64), Some(Elem::F32)) if nearest => {
-                let bits = self.value(&srcs[0], Elem::I32)?;
-                let v = self.w.cast("bitcast", &bits, Elem::F32);
-                let v = if ftz { self.flush(&v) } else { v };
-                Ok(Some(self.w.cast("fpext", &v, Elem::F64)))
-            }
-            (Some(Elem::F32), Some(Elem::F64)) if nearest => {
-                let v = self.float(&srcs[0], from, false)?;
-                let v = self.w.cast("fptrunc", &v, Elem::F32);
-                Ok(Some(if ftz { self.flush(&v) } else { v }))
-            }
-            (Some(Elem::F32), Some(Elem::F32)) if !ftz => match rounding {
-                Some((_, name)) => {
-                    let v = self.float(&srcs[0], from, false)?;
-                    let v = self.w.intrinsic(name, v.ty, &[&v]);
-                    Ok(Some(self.canonical_float(&v)))
-                }
-                None => Ok(None),
-            },
-            (None, Some(Elem::F32)) if matches!(to, Type::S32 | Type::U32) => {
-                let Some((mode, name)) = rounding else { return Ok(None) };
-                if ftz && !matches!(mode, Mod::Rzi | Mod::Rni) {
-                    return Ok(None);
-                }
-                let v = self.float(&srcs[0], from, false)?;
-                let v = if mode == Mod::Rzi { v } else { self.w.intrinsic(name, v.ty, &[&v]) };
-                Ok(Some(self.clamped_integer(&v, to.is_signed())))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// A float as a 32-bit integer, towards zero: NaN gives 0, what is out of range the nearest end.
-    fn clamped_integer(&mut self, v: &Val, signed: bool) -> Val {
-        let single = |x: f32| constant(v.ty, i128::from(x.to_bits()));
-        let (low, high) = if signed { (-2_147_483_648.0, 2_147_483_648.0) } else { (0.0, 4_294_967_296.0) };
-        let (least, most) = if signed { (i32::MIN, i32::MAX) } else { (0, -1) };
-        let enough = self.w.cmp("fcmp oge", v, &single(low));
-        let fits = self.w.cmp("fcmp olt", v, &single(high));
-        let inside = self.w.op("and", &enough, &fits);
-        let safe = self.w.select(&inside, v, &single(0.0));
-        let n = self.w.cast(if signed { "fptosi" } else { "fptoui" }, &safe, Elem::I32);
-        let beyond = self.w.cmp("fcmp oge", v, &single(high));
-        let n = self.w.select(&beyond, &constant(n.ty, i128::from(most)), &n);
-        let below = self.w.cmp("fcmp olt", v, &single(low));
-        self.w.select(&below, &constant(n.ty, i128::from(least)), &n)
     }
 
     // ---- helpers ----

@@ -231,11 +231,12 @@ impl Rmw {
                  %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %less#\n"
             ),
             // A NaN is canonical.
-            "fadd" if self.elem == Elem::F32 => format!(
+            "fadd" if self.elem == Elem::F32 => {
                 "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
                  %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
                  %kept# = select i1 %nan#, i32 2147483647, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n"
-            ),
+                    .into()
+            }
             name => format!("  %new# = {name} {t} %old#, %v#\n"),
         };
         format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")

@@ -245,7 +245,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         keep,
         sites,
         blended: Vec::new(),
-        lazy: super::alu::lazy_registers(func),
+        lazy: super::lazy::lazy_registers(func),
         frame: Vec::new(),
         inst: 0,
         at: 0,
