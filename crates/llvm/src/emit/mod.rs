@@ -19,6 +19,7 @@ mod atomic;
 mod barrier;
 mod branch;
 mod call;
+mod context;
 mod control;
 mod convert;
 mod frame;
@@ -31,6 +32,7 @@ mod memory;
 mod rows;
 mod site;
 pub mod text;
+mod value;
 mod warp;
 
 pub use func::{Options, PERIOD, Refused, Waits, emit, symbol, waits};
