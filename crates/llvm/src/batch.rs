@@ -72,6 +72,7 @@ impl Drop for Desk<'_> {
 impl<'a> Worker<'a> {
     /// A worker for a launch.
     pub fn new(tier: Arc<Tier>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
+        tier.begin();
         let (hopes, desk) = (tier.may_improve(), Desk::new(tier.code(), grid, meter)?);
         Ok(Worker { tier, grid, meter, desk, hopes })
     }

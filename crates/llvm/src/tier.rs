@@ -1,7 +1,8 @@
 //! Code of a kernel for one block shape, and how it gets better.
 //!
-//! A kernel that is not in the cache is first compiled with little effort, so that it can begin. When it has run for a while it
-//! is compiled again on a thread of its own; workers take up the better code at their next range of CTAs.
+//! A kernel that is not in the cache is first compiled with little effort, so that it can begin. When it has run for a while, or
+//! is launched again, it is compiled again on a thread of its own; workers take up the better code at their next range of CTAs,
+//! and the third launch waits for it.
 
 use crate::{
     compile::{Compiled, Draft},
@@ -38,6 +39,8 @@ pub struct Tier {
     code: Mutex<Arc<Code>>,
     /// Nanoseconds that light code has run for.
     spent: AtomicU64,
+    /// Workers that have begun.
+    begun: AtomicU64,
     /// Nothing better is to be had, or somebody is at it.
     settled: AtomicBool,
     job: Mutex<Option<JoinHandle<()>>>,
@@ -57,8 +60,8 @@ impl Tier {
             None => (draft.compile(effort)?, effort == Effort::Full),
         };
         let code = Mutex::new(code(&draft, &object, alone)?);
-        let (spent, settled, job) = (AtomicU64::new(0), AtomicBool::new(settled), Mutex::default());
-        Ok(Arc::new(Tier { draft, code, spent, settled, job }))
+        let (spent, begun, settled) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(settled));
+        Ok(Arc::new(Tier { draft, code, spent, begun, settled, job: Mutex::default() }))
     }
 
     /// The best code there is.
@@ -82,7 +85,30 @@ impl Tier {
             return;
         }
         let spent = self.spent.fetch_add(time.as_nanos() as u64, Relaxed) + time.as_nanos() as u64;
-        if u128::from(spent) < HOT.as_nanos() || self.settled.swap(true, Relaxed) {
+        if u128::from(spent) >= HOT.as_nanos() {
+            self.improve();
+        }
+    }
+
+    /// A worker begins: a kernel that is launched again is compiled again.
+    pub fn begin(self: &Arc<Tier>) {
+        match self.begun.fetch_add(1, Relaxed) {
+            0 => {}
+            1 => self.improve(),
+            _ => self.wait(),
+        }
+    }
+
+    fn wait(&self) {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The job itself may be the last to know this tier.
+        if let Some(job) = job.filter(|job| job.thread().id() != std::thread::current().id()) {
+            let _ = job.join();
+        }
+    }
+
+    fn improve(self: &Arc<Tier>) {
+        if self.settled.swap(true, Relaxed) {
             return;
         }
         let Some(leave) = ffi::Busy::enter() else { return };
@@ -97,5 +123,11 @@ impl Tier {
         };
         let thread = std::thread::Builder::new().name("margay-compile".into()).stack_size(16 << 20).spawn(improve);
         *self.job.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
+    }
+}
+
+impl Drop for Tier {
+    fn drop(&mut self) {
+        self.wait();
     }
 }
