@@ -144,7 +144,7 @@ modifiers! {
     And = "and", Or = "or", Xor = "xor", Finite = "finite", Infinite = "infinite", Number = "number", Notanumber = "notanumber",
     Normal = "normal", Subnormal = "subnormal", Xorsign = "xorsign", Abs = "abs",
     // conversion
-    Pack = "pack", ScaledN2Ue8m0 = "scaled::n2::ue8m0",
+    Pack = "pack", ScaledN2Ue8m0 = "scaled::n2::ue8m0", ScaledN1Ue8m0 = "scaled::n1::ue8m0", Pzo = "pzo",
     // spaces
     Const = "const", Global = "global", Local = "local", Param = "param", Shared = "shared", Reg = "reg",
     ParamEntry = "param::entry", ParamFunc = "param::func", SharedCta = "shared::cta", SharedCluster = "shared::cluster",
@@ -154,9 +154,10 @@ modifiers! {
     Weak = "weak", Relaxed = "relaxed", Acquire = "acquire", Release = "release", AcqRel = "acq_rel", Sc = "sc", Volatile = "volatile",
     Mmio = "mmio", Cta = "cta", Cluster = "cluster", Gpu = "gpu", Sys = "sys", Gl = "gl",
     Proxy = "proxy", Alias = "alias",     AsyncGeneric = "async::generic",
-    MbarrierInit = "mbarrier_init", SyncRestrictSharedCta = "sync_restrict::shared::cta",
+    MbarrierInit = "mbarrier_init", FabricGeneric = "fabric::generic", GenericFabric = "generic::fabric",
+    SyncRestrictSharedClusterRead = "sync_restrict::shared::cluster::read", SyncRestrictSharedCta = "sync_restrict::shared::cta",
     SyncRestrictSharedCluster = "sync_restrict::shared::cluster",     // caches
-    Ca = "ca", Cg = "cg", Cs = "cs", Lu = "lu", Cv = "cv", Wb = "wb", Wt = "wt", Nc = "nc", L1 = "L1",     L1EvictNormal = "L1::evict_normal", L1EvictUnchanged = "L1::evict_unchanged", L1EvictFirst = "L1::evict_first",
+    Ca = "ca", Cg = "cg", Cs = "cs", Lu = "lu", Cv = "cv", Wb = "wb", Wt = "wt", Nc = "nc", ProxyReadonly = "proxy::readonly", L1B32 = "L1::32B", ValidAddr = "valid_addr", L1 = "L1",     L1EvictNormal = "L1::evict_normal", L1EvictUnchanged = "L1::evict_unchanged", L1EvictFirst = "L1::evict_first",
     L1EvictLast = "L1::evict_last", L1NoAllocate = "L1::no_allocate", L2EvictNormal = "L2::evict_normal",
     L2EvictFirst = "L2::evict_first", L2EvictLast = "L2::evict_last", L2EvictUnchanged = "L2::evict_unchanged",
         Range = "range", Fractional = "fractional", Cvt = "cvt", Tensormap = "tensormap", Unified = "unified",     // control, warps, barriers

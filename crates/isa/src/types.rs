@@ -54,7 +54,7 @@ types! {
     U16x2 = "u16x2", 32, Packed; S16x2 = "s16x2", 32, Packed; U8x4 = "u8x4", 32, Packed; S8x4 = "s8x4", 32, Packed;
     E4m3 = "e4m3", 8, Float; E5m2 = "e5m2", 8, Float; E3m2 = "e3m2", 8, Float; E2m3 = "e2m3", 8, Float; E2m1 = "e2m1", 4, Float;
     E4m3x2 = "e4m3x2", 16, Float; E5m2x2 = "e5m2x2", 16, Float; E3m2x2 = "e3m2x2", 16, Float; E2m3x2 = "e2m3x2", 16, Float;
-    E2m1x2 = "e2m1x2", 8, Float; Ue8m0 = "ue8m0", 8, Float; Ue4m3 = "ue4m3", 8, Float; Ue8m0x2 = "ue8m0x2", 16, Float;
+    E2m1x2 = "e2m1x2", 8, Float; Ue8m0 = "ue8m0", 8, Float; Ue4m3 = "ue4m3", 8, Float; Ue8m0x2 = "ue8m0x2", 16, Float; Ue5m3x2 = "ue5m3x2", 16, Float;
     S2f6x2 = "s2f6x2", 16, Float; E4m3x4 = "e4m3x4", 32, Float; E5m2x4 = "e5m2x4", 32, Float; E3m2x4 = "e3m2x4", 32, Float;
     E2m3x4 = "e2m3x4", 32, Float; E2m1x4 = "e2m1x4", 16, Float;
     B1 = "b1", 1, Bits; U4 = "u4", 4, Unsigned; S4 = "s4", 4, Signed; U2 = "u2", 2, Unsigned; S2 = "s2", 2, Signed;

@@ -55,6 +55,9 @@ const NEEDS: &[Need] = &[
     m(M::V8, 8, 8, 100).with(&[Word::Type(F32)]), m(M::V4, 8, 8, 100).with(&[Word::Type(B64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(U64)]),
     m(M::V4, 8, 8, 100).with(&[Word::Type(S64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(F64)]),
 ];
+static NC: Class = Class::new("cache", &[M::Nc]);
+/// What `ld.proxy::readonly` moves: all but `.b128`.
+static READONLY: &[Type] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
 static LD_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Acquire]);
 static ST_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Release]);
 
@@ -66,6 +69,8 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
              &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
+        form(&[one(M::ProxyReadonly), opt(&GLOBAL), opt(&NC), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
+             &[LD_D, LD_A]).ptx(9, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, addr()]).ptx(1, 1).only(NEEDS).rules(ACCESS),
         form(&[req(&LD_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
@@ -104,8 +109,8 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
              &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS).lax(),
     ]),
     rows("9.7.9.12", &[
-        form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
-             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
+        form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, B128, U32, U64, S32, S64, F32, F64])],
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]).only(ASYNC128),
         form(&[one(M::Async), opt(&CLUSTER), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
         form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
@@ -118,6 +123,7 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
         form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
              &[addr(), src(Pointer).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
     ]));
+const ASYNC128: &[Need] = &[t(B128, 9, 2, 90)];
 static SHARED_OWN: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
 static COMPLETION: Class = Class::new("completion", &[M::MbarrierCompleteTxBytes]);
 static CLUSTER: Class = Class::new("scope", &[M::Cluster]);
@@ -132,6 +138,7 @@ pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into
     form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
     form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
     form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80).lax(),
+    form(&[opt(&GLOBAL), one(M::L1B32), one(M::ValidAddr)], &[addr()]).ptx(9, 4).sm(80),
     form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
 ]);
 pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line into the uniform cache.", &[
@@ -139,6 +146,8 @@ pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line int
 ]);
 pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change the eviction priority of a line.", &[
     form(&[opt(&GLOBAL), one(M::L2EvictNormal)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
+    form(&[one(M::Async), one(M::Bulk), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[addr(), src(Is(U32)).named("size")])
+        .fixed(2).ptx(9, 4).targets(&[Target::family(107)]),
 ]);
 pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Drop a line without writing it back.", &[
     form(&[opt(&GLOBAL), one(M::L2)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),

@@ -9,11 +9,16 @@ pub static ADD: Op = joined!("add", Pure, "`d = a + b`; integers wrap unless `.s
         form(&[T.of(INT)],                        &[d(T), a(T), b(T)]),
         form(&[one(M::Sat), T.of(&[S32])],        &[d(T), a(T), b(T)]),
         form(&[T.of(&[U16x2, S16x2])],            &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
+        form(&[one(M::Sat), T.of(&[U32, U16x2, S16x2])], &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
+        form(&[opt(&SAT), T.of(&[U8x4, S8x4])],   &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), extended::ADD_CC, float::ADD, half::ADD, mixed::ADD);
+/// Four bytes at a time, and saturation of packed halves.
+const PACKED: &[Target] = &[Target::family(107), Target::family(120), Target::arch(120)];
 pub static SUB: Op = joined!("sub", Pure, "`d = a - b`; integers wrap unless `.sat`.",
     rows("9.7.1.2", &[
         form(&[T.of(INT)],                        &[d(T), a(T), b(T)]),
         form(&[one(M::Sat), T.of(&[S32])],        &[d(T), a(T), b(T)]),
+        form(&[opt(&SAT), T.of(&[U8x4, S8x4])],   &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), extended::SUB_CC, float::SUB, half::SUB, mixed::SUB);
 pub static MUL: Op = joined!("mul", Pure, "`d = a * b`, or a half of the product, or all of it.",
     rows("9.7.1.3", &[
@@ -26,6 +31,9 @@ pub static MAD: Op = joined!("mad", Pure, "`d = a * b + c` with a half of the pr
         form(&[one(M::Wide), T.of(&[U16, U32, S16, S32])], &[dst(Wide(T)), a(T), b(T), src(Wide(T)).named("c")]).fixed(1),
         form(&[one(M::Hi), one(M::Sat), T.of(&[S32])], &[d(T), a(T), b(T), c(T)]).fixed(1),
     ]), extended::MAD_CC, float::MAD);
+pub static CLMAD: Op = op("clmad", "9.7.1", Pure, "Carry-less product of `a` and `b`, its low or high half, xor `c`.", &[
+    form(&[req(&HI_LO), T.of(INT64)],             &[d(T), a(T), b(T), c(T)]).fixed(1).ptx(9, 3).sm(70),
+]);
 pub static MUL24: Op = op("mul24", "9.7.1.5", Pure, "The low or high 32 bits of a 48-bit product.", &[
     form(&[req(&HI_LO), T.of(INT32)],             &[d(T), a(T), b(T)]).fixed(1),
 ]);
@@ -50,18 +58,23 @@ pub static ABS_: Op = joined!("abs", Pure, "`d = |a|`.",
 pub static NEG: Op = joined!("neg", Pure, "`d = -a`.",
     rows("9.7.1.11", &[
         form(&[T.of(SIGNED)],                     &[d(T), a(T)]),
+        form(&[T.of(&[S8x4])],                    &[d(T), a(T)]).ptx(9, 2).targets(PACKED),
     ]), float::NEG, half::NEG);
 pub static MIN: Op = joined!("min", Pure, "The smaller of `a` and `b`.",
     rows("9.7.1.12", &[
         form(&[T.of(INT)],                        &[d(T), a(T), b(T)]),
         form(&[T.of(&[U16x2, S16x2])],            &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
         form(&[one(M::Relu), T.of(&[S16x2, S32])], &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
+        form(&[T.of(&[U8x4])],                    &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
+        form(&[opt(&RELU), T.of(&[S8x4])],        &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), float::MIN, half::MIN);
 pub static MAX: Op = joined!("max", Pure, "The larger of `a` and `b`.",
     rows("9.7.1.13", &[
         form(&[T.of(INT)],                        &[d(T), a(T), b(T)]),
         form(&[T.of(&[U16x2, S16x2])],            &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
         form(&[one(M::Relu), T.of(&[S16x2, S32])], &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
+        form(&[T.of(&[U8x4])],                    &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
+        form(&[opt(&RELU), T.of(&[S8x4])],        &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
     ]), float::MAX, half::MAX);
 pub static POPC: Op = op("popc", "9.7.1.14", Pure, "The number of one bits.", &[
     form(&[T.of(BITS32)],                         &[dst(Is(U32)), a(T)]).ptx(2, 0).sm(20),

@@ -78,7 +78,7 @@ macro_rules! ops {
 
 ops! {
     // integer arithmetic, and what floating point shares with it
-    Add = integer::ADD; Sub = integer::SUB; Mul = integer::MUL; Mad = integer::MAD; Mul24 = integer::MUL24; Mad24 = integer::MAD24;
+    Add = integer::ADD; Sub = integer::SUB; Mul = integer::MUL; Mad = integer::MAD; Clmad = integer::CLMAD; Mul24 = integer::MUL24; Mad24 = integer::MAD24;
     Sad = integer::SAD; Div = integer::DIV; Rem = integer::REM; Abs = integer::ABS_; Neg = integer::NEG; Min = integer::MIN;
     Max = integer::MAX; Popc = integer::POPC; Clz = integer::CLZ; Bfind = integer::BFIND; Fns = integer::FNS; Brev = integer::BREV;
     Bfe = integer::BFE; Bfi = integer::BFI; Szext = integer::SZEXT; Bmsk = integer::BMSK; Dp4a = integer::DP4A; Dp2a = integer::DP2A;

@@ -39,6 +39,7 @@ static CLUSTER_SEM: Class = Class::new("memory ordering", &[M::Release, M::Relax
 static ACQUIRE: Class = Class::new("memory ordering", &[M::Acquire]);
 
 static FENCE_SEM: Class = Class::new("memory ordering", &[M::Sc, M::AcqRel, M::Acquire, M::Release]);
+static FABRIC: Class = Class::new("proxy kind", &[M::FabricGeneric, M::GenericFabric]);
 static ONE_WAY: Class = Class::new("memory ordering", &[M::Acquire, M::Release]);
 static RELEASING: Class = Class::new("memory ordering", &[M::AcqRel, M::Release]);
 static SYNC_RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictSharedCta, M::SyncRestrictSharedCluster]);
@@ -54,6 +55,8 @@ pub static FENCE: Op = op("fence", "9.7.13.4", Memory, "Order memory accesses.",
     form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::Acquire), req(&SCOPE)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).fixed(1).ptx(8, 3).sm(90),
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::Acquire), one(M::SyncRestrictSharedCluster), one(M::Cluster)], &[]).fixed(1).ptx(8, 6).sm(90),
     form(&[one(M::Proxy), one(M::AsyncGeneric), one(M::Release), one(M::SyncRestrictSharedCta), one(M::Cluster)], &[]).fixed(1).ptx(8, 6).sm(90),
+    form(&[one(M::Proxy), one(M::AsyncGeneric), req(&RELEASING), one(M::SyncRestrictSharedClusterRead), one(M::Cluster)], &[]).fixed(1).ptx(9, 4).sm(90),
+    form(&[one(M::Proxy), one(M::Alias), req(&FABRIC), req(&ONE_WAY), one(M::Sys)], &[]).fixed(1).ptx(9, 3).sm(100),
     form(&[opt(&FENCE_SEM), one(M::Async), req(&SCOPE)], &[]).ptx(8, 0).sm(90).only(&[m(M::Acquire, 8, 6, 90), m(M::Release, 8, 6, 90)]).lax(),
     form(&[one(M::Proxy), one(M::Alias), req(&ONE_WAY), one(M::Sys)], &[]).fixed(1).ptx(9, 4).sm(90),
     form(&[one(M::Proxy), one(M::TensormapGeneric), one(M::AcqRel), req(&SCOPE)], &[]).fixed(1).ptx(8, 3).sm(90).lax(),
