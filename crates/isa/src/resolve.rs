@@ -179,7 +179,9 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
                 match_in_order(form, words)
             } else if any_idle {
                 let takes = |w: &Word| form.slots.iter().any(|s| fits(s, *w));
-                let used: Vec<Word> = words.iter().copied().filter(|w| !idle(w) || takes(w)).collect();
+                let fixed = usize::from(form.fixed);
+                let idles = |(i, w): &(usize, Word)| *i >= fixed && idle(w) && !takes(w);
+                let used: Vec<Word> = words.iter().copied().enumerate().filter(|w| !idles(w)).map(|w| w.1).collect();
                 match_any_order(form, &used)
             } else {
                 match_any_order(form, words)

@@ -4,7 +4,7 @@
 //! that a PTX tool can read them. Everything follows a seed.
 
 use crate::{
-    Count, Form, Mod, Opcode, Opnd, Role, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word,
+    Count, Form, Mod, Opcode, Opnd, Role, Rule, Shape, Slot, Space, Suffix, Target, Ty, Type, Variant, Version, Word,
 };
 use std::fmt::Write;
 
@@ -138,7 +138,8 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
 fn single(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
     let ty = variant.resolve_ty(opnd.ty);
     if opnd.role == Role::Dst {
-        let d = if opnd.sink && rng.once_in(6) { Shape::Sink } else { register(variant, opnd, 0, rng)? };
+        let discarded = variant.row().rules.contains(&Rule::SinkOnly) || opnd.sink && rng.once_in(6);
+        let d = if discarded { Shape::Sink } else { register(variant, opnd, 0, rng)? };
         return Some(match opnd.pair {
             Some(_) if opnd.paired || rng.once_in(3) => Shape::Pair(Box::new(d), Box::new(Shape::Reg(Type::Pred, 1))),
             _ => d,

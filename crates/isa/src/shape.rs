@@ -3,7 +3,7 @@
 //! A [`Shape`] is an operand without its names: a register of a type, a constant, an address. [`Variant::accepts`] is the
 //! verdict of the table on a list of them; rules that need more than the shape ([`crate::Rule`]) are not asked.
 
-use crate::{Count, Kind, Mod, Opnd, Role, Space, Ty, Type, Variant};
+use crate::{Count, Kind, Mod, Opnd, Role, Rule, Space, Ty, Type, Variant};
 
 /// An operand without its names. `Display` prints it with the names that [`crate::sample::module`] declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -149,6 +149,9 @@ impl Variant {
         {
             return false; // one side is a scalar
         }
+        if self.row().rules.contains(&Rule::SinkOnly) && shapes.first().is_some_and(|s| *s != Shape::Sink) {
+            return false;
+        }
         for opnd in self.operands() {
             match rest.split_first() {
                 Some((shape, tail)) if !left_out && self.takes(opnd, shape) => rest = tail,
@@ -192,7 +195,10 @@ impl Variant {
             (Role::Addr, Shape::Unified(inner)) => opnd.unified && self.takes(opnd, inner),
             (Role::Var, Shape::Symbol(space)) => self.space() == Space::Generic || *space == self.space(),
             (Role::Var, Shape::Int(_)) => true,
-            (Role::Var, Shape::Reg(t, _)) => self.resolve_ty(opnd.ty).is_some_and(|ty| ty.takes(*t, false)),
+            (Role::Var, Shape::Reg(t, _)) => match self.resolve_ty(opnd.ty) {
+                Some(ty) => ty.takes(*t, false),
+                None => t.holds_address() && t.bits() >= 32 && *t != Type::F16x2,
+            },
             (Role::Group(inner), Shape::Group(shapes)) => {
                 let mut rest = &shapes[..];
                 inner.iter().filter(|o| o.when.is_empty() || o.when.iter().any(|m| self.has(*m))).all(|o| {

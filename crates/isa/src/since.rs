@@ -49,12 +49,18 @@ pub enum Missing {
     Removed(Until),
 }
 
+/// The family of `sm_107`.
+static RUBIN: &[Target] = &[Target::family(107)];
+
 /// What these words need wherever they stand.
 #[rustfmt::skip]
 pub static COMMON: &[Need] = &[
     m(Mod::Ftz, 1, 4, 0), m(Mod::Satfinite, 6, 0, 70), m(Mod::Cluster, 7, 8, 90), m(Mod::L2CacheHint, 7, 4, 80),
     m(Mod::SharedCta, 7, 8, 0),
     m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::U64)]), m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::S64)]),
+    need_on(Word::Mod(Mod::MulticastCluster32b), (9, 4), RUBIN), need_on(Word::Mod(Mod::KindTi16), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::Im2colNoOffsW), (9, 4), RUBIN), need_on(Word::Mod(Mod::SyncRestrictReadMmaA), (9, 4), RUBIN),
+    m(Mod::Exclusive, 9, 4, 0),
     m(Mod::Sys, 8, 4, 0).with(&[Word::Type(Type::B128)]), m(Mod::SharedCluster, 7, 8, 90),
 ];
 

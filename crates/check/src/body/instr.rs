@@ -104,6 +104,7 @@ impl<'a> Walker<'a, '_> {
                     None => 0,
                 },
                 Kind::Pair(_) => 10 * u32::from(want.pair == 0),
+                Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) if want.count.is_some_and(|n| n > 1) => 10,
                 Kind::Float { .. } if matches!(want.constants, Constants::Int) => 5,
                 Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) => 5 * u32::from(!want.opnd.imm),
                 Kind::Not(_) => 3 * u32::from(!compat::has(want.regs, Type::Pred)),

@@ -26,7 +26,7 @@ pub(crate) fn source_size(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
 /// `.elemtype` 13 to 15 and `.swizzle_mode` 4 exist on later architectures only.
 pub(crate) fn tensor_map_value(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     static NARROW: Since = Since::on(8, 7, &[Target::family(100), Target::family(110), Target::family(120)]);
-    static SWIZZLE: Since = Since::on(8, 8, &[Target::arch(103)]);
+    static SWIZZLE: Since = Since::on(8, 8, &[Target::arch(103), Target::arch(107)]);
     let Some(Operand::Int(value)) = w.body.operands(inst.operands).last().copied() else { return };
     let needs = match value {
         13..=15 if c.variant.has(Mod::Elemtype) => &NARROW,

@@ -1,6 +1,7 @@
 //! Comparison and selection, in single, double and half precision (manual, sections 9.7.6 and 9.7.7).
 
 use super::class::*;
+use super::target::F107;
 use crate::{Effect::Pure, Ty::*, Type::*, Var::*, *};
 
 static BITWISE: &[Type] = &[B16, B32, B64];
@@ -26,6 +27,10 @@ pub static SET_: Op = joined!("set", Pure, "Compare; write all ones, or 1.0, for
         form(&[req(&CMP_FLOAT), req(&BOOL), opt(&FTZ), T.of(SET), U.of(&[F32])],     &[d(T), a(U), b(U), p_in()]),
         form(&[req(&CMP_FLOAT), T.of(SET), U.of(&[F64])],                            &[d(T), a(U), b(U)]),
         form(&[req(&CMP_FLOAT), req(&BOOL), T.of(SET), U.of(&[F64])],                &[d(T), a(U), b(U), p_in()]),
+    ]),
+    rows("9.7.6.1", &[
+        form(&[req(&CMP_UNSIGNED), T.of(&[U8x4, U16x2])],                            &[d(T), a(T), b(T)]).ptx(9, 4).targets(F107),
+        form(&[req(&CMP), T.of(&[S8x4, S16x2])],                                     &[d(T), a(T), b(T)]).ptx(9, 4).targets(F107),
     ]),
     rows("9.7.7.1", &[
         form(&[req(&CMP_EQ), T.of(HALF), U.of(BITWISE)],                             &[d(T), a(U), b(U)]).ptx(4, 2).sm(53),

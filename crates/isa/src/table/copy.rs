@@ -11,13 +11,14 @@ use crate::{Effect::Memory, Mod as M, Type::*, Var::{T}, *};
 static SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
 static OPT_NOINC: Class = Class::new("pending count", &[M::Noinc]);
 static READ: Class = Class::new("what to wait for", &[M::Read]);
-static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster]);
+static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster32b]);
+static NO_OFFSETS: Class = Class::new("load mode", &[M::Im2colNoOffs, M::Im2colNoOffsW]);
 static CP_MASK: Class = Class::new("byte mask", &[M::CpMask]);
 static CTA_GROUP: Class = Class::new("CTA group", &[M::CtaGroup1, M::CtaGroup2]);
 static TILE: Class = Class::new("load mode", &[M::Tile]);
 static IM2COL_W: Class = Class::new("load mode", &[M::Im2colW, M::Im2colW128]);
 static SCATTER_TILE: Class = Class::new("store mode", &[M::Tile]);
-static DIM: Class = Class::new("dimension", &[M::D1, M::D2, M::D3, M::D4, M::D5]);
+pub static DIM: Class = Class::new("dimension", &[M::D1, M::D2, M::D3, M::D4, M::D5]);
 static DIM3: Class = Class::new("dimension", &[M::D3, M::D4, M::D5]);
 static BIT_OP: Class = Class::new("operation", &[M::And, M::Or, M::Xor]);
 static MIN_MAX: Class = Class::new("operation", &[M::Min, M::Max]);
@@ -36,13 +37,17 @@ const fn mbar() -> Opnd {
     at("mbar", M::SharedCta)
 }
 const fn policy() -> Opnd {
-    src(Ty::Is(B64)).named("cache-policy").when(&[M::L2CacheHint])
+    src(Ty::Is(U64)).named("cache-policy").when(&[M::L2CacheHint])
 }
 const fn size() -> Opnd {
     src(Ty::Is(U32)).named("size").step(16)
 }
 const fn cta_mask() -> Opnd {
     src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster]).range(0, 0xffff)
+}
+/// Clusters of more than 16 CTAs have masks of 32 bits.
+const fn cta_mask32() -> Opnd {
+    src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])
 }
 const fn byte_mask() -> Opnd {
     src(Ty::Is(B16)).named("byteMask").when(&[M::CpMask]).range(0, 0xffff)
@@ -57,7 +62,7 @@ const fn ignore_src() -> Opnd {
     p_in().named("ignore-src").reg()
 }
 /// `[tensorMap, {c0, c1}]`
-const fn tensor() -> Opnd {
+pub const fn tensor() -> Opnd {
     static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
@@ -94,12 +99,13 @@ pub static ARRIVE: Rows = rows("9.7.13.15.15", &[
 pub static BULK: Rows = rows("9.7.9.25.4.1", &[
     form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft"), src(Ty::Is(U32)).named("ignoreBytesRight"), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90),
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(2).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]),
 ]);
 pub static BULK_PREFETCH: Rows = rows("9.7.9.25.4.3", &[
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), opt(&HINT)], &[at("srcMem", M::Global), size(), policy()]).fixed(3).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), one(M::L2EvictLast)], &[at("srcMem", M::Global), size()]).fixed(3).ptx(9, 4).targets(F107),
 ]);
 pub static BULK_GROUPS: Rows = rows("9.7.9.27.2", &[
     form(&[one(M::Async), one(M::Bulk), one(M::CommitGroup)],          &[]).fixed(3).ptx(8, 0).sm(90),
@@ -149,6 +155,15 @@ pub static MULTIMEM_REDUCE: Rows = rows("9.7.9.27", reduce_rows! { multimem:
 
 /// What `.cta_group` and `.im2col::w::128` need.
 static LOADS: &[Need] = &[need_on(Word::Mod(M::CtaGroup1), (8, 6), F100), need_on(Word::Mod(M::CtaGroup2), (8, 6), F100), need_on(Word::Mod(M::Im2colW128), (8, 6), F100)];
+/// Sums of `.f32` that keep subnormal numbers.
+pub static REDUCE_NOFTZ: Rows = rows("9.7.9.25.4.2", &[
+    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), one(M::Add), one(M::Noftz), T.of(&[F32])],
+         &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy()]).fixed(3).ptx(9, 4).sm(90),
+]);
+pub static MULTIMEM_NOFTZ: Rows = rows("9.7.9.27", &[
+    form(&[one(M::Cp), one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Global), one(M::SharedCta), one(M::BulkGroup), one(M::Add), one(M::Noftz), T.of(&[F32])],
+         &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size()]).fixed(4).ptx(9, 4).sm(90),
+]);
 pub static TENSOR: Rows = rows("9.7.9.27.1.2", &[
     // global -> shared::cta
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCta), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],           &[at("dstMem", M::SharedCta), tensor(), mbar(), policy()]).fixed(3).ptx(8, 6).sm(90).only(LOADS),
@@ -156,27 +171,28 @@ pub static TENSOR: Rows = rows("9.7.9.27.1.2", &[
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCta), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCta), tensor(), mbar(), offsets(), policy()]).fixed(3).ptx(8, 6).sm(90).only(LOADS),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCta), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCta), tensor(), mbar(), halo(), policy()]).fixed(3).ptx(8, 6).sm(100).only(LOADS),
     // global -> shared::cluster
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],           &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::SharedCluster), one(M::Global), one(M::TileGather4), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)], &[at("dstMem", M::SharedCluster), tensor4(), at("mbar", M::SharedCluster), cta_mask(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), offsets(), cta_mask(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), halo(), cta_mask(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],           &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::SharedCluster), one(M::Global), one(M::TileGather4), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)], &[at("dstMem", M::SharedCluster), tensor4(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), offsets(), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), halo(), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
     // shared::cta -> global
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::Global), one(M::SharedCta), opt(&SCATTER_TILE), one(M::BulkGroup), opt(&HINT)],   &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::Global), one(M::SharedCta), one(M::TileScatter4), one(M::BulkGroup), opt(&HINT)], &[tensor4(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 6).targets(F100),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), one(M::Im2colNoOffs), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), req(&NO_OFFSETS), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(3).ptx(8, 0).sm(90),
 ]);
 pub static TENSOR_REDUCE: Rows = rows("9.7.9.27.1.3", &[
     form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::Global), one(M::SharedCta), req(&RED_OP), opt(&SCATTER_TILE), one(M::BulkGroup), opt(&HINT)],   &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 0).sm(90),
     // not in the manual; ptxas takes it
     form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::Global), one(M::SharedCta), req(&RED_OP), one(M::TileScatter4), one(M::BulkGroup), opt(&HINT)], &[tensor4(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 6).targets(F100),
-    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), req(&RED_OP), one(M::Im2colNoOffs), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 0).sm(90),
+    form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::Global), one(M::SharedCta), req(&RED_OP), req(&NO_OFFSETS), one(M::BulkGroup), opt(&HINT)], &[tensor(), at("srcMem", M::SharedCta), policy()]).fixed(4).ptx(8, 0).sm(90),
 ]);
 pub static TENSOR_PREFETCH: Rows = rows("9.7.9.27.1.4", &[
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM), one(M::L2), one(M::Global), opt(&TILE), opt(&HINT)],           &[tensor(), policy()]).fixed(4).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), one(M::D2), one(M::L2), one(M::Global), one(M::TileGather4), opt(&HINT)], &[tensor4(), policy()]).fixed(4).ptx(8, 6).targets(F100),
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM3), one(M::L2), one(M::Global), one(M::Im2col), opt(&HINT)],      &[tensor(), offsets(), policy()]).fixed(4).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM3), one(M::L2), one(M::Global), req(&IM2COL_W), opt(&HINT)],      &[tensor(), halo(), policy()]).fixed(4).ptx(8, 6).targets(F100),
+    form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::Tensor), req(&DIM), one(M::L2), one(M::Global), opt(&TILE), one(M::L2EvictLast)],  &[tensor()]).fixed(4).ptx(9, 4).targets(F107),
 ]);
 
 pub static CP: Op = joined!("cp", Memory, "Copy, reduce or prefetch asynchronously; commit and wait for groups of copies.",
-    ASYNC, ARRIVE, BULK, BULK_PREFETCH, BULK_GROUPS, REDUCE_CLUSTER, REDUCE_GLOBAL, TENSOR, TENSOR_REDUCE, TENSOR_PREFETCH);
+    ASYNC, ARRIVE, BULK, BULK_PREFETCH, BULK_GROUPS, REDUCE_CLUSTER, REDUCE_GLOBAL, REDUCE_NOFTZ, TENSOR, TENSOR_REDUCE, TENSOR_PREFETCH);

@@ -70,7 +70,7 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
         form(&[one(M::ProxyReadonly), opt(&GLOBAL), opt(&NC), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
-             &[LD_D, LD_A]).ptx(9, 4).sm(70).only(NEEDS).rules(ACCESS),
+             &[LD_D, LD_A]).ptx(9, 4).sm(90).only(NEEDS).rules(ACCESS),
         form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, addr()]).ptx(1, 1).only(NEEDS).rules(ACCESS),
         form(&[req(&LD_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
@@ -138,7 +138,7 @@ pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into
     form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
     form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
     form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80).lax(),
-    form(&[opt(&GLOBAL), one(M::L1B32), one(M::ValidAddr)], &[addr()]).ptx(9, 4).sm(80),
+    form(&[opt(&GLOBAL), one(M::L1B32), one(M::ValidAddr)], &[addr()]).ptx(9, 4).sm(90),
     form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
 ]);
 pub static PREFETCHU: Op = op("prefetchu", "9.7.9.15", Memory, "Bring a line into the uniform cache.", &[
@@ -148,6 +148,8 @@ pub static APPLYPRIORITY: Op = op("applypriority", "9.7.9.16", Memory, "Change t
     form(&[opt(&GLOBAL), one(M::L2EvictNormal)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),
     form(&[one(M::Async), one(M::Bulk), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[addr(), src(Is(U32)).named("size")])
         .fixed(2).ptx(9, 4).targets(&[Target::family(107)]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&super::copy::DIM), opt(&GLOBAL), one(M::BulkGroup), one(M::L2EvictNormal)], &[super::copy::tensor()])
+        .fixed(3).ptx(9, 4).targets(&[Target::family(107)]),
 ]);
 pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Drop a line without writing it back.", &[
     form(&[opt(&GLOBAL), one(M::L2)], &[addr(), imm(Is(U32)).named("size").values(&[128])]).ptx(7, 4).sm(80),

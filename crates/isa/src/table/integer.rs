@@ -32,7 +32,7 @@ pub static MAD: Op = joined!("mad", Pure, "`d = a * b + c` with a half of the pr
         form(&[one(M::Hi), one(M::Sat), T.of(&[S32])], &[d(T), a(T), b(T), c(T)]).fixed(1),
     ]), extended::MAD_CC, float::MAD);
 pub static CLMAD: Op = op("clmad", "9.7.1", Pure, "Carry-less product of `a` and `b`, its low or high half, xor `c`.", &[
-    form(&[req(&HI_LO), T.of(INT64)],             &[d(T), a(T), b(T), c(T)]).fixed(1).ptx(9, 3).sm(70),
+    form(&[req(&HI_LO), T.of(INT64)],             &[d(T), a(T), b(T), c(T)]).fixed(1).ptx(9, 3).sm(80),
 ]);
 pub static MUL24: Op = op("mul24", "9.7.1.5", Pure, "The low or high 32 bits of a 48-bit product.", &[
     form(&[req(&HI_LO), T.of(INT32)],             &[d(T), a(T), b(T)]).fixed(1),

@@ -2,10 +2,12 @@
 //!
 //! Without a space the address is generic, yet a variable that is named must be one of `.shared`.
 
+use super::target::F107;
 use crate::{Effect::Memory, Mod as M, Type::*, Var::T, *};
 
 static SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
 static ANY_SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta, M::SharedCluster]);
+static CLUSTER_SHARED: Class = Class::new("state space", &[M::SharedCluster]);
 static RELAXED: Class = Class::new("memory ordering", &[M::Relaxed]);
 static ARRIVAL: Class = Class::new("memory ordering", &[M::Release, M::Relaxed]);
 static WAITING: Class = Class::new("memory ordering", &[M::Acquire, M::Relaxed]);
@@ -21,6 +23,9 @@ const fn count() -> Opnd {
 }
 const fn tx_count() -> Opnd {
     src(Ty::Is(U32)).named("txCount")
+}
+const fn cta_mask() -> Opnd {
+    src(Ty::Is(U32)).named("ctaMask")
 }
 const fn old_state() -> Opnd {
     src(Ty::Is(U64)).named("state")
@@ -51,6 +56,12 @@ macro_rules! arrivals {
             form(&[one(M::$word), one(M::ExpectTx), req(&ARRIVAL), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])], &[state(), addr(), tx_count()]).fixed(2).ptx(8, 0).sm(90).only(SEM).rules(&[Rule::SharedVariable]),
             form(&[one(M::$word), one(M::ExpectTx), one(M::SharedCluster), T.of(&[B64])],                         &[state(), addr(), tx_count()]).fixed(2).ptx(8, 0).sm(90).rules(&[Rule::SinkOnly]),
             form(&[one(M::$word), one(M::ExpectTx), req(&ARRIVAL), req(&CTA_CLUSTER), one(M::SharedCluster), T.of(&[B64])], &[state(), addr(), tx_count()]).fixed(2).ptx(8, 0).sm(90).only(SEM).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])],              &[state(), addr(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])],              &[state(), addr(), count(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), req(&ARRIVAL), req(&CTA_CLUSTER), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])], &[state(), addr(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), req(&ARRIVAL), req(&CTA_CLUSTER), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])], &[state(), addr(), count(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), one(M::ExpectTx), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])], &[state(), addr(), tx_count(), cta_mask()]).fixed(2).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
+            form(&[one(M::$word), one(M::ExpectTx), req(&ARRIVAL), req(&CTA_CLUSTER), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])], &[state(), addr(), tx_count(), cta_mask()]).fixed(2).ptx(9, 4).targets(F107).rules(&[Rule::SinkOnly]),
             form(&[one(M::$word), one(M::NoComplete), opt(&SHARED), T.of(&[B64])],                                &[state(), addr(), count()]).fixed(1).ptx(7, 0).sm(80).only(CTA).rules(&[Rule::SharedVariable]),
             form(&[one(M::$word), one(M::NoComplete), one(M::Release), one(M::Cta), opt(&SHARED), T.of(&[B64])],  &[state(), addr(), count()]).fixed(1).ptx(8, 0).sm(80).rules(&[Rule::SharedVariable]),
         ]);
@@ -63,6 +74,8 @@ macro_rules! transactions {
     ($name:ident, $section:literal, $word:ident) => {
         pub static $name: Rows = rows($section, &[
             form(&[one(M::$word), opt(&ANY_SHARED), T.of(&[B64])],                                      &[addr(), tx_count()]).fixed(1).ptx(8, 0).sm(90).rules(&[Rule::SharedVariable]),
+            form(&[one(M::$word), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])],         &[addr(), tx_count(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SharedVariable]),
+            form(&[one(M::$word), req(&RELAXED), req(&CTA_CLUSTER), one(M::MulticastCluster32b), opt(&CLUSTER_SHARED), T.of(&[B64])], &[addr(), tx_count(), cta_mask()]).fixed(1).ptx(9, 4).targets(F107).rules(&[Rule::SharedVariable]),
             form(&[one(M::$word), req(&RELAXED), req(&CTA_CLUSTER), opt(&ANY_SHARED), T.of(&[B64])],    &[addr(), tx_count()]).fixed(1).ptx(8, 0).sm(90).rules(&[Rule::SharedVariable]),
         ]);
     };

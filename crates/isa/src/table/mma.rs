@@ -170,6 +170,7 @@ pub static LDMATRIX: Op = op("ldmatrix", "9.7.14.5.15", Warp, "Load matrices fro
     form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(6, 5).sm(75).only(&[m(M::SharedCta, 7, 8, 75)]),
     form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), T.of(&[B8])],               &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
     form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), one(M::B8x16), req(&PACKED)],                &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), T.of(&[S8]), U.of(&[S4])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(9, 4).targets(F100_F120),
     form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), one(M::B8x16), req(&PACKED)], &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
 ]);
 pub static STMATRIX: Op = op("stmatrix", "9.7.14.5.16", Warp, "Store fragments to shared memory as matrices; lanes bring the addresses of rows.", &[

@@ -2,7 +2,7 @@
 //!
 //! A vector of packed or narrow floats has 32, 64 or 128 bits in all; integers and `.f64` come alone.
 
-use super::{class::*, copy::{MULTIMEM_BULK, MULTIMEM_REDUCE}, target::*};
+use super::{class::*, copy::{MULTIMEM_BULK, MULTIMEM_NOFTZ, MULTIMEM_REDUCE}, target::*};
 use crate::{Effect::Memory, Mod as M, Type::*, Var::T, *};
 
 static ACQUIRE: Class = Class::new("memory ordering", &[M::Relaxed, M::Acquire]);
@@ -87,7 +87,7 @@ static RED: Rows = rows("9.7.9.14", reductions! {
 });
 
 pub static MULTIMEM: Op = joined!("multimem", Memory, "Load reduced, store or reduce the replicas of multicast memory.",
-    LD_REDUCE, ST, RED, MULTIMEM_BULK, MULTIMEM_REDUCE);
+    LD_REDUCE, ST, RED, MULTIMEM_BULK, MULTIMEM_REDUCE, MULTIMEM_NOFTZ);
 
 /// Targets of `tensormap.replace`.
 static REPLACE: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110), Target::family(120)];

@@ -13,3 +13,5 @@ pub static F100_F120: &[Target] = &[Target::family(100), Target::family(110), Ta
 pub static F120: &[Target] = &[Target::family(120)];
 /// `sm_90a`
 pub static A90: &[Target] = &[Target::arch(90)];
+/// The family of `sm_107`.
+pub static F107: &[Target] = &[Target::family(107)];

@@ -9,7 +9,7 @@ use crate::{Effect::Warp, Mod as M, Type::*, Var::T, *};
 static CTA_GROUP: Class = Class::new("CTA group", &[M::CtaGroup1, M::CtaGroup2]);
 static OPT_SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
 static OPT_SHARED_CLUSTER: Class = Class::new("state space", &[M::SharedCluster]);
-static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster]);
+static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster32b]);
 
 /// A tensor-memory address.
 const fn tmem(name: &'static str) -> Opnd {
@@ -24,9 +24,10 @@ const fn desc(name: &'static str) -> Opnd {
 }
 
 static COLUMNS: &[i64] = &[32, 64, 128, 256, 512];
+static EXCLUSIVE: Class = Class::new("sharing", &[M::Exclusive]);
 static ALLOC: Rows = rows("9.7.16.7.1", &[
-    form(&[one(M::Alloc), req(&CTA_GROUP), one(M::Sync), one(M::Aligned), opt(&OPT_SHARED_CTA), T.of(&[B32])], &[addr().named("dst"), src(Ty::Is(U32)).named("nCols").values(COLUMNS)]).fixed(1).ptx(8, 6).targets(F100),
-    form(&[one(M::Dealloc), req(&CTA_GROUP), one(M::Sync), one(M::Aligned), T.of(&[B32])],                    &[src(Ty::Is(U32)).named("taddr"), src(Ty::Is(U32)).named("nCols").values(COLUMNS)]).fixed(1).ptx(8, 6).targets(F100),
+    form(&[one(M::Alloc), req(&CTA_GROUP), one(M::Sync), one(M::Aligned), opt(&EXCLUSIVE), opt(&OPT_SHARED_CTA), T.of(&[B32])], &[addr().named("dst"), src(Ty::Is(U32)).named("nCols").values(COLUMNS)]).fixed(1).ptx(8, 6).targets(F100),
+    form(&[one(M::Dealloc), req(&CTA_GROUP), one(M::Sync), one(M::Aligned), opt(&EXCLUSIVE), T.of(&[B32])],                    &[src(Ty::Is(U32)).named("taddr"), src(Ty::Is(U32)).named("nCols").values(COLUMNS)]).fixed(1).ptx(8, 6).targets(F100),
     form(&[one(M::RelinquishAllocPermit), req(&CTA_GROUP), one(M::Sync), one(M::Aligned)],                    &[]).fixed(1).ptx(8, 6).targets(F100),
 ]);
 
@@ -98,16 +99,18 @@ static FENCE: Rows = rows("9.7.16.11.1", &[
     form(&[one(M::FenceBeforeThreadSync)], &[]).fixed(1).ptx(8, 6).targets(F100),
     form(&[one(M::FenceAfterThreadSync)],  &[]).fixed(1).ptx(8, 6).targets(F100),
 ]);
+static RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictReadMmaA]);
 static COMMIT: Rows = rows("9.7.16.12.1", &[
-    form(&[one(M::Commit), req(&CTA_GROUP), one(M::MbarrierArriveOne), opt(&OPT_SHARED_CLUSTER), opt(&MULTICAST), T.of(&[B64])],
-         &[addr().named("mbar"), src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster])]).fixed(1).ptx(8, 6).targets(F100),
+    form(&[one(M::Commit), req(&CTA_GROUP), one(M::MbarrierArriveOne), opt(&RESTRICT), opt(&OPT_SHARED_CLUSTER), opt(&MULTICAST), T.of(&[B64])],
+         &[addr().named("mbar"), src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster]),
+           src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])]).fixed(1).ptx(8, 6).targets(F100),
 ]);
 
 /// Architectures with `tcgen05.shift` and sparse `.kind::mxf4`; those with `.kind::i8`.
 static A100: &[Target] = ARCHS;
 static A100_I8: &[Target] = &[Target::arch(100), Target::arch(110)];
 
-static FLOAT_KINDS: Class = Class::new("kind", &[M::KindF16, M::KindTf32, M::KindF8f6f4]);
+static FLOAT_KINDS: Class = Class::new("kind", &[M::KindF16, M::KindTf32, M::KindF8f6f4, M::KindTi16]);
 static SCALED_KINDS: Class = Class::new("kind", &[M::KindF16, M::KindTf32]);
 static FILL_A: Class = Class::new("collector usage", &[M::CollectorAFill, M::CollectorAUse, M::CollectorALastuse, M::CollectorADiscard]);
 static KEEP_A: Class = Class::new("collector usage", &[M::CollectorALastuse, M::CollectorADiscard]);

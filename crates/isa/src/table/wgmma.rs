@@ -136,7 +136,7 @@ const fn desc(name: &'static str) -> Opnd {
     src(Ty::Is(U64)).named(name)
 }
 const fn scale_d() -> Opnd {
-    p_in().named("scale-d")
+    p_in().named("scale-d").range(0, 1)
 }
 const fn sign(name: &'static str) -> Opnd {
     imm(Ty::Is(S32)).named(name).values(&[-1, 1])
