@@ -120,6 +120,8 @@ pub(crate) struct Walker<'a, 'm> {
     pub(super) alignments: Vec<(u32, u32)>,
     labels_seen: u32,
     tables_seen: u32,
+    /// Whether a label stands directly before the statement.
+    labelled: bool,
     /// The instruction and the operand that are being looked at, for messages.
     pub(super) current: Place,
     /// Labels of all blocks: name, the one before it in the same block, its id.
@@ -175,6 +177,7 @@ impl<'a, 'm> Walker<'a, 'm> {
             alignments: Vec::new(),
             labels_seen: 0,
             tables_seen: 0,
+            labelled: false,
             current: Place::default(),
             labels: Vec::new(),
             blocks: Vec::new(),
@@ -189,6 +192,7 @@ impl<'a, 'm> Walker<'a, 'm> {
         self.find_labels(stmts);
         self.bind_labels();
         for (index, stmt) in stmts.iter().enumerate() {
+            self.labelled = index > 0 && matches!(stmts[index - 1], Stmt::Label(_));
             match *stmt {
                 Stmt::Instr(i) => self.instr(memos, i),
                 Stmt::Label(_) => self.label(stmts, index),
@@ -359,6 +363,9 @@ impl<'a, 'm> Walker<'a, 'm> {
 
     /// Fills the table whose label stands before. Without one it is of no use, and the parser has said so.
     fn table(&mut self, table: TargetTable) {
+        if !self.labelled {
+            return;
+        }
         if let Some(slot) = self.body.tables.get_mut(self.tables_seen as usize) {
             *slot = table;
         }
@@ -519,5 +526,18 @@ impl Memos<'_> {
             Some(memo) if index < self.frozen() => memo.candidate(index),
             _ => self.own.candidate(index - self.frozen()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// A list of targets that no label names takes no place among the tables.
+    #[test]
+    fn tables_keep_their_labels() {
+        let text = ".version 7.8\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b64 %d;\n.branchtargets L;\n\
+                    P: .callprototype ();\ncall %d, P;\nL: ret;\n}\n";
+        let (checked, found) = crate::check(margay_syntax::parse(text), &crate::Options::default());
+        assert!(checked.is_none());
+        assert!(found.iter().all(|d| d.code != margay_syntax::diag::Code::CallTable), "{found:?}");
     }
 }

@@ -23,6 +23,11 @@ pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
         let wide = src_bits.iter().chain(dst_bits).any(|bits| *bits > 32);
         return if wide { pack_wide(d) } else { pack(d) };
     }
+    // What PTX ISA 9.4 added: other roundings of the small formats, one scale for a pair, `-0` as `+0`.
+    let small = matches!(d, Type::E4m3x2 | Type::E5m2x2 | Type::E2m1x2 | Type::E2m3x2 | Type::E3m2x2 | Type::S2f6x2);
+    if v.has(Mod::Pzo) || v.has(Mod::ScaledN1Ue8m0) || small && v.has(Mod::Rz) {
+        return None;
+    }
     let (src, dst) = (*src_bits.first()?, *dst_bits.first()?);
     if Convert::of(v).is_none() {
         let words = src_bits.iter().chain(dst_bits).all(|bits| *bits <= 32);

@@ -28,6 +28,7 @@ pub(super) fn add(v: &Variant, t: Type) -> Option<PureFn> {
     let sat = v.has(Mod::Sat);
     match t {
         Type::S32 if sat => lift!(a: i32, b: i32 => i32 { a.saturating_add(b) }),
+        Type::U32 if sat => lift!(a: u32, b: u32 => u32 { a.saturating_add(b) }),
         Type::U16x2 | Type::S16x2 if !sat => lift!(a: u32, b: u32 => u32 { halves(a, b, u16::wrapping_add) }),
         Type::U16x2 => lift!(a: u32, b: u32 => u32 { halves(a, b, u16::saturating_add) }),
         Type::S16x2 => lift!(a: u32, b: u32 => u32 { halves(a, b, |a, b| (a as i16).saturating_add(b as i16) as u16) }),
@@ -37,6 +38,18 @@ pub(super) fn add(v: &Variant, t: Type) -> Option<PureFn> {
         _ => by_type!(t; T in [U16: u16, S16: u16, U32: u32, S32: u32, U64: u64, S64: u64] => {
             lift!(a: T, b: T => T { a.wrapping_add(b) })
         }),
+    }
+}
+
+/// `clmad`: a product without carries, its low or high half, exclusive-or `c`.
+pub(super) fn clmad(v: &Variant) -> Option<PureFn> {
+    #[inline(always)]
+    fn product(a: u64, b: u64) -> u128 {
+        (0..64).filter(|i| b >> i & 1 != 0).fold(0, |sum, i| sum ^ u128::from(a) << i)
+    }
+    match v.has(Mod::Hi) {
+        true => lift!(a: u64, b: u64, c: u64 => u64 { (product(a, b) >> 64) as u64 ^ c }),
+        false => lift!(a: u64, b: u64, c: u64 => u64 { product(a, b) as u64 ^ c }),
     }
 }
 

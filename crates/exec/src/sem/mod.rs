@@ -66,6 +66,7 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
         Opcode::Sub => int::sub(v, t),
         Opcode::Mul => int::mul(v, t),
         Opcode::Mad => int::mad(v, t),
+        Opcode::Clmad => int::clmad(v),
         Opcode::Mul24 => int::mul24(v, t),
         Opcode::Mad24 => int::mad24(v, t),
         Opcode::Sad => int::sad(t),

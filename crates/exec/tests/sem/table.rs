@@ -2,7 +2,7 @@
 
 use crate::harness::widths;
 use margay_exec::{LANES, Row, lanes, sem::pure};
-use margay_isa::{Effect, Mod, Opcode, Slot, Variant, Word, resolve};
+use margay_isa::{Effect, Mod, Opcode, Slot, Target, Variant, Version, Word, resolve};
 
 /// Pure by the table, but functions of the machine's address map or cache: their engine computes them.
 const MACHINE: &[Opcode] =
@@ -46,7 +46,9 @@ fn every_pure_variant_is_there_and_total() {
             let Some(f) = pure(&v, &src, &dst) else {
                 // ptxas takes `testp` without a property, to which the manual gives no meaning: engines refuse it by name.
                 let meaningless = op == Opcode::Testp && v.words.len() == 1;
-                if !MACHINE.contains(&op) && !meaningless {
+                // What came after PTX ISA 9.1 is known by what ptxas takes; what it computes is not all settled.
+                let old = |(t, _): &(Target, Version)| v.available(Version::new(9, 1), *t).is_ok();
+                if !MACHINE.contains(&op) && !meaningless && Target::ALL.iter().any(old) {
                     missing.push(v.to_string());
                 }
                 continue;
