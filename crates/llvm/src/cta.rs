@@ -15,8 +15,9 @@ use std::{
     time::Instant,
 };
 
-/// Bytes of a warp's stack, of one whose device functions recurse, and of what is kept free for helpers.
-const STACK: [usize; 2] = [512 << 10, 16 << 20];
+/// Bytes of a warp's stack, of one whose device functions recurse, and of what is kept free for helpers. Pages that nobody
+/// touches cost nothing; a large kernel's own frame may take more than half a megabyte.
+const STACK: [usize; 2] = [4 << 20, 16 << 20];
 const RESERVE: u64 = 128 << 10;
 
 /// Stacks that nobody uses at the moment.

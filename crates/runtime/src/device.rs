@@ -4,6 +4,9 @@ use crate::{Context, Error};
 use margay_exec::{Engine, Memory};
 use std::sync::Arc;
 
+/// Bytes of stack of a thread that runs CTAs: frames of compiled kernels can be large. Pages that nobody touches cost nothing.
+const STACK: usize = 16 << 20;
+
 /// What a [`Device`] is made of.
 #[derive(Default)]
 pub struct DeviceOptions {
@@ -32,6 +35,7 @@ impl Device {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.max(1))
             .thread_name(|i| format!("margay-{i}"))
+            .stack_size(STACK)
             .build()
             .map_err(|_| Error::OutOfMemory { size: 0 })?;
         Ok(Arc::new(Device { engines: options.engines, memory: Memory::default(), pool }))

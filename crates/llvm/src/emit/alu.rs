@@ -639,6 +639,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Buffers of so many rows that a helper reads, and of so many that it writes.
+    fn buffers(&mut self, read: usize, written: usize) -> [Val; 2] {
+        [(read, false), (written, true)].map(|(rows, out)| {
+            let w = &mut self.w;
+            let new = || w.alloca(&format!("[{} x <32 x i32>]", rows.max(1)), 64);
+            self.buffers.entry((rows, out)).or_insert_with(new).clone()
+        })
+    }
+
     /// A row with effects that the reference engine executes, if it can do so alone.
     pub fn effect(&mut self, inst: &Inst) -> Result<()> {
         let func = self.func;
@@ -648,7 +657,7 @@ impl Emitter<'_> {
         let (reads, writes) = alone::registers(func, inst);
         let rows = |list: &[VReg]| list.iter().map(|r| alone::rows_of(func.regs[r.0 as usize])).sum::<usize>();
         let (read, written) = (rows(&reads), rows(&writes));
-        let [input, output] = [read, written].map(|n| self.w.alloca(&format!("[{} x <32 x i32>]", n.max(1)), 64));
+        let [input, output] = self.buffers(read, written);
         let mut at = 0;
         for r in &reads {
             let p = self.w.offset_const(&input, at * 128);
@@ -690,9 +699,8 @@ impl Emitter<'_> {
         let types = margay_ir::operand_types(self.func, inst);
         let src_bits: Vec<u32> = types.srcs.iter().map(|t| t.bits()).collect();
         let dst_bits: Vec<u32> = types.dsts.iter().map(|t| t.bits()).collect();
-        let rows = |bits: &[u32]| bits.iter().map(|b| margay_exec::lanes::rows(*b) as u64).sum::<u64>().max(1);
-        let input = self.w.alloca(&format!("[{} x <32 x i32>]", rows(&src_bits)), 64);
-        let output = self.w.alloca(&format!("[{} x <32 x i32>]", rows(&dst_bits)), 64);
+        let rows = |bits: &[u32]| bits.iter().map(|b| margay_exec::lanes::rows(*b)).sum();
+        let [input, output] = self.buffers(rows(&src_bits), rows(&dst_bits));
         let mut at = 0u64;
         for (s, bits) in srcs.iter().zip(&src_bits) {
             let p = self.w.offset_const(&input, at * 128);

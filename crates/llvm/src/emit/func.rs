@@ -130,6 +130,8 @@ pub(super) struct Emitter<'a> {
     pub row: Option<Row>,
     /// Some code goes to the thread's local window.
     pub uses_local: bool,
+    /// Buffers for what helpers read and write, by their rows: one use ends before the next begins, so they are shared.
+    pub buffers: HashMap<(usize, bool), Val>,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Refused>;
@@ -252,6 +254,7 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         groups: super::group::find(func),
         row: None,
         uses_local: false,
+        buffers: HashMap::new(),
     };
     e.function()
 }
