@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_mismatch_names_the_choices() {
-        let why = resolve(Opcode::Add, &words("sat.u32"), |_| true).unwrap_err();
+        let why = resolve(Opcode::Add, &words("sat.u16"), |_| true).unwrap_err();
         assert_eq!(why.at, 1);
         assert!(why.expected.contains(&Word::Type(Type::S32)));
     }
