@@ -1,0 +1,111 @@
+//! Constants that a type or a row cannot take.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    #[cold]
+    pub(in crate::body) fn no_integer(&mut self, c: &Candidate, want: &Want, value: i64, span: Span) -> Operand {
+        let text = self.tree.str(self.mnemonic());
+        let operand = format!("operand {} (`{}`) of `{text}`", self.current.operand + 1, want.opnd.name);
+        let written = self.tree.str(span);
+        let d = if !want.opnd.imm {
+            Diagnostic::new(Code::OperandKind, span, format!("{operand} is a register, not a constant"))
+                .help("move the constant into a register first")
+        } else if want.constants == Constants::Float {
+            let ty = want.ty.unwrap_or(Type::F32);
+            let exact = if ty == Type::F32 {
+                format!("0f{:08X}", (value as f32).to_bits())
+            } else {
+                format!("0d{:016X}", (value as f64).to_bits())
+            };
+            Diagnostic::new(Code::ConstantType, span, format!("{operand} is `{ty}`, found the integer {written}"))
+                .help(format!("write `{written}.0` or `{exact}`"))
+        } else {
+            let ty = want.ty.map(|t| format!("`{t}`")).unwrap_or_default();
+            Diagnostic::new(Code::ConstantType, span, format!("{operand} is {ty}, which has no constants"))
+                .help("move the bits into a register first: `mov.b16`, `mov.b32`")
+        };
+        let _ = c;
+        self.report.push(d);
+        Operand::Error
+    }
+
+    #[cold]
+    pub(in crate::body) fn no_float(&mut self, want: &Want, single: bool, span: Span) {
+        let text = self.tree.str(self.mnemonic());
+        let operand = format!("operand {} (`{}`) of `{text}`", self.current.operand + 1, want.opnd.name);
+        let written = self.tree.str(span);
+        let ty = want.ty.map(|t| format!("`{t}`")).unwrap_or_default();
+        let d = Diagnostic::new(
+            Code::ConstantType,
+            span,
+            format!("{operand} is {ty}, found the floating-point constant {written}"),
+        );
+        let d = match want.constants {
+            Constants::Bits if want.ty.is_some_and(|t| t.bits() == 32) => {
+                d.help("give the bits of a single: `0f3F800000`")
+            }
+            Constants::Bits if want.ty.is_some_and(|t| t.bits() == 64) && single => {
+                d.help("give the bits of a double: `0d3FF0000000000000`")
+            }
+            Constants::Int => d.help("write an integer"),
+            _ => d.help("move the bits into a register first"),
+        };
+        self.report.push(d);
+    }
+
+    #[cold]
+    pub(in crate::body) fn truncated(&mut self, ty: Type, value: i64, span: Span) {
+        let bits = ty.bits();
+        let kept = value & ((1i64 << bits.min(62)) - 1);
+        let needs = if value < 0 { 65 - (!value).leading_zeros() } else { 64 - value.leading_zeros() };
+        self.report.push(
+            Diagnostic::new(
+                Code::TruncatedConstant,
+                span,
+                format!("the constant needs {needs} bits; `{ty}` keeps {kept:#x}"),
+            )
+            .note("ptxas says nothing about it"),
+        );
+    }
+
+    /// A fragment of one register that lacks its braces.
+    #[cold]
+    pub(in crate::body) fn needs_braces(&mut self, want: &Want, op: &tree::Operand) {
+        let text = self.tree.str(op.span);
+        let name = self.tree.str(self.mnemonic());
+        self.report.push(
+            Diagnostic::new(Code::VectorSize, op.span, format!("`{}` of `{name}` is a vector of one", want.opnd.name))
+                .help(format!("write `{{{text}}}`")),
+        );
+    }
+
+    #[cold]
+    pub(in crate::body) fn in_range(&mut self, want: &Want, value: i64, span: Span) {
+        let name = self.tree.str(self.mnemonic());
+        let operand = format!("operand {} (`{}`) of `{name}`", self.current.operand + 1, want.opnd.name);
+        if let Some((low, high)) = want.opnd.range
+            && !(low..=high).contains(&value)
+        {
+            self.report.push(Diagnostic::new(
+                Code::ConstantRange,
+                span,
+                format!("{operand} lies in {low}..{high}, found {value}"),
+            ));
+        } else if want.opnd.step > 1 && value % want.opnd.step != 0 {
+            let step = want.opnd.step;
+            self.report.push(Diagnostic::new(
+                Code::ConstantRange,
+                span,
+                format!("{operand} is a multiple of {step}, found {value}"),
+            ));
+        } else if !want.opnd.values.is_empty() && !want.opnd.values.contains(&value) {
+            let values = list(&want.opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or");
+            self.report.push(Diagnostic::new(
+                Code::ConstantRange,
+                span,
+                format!("{operand} is {values}, found {value}"),
+            ));
+        }
+    }
+}

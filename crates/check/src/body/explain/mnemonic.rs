@@ -1,0 +1,260 @@
+//! Mnemonics that no row has, and what a row does not take there.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    /// No row of the table takes this mnemonic.
+    #[cold]
+    pub(in crate::body) fn no_such_form(&mut self, instr: &Instr) {
+        let text = self.tree.str(instr.mnemonic);
+        let parts = words(text);
+        let at = |i: usize| {
+            let (offset, word) = parts[i];
+            let start = instr.mnemonic.start + offset as u32;
+            Span::new(start, start + word.len() as u32)
+        };
+        let dot = |i: usize| Span::new(at(i).start.saturating_sub(1), at(i).end);
+        let Some((_, name)) = parts.first() else { return };
+        let Some(op) = Opcode::from_name(name) else {
+            let mut d = Diagnostic::new(Code::UnknownInstruction, at(0), format!("unknown instruction `{name}`"));
+            if self.report.may_suggest() {
+                let near = nearest(name, Opcode::ALL.iter().map(|o| o.row().name));
+                d = suggest(d, at(0), near.unwrap_or_default());
+            }
+            return self.report.push(d);
+        };
+        let forms = op.row().forms;
+        let possible = || {
+            let words = forms.iter().flat_map(|f| f.slots).flat_map(slot_words);
+            let mut all: Vec<Word> = words.collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        for (i, (_, word)) in parts.iter().enumerate().skip(1) {
+            if Word::from_name(word).is_none() {
+                let all = possible();
+                return self.unknown_modifier(op, &parts, i, &all, dot(i));
+            }
+        }
+        let found: Vec<Word> = parts[1..].iter().filter_map(|(_, w)| Word::from_name(w)).collect();
+        let types: Vec<usize> = (0..found.len()).filter(|i| matches!(found[*i], Word::Type(_))).collect();
+        // One word too many?
+        for i in 0..found.len() {
+            let mut fewer = found.clone();
+            fewer.remove(i);
+            if matches!(found[i], Word::Mod(_)) && resolve(op, &fewer, |_| true).is_ok() {
+                return self.superfluous(op, &found, i, &|i| at(i + 1), &|i| dot(i + 1));
+            }
+        }
+        // One word too few?
+        if !types.is_empty()
+            && let Some((gap, fits)) = missing_word(op, &found, &possible())
+        {
+            let after = dot(gap);
+            let choices = list(&dotted(&fits), "or");
+            let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
+                .here(format!("expected {choices} after `{}`", self.tree.str(after).trim_start_matches('.')));
+            return self.report.push(d);
+        }
+        // Another type?
+        for i in types.iter().copied() {
+            let fits: Vec<Type> = Type::ALL
+                .iter()
+                .copied()
+                .filter(|t| {
+                    let mut other = found.clone();
+                    other[i] = Word::Type(*t);
+                    resolve(op, &other, |_| true).is_ok()
+                })
+                .collect();
+            if !fits.is_empty() {
+                let word = found[i].name();
+                let with: Vec<Word> = found.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, w)| *w).collect();
+                let beside =
+                    if with.is_empty() { String::new() } else { format!(" beside {}", list(&dotted(&with), "and")) };
+                let takes = list(&ticks(&fits), "or");
+                let d = Diagnostic::new(
+                    Code::InstructionType,
+                    dot(i + 1),
+                    format!("`{name}` does not take `.{word}`{beside}"),
+                )
+                .here(format!("expected {takes}"));
+                return self.report.push(d);
+            }
+        }
+        let Err(why) = resolve(op, &found, |_| true) else { return };
+        let wanted_types: Vec<Type> =
+            why.expected.iter().filter_map(|w| if let Word::Type(t) = w { Some(*t) } else { None }).collect();
+        if types.is_empty() && why.at >= found.len() && !wanted_types.is_empty() {
+            let d = Diagnostic::new(Code::MissingType, instr.mnemonic, format!("`{text}` has no type"))
+                .here(format!("expected {}", list(&ticks(&wanted_types), "or")));
+            let likely = self.likely_type(instr, &wanted_types);
+            let d = match likely {
+                Some(t) => suggest(d, instr.mnemonic.after(), &format!("{t}")),
+                None => d,
+            };
+            return self.report.push(d);
+        }
+        let choices = list(&dotted(&why.expected), "or");
+        if why.at >= found.len() {
+            self.report.push(
+                Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
+                    .here(format!("expected {choices} next")),
+            );
+        } else {
+            let word = found[why.at].name();
+            let (code, message) = match found[why.at] {
+                Word::Type(_) => (Code::InstructionType, format!("`{name}` does not take `.{word}` here")),
+                Word::Mod(_) => (Code::WrongModifier, format!("`{name}` does not take `.{word}` here")),
+            };
+            let d = Diagnostic::new(code, dot(why.at + 1), message);
+            let d = if why.expected.is_empty() {
+                d.here("nothing more was expected")
+            } else {
+                d.here(format!("expected {choices}"))
+            };
+            self.report.push(d);
+        }
+    }
+
+    /// A word that no instruction has.
+    pub(super) fn unknown_modifier(&mut self, op: Opcode, parts: &[(usize, &str)], i: usize, all: &[Word], at: Span) {
+        let (name, word) = (op.row().name, parts[i].1);
+        // What would be right in its place, if the rest is right?
+        let rest: Option<Vec<Word>> =
+            parts.iter().enumerate().skip(1).filter(|(j, _)| *j != i).map(|(_, (_, w))| Word::from_name(w)).collect();
+        let fits: Vec<Word> = match &rest {
+            Some(rest) => {
+                let takes = |w: &&Word| {
+                    let mut words = rest.clone();
+                    words.insert(i - 1, **w);
+                    resolve(op, &words, |_| true).is_ok_and(|r| r.in_order)
+                };
+                all.iter().filter(takes).copied().collect()
+            }
+            None => Vec::new(),
+        };
+        let types = rest.iter().flatten().filter(|w| matches!(w, Word::Type(_)));
+        let beside: String = types.map(|w| format!(".{}", w.name())).collect();
+        let choices = if fits.is_empty() { all } else { &fits };
+        let near =
+            nearest(word, choices.iter().map(|w| w.name())).or_else(|| nearest(word, all.iter().map(|w| w.name())));
+        let mut d = Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is no modifier of `{name}{beside}`"));
+        if let Some(shapes) = shapes_like(word, choices) {
+            d = d.note(format!("shapes that go with the rest: {}", shapes.join(" ")));
+        } else if choices.len() <= 24 {
+            let names: Vec<String> = choices.iter().map(|w| format!(".{}", w.name())).collect();
+            d = d.note(format!("here it takes {}", names.join(" ")));
+        }
+        self.report.push(suggest(d, at, &near.map(|n| format!(".{n}")).unwrap_or_default()));
+    }
+
+    /// The mnemonic would be right without one of its modifiers.
+    pub(super) fn superfluous(
+        &mut self,
+        op: Opcode,
+        found: &[Word],
+        i: usize,
+        _at: &dyn Fn(usize) -> Span,
+        dot: &dyn Fn(usize) -> Span,
+    ) {
+        let name = op.row().name;
+        let word = found[i].name();
+        if found[..i].contains(&found[i]) {
+            let first = found.iter().position(|w| *w == found[i]).unwrap_or(0);
+            return self.report.push(
+                Diagnostic::new(Code::WrongModifier, dot(i), format!("`.{word}` twice"))
+                    .label(dot(first), "first here")
+                    .fix(dot(i), "", "remove it"),
+            );
+        }
+        let types: Vec<usize> = (0..found.len()).filter(|j| matches!(found[*j], Word::Type(_))).collect();
+        // With which types does the modifier go?
+        let mut goes: Vec<Type> = Vec::new();
+        if let Some(j) = types.first().copied() {
+            goes.extend(Type::ALL.iter().copied().filter(|t| {
+                let mut other = found.to_vec();
+                other[j] = Word::Type(*t);
+                resolve(op, &other, |_| true).is_ok()
+            }));
+        }
+        let mut d = match types.first() {
+            Some(j) if !goes.is_empty() => {
+                let ty = found[*j].name();
+                Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}.{ty}` takes no `.{word}`"))
+                    .here(format!("goes with {}", list(&ticks(&goes), "and")))
+                    .label(dot(*j), "not with this type")
+            }
+            _ => Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` takes no `.{word}` here")),
+        };
+        d = d.fix(dot(i), "", format!("remove `.{word}`"));
+        self.report.push(d);
+    }
+
+    /// The type that the first register among the operands suggests.
+    pub(super) fn likely_type(&self, instr: &Instr, wanted: &[Type]) -> Option<Type> {
+        let tys =
+            self.tree.operands(instr.operands).iter().filter_map(|o| match self.names.get(self.tree.str(o.span)) {
+                Some((Binding::Reg(decl), _)) => Some(self.body.regs[decl as usize].ty),
+                _ => None,
+            });
+        let first = tys.into_iter().next()?;
+        let mut fits: Vec<Type> =
+            wanted.iter().copied().filter(|t| compat::has(compat::registers(*t, false), first)).collect();
+        // Signed integers are the most common meaning of untyped registers.
+        fits.sort_by_key(|t| (*t != first, !t.is_signed()));
+        fits.first().copied()
+    }
+
+    /// The form exists, but not here, or its modifiers stand in another order.
+    #[cold]
+    pub(in crate::body) fn about_mnemonic(&mut self, c: &Candidate, instr: &Instr) {
+        let text = self.tree.str(instr.mnemonic);
+        match &c.unavailable {
+            Some(Unavailable::Lacks(what, lack)) => {
+                let mut d = lack.diagnose(self.module, what, instr.mnemonic);
+                if let Some(other) = alternative(c) {
+                    d = d.help(other);
+                }
+                self.report.push(d);
+            }
+            Some(Unavailable::Removed(until)) => {
+                let d = Diagnostic::new(
+                    Code::NoLongerSupported,
+                    instr.mnemonic,
+                    format!("`{}` was removed in PTX ISA {} for targets from sm_{} on", c.variant, until.ptx, until.sm),
+                );
+                let d = match (self.module.version_at, self.module.target_at) {
+                    (Some(v), Some(t)) => d
+                        .label(v, format!("the module says {}", self.module.version))
+                        .label(t, format!("and `{}`", self.module.target)),
+                    _ => d,
+                };
+                let sync = format!("{}.sync", c.variant.op.row().name);
+                let d = if c
+                    .variant
+                    .op
+                    .row()
+                    .forms
+                    .iter()
+                    .any(|f| f.slots.iter().any(|s| slot_words(s).contains(&Word::Mod(Mod::Sync))))
+                {
+                    d.help(format!("write `{sync}...` with a mask of the lanes that take part"))
+                } else {
+                    d
+                };
+                self.report.push(d);
+            }
+            None => {}
+        }
+        if !c.in_order {
+            let canonical = c.variant.to_string();
+            self.report.push(
+                Diagnostic::new(Code::ModifierOrder, instr.mnemonic, format!("the manual's order is `{canonical}`"))
+                    .here(format!("`{text}` means the same"))
+                    .fix(instr.mnemonic, canonical, "put the modifiers in order"),
+            );
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Names that nothing has, or that something of another kind has.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    /// Nothing of that name.
+    #[cold]
+    pub(in crate::body) fn unknown(&mut self, span: Span, what: &str) -> Operand {
+        let tree = self.tree;
+        let name = tree.str(span);
+        let code = match what {
+            "register" | "argument" | "name" => Code::UnknownRegister,
+            "table" | "label" => Code::UnknownLabel,
+            _ => Code::UnknownVariable,
+        };
+        let noun = match what {
+            "argument" => "name",
+            "table" => "label",
+            "constant" => "name",
+            other => other,
+        };
+        let mut d = Diagnostic::new(code, span, format!("unknown {noun} `{name}`"));
+        if let Some((n, at)) = self.names.family_of(name) {
+            let stem = crate::body::names::prefix(name);
+            let last =
+                if n == 0 { "nothing".to_owned() } else { format!("`{stem}0` to `{stem}{}`", n.saturating_sub(1)) };
+            d = d.label(at, format!("this declares {last}"));
+            let number: Option<u32> = name[stem.len()..].parse().ok();
+            if let Some(number) = number.filter(|n| *n < 1 << 20) {
+                d = d.help(format!("raise the family to `{stem}<{}>`", number + 1));
+            }
+        }
+        if self.report.may_suggest() && !name.is_empty() {
+            let near = self.near(name, what);
+            if let Some(near) = near {
+                d = suggest(d, span, &near);
+            }
+        }
+        self.report.push(d);
+        self.names.fault(name, span);
+        Operand::Error
+    }
+
+    /// The known name nearest to an unknown one, of the kind that is wanted.
+    pub(super) fn near(&self, name: &str, what: &str) -> Option<String> {
+        const MOST: usize = 4000;
+        let stem = crate::body::names::prefix(name);
+        if what == "register" || what == "name" || what == "argument" {
+            // `%r11` past `%r<8>` may be `%r1` with a finger too many.
+            if let Some((n, _)) = self.names.family_of(name) {
+                let digits = &name[stem.len()..];
+                let shorter =
+                    (1..digits.len()).rev().map(|l| &digits[..l]).find(|d| d.parse::<u32>().is_ok_and(|x| x < n));
+                return shorter.map(|d| format!("{stem}{d}"));
+            }
+        }
+        let wanted = move |b: Binding| match what {
+            "register" => matches!(b, Binding::Reg(_)),
+            "parameter" => matches!(b, Binding::Param(_) | Binding::Ret(_) | Binding::Local(_)),
+            "variable" => matches!(b, Binding::Local(_) | Binding::Param(_) | Binding::Ret(_)),
+            "label" => matches!(b, Binding::Label(_)),
+            "table" => matches!(b, Binding::Table(_)),
+            _ => !matches!(b, Binding::Label(_) | Binding::Table(_) | Binding::Faulty),
+        };
+        let mut candidates: Vec<&str> = self.names.candidates(wanted).take(MOST).collect();
+        if matches!(what, "variable" | "name" | "parameter" | "argument") {
+            candidates.extend(self.module.globals.iter().take(MOST).map(|g| &*g.name));
+        }
+        candidates.sort_unstable();
+        nearest(name, candidates).map(str::to_owned)
+    }
+
+    /// The name is declared, but further down.
+    #[cold]
+    pub(in crate::body) fn too_early(&mut self, span: Span, at: Span) {
+        let name = self.tree.str(span);
+        self.report.push(
+            Diagnostic::new(Code::UsedBeforeDeclaration, span, format!("`{name}` is used before its declaration"))
+                .label(at, "declared here")
+                .help("move the declaration up, or declare it before with `.extern` or as a prototype"),
+        );
+    }
+
+    /// No function of that name.
+    #[cold]
+    pub(in crate::body) fn no_function(&mut self, span: Span) {
+        let name = self.tree.str(span);
+        if let Some(crate::Symbol::Global(id)) = self.module.symbol(name) {
+            let at = self.module.global(id).span;
+            return self.report.push(
+                Diagnostic::new(Code::UnknownFunction, span, format!("`{name}` is a variable, not a function"))
+                    .label(at, "declared here"),
+            );
+        }
+        let mut d = Diagnostic::new(Code::UnknownFunction, span, format!("unknown function `{name}`"));
+        let known =
+            || self.module.funcs.iter().filter(|f| f.kind == crate::FuncKind::Device && f.first.start < span.start);
+        let names: Vec<&str> = known().map(|f| &*f.name).take(4000).collect();
+        if self.report.may_suggest()
+            && let Some(near) = nearest(name, names.iter().copied())
+        {
+            d = suggest(d, span, near);
+        }
+        if !names.is_empty() && names.len() <= 8 {
+            d = d.note(format!("functions known here: {}", list(&ticks(&names), "and")));
+        }
+        d = d.help(format!("if it is defined elsewhere, declare it: `.extern .func {name} (...);`"));
+        self.report.push(d);
+    }
+
+    /// The name is no label, or of no label that can be seen from here.
+    #[cold]
+    pub(in crate::body) fn not_a_label(&mut self, span: Span, found: Option<Binding>) {
+        let name = self.tree.str(span);
+        if let Some(binding) = found {
+            let what = match binding {
+                Binding::Reg(_) => "a register",
+                Binding::Table(_) => "a table",
+                _ => "a variable",
+            };
+            return self.report.push(Diagnostic::new(
+                Code::OperandKind,
+                span,
+                format!("`{name}` is {what}, not a label"),
+            ));
+        }
+        if let Some(crate::Symbol::Func(_) | crate::Symbol::Alias(_)) = self.module.symbol(name) {
+            return self.report.push(
+                Diagnostic::new(Code::OperandKind, span, format!("`{name}` is a function, not a label"))
+                    .help(format!("write `call {name};`")),
+            );
+        }
+        if let Some(crate::Symbol::Global(_)) = self.module.symbol(name) {
+            return self.report.push(Diagnostic::new(
+                Code::OperandKind,
+                span,
+                format!("`{name}` is a variable, not a label"),
+            ));
+        }
+        // The label may stand in what the parser had to skip.
+        if self.report.is_broken(self.tree.funcs[self.func.node as usize].span) {
+            return;
+        }
+        let mut d = Diagnostic::new(Code::UnknownLabel, span, format!("no label `{name}` in `{}`", self.func.name));
+        if let Some(at) = self.hidden_label(name) {
+            d = d
+                .label(at, "this one belongs to an inner block")
+                .note("labels are known in their own block and in the blocks inside it");
+        } else {
+            let mut labels: Vec<&str> = self.names.candidates(|b| matches!(b, Binding::Label(_))).take(4000).collect();
+            labels.sort_unstable();
+            if self.report.may_suggest()
+                && let Some(near) = nearest(name, labels.iter().copied())
+            {
+                d = suggest(d, span, near);
+            }
+            if !labels.is_empty() && labels.len() <= 8 {
+                d = d.note(format!("labels here: {}", list(&ticks(&labels), "and")));
+            }
+        }
+        self.report.push(d);
+        self.names.fault(name, span);
+    }
+
+    #[cold]
+    pub(in crate::body) fn not_a_table(&mut self, span: Span) {
+        let name = self.tree.str(span);
+        let text = self.tree.str(self.mnemonic());
+        if let Some((Binding::Table(_), _)) = self.names.get(name) {
+            return self.report.push(
+                Diagnostic::new(
+                    Code::OperandKind,
+                    span,
+                    format!("`{name}` is a table of functions; `{text}` takes labels"),
+                )
+                .here("expected the label of `.branchtargets`"),
+            );
+        }
+        self.report.push(
+            Diagnostic::new(Code::OperandKind, span, format!("`{name}` is not the label of a table")).note(
+                "tables are `.callprototype`, `.calltargets` and `.branchtargets`, declared before they are used",
+            ),
+        );
+    }
+}

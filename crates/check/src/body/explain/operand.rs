@@ -1,0 +1,100 @@
+//! Operands of another kind than the row wants: brackets, groups, destinations.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    /// Something that is no register where a result goes.
+    #[cold]
+    pub(in crate::body) fn no_destination(&mut self, op: &tree::Operand) -> Operand {
+        let text = self.tree.str(op.span);
+        let what = match op.kind {
+            Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) => "a constant",
+            Kind::Brackets(_) => "an address",
+            Kind::Not(_) => "a negated predicate",
+            _ => "no register",
+        };
+        let d = Diagnostic::new(
+            Code::DestinationRegister,
+            op.span,
+            format!("the destination of `{}` must be a register, found `{text}`", self.tree.str(self.mnemonic())),
+        )
+        .here(format!("this is {what}"));
+        self.report.push(d);
+        Operand::Error
+    }
+
+    #[cold]
+    pub(in crate::body) fn wrong_kind(&mut self, want: &Want, op: &tree::Operand, wanted: &str) -> Operand {
+        let text = self.tree.str(op.span);
+        let d = Diagnostic::new(
+            Code::OperandKind,
+            op.span,
+            format!(
+                "operand {} (`{}`) of `{}` is {wanted}, found `{text}`",
+                self.current.operand + 1,
+                want.opnd.name,
+                self.tree.str(self.mnemonic())
+            ),
+        )
+        .here(format!("expected {wanted}"));
+        self.report.push(d);
+        Operand::Error
+    }
+
+    #[cold]
+    pub(in crate::body) fn missing_brackets(&mut self, want: &Want, op: &tree::Operand) -> Operand {
+        let text = self.tree.str(op.span);
+        let mut d = Diagnostic::new(
+            Code::MissingBrackets,
+            op.span,
+            format!(
+                "operand {} (`{}`) of `{}` is an address, in brackets",
+                self.current.operand + 1,
+                want.opnd.name,
+                self.tree.str(self.mnemonic())
+            ),
+        )
+        .here("expected `[`");
+        if matches!(op.kind, Kind::Name | Kind::Sum { .. } | Kind::Int { .. }) {
+            d = d.fix(op.span, format!("[{text}]"), format!("write `[{text}]`"));
+        }
+        self.report.push(d);
+        if matches!(op.kind, Kind::Name) {
+            // An unknown name is another fault, and a known one is read.
+            let _ = self.named(op.span);
+        }
+        Operand::Error
+    }
+
+    #[cold]
+    pub(in crate::body) fn needless_brackets(&mut self, op: &tree::Operand) -> Operand {
+        let text = self.tree.str(self.mnemonic());
+        self.report.push(
+            Diagnostic::new(Code::MissingBrackets, op.span, format!("`{text}` reads registers, not memory"))
+                .here("expected a register or constant")
+                .help("load the value first, with `ld`"),
+        );
+        Operand::Error
+    }
+
+    #[cold]
+    pub(in crate::body) fn wrong_group(
+        &mut self,
+        want: &Want,
+        op: &tree::Operand,
+        found: usize,
+        min: usize,
+    ) -> Operand {
+        let names: Vec<&str> = want.inner.iter().map(|w| w.opnd.name).collect();
+        let wants = if min == names.len() { format!("{min}") } else { format!("{min} to {}", names.len()) };
+        self.report.push(
+            Diagnostic::new(
+                Code::OperandCount,
+                op.span,
+                format!("the brackets of `{}` hold {wants} things, found {found}", self.tree.str(self.mnemonic())),
+            )
+            .note(format!("they are [{}]", names.join(", "))),
+        );
+        Operand::Error
+    }
+}

@@ -1,0 +1,259 @@
+//! Registers and vectors of another type or width than the row wants.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    /// Complains if a register does not have a type that the operand takes.
+    pub(in crate::body) fn register_fits(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        takes: compat::Types,
+        decl: u32,
+        span: Span,
+    ) {
+        if !compat::has(takes, self.body.regs[decl as usize].ty) {
+            self.wrong_register(c, want, takes, decl, span);
+        }
+    }
+
+    #[cold]
+    pub(super) fn wrong_register(&mut self, c: &Candidate, want: &Want, takes: compat::Types, decl: u32, span: Span) {
+        let d = self.body.regs[decl as usize];
+        let name = self.tree.str(span);
+        let text = self.tree.str(self.mnemonic());
+        let verb = if want.opnd.role == Role::Dst { "writes" } else { "reads" };
+        let ty = want.ty.unwrap_or(Type::B64);
+        let width = if takes == compat::addresses() { 64 } else { ty.bits() };
+        let addresses = takes == compat::addresses();
+        let narrow = want.opnd.wider && d.ty.bits() < width;
+        let same_width = d.ty.bits() == width || (want.opnd.wider && d.ty.bits() >= width) || addresses;
+        let place = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
+        let declared = if d.numbered {
+            format!("`.reg {} {}<{}>`", d.ty, self.tree.str(d.name), d.count)
+        } else {
+            format!("`.reg {} {}`", d.ty, self.tree.str(d.name))
+        };
+        let pred = (d.ty == Type::Pred, ty == Type::Pred);
+        let (code, message) = match pred {
+            (true, false) => {
+                (Code::OperandType, format!("`{name}` is a predicate; {place} of `{text}` is {}", wanted(want, takes)))
+            }
+            (false, true) => (Code::OperandType, format!("`{name}` is `{}`; {place} of `{text}` is a predicate", d.ty)),
+            _ if same_width => {
+                (Code::OperandType, format!("`{name}` is `{}`; {place} of `{text}` is {}", d.ty, wanted(want, takes)))
+            }
+            _ => (
+                Code::OperandWidth,
+                format!(
+                    "`{name}` is {} bits wide; {place} of `{text}` {verb} {}{width}",
+                    d.ty.bits(),
+                    if narrow { "at least " } else { "" }
+                ),
+            ),
+        };
+        let mut e = Diagnostic::new(code, span, message)
+            .here(format!("expected {}", registers(takes)))
+            .label(d.name, format!("declared as {declared}"));
+        for help in self.conversions(c, want, ty, d.ty, span) {
+            e = e.help(help);
+        }
+        self.report.push(e);
+    }
+
+    /// What would make a register of type `have` fit where `want` is wanted.
+    pub(super) fn conversions(&self, c: &Candidate, want: &Want, ty: Type, have: Type, span: Span) -> Vec<String> {
+        let op = c.variant.op.row().name;
+        let name = self.tree.str(span);
+        let dst = want.opnd.role == Role::Dst;
+        let mut out = Vec::new();
+        let kind = |t: Type| t.kind();
+        match (ty, have) {
+            (Type::Pred, _) if op == "setp" => {
+                out.push(format!("`setp` writes `.pred`; `set` writes a number: `set.{}...`", rest_of(c, "u32")));
+            }
+            (Type::Pred, _) if !dst => {
+                out.push(format!("compare first: `setp.ne.{}{} p, {name}, 0;`", "b", have.bits().max(16)))
+            }
+            (_, Type::Pred) if !dst => out.push(format!(
+                "make a number of it: `selp{} t, 1, 0, {name};`",
+                if ty.is_int() { ty } else { Type::B32 }
+            )),
+            (_, Type::Pred) => {}
+            _ if dst || c.variant.op.row().name == "cvt" => {}
+            _ if kind(ty) != TypeKind::Float && have.is_float() => {
+                let int = if ty.is_int() { ty } else { Type::S32 };
+                out.push(format!("convert the value: `cvt.rni{int}{have}`"));
+            }
+            _ if ty.is_float() && (have.is_int() || have.kind() == TypeKind::Bits) && have.bits() >= 16 => {
+                let int = if have.is_int() { have } else { as_signed(have) };
+                out.push(format!("convert the value: `cvt.rn{ty}{int}`"));
+            }
+            _ if ty.is_float() && have.is_float() => {
+                let rn = if ty.bits() < have.bits() { ".rn" } else { "" };
+                out.push(format!("convert the value: `cvt{rn}{ty}{have}`"));
+            }
+            _ if ty.bits() != have.bits() && have.bits() <= 64 && ty.bits() <= 64 => {
+                let to = unsigned(ty);
+                let from = unsigned(have);
+                out.push(format!("convert the value: `cvt{to}{from}`"));
+            }
+            _ => {}
+        }
+        // Another type of the same instruction?
+        let slot = c.variant.words.iter().rposition(|w| matches!(w, Word::Type(_)));
+        if let (Some(slot), false) = (slot, have == Type::Pred && !dst) {
+            let mut words: Vec<Word> = c.variant.words.to_vec();
+            let typed = if have.kind() == TypeKind::Bits && have.bits() >= 16 && ty.is_int() {
+                [if ty.is_signed() { as_signed(have) } else { unsigned(have) }, have]
+            } else {
+                [have, have]
+            };
+            for t in typed {
+                words[slot] = Word::Type(t);
+                if let Ok(found) = resolve(c.variant.op, &words, |_| true)
+                    && found.variant.row().operands.len() == c.variant.row().operands.len()
+                {
+                    out.push(format!("or use `{}`", found.variant));
+                    break;
+                }
+            }
+        }
+        out
+    }
+
+    /// Complains if a register's vector size is not the operand's.
+    pub(in crate::body) fn vector_fits(&mut self, want: &Want, decl: u32, span: Span) {
+        let d = self.body.regs[decl as usize];
+        let Some(n) = want.count else { return };
+        if n == u32::from(d.vector) {
+            return;
+        }
+        let name = self.tree.str(span);
+        let text = self.tree.str(self.mnemonic());
+        let (message, help) = if d.vector > 1 && n == 1 {
+            (
+                format!(
+                    "`{name}` is a vector of {}; operand {} of `{text}` is a scalar",
+                    d.vector,
+                    self.current.operand + 1
+                ),
+                format!("name one element: `{name}.x`"),
+            )
+        } else if d.vector == 1 {
+            (
+                format!("`{text}` moves {n} values here, `{name}` holds one"),
+                format!("write a vector: `{{{name}, ...}}`"),
+            )
+        } else {
+            (format!("`{text}` moves {n} values here, `{name}` holds {}", d.vector), format!("use `.v{}`", d.vector))
+        };
+        self.report.push(Diagnostic::new(Code::VectorSize, span, message).label(d.name, "declared here").help(help));
+    }
+
+    /// A load or store of a texture, sampler or surface.
+    #[cold]
+    pub(in crate::body) fn opaque_access(&mut self, ty: margay_isa::Type, span: Span, declared: Span) {
+        let (name, text) = (self.tree.str(span), self.tree.str(self.mnemonic()));
+        self.report.push(
+            Diagnostic::new(Code::OperandType, span, format!("`{name}` is `{ty}`; `{text}` accesses plain data"))
+                .label(declared, "declared here")
+                .help("only texture and surface instructions use it by name; `mov.u64` takes its handle"),
+        );
+    }
+
+    /// A constant where a vector is wanted.
+    #[cold]
+    pub(in crate::body) fn constant_for_vector(&mut self, want: &Want, op: &tree::Operand) -> Operand {
+        let (text, n) = (self.tree.str(self.mnemonic()), count(want.count.unwrap_or(1) as usize, "register"));
+        let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
+        let found = self.tree.str(op.span);
+        self.report.push(
+            Diagnostic::new(
+                Code::VectorSize,
+                op.span,
+                format!("{operand} of `{text}` is a vector of {n}, found the constant {found}"),
+            )
+            .help("name the registers in braces"),
+        );
+        Operand::Error
+    }
+
+    /// A vector in braces has another number of elements.
+    #[cold]
+    pub(in crate::body) fn wrong_vector(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        op: &tree::Operand,
+        found: usize,
+    ) -> Operand {
+        if let Kind::Braces(list) = op.kind
+            && self.tree.operands(list).iter().any(|o| matches!(o.kind, Kind::Error))
+        {
+            return Operand::Error;
+        }
+        let text = self.tree.str(self.mnemonic());
+        let vec = c.variant.vec();
+        let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
+        let d = match want.count {
+            Some(1) if found == 1 => {
+                let inner = self.tree.str(op.span).trim_matches(['{', '}', ' ']).to_owned();
+                Diagnostic::new(Code::VectorSize, op.span, format!("{operand} of `{text}` is a scalar, without braces"))
+                    .fix(op.span, inner, "remove the braces")
+            }
+            Some(1) => Diagnostic::new(
+                Code::VectorSize,
+                op.span,
+                format!("{operand} of `{text}` is a scalar, not a vector of {found}"),
+            )
+            .help(if c.variant.op.row().name == "ld" || c.variant.op.row().name == "st" {
+                format!("write `.v{found}` to move {found} values")
+            } else {
+                "name one register".to_owned()
+            }),
+            Some(n) if vec == n && vec > 1 => {
+                Diagnostic::new(Code::VectorSize, op.span, format!("`.v{n}` moves {n} values, {found} given"))
+                    .here(format!("expected {}", count(n as usize, "element")))
+            }
+            Some(n) => {
+                let ty = want.ty.map(|t| format!(" `{t}`")).unwrap_or_default();
+                let others: Vec<String> = c
+                    .wants
+                    .iter()
+                    .filter_map(|w| w.count.filter(|n| *n > 1).map(|n| format!("{} {n}", w.opnd.name)))
+                    .collect();
+                let d = Diagnostic::new(
+                    Code::VectorSize,
+                    op.span,
+                    format!("{operand} of `{text}` holds {n}{ty} registers, {found} given"),
+                )
+                .here(format!("expected {}", count(n as usize, "register")));
+                if others.len() > 1 { d.note(format!("registers of each operand: {}", others.join(", "))) } else { d }
+            }
+            None => Diagnostic::new(
+                Code::VectorSize,
+                op.span,
+                format!("`{text}` cannot be split into {} of equal width", count(found, "element")),
+            ),
+        };
+        self.report.push(d);
+        Operand::Error
+    }
+
+    /// The partner after `|` is missing.
+    #[cold]
+    pub(in crate::body) fn missing_partner(&mut self, want: &Want, op: &tree::Operand) -> Operand {
+        let text = self.tree.str(self.mnemonic());
+        let partner = want.opnd.pair.map_or(String::new(), |_| registers(want.pair));
+        self.report.push(
+            Diagnostic::new(
+                Code::OperandForm,
+                op.span,
+                format!("`{text}` writes two results, `{}|...`", want.opnd.name),
+            )
+            .here(format!("expected `{}|p` with a register of type {partner}", self.tree.str(op.span))),
+        );
+        Operand::Error
+    }
+}

@@ -1,0 +1,164 @@
+//! Guards, special registers and parts of vectors.
+
+use super::*;
+
+impl<'a> Walker<'a, '_> {
+    #[cold]
+    pub(in crate::body) fn no_guard(&mut self, span: Span, found: Option<Binding>) {
+        let name = self.tree.str(span);
+        match found {
+            Some(Binding::Faulty) => {}
+            Some(Binding::Reg(decl)) => {
+                let d = self.body.regs[decl as usize];
+                self.report.push(
+                    Diagnostic::new(
+                        Code::GuardPredicate,
+                        span,
+                        format!("a guard is a predicate; `{name}` is `{}`", d.ty),
+                    )
+                    .label(d.name, "declared here")
+                    .help(format!("compare first: `setp.ne.b{} p, {name}, 0;`", d.ty.bits().clamp(16, 64))),
+                );
+            }
+            Some(_) => self.report.push(Diagnostic::new(
+                Code::GuardPredicate,
+                span,
+                format!("a guard is a predicate register; `{name}` is none"),
+            )),
+            None => {
+                if Special::from_name(name).is_some() || self.module.symbol(name).is_some() {
+                    self.report.push(Diagnostic::new(
+                        Code::GuardPredicate,
+                        span,
+                        format!("a guard is a predicate register; `{name}` is none"),
+                    ));
+                } else {
+                    let _ = self.unknown(span, "register");
+                }
+            }
+        }
+    }
+
+    #[cold]
+    pub(in crate::body) fn no_negation(&mut self, span: Span, name: Span, decl: u32) {
+        let d = self.body.regs[decl as usize];
+        self.report.push(
+            Diagnostic::new(
+                Code::Negation,
+                span,
+                format!("`!` negates predicates; `{}` is `{}`", self.tree.str(name), d.ty),
+            )
+            .label(d.name, "declared here")
+            .help(format!("`not.b{}` inverts the bits of a register", d.ty.bits().max(16))),
+        );
+    }
+
+    /// Availability of a special register.
+    pub(in crate::body) fn check_special(&mut self, special: Special, name: &str, span: Span) {
+        let info = special.info();
+        let since = Since { ptx: info.since, sm: info.sm, ..Since::ALWAYS };
+        if let Some(lack) = lacking(self.module, &since) {
+            let d = lack.diagnose(self.module, &format!("`{name}`"), span);
+            self.report.push(d);
+        }
+    }
+
+    /// A special register as a source: allowed at all, and of a type that fits?
+    pub(in crate::body) fn special_fits(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        special: Special,
+        component: Option<Component>,
+        span: Span,
+    ) {
+        let name = self.tree.str(span);
+        let info = special.info();
+        let text = self.tree.str(self.mnemonic());
+        if !want.opnd.special && c.variant.op.row().name != "cvt" {
+            let d = Diagnostic::new(Code::SpecialRegister, span, format!("`{text}` does not read special registers"))
+                .help(format!("move it first: `mov{} t, {name};`", info.ty));
+            return self.report.push(d);
+        }
+        let whole = component.is_none() && info.width > 1;
+        let n = want.count.unwrap_or(1);
+        if whole && n == 1 || !whole && n > 1 {
+            let d = if whole {
+                Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a vector of 4"))
+                    .help(format!("name one element: `{name}.x`"))
+            } else {
+                Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a scalar, `{text}` moves {n} values"))
+            };
+            return self.report.push(d);
+        }
+        if let Some(ty) = want.ty {
+            // Before 2.0 the vector registers had 16 bits, and `mov.u16` reads their lower half still.
+            let half = ty.bits() == 16 && info.width > 1 && !ty.is_float();
+            let kind = match info.ty {
+                Type::Pred => ty == Type::Pred,
+                _ => !ty.is_float() && ty != Type::Pred,
+            };
+            let width = ty.bits() == info.ty.bits() || half || (special == Special::GridId && ty.bits() == 32);
+            if !kind {
+                self.report.push(Diagnostic::new(
+                    Code::SpecialRegister,
+                    span,
+                    format!("`{name}` is `{}`; `{text}` reads `{ty}`", info.ty),
+                ));
+            } else if !(width || want.opnd.wider && ty.bits() <= info.ty.bits()) {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::OperandWidth,
+                        span,
+                        format!("`{name}` is {} bits wide; `{text}` reads {}", info.ty.bits(), ty.bits()),
+                    )
+                    .help(format!("write `mov{}`", info.ty)),
+                );
+            }
+        }
+    }
+
+    #[cold]
+    pub(in crate::body) fn bad_selector(&mut self, span: Span, dot: u32, width: u8) {
+        let name = self.tree.str(span);
+        let selector = Span::new(span.start + dot, span.end);
+        let d = if width > 1 {
+            Diagnostic::new(
+                Code::VectorSelector,
+                selector,
+                format!("`{}` is no element of a vector of {width}", self.tree.str(selector)),
+            )
+            .note(if width == 2 {
+                "elements are .x and .y (or .r and .g)"
+            } else {
+                "elements are .x .y .z .w (or .r .g .b .a)"
+            })
+        } else {
+            Diagnostic::new(
+                Code::VectorSelector,
+                selector,
+                format!("`{name}` selects from something that is no vector"),
+            )
+        };
+        self.report.push(d);
+    }
+
+    #[cold]
+    pub(in crate::body) fn bad_part(&mut self, parts: Parts, selector: Span) {
+        let examples = match parts {
+            Parts::One => ".b0 to .b3, .h0, .h1",
+            Parts::Halves => "two halves, .h00 to .h33",
+            Parts::Bytes => "four bytes, .b0000 to .b7777",
+            Parts::HalfMask => ".h0, .h1, .h10",
+            Parts::ByteMask => ".b0 to .b3210, in falling order",
+        };
+        self.report.push(
+            Diagnostic::new(
+                Code::VectorSelector,
+                selector,
+                format!("`.{}` is no part that can be selected here", self.tree.str(selector)),
+            )
+            .note(format!("parts are {examples}")),
+        );
+    }
+}
