@@ -12,17 +12,6 @@ pub struct OperandTypes {
     pub srcs: Vec<Type>,
 }
 
-/// Bits of a width.
-fn bits_type(bits: u32) -> Type {
-    match bits {
-        0..=8 => Type::B8,
-        9..=16 => Type::B16,
-        17..=32 => Type::B32,
-        33..=64 => Type::B64,
-        _ => Type::B128,
-    }
-}
-
 /// What the row says of types; registers have their own.
 pub fn operand_types(func: &Func, inst: &Inst) -> OperandTypes {
     let variant = func.variant(inst);
@@ -100,5 +89,5 @@ impl Walk<'_> {
 
 /// The type of one element of an operand that packs a value of type `ty`.
 fn part(o: &Opnd, ty: Type, n: usize) -> Type {
-    if o.count == Count::Free && n > 1 { bits_type(ty.bits() / n as u32) } else { ty }
+    if o.count == Count::Free && n > 1 { Type::of_bits(ty.bits() / n as u32) } else { ty }
 }

@@ -107,13 +107,7 @@ impl Type {
 
     /// Untyped bits of the same width.
     pub fn untyped(self) -> Type {
-        match self.bits().max(8).next_power_of_two() {
-            8 => Type::B8,
-            16 => Type::B16,
-            32 => Type::B32,
-            64 => Type::B64,
-            _ => Type::B128,
-        }
+        Type::of_bits(self.bits())
     }
 }
 

@@ -63,6 +63,17 @@ types! {
 }
 
 impl Type {
+    /// The untyped `.bN` that holds so many bits; the widest one for more.
+    pub const fn of_bits(bits: u32) -> Type {
+        match bits {
+            0..=8 => Type::B8,
+            9..=16 => Type::B16,
+            17..=32 => Type::B32,
+            33..=64 => Type::B64,
+            _ => Type::B128,
+        }
+    }
+
     /// Bytes that one value takes in memory, rounded up; 0 for `.pred`, which has no memory form.
     pub const fn bytes(self) -> u32 {
         if matches!(self, Type::Pred) { 0 } else { self.bits().div_ceil(8) }

@@ -212,7 +212,7 @@ pub(crate) fn type_of(variant: &Variant, ty: Ty) -> Option<Type> {
         Ty::Of(v) => variant.ty(v),
         Ty::Is(t) | Ty::Untyped(t) => Some(t),
         Ty::Wide(v) => variant.ty(v).map(|t| resize(t, t.bits() * 2)),
-        Ty::Size(v) => variant.ty(v).map(|t| bits(t.bits())),
+        Ty::Size(v) => variant.ty(v).map(Type::untyped),
         Ty::Int(v) => variant.ty(v).map(|t| match t.bits() {
             8 => Type::U8,
             16 => Type::U16,
@@ -220,16 +220,6 @@ pub(crate) fn type_of(variant: &Variant, ty: Ty) -> Option<Type> {
             _ => Type::U32,
         }),
         Ty::Pointer | Ty::Any => None,
-    }
-}
-
-fn bits(bits: u32) -> Type {
-    match bits {
-        0..=8 => Type::B8,
-        9..=16 => Type::B16,
-        17..=32 => Type::B32,
-        33..=64 => Type::B64,
-        _ => Type::B128,
     }
 }
 
@@ -242,7 +232,7 @@ fn resize(ty: Type, size: u32) -> Type {
         _ if ty.is_float() => &[F16, F32, F64],
         _ => &[],
     };
-    same(kin).unwrap_or(bits(size))
+    same(kin).unwrap_or(Type::of_bits(size))
 }
 
 fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {

@@ -65,6 +65,27 @@ impl Places {
         Places { wmma: v.op == Opcode::Wmma, size, held: [na * per.0, nb * per.1, nc * c_per], per }
     }
 
+    /// A, spread out if it is sparse, and B.
+    fn factors<T: Copy + Default>(
+        &self,
+        v: &Variant,
+        o: &Operands,
+        (a, b): (&[&[Row]], &[&[Row]]),
+        extra: &[&[Row]],
+        value: impl Fn(Element, u32) -> T,
+    ) -> (Matrix<T>, Matrix<T>) {
+        let (m, n, k) = self.size;
+        let depth = if sparse(v) { k / 2 } else { k };
+        let mut left = Matrix::new(m, depth);
+        left.gather(o.a, a, self.a(depth), |bits| value(o.a, bits));
+        if sparse(v) {
+            left = spread(o.a, k, &left, extra);
+        }
+        let mut right = Matrix::new(k, n);
+        right.gather(o.b, b, self.b(), |bits| value(o.b, bits));
+        (left, right)
+    }
+
     fn a(&self, columns: usize) -> impl Fn(usize, usize) -> Place {
         let Places { wmma, size: (m, ..), held, per } = *self;
         move |lane, i| {
@@ -125,16 +146,9 @@ fn float(
     extra: &[&[Row]],
     dst: &mut [Row],
 ) {
-    let (m, n, k) = size;
+    let (m, n, _) = size;
     let places = Places::new(v, o, size);
-    let depth = if sparse(v) { k / 2 } else { k };
-    let mut left = Matrix::new(m, depth);
-    left.gather(o.a, a, places.a(depth), |bits| o.a.float(bits));
-    if sparse(v) {
-        left = spread(o.a, k, &left, extra);
-    }
-    let mut right = Matrix::new(k, n);
-    right.gather(o.b, b, places.b(), |bits| o.b.float(bits));
+    let (mut left, mut right) = places.factors(v, o, (a, b), extra, Element::float);
     if v.has(Mod::BlockScale) {
         let scales = if sparse(v) { extra.get(2..) } else { Some(extra) };
         block_scale(v, scales.unwrap_or(&[]), &mut left, &mut right);
@@ -237,16 +251,9 @@ fn integer(
     extra: &[&[Row]],
     dst: &mut [Row],
 ) {
-    let (m, n, k) = size;
+    let (m, n, _) = size;
     let places = Places::new(v, o, size);
-    let depth = if sparse(v) { k / 2 } else { k };
-    let mut left = Matrix::new(m, depth);
-    left.gather(o.a, a, places.a(depth), |bits| o.a.integer(bits));
-    if sparse(v) {
-        left = spread(o.a, k, &left, extra);
-    }
-    let mut right = Matrix::new(k, n);
-    right.gather(o.b, b, places.b(), |bits| o.b.integer(bits));
+    let (left, right) = places.factors(v, o, (a, b), extra, Element::integer);
     let c_element = Element::of(Type::S32, v);
     let mut sum = Matrix::new(m, n);
     sum.gather(c_element, c, places.c(places.held[2]), |bits| c_element.integer(bits));

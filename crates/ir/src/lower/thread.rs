@@ -39,17 +39,6 @@ impl ThreadBlock {
     }
 }
 
-/// The type with which a register travels to memory and back.
-fn memory_type(ty: Type) -> Type {
-    match ty.bits() {
-        0..=8 => Type::B8,
-        9..=16 => Type::B16,
-        17..=32 => Type::B32,
-        33..=64 => Type::B64,
-        _ => Type::B128,
-    }
-}
-
 fn variant(op: &str, words: &[Word]) -> Option<Variant> {
     resolve(Opcode::from_name(op)?, words, |_| true).ok().map(|r| r.variant)
 }
@@ -58,7 +47,7 @@ impl Builder<'_, '_> {
     /// A fresh register with the value of the one at `offset` of the thread block.
     pub(super) fn thread_load(&mut self, offset: u32, ty: Type, at: Place) -> Result<VReg, LowerError> {
         let pred = ty == Type::Pred;
-        let mem = if pred { Type::B32 } else { memory_type(ty) };
+        let mem = if pred { Type::B32 } else { ty.untyped() };
         let temp = self.temp(if pred { Type::B32 } else { ty });
         let load = variant("ld", &[Word::Mod(Mod::Local), Word::Type(mem)]);
         let address = Operand::Mem(MemBase::Absolute, i64::from(offset));
@@ -88,7 +77,7 @@ impl Builder<'_, '_> {
             self.synthetic(select, None, &[Operand::Reg(word)], &srcs, None, at)?;
             (word, Type::B32)
         } else {
-            (from, memory_type(ty))
+            (from, ty.untyped())
         };
         let store = variant("st", &[Word::Mod(Mod::Local), Word::Type(mem)]);
         let address = Operand::Mem(MemBase::Absolute, i64::from(offset));

@@ -174,7 +174,8 @@ pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts:
     }))
 }
 
-fn reduce(
+/// Reduces elements of a type into memory, one after another.
+pub fn reduce(
     ctx: &mut Ctx<'_>,
     lane: usize,
     end: End<'_>,

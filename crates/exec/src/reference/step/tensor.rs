@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::address::{Region, addresses, bad_access, find_allocation};
 use super::copy::{End, peers, read, transactions, write};
-use super::{atomic, mbarrier};
+use super::{copy, mbarrier};
 use crate::{
     FaultKind, LANES, mem,
     tensor_map::{self, Access, Plan, Span, TensorMap},
@@ -180,17 +180,7 @@ fn reduce(ctx: &mut Ctx<'_>, lane: usize, t: &TensorOp, map: &TensorMap, end: En
     if size < 2 || map.element.unit() != Some((1, size, size)) {
         return Err(wrong(ctx, lane, format!("a reduction of elements of type number {}", map.element.0)));
     }
-    for (k, element) in row.chunks_exact(size).enumerate() {
-        let mut value = [0; 8];
-        value[..size].copy_from_slice(element);
-        let host = end.host + (k * size) as u64;
-        let found = find_allocation!(ctx, end.region, host, lane).filter(|a| a.kind.writable());
-        let done = found.and_then(|a| atomic::element(&a.block, host, (op, ty), true, u64::from_le_bytes(value), 0));
-        if done.is_none() {
-            return Err(bad_access(ctx, lane, end.address, end.region, host, (size as u32, size as u32), true));
-        }
-    }
-    Ok(())
+    copy::reduce(ctx, lane, end, (op, ty), row)
 }
 
 /// `tensormap.replace`
