@@ -116,7 +116,7 @@ pub fn failure(error: Error, style: Style) -> Failure {
             let what = if e.unsupported { "unsupported" } else { "error" };
             Failure { message: format!("{what}: {}: {}", e.file, e.message), outcome }
         }
-        Error::Stopped(report) => report::fault::stopped(&report, style.err),
+        Error::Stopped(report) => report::stopped(&report, style.err),
         Error::NoPlan(_) => Failure::unsupported(error),
         Error::OutOfMemory { .. }
         | Error::Cancelled

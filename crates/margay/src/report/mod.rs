@@ -1,12 +1,15 @@
-//! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and faults of kernels.
+//! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and how a stopped kernel ends a command.
 
-pub mod fault;
-mod human;
 mod json;
 mod sarif;
 
-use crate::args::{Color, MessageFormat};
+use crate::{
+    args::{Color, MessageFormat},
+    exit::{Failure, Outcome},
+};
+use margay_exec::Stop;
 use margay_ir::Source;
+use margay_runtime::StopReport;
 use margay_syntax::{Diagnostic, Severity, Span};
 use std::{
     io::{IsTerminal, Write},
@@ -66,7 +69,18 @@ pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
 
 /// A diagnostic for people.
 pub fn human(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
-    human::diagnostic(source, diagnostic, color)
+    margay::render::diagnostic(source, diagnostic, color)
+}
+
+/// The end of a command whose kernel stopped.
+pub fn stopped(report: &StopReport, color: bool) -> Failure {
+    let outcome = match &report.stop {
+        Stop::Fault(_) => Outcome::Findings,
+        Stop::Unsupported(_) => Outcome::Unsupported,
+        Stop::Exhausted(_) => Outcome::Usage,
+        Stop::Bug(_) => Outcome::Bug,
+    };
+    Failure { message: margay::render::stop(report, color), outcome }
 }
 
 /// `error`, `warning`, `note`.

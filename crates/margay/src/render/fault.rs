@@ -1,25 +1,21 @@
 //! How an execution stopped, printed like a diagnostic: the PTX line, who, where, the CUDA line, the call stack.
 
 use super::human::{Message, render};
-use crate::exit::{Failure, Outcome};
 use margay_exec::{Access, Fault, FaultKind, Image, Stop, Unsupported};
 use margay_ir::{FuncId, SourcePlace};
 use margay_runtime::StopReport;
 use margay_syntax::Severity;
 
-/// The end of a command whose kernel stopped.
-pub fn stopped(report: &StopReport, color: bool) -> Failure {
+/// See [`super::stop`].
+pub fn stop(report: &StopReport, color: bool) -> String {
     let image = &report.image;
     match &report.stop {
-        Stop::Fault(fault) => Failure { message: of_fault(image, fault, color), outcome: Outcome::Findings },
-        Stop::Unsupported(u) => Failure { message: of_unsupported(image, u, color), outcome: Outcome::Unsupported },
-        Stop::Exhausted(e) => {
-            Failure { message: format!("error: the machine ran out: {}", e.0), outcome: Outcome::Usage }
+        Stop::Fault(fault) => of_fault(image, fault, color),
+        Stop::Unsupported(u) => of_unsupported(image, u, color),
+        Stop::Exhausted(e) => format!("error: the machine ran out: {}", e.0),
+        Stop::Bug(b) => {
+            format!("margay has a bug: {}\n  please report it with the command line and the PTX file", b.0)
         }
-        Stop::Bug(b) => Failure {
-            message: format!("margay has a bug: {}\n  please report it with the command line and the PTX file", b.0),
-            outcome: Outcome::Bug,
-        },
     }
 }
 

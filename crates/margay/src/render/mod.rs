@@ -1,0 +1,18 @@
+//! Findings and faults for people: places in the text as rustc shows them, with what is wrong there.
+
+mod fault;
+mod human;
+
+use margay_ir::Source;
+use margay_runtime::StopReport;
+use margay_syntax::Diagnostic;
+
+/// A diagnostic with its places, in colour if asked for; ends with an empty line.
+pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, color: bool) -> String {
+    human::diagnostic(source, diagnostic, color)
+}
+
+/// Why an execution stopped: the PTX line, who, where, the CUDA line, the call stack.
+pub fn stop(report: &StopReport, color: bool) -> String {
+    fault::stop(report, color)
+}
