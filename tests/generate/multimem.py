@@ -83,7 +83,7 @@ for i, (op, words, ty, n) in enumerate(REDUCTIONS):
     for order in [lambda i: "", lambda i: [".relaxed.gpu.global", ".release.cluster"][i % 2]]:
         reduce(f"{order(i)}.{op}{words}.{ty}", op, ty, n)
 # Bulk copies and reductions from shared memory: 16 bytes of 3 (or 1.0), over 6.
-COPIES = [("add", "u32"), ("add.noftz", "f16"), ("max", "s64"), ("dec", "u32"), ("or", "b32")]
+COPIES = [("add", "u32"), ("add.noftz", "f16"), ("add.noftz", "f32"), ("max", "s64"), ("dec", "u32"), ("or", "b32")]
 shared, bulk = bytearray(), []
 for op, ty in COPIES:
     size, name = BYTES[ty], op.split(".")[0]
@@ -106,7 +106,7 @@ text = f"""//@ launch: k<<<1, 1>>>(inout m: u8[{len(memory)}] = {{{listing(memor
 //@ source: manual, sections 8.2.3, 9.7.9.14, 9.7.9.26 and 9.7.9.27: with one replica a reduction over all of them is its value; tests/generate/multimem.py
 
 // Multicast memory with one replica, every row.
-.version 9.1
+.version 9.5
 .target sm_100a
 .address_size 64
 

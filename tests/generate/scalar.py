@@ -16,20 +16,22 @@ class Format:
     def __init__(self, name, exponent, mantissa, nan, inf=True):
         self.name, self.e, self.m, self.nan, self.has_inf = name, exponent, mantissa, nan, inf
         self.bits, self.bias = 1 + exponent + mantissa, (1 << exponent - 1) - 1
+        # One NaN, all ones, and no infinity.
+        self.nan_only = name in ("e4m3", "ue5m3")
 
     def unpack(self, b):
         """'nan', ('inf', sign), or (Fraction, sign)."""
         s, e, m = b >> self.bits - 1 & 1, b >> self.m & (1 << self.e) - 1, b & (1 << self.m) - 1
         if self.has_inf and e == (1 << self.e) - 1:
             return "nan" if m else ("inf", s)
-        if self.name == "e4m3" and e == 15 and m == 7:
+        if self.nan_only and e == (1 << self.e) - 1 and m == (1 << self.m) - 1:
             return "nan"
         value = F(m, 1 << self.m) * F(2) ** (1 - self.bias) if e == 0 else (1 + F(m, 1 << self.m)) * F(2) ** (e - self.bias)
         return (-value if s else value, s)
 
     def most(self):
         e = (1 << self.e) - (2 if self.has_inf else 1)
-        m = (1 << self.m) - (2 if self.name == "e4m3" else 1)
+        m = (1 << self.m) - (2 if self.nan_only else 1)
         return e << self.m | m
 
     def pack(self, x, mode="rn", sign=0, satfinite=False):
@@ -695,17 +697,19 @@ def stochastic():
     c.row("cvt.rs.f16x2.f32 {d}, {0}, {1}, {2}", 32, [32] * 3, ins, lambda a, b, r: to16(a, r >> 16) << 16 | to16(b, r))
     relu = lambda x, v: 0 if x >> 31 else v
     c.row("cvt.rs.relu.bf16x2.f32 {d}, {0}, {1}, {2}", 32, [32] * 3, ins, lambda a, b, r: relu(a, up(a, 16, r >> 16, 16)) << 16 | relu(b, up(b, 16, r & 0xffff, 16)))
+    # Of two elements that share a half, the first takes its bits in reverse order: measured on sm_100 by others.
+    back = lambda half: int(f"{half:016b}"[::-1], 2)
     wide = [0x3f880000, 0x3f980001, 0xbf940000, 0x3fb7ffff, 0x3fc40000, 0xbfa80000, 0x3fd00001, 0x3f87ffff]
     fours = [(wide[i], wide[(i + 1) % 8], wide[(i + 2) % 8], wide[(i + 5) % 8], r) for i, r in enumerate(rs)]
     for t, m, bias in (("e4m3", 3, 7), ("e5m2", 2, 15), ("e2m3", 3, 1), ("e3m2", 2, 3)):
         width = 8 if t in ("e4m3", "e5m2") else 6
         code = lambda x, r, m=m, bias=bias, w=width: (x >> 31) << w - 1 | up(x & 0x7fffffff, 23 - m, r, 16) - (127 - bias << m)
         c.row("cvt.rs.satfinite." + t + "x4.f32 {d}, {{0}, {1}, {2}, {3}}, {4}", 32, [32] * 5, fours,
-              lambda a, b, e, f, r, code=code: code(a, r >> 16) << 24 | code(b, r >> 16) << 16 | code(e, r & 0xffff) << 8 | code(f, r & 0xffff))
+              lambda a, b, e, f, r, code=code: code(a, back(r >> 16)) << 24 | code(b, r >> 16) << 16 | code(e, back(r & 0xffff)) << 8 | code(f, r & 0xffff))
     byte = lambda r, high: (r >> 24 & 0xff) << 8 | r >> 8 & 0xff if high else (r >> 16 & 0xff) << 8 | r & 0xff
     four = lambda x, r: (x >> 31) << 3 | up(x & 0x7fffffff, 22, r, 16) - (126 << 1)
     c.row("cvt.rs.satfinite.e2m1x4.f32 {d}, {{0}, {1}, {2}, {3}}, {4}", 16, [32] * 5, fours,
-          lambda a, b, e, f, r: four(a, byte(r, True)) << 12 | four(b, byte(r, True)) << 8 | four(e, byte(r, False)) << 4 | four(f, byte(r, False)))
+          lambda a, b, e, f, r: four(a, back(byte(r, True))) << 12 | four(b, byte(r, True)) << 8 | four(e, back(byte(r, False))) << 4 | four(f, byte(r, False)))
     for t, fmt, ps in (("f16", F16, H16P), ("bf16", BF16, BF)):
         oob = third(ps)[:8] + [(0x7fff, ps[0][0], ps[1][0]), (ps[0][0], 0x7fff, ps[1][0])]
         f = lambda *v, fmt=fmt: 0 if 0x7fff in v[:2] else arith("fma", fmt, v)

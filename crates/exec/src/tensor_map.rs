@@ -127,6 +127,19 @@ pub enum Access {
     Rows(i32, [i32; 4]),
     /// Pixels from a base on, with offsets along dimensions 1 to 3.
     Pixels([i32; 5], [u16; 3]),
+    /// Pixels along dimension 1 alone.
+    Wide([i32; 5], Halo),
+}
+
+/// What an access along one dimension takes besides its pixels (sections 5.5.5.3 and 5.5.5.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Halo {
+    /// Pixels after the others, or after every 32.
+    pub pixels: u16,
+    /// Moves the bounding box and the first pixel.
+    pub offset: i16,
+    /// `im2col::w::128`: 128 pixels, and a halo after every 32.
+    pub grouped: bool,
 }
 
 /// Elements that lie side by side in both memories and inside the tensor.
@@ -327,10 +340,11 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Works out an access of `rank` dimensions.
-    pub fn plan(&self, rank: usize, access: Access) -> Result<Plan, String> {
+    /// Works out an access of `rank` dimensions. The error says what is wrong, or what is not supported (then the flag is set).
+    pub fn plan(&self, rank: usize, access: Access) -> Result<Plan, (String, bool)> {
+        let wrong = |what: String| Err((what, false));
         if rank != self.rank {
-            return Err(format!("the instruction has {rank} dimensions, its tensor map {}", self.rank));
+            return wrong(format!("the instruction has {rank} dimensions, its tensor map {}", self.rank));
         }
         let mut rows = Vec::new();
         let inner = match (access, self.im2col) {
@@ -346,16 +360,20 @@ impl TensorMap {
                 self.pixels(at, offsets, im2col, &mut rows);
                 im2col.channels.into()
             }
-            (Access::Tile(_) | Access::Rows(..), _) => {
-                return Err("a copy of tiles goes through a tensor map for pixels (im2col)".into());
+            (Access::Wide(at, halo), Some(im2col)) => {
+                self.wide_pixels(at, halo, im2col, &mut rows)?;
+                im2col.channels.into()
             }
-            (Access::Pixels(..), None) => {
-                return Err("an im2col copy goes through a tensor map for tiles".into());
+            (Access::Tile(_) | Access::Rows(..), _) => {
+                return wrong("a copy of tiles goes through a tensor map for pixels (im2col)".into());
+            }
+            (Access::Pixels(..) | Access::Wide(..), None) => {
+                return wrong("an im2col copy goes through a tensor map for tiles".into());
             }
         };
         let (per, global, shared) = self.element.unit().unwrap_or((1, 1, 1));
         if !inner.is_multiple_of(per) {
-            return Err(format!("rows of {inner} elements, which are no multiple of {per}"));
+            return wrong(format!("rows of {inner} elements, which are no multiple of {per}"));
         }
         let units = (inner / per) as usize;
         let mut plan =
@@ -421,6 +439,38 @@ impl TensorMap {
                 base[d] = m.lower[d - 1].into();
             }
         }
+    }
+
+    /// First elements of pixels along W, which begins again at its lower corner, in the next image: the bounding box is one
+    /// pixel high and deep (section 5.5.5). A halo goes on along W. What it holds beyond the box only the manual's figures
+    /// tell, so that it must lie inside.
+    fn wide_pixels(&self, at: [i32; 5], halo: Halo, m: Im2col, rows: &mut Vec<[i64; 5]>) -> Result<(), (String, bool)> {
+        let (count, group) = if halo.grouped { (128, 32) } else { (m.pixels, m.pixels) };
+        let (offset, step, images) = (i64::from(halo.offset), i64::from(self.steps[1]), self.rank - 1);
+        let first = i64::from(m.lower[0]) + offset;
+        let last = self.sizes[1] as i64 - 1 + i64::from(m.upper[0]) + offset;
+        let mut base = at.map(i64::from);
+        base[1] += offset;
+        for i in 1..=count {
+            rows.push(base);
+            if i % group == 0 {
+                for h in 1..=i64::from(halo.pixels) {
+                    let mut row = base;
+                    row[1] += h * step;
+                    if row[1] > last {
+                        let what = format!("a halo of {} pixels across the edge of the bounding box", halo.pixels);
+                        return Err((what, true));
+                    }
+                    rows.push(row);
+                }
+            }
+            base[1] += step;
+            if base[1] > last {
+                base[1] = first;
+                base[images] += 1;
+            }
+        }
+        Ok(())
     }
 
     /// What fills the places outside of the tensor.

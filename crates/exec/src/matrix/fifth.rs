@@ -10,6 +10,9 @@
 //! | B, E | 64, two by two | `row + 64 (column / (n / 2))`, `column % (n / 2)` |
 //! | G | 32, one by four | `row + 32 (column / (n / 4))`, `column % (n / 4)` |
 //!
+//! "Down" in `.ashift` and `tcgen05.shift` is towards row 0: `im2col::w::128` loads the pixels that come after every 32 rows, and
+//! `tcgen05.cp.4x256b` puts a row into each warp's lanes, which together make sense only if the last row is the one to be filled.
+//!
 //! Precision and order of accumulation are those of the other products, see [`super`].
 
 use super::{
@@ -33,6 +36,7 @@ pub struct Job {
     pub k: usize,
     sparse: bool,
     weights: bool,
+    shifted: bool,
     a: Element,
     b: Element,
     d: Type,
@@ -81,6 +85,9 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     let wrong = |what: String| (what, false);
     let lacks = |what: &str| (format!("`{v}` {what}"), true);
     let scaled = v.has(Mod::BlockScale);
+    if v.has(Mod::KindTi16) {
+        return Err(lacks("(a kind whose types no manual at hand names)"));
+    }
     let fours = v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4);
     let field = |at: u32, size: u32| (bits >> at & ((1 << size) - 1)) as usize;
     let ctas = if v.has(Mod::CtaGroup2) { 2 } else { 1 };
@@ -126,8 +133,11 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     if fours && bits >> 31 == 1 {
         return Err(lacks("with a depth of 96"));
     }
-    if v.has(Mod::Ashift) {
-        return Err(lacks("(shifted rows of A)"));
+    if v.has(Mod::Ashift) && rows != 128 {
+        return Err(wrong(format!("`.ashift` with {m} rows by {ctas} CTAs; there must be 128 in each")));
+    }
+    if sparse && v.has(Mod::Ashift) {
+        return Err(lacks("with a sparse A, whose metadata move with the rows or do not"));
     }
     if sparse && rows != 128 {
         return Err(lacks("with a sparse A of 64 rows"));
@@ -159,6 +169,7 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
         k,
         sparse,
         weights,
+        shifted: v.has(Mod::Ashift),
         a,
         b,
         d,
@@ -214,9 +225,12 @@ impl Job {
             Err(address) => {
                 let (lane, column) = split(address);
                 let per = self.a.per_register();
-                for row in 0..self.rows() {
+                let last = self.rows() - 1;
+                for row in 0..=last {
+                    // Shifted down by a row; the last one stays.
+                    let from = if self.shifted { last.min(row + 1) } else { row };
                     for word in 0..depth / per {
-                        let value = memory.load(cta, lane + self.lane(row), column + word)?;
+                        let value = memory.load(cta, lane + self.lane(from), column + word)?;
                         (0..per).for_each(|i| left.set((row, word * per + i), self.a.extract(value, i)));
                     }
                 }

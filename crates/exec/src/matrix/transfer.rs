@@ -2,7 +2,7 @@
 
 use super::{element::Element, fragment, shape};
 use crate::{LANES, Row, lanes::u64s, lanes::u64s_mut};
-use margay_isa::{Mod, Variant};
+use margay_isa::{Mod, Type, Variant, Word};
 
 /// Memory as these instructions see it: bytes at the address that a lane brings, in the instruction's space.
 pub trait Memory {
@@ -36,8 +36,14 @@ pub fn unpack(v: &Variant, row: [u8; 16]) -> [u8; 16] {
     match () {
         _ if v.has(Mod::B6x16P32) => std::array::from_fn(|i| (all >> (6 * i)) as u8 & 0x3f),
         _ if v.has(Mod::B4x16P64) => std::array::from_fn(|i| ((all >> (4 * i)) as u8 & 15) << 2),
+        _ if signed_fours(v) => std::array::from_fn(|i| ((all << (124 - 4 * i)) as i128 >> 124) as u8),
         _ => row,
     }
+}
+
+/// `.s8.s4`: rows of eight bytes hold numbers of four bits, which become bytes.
+fn signed_fours(v: &Variant) -> bool {
+    v.words.contains(&Word::Type(Type::S4))
 }
 
 /// `ldmatrix`: lane `8 j + i` brings the address of row `i` of matrix `j` (of 16 rows: lane `16 j + i`). 16-bit elements of a
@@ -54,7 +60,8 @@ pub fn ldmatrix<M: Memory>(
         for row in 0..8 {
             let source = 8 * j + row;
             let mut bytes_of_row = [0; 16];
-            memory.read(source, addresses[source], &mut bytes_of_row)?;
+            let size = if signed_fours(v) { 8 } else { 16 };
+            memory.read(source, addresses[source], &mut bytes_of_row[..size])?;
             if bytes {
                 scatter_bytes(transposed, source, &unpack(v, bytes_of_row), dst);
                 continue;
@@ -246,6 +253,10 @@ pub fn wmma_store<M: Memory>(
 /// Bytes to which the addresses of a transfer are aligned, and whether it writes.
 pub fn alignment(v: &Variant) -> (u64, bool) {
     let writes = v.op == margay_isa::Opcode::Stmatrix || v.has(Mod::Store);
-    let bytes = if v.op == margay_isa::Opcode::Wmma { u64::from(v.t().bits().div_ceil(8)) } else { 16 };
+    let bytes = match v.op {
+        margay_isa::Opcode::Wmma => u64::from(v.t().bits().div_ceil(8)),
+        _ if signed_fours(v) => 8,
+        _ => 16,
+    };
     (bytes.max(1), writes)
 }

@@ -382,6 +382,11 @@ pub enum CopyKind {
     Multicast,
     /// Bulk copy of the bytes of each 16 that the mask `extra` names.
     Masked,
+    /// Bulk copy less `extra` bytes at the front and those at the end, which are left as they are.
+    Trimmed {
+        /// Bytes at the end.
+        right: Src,
+    },
     /// Bulk reduction.
     Reduce(AtomicOp, Type),
     /// `st.bulk`
@@ -394,6 +399,8 @@ pub struct ObjectOp {
     pub address: Address,
     /// Its operand: count, transaction count, state or parity.
     pub operand: Option<Src>,
+    /// Mask of the CTAs of the cluster whose objects are meant, instead of the one at the address.
+    pub ctas: Option<Src>,
     /// Where the result goes.
     pub dst: Option<Dst>,
     /// What it does.
@@ -471,6 +478,11 @@ pub enum TensorMode {
     Rows,
     /// `.im2col`, `.im2col_no_offs`
     Pixels,
+    /// `.im2col::w`, `.im2col_no_offs::w`, and `.im2col::w::128`
+    Wide {
+        /// In groups of 32.
+        grouped: bool,
+    },
 }
 
 /// `tensormap.replace`

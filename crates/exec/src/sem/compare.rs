@@ -1,9 +1,9 @@
 //! Comparison and selection (manual, sections 9.7.6 and 9.7.7; operators of section 9.3.1).
 
 use super::{
-    PureFn, fp,
+    PureFn, fp, int,
     map::{self, Lane, Slot, lift},
-    mode::ty,
+    mode::{self, ty},
 };
 use crate::{LANES, Row};
 use margay_isa::{Mod, Type, Variant, Word};
@@ -180,8 +180,37 @@ fn truth(d: Type) -> Option<u32> {
     })
 }
 
+/// `set` of packed integers: all ones in each element for which the comparison holds.
+fn set_packed(v: &Variant, t: Type) -> Option<PureFn> {
+    macro_rules! each {
+        ([$($cmp:ident: $op:tt),*], $map:path, $T:ty, $U:ty) => {
+            match operator(v)? {
+                $(Mod::$cmp => lift!(a: u32, b: u32 => u32 {
+                    $map(a, b, |a, b| if (a as $T) $op (b as $T) { <$U>::MAX } else { 0 })
+                }),)*
+                _ => None,
+            }
+        };
+    }
+    macro_rules! every {
+        ($map:path, $T:ty, $U:ty) => {
+            each!([Eq: ==, Ne: !=, Lt: <, Lo: <, Le: <=, Ls: <=, Gt: >, Hi: >, Ge: >=, Hs: >=], $map, $T, $U)
+        };
+    }
+    match t {
+        Type::U8x4 => every!(int::bytes, u8, u8),
+        Type::S8x4 => every!(int::bytes, i8, u8),
+        Type::U16x2 => every!(int::halves, u16, u16),
+        Type::S16x2 => every!(int::halves, i16, u16),
+        _ => None,
+    }
+}
+
 /// `set`
 pub(super) fn set(v: &Variant, dst_bits: &[u32]) -> Option<PureFn> {
+    if mode::types(v) == 1 {
+        return set_packed(v, ty(v, 0)?);
+    }
     let (dst, src) = (ty(v, 0)?, ty(v, 1)?);
     truth(dst)?;
     comparison(v, src, false)?;

@@ -23,11 +23,6 @@ pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
         let wide = src_bits.iter().chain(dst_bits).any(|bits| *bits > 32);
         return if wide { pack_wide(d) } else { pack(d) };
     }
-    // What PTX ISA 9.4 added: other roundings of the small formats, one scale for a pair, `-0` as `+0`.
-    let small = matches!(d, Type::E4m3x2 | Type::E5m2x2 | Type::E2m1x2 | Type::E2m3x2 | Type::E3m2x2 | Type::S2f6x2);
-    if v.has(Mod::Pzo) || v.has(Mod::ScaledN1Ue8m0) || small && v.has(Mod::Rz) {
-        return None;
-    }
     let (src, dst) = (*src_bits.first()?, *dst_bits.first()?);
     if Convert::of(v).is_none() {
         let words = src_bits.iter().chain(dst_bits).all(|bits| *bits <= 32);
@@ -93,7 +88,7 @@ macro_rules! nan_to_top {
 
 /// The common conversions from and to floats, in registers of the types' own widths.
 fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
-    if dst != d.bits() || v.has(Mod::Relu) || v.has(Mod::Satfinite) {
+    if dst != d.bits() || [Mod::Relu, Mod::Satfinite, Mod::Pzo].iter().any(|m| v.has(*m)) {
         return None;
     }
     let (ftz, sat, r) = (v.has(Mod::Ftz), v.has(Mod::Sat), rnd(v));
@@ -242,6 +237,8 @@ struct Convert {
     sat: bool,
     relu: bool,
     finite: bool,
+    /// `.pzo`: what would be -0 is +0.
+    positive: bool,
 }
 
 impl Convert {
@@ -256,6 +253,7 @@ impl Convert {
             sat: v.has(Mod::Sat),
             relu: v.has(Mod::Relu),
             finite: v.has(Mod::Satfinite),
+            positive: v.has(Mod::Pzo),
         })
     }
 
@@ -318,7 +316,7 @@ impl Convert {
         let code = if self.ftz && to == F32 { flush(code) } else { code };
         let one = to.pack(Num::from_int(1), Rnd::Nearest, false);
         let code = match () {
-            _ if (self.sat || self.relu) && negative => 0,
+            _ if (self.sat || self.relu) && negative || self.positive && code == to.sign(true) => 0,
             _ if self.sat && code > one => one,
             _ => code,
         };

@@ -12,13 +12,13 @@ use margay_isa::{Mod, Type, Variant};
 
 /// Applies `f` to each half of two words.
 #[inline(always)]
-fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+pub(super) fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
 /// Applies `f` to each byte of two words.
 #[inline(always)]
-fn bytes(a: u32, b: u32, f: impl Fn(u8, u8) -> u8) -> u32 {
+pub(super) fn bytes(a: u32, b: u32, f: impl Fn(u8, u8) -> u8) -> u32 {
     let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
     u32::from_le_bytes(std::array::from_fn(|i| f(a[i], b[i])))
 }

@@ -2,8 +2,13 @@
 //! sections 5.2.3 and 5.2.4).
 //!
 //! A conversion takes its elements from the highest to the lowest: one from each source operand, or the parts of one packed
-//! source. What the manual leaves open follows CUDA's headers: `.ue8m0` takes magnitudes. With `.rs`, elements that share a
-//! half of `rbits` use the same random bits, added at the top of what is cut off.
+//! source. What the manual leaves open follows CUDA's headers: `.ue8m0` and `.ue5m3` take magnitudes, and what is too large
+//! for `.ue5m3` is NaN unless `.satfinite` or `.rz` says otherwise. With `.rs`, the random bits are added at the top of what is
+//! cut off; of four elements, two share a half of `rbits`, and the first of them takes its bits in reverse order (as others
+//! measured on sm_100).
+//!
+//! A scale multiplies on the way from a small format and divides on the way to it. With `.scaled::n1::ue8m0`, one scale
+//! is for both elements, and subnormal sources count as zero.
 
 use super::{
     PureFn, fp,
@@ -22,6 +27,8 @@ enum Element {
     Ue8m0,
     /// Two's complement, in units of 2^-6.
     S2f6,
+    /// Five bits of exponent, three of mantissa, no sign.
+    Ue5m3,
 }
 
 /// How a type is made of elements: their format, how many, and the bits that each takes.
@@ -49,6 +56,7 @@ fn layout(t: Type) -> Option<Layout> {
         Type::E2m1x4 => (Element::Float(soft::E2M1), 4, 4),
         Type::Ue8m0x2 => (Element::Ue8m0, 2, 8),
         Type::S2f6x2 => (Element::S2f6, 2, 8),
+        Type::Ue5m3x2 => (Element::Ue5m3, 2, 8),
         _ => return None,
     };
     Some(Layout { element, count, bits })
@@ -63,6 +71,7 @@ impl Element {
                 exp => Num::Val(Exact { neg: false, exp: exp as i32 - 127, sig: 1 }),
             },
             Element::S2f6 => Num::from_int(i128::from(bits as u8 as i8)).scale(-6),
+            Element::Ue5m3 => soft::E5M3.unpack(u64::from(bits & 0xff)),
         }
     }
 
@@ -74,7 +83,15 @@ impl Element {
             Element::Float(soft::F16) => Some(fp::from_f16(bits as u16)),
             Element::Float(soft::BF16) => Some(fp::from_bf16(bits as u16)),
             Element::Float(f) => Some(f.widen_small(bits)),
-            Element::Ue8m0 | Element::S2f6 => None,
+            Element::Ue8m0 | Element::S2f6 | Element::Ue5m3 => None,
+        }
+    }
+
+    /// Whether bits are a subnormal number.
+    fn subnormal(self, bits: u32) -> bool {
+        match self {
+            Element::Float(f) => bits >> f.man & ((1 << f.exp) - 1) == 0 && bits & ((1 << f.man) - 1) != 0,
+            Element::Ue8m0 | Element::S2f6 | Element::Ue5m3 => false,
         }
     }
 
@@ -86,8 +103,9 @@ impl Element {
                     (Num::Val(x), Some((bits, width))) => f.round_stochastic(x, bits, width, m.finite),
                     _ => f.pack(n, m.rnd, m.finite),
                 };
-                if m.relu && n.negative() { 0 } else { code as u32 }
+                if m.relu && n.negative() || m.positive && code == f.sign(true) { 0 } else { code as u32 }
             }
+            Element::Ue5m3 => soft::E5M3.pack(n.magnitude(), m.rnd, m.finite) as u32,
             Element::Ue8m0 => ue8m0(n, m),
             Element::S2f6 => {
                 let min = if m.relu { 0 } else { -128 };
@@ -120,7 +138,18 @@ struct Convert {
     stochastic: bool,
     relu: bool,
     finite: bool,
-    scaled: bool,
+    scaled: Option<Scaled>,
+    /// `.pzo`: what would be -0 is +0.
+    positive: bool,
+}
+
+/// How scales belong to the two elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scaled {
+    /// `.scaled::n1`: one for both.
+    Both,
+    /// `.scaled::n2`: one for each.
+    Each,
 }
 
 impl Convert {
@@ -132,7 +161,12 @@ impl Convert {
             stochastic: v.has(Mod::Rs),
             relu: v.has(Mod::Relu),
             finite: v.has(Mod::Satfinite),
-            scaled: v.has(Mod::ScaledN2Ue8m0),
+            scaled: match (v.has(Mod::ScaledN1Ue8m0), v.has(Mod::ScaledN2Ue8m0)) {
+                (true, _) => Some(Scaled::Both),
+                (_, true) => Some(Scaled::Each),
+                _ => None,
+            },
+            positive: v.has(Mod::Pzo),
         })
     }
 
@@ -140,21 +174,23 @@ impl Convert {
     fn random(&self, e: usize, rbits: u32) -> (u32, u32) {
         let half = |high: bool| if high { rbits >> 16 } else { rbits & 0xffff };
         let first = 2 * e < self.to.count;
-        match self.to.element {
-            Element::Float(soft::F16) => (half(first) & 0x1fff, 13),
+        let bits = match self.to.element {
+            Element::Float(soft::F16) => return (half(first) & 0x1fff, 13),
             Element::Float(soft::E2M1) => {
                 let byte = |x: u32| if first { x >> 8 & 0xff } else { x & 0xff };
-                (byte(half(true)) << 8 | byte(half(false)), 16)
+                byte(half(true)) << 8 | byte(half(false))
             }
-            _ => (half(first), 16),
-        }
+            _ => half(first),
+        };
+        let reversed = self.to.count == 4 && e % 2 == 0;
+        (if reversed { u32::from((bits as u16).reverse_bits()) } else { bits }, 16)
     }
 }
 
 /// `cvt` with packed types; `words` says that no register is wider than 32 bits.
 pub(super) fn cvt(v: &Variant, d: Type, s: Type, words: bool) -> Option<PureFn> {
     Convert::of(v)?;
-    let narrow = words && !v.has(Mod::Rs) && !v.has(Mod::Relu);
+    let narrow = words && ![Mod::Rs, Mod::Relu, Mod::Pzo, Mod::ScaledN1Ue8m0].iter().any(|m| v.has(*m));
     let plain = narrow && rnd(v) == Rnd::Nearest && !v.has(Mod::Satfinite);
     let zero = narrow && rnd(v) == Rnd::Zero && !v.has(Mod::Satfinite);
     let finite = narrow && rnd(v) == Rnd::Nearest && v.has(Mod::Satfinite);
@@ -216,13 +252,19 @@ fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
             let place = (m.to.count - 1 - e) as u32;
             let bits = if m.from.count == 1 { word(e, lane) } else { word(0, lane) >> (place * m.from.bits) };
             let bits = bits & (u32::MAX >> (32 - m.from.bits));
-            if let (Element::Float(to), Some(x), false) = (m.to.element, m.from.element.widen(bits), m.stochastic) {
+            let plain = !m.stochastic && m.scaled.is_none();
+            if let (Element::Float(to), Some(x), true) = (m.to.element, m.from.element.widen(bits), plain) {
                 let code = to.pack_f32(x, m.rnd, m.finite);
-                let code = if m.relu && x.is_sign_negative() && !x.is_nan() { 0 } else { code };
-                return packed << m.to.bits | code;
+                let cleared =
+                    m.relu && x.is_sign_negative() && !x.is_nan() || m.positive && u64::from(code) == to.sign(true);
+                return packed << m.to.bits | if cleared { 0 } else { code };
             }
-            let n = m.from.element.unpack(bits);
-            let n = if m.scaled { m.scale(n, extra >> (8 * place) & 0xff) } else { n };
+            let n = match m.scaled {
+                Some(Scaled::Both) if m.from.element.subnormal(bits) => m.scale(Num::Zero(false), extra & 0xff),
+                Some(Scaled::Both) => m.scale(m.from.element.unpack(bits), extra & 0xff),
+                Some(Scaled::Each) => m.scale(m.from.element.unpack(bits), extra >> (8 * place) & 0xff),
+                None => m.from.element.unpack(bits),
+            };
             let random = m.stochastic.then(|| m.random(e, extra));
             packed << m.to.bits | m.to.element.pack(n, &m, random)
         })
@@ -235,11 +277,11 @@ fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
 }
 
 impl Convert {
-    /// Divides by a scale on the way to `.s2f6`, multiplies on the way from it.
+    /// Divides by a scale on the way to a small format, multiplies on the way from it.
     fn scale(&self, n: Num, code: u32) -> Num {
-        match (code, self.to.element) {
+        match (code, self.to.bits) {
             (0xff, _) => Num::Nan,
-            (exp, Element::S2f6) => n.scale(127 - exp as i32),
+            (exp, ..=8) => n.scale(127 - exp as i32),
             (exp, _) => n.scale(exp as i32 - 127),
         }
     }

@@ -61,6 +61,8 @@ pub const TF32: Format = ieee(8, 10);
 pub const E5M2: Format = ieee(5, 2);
 /// `.e4m3`
 pub const E4M3: Format = Format { exp: 4, man: 3, special: Special::NanOnly };
+/// Five bits of exponent, three of mantissa, one NaN: what `.ue5m3` has below the sign that it lacks.
+pub const E5M3: Format = Format { exp: 5, man: 3, special: Special::NanOnly };
 /// `.e3m2`
 pub const E3M2: Format = Format { exp: 3, man: 2, special: Special::None };
 /// `.e2m3`
@@ -310,6 +312,11 @@ impl Num {
             Num::Inf(neg) | Num::Zero(neg) => neg,
             Num::Val(x) => x.neg,
         }
+    }
+
+    /// The value without its sign.
+    pub fn magnitude(self) -> Num {
+        if self.negative() { self.negate() } else { self }
     }
 
     /// The value with the sign turned.

@@ -155,6 +155,8 @@ static SPARSE: Rows = rows("9.7.14.6.3", &[
     sparse!(SP, M16n8k64,  S32 S32 4, I4, I4, B32 2, 2, S32, 1, opt(&SATFINITE)).ptx(7, 1).sm(80).only(ORDERED),
     sparse!(SP, M16n8k128, S32 S32 4, I4, I4, B32 4, 4, S32, 0, opt(&SATFINITE)).ptx(7, 1).sm(80).only(ORDERED),
 ]);
+/// Targets with `ldmatrix` from `.s4`, as ptxas takes it.
+static FOURS: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110), Target::family(120)];
 static A120: &[Target] = &[Target::arch(120), Target::arch(121)];
 static SPARSE_SCALED: Rows = rows("9.7.14.6.3", &[
     scaled!(M16n8k128, KindMxf4,     opt(&X2),           &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
@@ -170,7 +172,7 @@ pub static LDMATRIX: Op = op("ldmatrix", "9.7.14.5.15", Warp, "Load matrices fro
     form(&[one(M::Sync), one(M::Aligned), one(M::M8n8), req(&NUM), opt(&TRANS), opt(&SHARED), T.of(&[B16])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(6, 5).sm(75).only(&[m(M::SharedCta, 7, 8, 75)]),
     form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), T.of(&[B8])],               &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
     form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), one(M::B8x16), req(&PACKED)],                &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
-    form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), T.of(&[S8]), U.of(&[S4])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(9, 4).targets(F100_F120),
+    form(&[one(M::Sync), one(M::Aligned), one(M::M8n16), req(&NUM), opt(&SHARED), T.of(&[S8]), U.of(&[S4])],                   &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES)).sink(), addr().named("p")]).ptx(9, 4).targets(FOURS),
     form(&[one(M::Sync), one(M::Aligned), one(M::M16n16), req(&NUM2), one(M::Trans), opt(&SHARED), one(M::B8x16), req(&PACKED)], &[dst(Ty::Is(B32)).named("r").count(Count::Table(MATRICES16)).sink(), addr().named("p")]).ptx(8, 6).targets(F100_F120),
 ]);
 pub static STMATRIX: Op = op("stmatrix", "9.7.14.5.16", Warp, "Store fragments to shared memory as matrices; lanes bring the addresses of rows.", &[

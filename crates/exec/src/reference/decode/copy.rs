@@ -56,13 +56,10 @@ impl Decoder<'_> {
             let (addresses, _) = self.operands(func, inst)?;
             let Some(address) = addresses.first().copied() else { return Err(self.lacks(v)) };
             let kind = ObjectKind::AfterCopies(v.has(Mod::Noinc));
-            return self.push_object(inst, ObjectOp { address, operand: None, dst: None, kind });
+            return self.push_object(inst, ObjectOp { address, operand: None, ctas: None, dst: None, kind });
         }
         if v.has(Mod::Tensor) {
             return self.tensor(func, inst);
-        }
-        if v.has(Mod::IgnoreOob) {
-            return Err(self.lacks(v));
         }
         let (addresses, values) = self.operands(func, inst)?;
         let value = |name: &str| values.iter().find(|(n, _)| *n == name).map(|(_, s)| *s);
@@ -80,6 +77,10 @@ impl Decoder<'_> {
             _ if small.is_some() => (CopyKind::Small, value("src-size")),
             _ if value("ctaMask").is_some() => (CopyKind::Multicast, value("ctaMask")),
             _ if value("byteMask").is_some() => (CopyKind::Masked, value("byteMask")),
+            _ if v.has(Mod::IgnoreOob) => match (value("ignoreBytesLeft"), value("ignoreBytesRight")) {
+                (Some(left), Some(right)) => (CopyKind::Trimmed { right }, Some(left)),
+                _ => return Err(self.lacks(v)),
+            },
             _ => (CopyKind::Bulk, None),
         };
         let mbarrier = addresses.get(2).copied();
@@ -127,7 +128,7 @@ impl Decoder<'_> {
         };
         let address = self.address(&mbar, general)?;
         let bytes = v.vec() * v.ty(Var::T).unwrap_or(Type::B32).bytes();
-        self.code.objects.push(ObjectOp { address, operand: None, dst: None, kind: ObjectKind::Complete });
+        self.code.objects.push(ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete });
         let x = self.code.objects.len() as u32 - 1;
         let guard = self.guard(inst);
         self.push(Op { guard, x, y: bytes as u8, variant: inst.variant, ..Self::blank(step::copy::signal) });
@@ -173,7 +174,8 @@ impl Decoder<'_> {
             None if kind == ObjectKind::Pending => nowhere,
             None => return Err(self.lacks(v)),
         };
-        let operand = values.first().map(|(_, s)| *s);
-        self.push_object(inst, ObjectOp { address, operand, dst, kind })
+        let operand = values.iter().find(|(n, _)| *n != "ctaMask").map(|(_, s)| *s);
+        let ctas = values.iter().find(|(n, _)| *n == "ctaMask").map(|(_, s)| *s);
+        self.push_object(inst, ObjectOp { address, operand, ctas, dst, kind })
     }
 }

@@ -31,7 +31,7 @@ impl Decoder<'_> {
             {
                 step::memory::nothing
             }
-            // Which way `tcgen05.shift` moves rows the manual's text leaves open.
+            _ if v.has(Mod::Shift) => run::shift,
             _ => return Err(self.unsupported(format!("`{v}`"))),
         };
         let space = inst.space.unwrap_or(MemSpace::Generic);

@@ -257,6 +257,11 @@ impl<'i> Decoder<'i> {
         if variant.op == Opcode::Istypep {
             return self.query(func, inst);
         }
+        if variant.op == Opcode::Testp && variant.words.len() == 1 {
+            // Without a property ptxas makes no instruction: the predicate stays as it is.
+            self.emit(inst, step::memory::nothing, 0);
+            return Ok(());
+        }
         let types = operand_types(func, inst);
         let (sources, dests) = (func.operands(inst.srcs).to_vec(), func.operands(inst.dsts).to_vec());
         if variant.op == Opcode::Mov

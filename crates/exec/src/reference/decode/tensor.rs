@@ -60,9 +60,6 @@ impl Decoder<'_> {
     /// Copies and reductions through a tensor map.
     pub(super) fn tensor(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
-        if v.has(Mod::Im2colW) || v.has(Mod::Im2colW128) {
-            return Err(self.no_tensor(v));
-        }
         let (mut map, mut shared, mut mbarrier, mut mask) = (None, None, None, None);
         let (mut coordinates, mut offsets): (Vec<Src>, Vec<Src>) = (Vec::new(), Vec::new());
         for n in named(func, inst) {
@@ -87,6 +84,8 @@ impl Decoder<'_> {
         };
         let mode = match () {
             _ if v.has(Mod::TileGather4) || v.has(Mod::TileScatter4) => TensorMode::Rows,
+            _ if v.has(Mod::Im2colW) || v.has(Mod::Im2colNoOffsW) => TensorMode::Wide { grouped: false },
+            _ if v.has(Mod::Im2colW128) => TensorMode::Wide { grouped: true },
             _ if v.has(Mod::Im2col) || v.has(Mod::Im2colNoOffs) => TensorMode::Pixels,
             _ => TensorMode::Tile,
         };

@@ -79,6 +79,10 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     }
     observe(ctx, &c.to, &to, shown, AccessKind::Store);
     let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
+    let right = match c.kind {
+        CopyKind::Trimmed { right } => ctx.doubles(right),
+        _ => [0; LANES],
+    };
     let mut buffer = Vec::new();
     for i in lanes(ctx.active) {
         let size = sizes[i];
@@ -103,6 +107,13 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 return Err(bad_access(ctx, i, a, from_region, from[i], (size as u32, align), false));
             }
             let wanted = if small { extra.map_or(size, |e: [u64; LANES]| e[i].min(size)) } else { size };
+            if matches!(c.kind, CopyKind::Trimmed { .. }) {
+                trimmed(ctx, c, i, (end, from_region, from[i]), (extra.map_or(0, |e| e[i]), right[i]), &mut buffer)?;
+                if let Some(a) = c.mbarrier {
+                    mbarrier::complete(ctx, i, (signal_region, signal[i]), &transactions(a), size)?;
+                }
+                continue;
+            }
             let source = End { address: a, region: from_region, host: from[i] };
             if wanted > 0 && (c.kind != CopyKind::SmallIgnored || wanted == size) {
                 read(ctx, i, source, &mut buffer[..wanted as usize])?;
@@ -113,7 +124,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         let masks = extra.map_or(all, |e| e[i]);
         let place = (signal_region, signal[i]);
         match c.kind {
-            CopyKind::Multicast => multicast(ctx, i, c, end, place, masks as u16, &buffer)?,
+            CopyKind::Multicast => multicast(ctx, i, c, end, place, masks as u32, &buffer)?,
             CopyKind::Masked => {
                 let mut old = vec![0; buffer.len()];
                 read(ctx, i, end, &mut old)?;
@@ -122,7 +133,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 write(ctx, i, end, &buffer)?;
             }
             CopyKind::Reduce(op, ty) => reduce(ctx, i, end, (op, ty), &buffer)?,
-            CopyKind::Small | CopyKind::SmallIgnored | CopyKind::Bulk | CopyKind::Zero => {
+            CopyKind::Small | CopyKind::SmallIgnored | CopyKind::Bulk | CopyKind::Trimmed { .. } | CopyKind::Zero => {
                 write(ctx, i, end, &buffer)?;
             }
         }
@@ -135,9 +146,34 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     Ok(())
 }
 
+/// A bulk copy whose first and last bytes may lie outside of the source: what arrives for them is indeterminate, and here
+/// they stay as they are.
+fn trimmed(
+    ctx: &mut Ctx<'_>,
+    c: &CopyOp,
+    lane: usize,
+    (to, region, host): (End<'_>, Region, u64),
+    (left, right): (u64, u64),
+    buffer: &mut [u8],
+) -> Result<(), Flow> {
+    let Some(address) = &c.from else { return Err(ctx.bug("a copy from nowhere")) };
+    if left > 15 || right > 15 {
+        let what = format!("a bulk copy that ignores {left} and {right} bytes; there can be 0 to 15");
+        return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
+    }
+    let (left, right) = (left as usize, right as usize);
+    if left + right < buffer.len() {
+        let inner = left..buffer.len() - right;
+        let (to, from) = (to.host + left as u64, host.wrapping_add(left as u64));
+        read(ctx, lane, End { address, region, host: from }, &mut buffer[inner.clone()])?;
+        write(ctx, lane, End { address: &c.to, region: Region::Generic, host: to }, &buffer[inner])?;
+    }
+    Ok(())
+}
+
 /// What completes transactions of the object at an address.
 pub fn transactions(address: Address) -> ObjectOp {
-    ObjectOp { address, operand: None, dst: None, kind: ObjectKind::Complete }
+    ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete }
 }
 
 /// The same offsets in every CTA of the mask.
@@ -147,10 +183,10 @@ fn multicast(
     c: &CopyOp,
     end: End<'_>,
     (signal_region, signal): (Region, u64),
-    ctas: u16,
+    ctas: u32,
     bytes: &[u8],
 ) -> Result<(), Flow> {
-    for rank in lanes(ctas.into()) {
+    for rank in lanes(ctas) {
         let [data, flag] = peers(ctx, lane, rank, [end.host, signal])?;
         write(ctx, lane, End { region: Region::Generic, host: data, ..end }, bytes)?;
         if let Some(a) = c.mbarrier {

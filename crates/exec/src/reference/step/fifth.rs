@@ -342,6 +342,40 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// `tcgen05.shift`: each of 31 lanes gets the 32 bytes of the next one; the last keeps its own.
+pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    const WORDS: usize = 8;
+    let f = table(ctx, op);
+    let func = ctx.func;
+    ctx.cta.note_effect();
+    for lane in lanes(ctx.active) {
+        let Some(address) = place(ctx, f, "taddr", lane) else { return ctx.bug("a shift of nothing") };
+        let (first, column) = split(address);
+        if first % LANES != 0 {
+            return wrong(
+                ctx,
+                lane,
+                format!("a shift from lane {first} of tensor memory, which is no multiple of {LANES}"),
+            );
+        }
+        let ranks = group(ctx, func.variant(op));
+        if let Err(flow) = check_group(ctx, lane, &ranks) {
+            return flow;
+        }
+        for rank in ranks {
+            let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            for (row, word) in (first..first + LANES - 1).flat_map(|row| (0..WORDS).map(move |word| (row, word))) {
+                let at = (row, column + word);
+                let moved = tensor.load(row + 1, at.1).and_then(|value| tensor.store(row, at.1, value));
+                if moved.is_none() {
+                    return outside(ctx, lane, at, true);
+                }
+            }
+        }
+    }
+    Flow::Next
+}
+
 /// The memories of a group of CTAs.
 struct Group<'g, 'c> {
     ctx: &'g Ctx<'c>,
@@ -439,7 +473,7 @@ pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             let object = transactions(*address);
             match value(ctx, f, "ctaMask", lane) {
                 None => mbarrier::arrive(ctx, lane, (region, host), &object),
-                Some(mask) => lanes(mask & 0xffff).try_for_each(|rank| {
+                Some(mask) => lanes(mask).try_for_each(|rank| {
                     let [host] = peers(ctx, lane, rank, [host])?;
                     mbarrier::arrive(ctx, lane, (Region::Generic, host), &object)
                 }),

@@ -11,6 +11,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation};
+use super::copy::peers;
 use crate::{FaultKind, LANES, mem};
 
 /// Largest count of arrivals and of transactions.
@@ -128,24 +129,16 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Ok(region) => region,
         Err(flow) => return flow,
     };
+    let ctas = b.ctas.map(|s| ctx.words(s));
     for i in lanes(ctx.active) {
-        let place = (region, at[i]);
         let operand = operands.map_or(1, |o| o[i]);
-        let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
-        let done = match b.kind {
-            ObjectKind::Init | ObjectKind::Inval => initialise(ctx, i, place, b, count),
-            ObjectKind::Expect => update(ctx, i, place, b, |o| o.expect(bytes)),
-            ObjectKind::Complete => update(ctx, i, place, b, |o| Ok(o.expect(-bytes)?.settle())),
-            ObjectKind::Arrive => update(ctx, i, place, b, |o| o.arrive(count)),
-            ObjectKind::Drop => update(ctx, i, place, b, |o| o.drop_one(count)?.arrive(count)),
-            ObjectKind::ArriveExpect => update(ctx, i, place, b, |o| o.expect(bytes)?.arrive(1)),
-            ObjectKind::DropExpect => update(ctx, i, place, b, |o| o.expect(bytes)?.drop_one(1)?.arrive(1)),
-            ObjectKind::AfterCopies(true) => update(ctx, i, place, b, |o| o.arrive(1)),
-            // One arrival more and one less.
-            ObjectKind::AfterCopies(false) => update(ctx, i, place, b, |o| Ok(o.settle())),
-            ObjectKind::Wait => update(ctx, i, place, b, Ok).map(|now| u64::from((now ^ operand) & PHASE != 0)),
-            ObjectKind::WaitParity => update(ctx, i, place, b, Ok).map(|now| u64::from(now >> 63 != operand & 1)),
-            ObjectKind::Pending => Ok(0),
+        let done = match ctas {
+            None => one(ctx, i, (region, at[i]), b, operand),
+            // The object that has the same offset in each CTA of the mask.
+            Some(masks) => lanes(masks[i]).try_fold(0, |_, rank| {
+                let [host] = peers(ctx, i, rank, [at[i]])?;
+                one(ctx, i, (Region::Generic, host), b, operand)
+            }),
         };
         match done {
             Ok(result) => results[i] = result,
@@ -160,6 +153,26 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         ctx.write(d, &results, ctx.active);
     }
     Flow::Next
+}
+
+/// What one lane does to one object; the state as it was, or the answer of a wait.
+fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, operand: u64) -> Result<u64, Flow> {
+    let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
+    match b.kind {
+        ObjectKind::Init | ObjectKind::Inval => initialise(ctx, lane, place, b, count),
+        ObjectKind::Expect => update(ctx, lane, place, b, |o| o.expect(bytes)),
+        ObjectKind::Complete => update(ctx, lane, place, b, |o| Ok(o.expect(-bytes)?.settle())),
+        ObjectKind::Arrive => update(ctx, lane, place, b, |o| o.arrive(count)),
+        ObjectKind::Drop => update(ctx, lane, place, b, |o| o.drop_one(count)?.arrive(count)),
+        ObjectKind::ArriveExpect => update(ctx, lane, place, b, |o| o.expect(bytes)?.arrive(1)),
+        ObjectKind::DropExpect => update(ctx, lane, place, b, |o| o.expect(bytes)?.drop_one(1)?.arrive(1)),
+        ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, |o| o.arrive(1)),
+        // One arrival more and one less.
+        ObjectKind::AfterCopies(false) => update(ctx, lane, place, b, |o| Ok(o.settle())),
+        ObjectKind::Wait => update(ctx, lane, place, b, Ok).map(|now| u64::from((now ^ operand) & PHASE != 0)),
+        ObjectKind::WaitParity => update(ctx, lane, place, b, Ok).map(|now| u64::from(now >> 63 != operand & 1)),
+        ObjectKind::Pending => Ok(0),
+    }
 }
 
 fn initialise(

@@ -10,7 +10,7 @@ use super::copy::{End, peers, read, transactions, write};
 use super::{copy, mbarrier};
 use crate::{
     FaultKind, LANES, mem,
-    tensor_map::{self, Access, Plan, Span, TensorMap},
+    tensor_map::{self, Access, Halo, Plan, Span, TensorMap},
 };
 use margay_ir::MemSpace;
 
@@ -62,8 +62,15 @@ fn plan(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(Tensor
         TensorMode::Tile => (t.coordinates.len(), Access::Tile(at)),
         TensorMode::Rows => (2, Access::Rows(at[0], [at[1], at[2], at[3], at[4]])),
         TensorMode::Pixels => (t.coordinates.len(), Access::Pixels(at, offsets)),
+        TensorMode::Wide { grouped } => {
+            let halo = Halo { pixels: offsets[0], offset: offsets[1] as i16, grouped };
+            (t.coordinates.len(), Access::Wide(at, halo))
+        }
     };
-    let plan = map.plan(rank, access).map_err(|what| wrong(ctx, lane, what))?;
+    let plan = map.plan(rank, access).map_err(|(what, lacks)| match lacks {
+        true => ctx.unsupported(what),
+        false => wrong(ctx, lane, what),
+    })?;
     Ok((map, plan))
 }
 
@@ -148,10 +155,10 @@ fn deliver(
         put(ctx, lane, map, end, image)?;
         return mbarrier::complete(ctx, lane, (region, signal), &done, counted);
     };
-    let ctas = ctx.words(mask)[lane] as u16;
+    let ctas = ctx.words(mask)[lane];
     // With `.cta_group::2` the signal goes to that CTA of each pair that the barrier object's rank has in its lowest bit.
     let odd = super::address::rank_of(ctx, signal).map_or(ctx.cta.rank, |(rank, _)| rank) & 1;
-    for rank in lanes(ctas.into()) {
+    for rank in lanes(ctas) {
         let [data] = peers(ctx, lane, rank, [end.host])?;
         put(ctx, lane, map, End { region: Region::Generic, host: data, ..end }, image)?;
         let target = if t.pair { rank & !1 | odd as usize } else { rank };
