@@ -47,6 +47,8 @@ pub enum Command {
     Bindgen(BindgenArgs),
     /// Run a kernel on this machine's processors
     Run(Box<RunArgs>),
+    /// Run a CUDA program on this machine's processors: margay's libcuda.so.1 in the place of NVIDIA's
+    Exec(ExecArgs),
     /// Explain a diagnostic's code: what, why, the manual's section, wrong and right
     Explain(ExplainArgs),
     /// Show the forms, types, versions and targets of an instruction
@@ -334,6 +336,28 @@ pub enum StatsFormat {
     Human,
     /// One JSON object on the last line of standard output
     Json,
+}
+
+/// `margay exec`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  margay exec -- python train.py
+  margay exec --engine reference -- ./vector_add       exactly, with every access checked
+  export LD_LIBRARY_PATH=$(margay exec --print-path)   for the whole shell
+
+The program must bring PTX (nvcc -gencode arch=compute_80,code=compute_80). Faults of kernels are printed with their
+place. MARGAY_LOG=api shows every call of the driver.")]
+pub struct ExecArgs {
+    /// The engine that runs kernels: `simd` or `reference`
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<String>,
+    /// Print the folder of the library and end
+    #[arg(long)]
+    pub print_path: bool,
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<std::ffi::OsString>,
 }
 
 /// `margay explain`

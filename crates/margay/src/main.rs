@@ -27,6 +27,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Abi(args) => cmd::abi::run(args, color),
         Command::Bindgen(args) => cmd::bindgen::run(args, color),
         Command::Run(args) => cmd::run::run(args, color),
+        Command::Exec(args) => cmd::exec::run(args),
         Command::Explain(args) => cmd::explain::run(args),
         Command::Doc(args) => cmd::doc::run(args),
         Command::Ir(args) => cmd::ir::run(args, color),

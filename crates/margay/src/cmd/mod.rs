@@ -4,6 +4,7 @@ pub mod abi;
 pub mod bindgen;
 pub mod check;
 pub mod doc;
+pub mod exec;
 pub mod explain;
 pub mod fmt;
 pub mod ir;

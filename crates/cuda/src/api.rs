@@ -1,0 +1,66 @@
+//! How a function becomes visible to C: the `api!` list, and what every call passes through.
+
+use crate::code::{Code, Outcome};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
+};
+
+/// A function of the API, as `cuGetProcAddress` finds it.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Its name in the library: `cuMemAlloc_v2`.
+    pub name: &'static str,
+    /// The CUDA version that brought it, as `cuGetProcAddress` counts: 11040 for 11.4.
+    pub since: i32,
+    /// Its address.
+    pub address: fn() -> *const (),
+}
+
+/// Declares functions of the API: the version that brought each, its name and arguments, and a body that yields an
+/// [`Outcome`]. Makes the C functions, and the list `ENTRIES` of the file.
+macro_rules! api {
+    ($($(#[$doc:meta])* $since:literal fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            $(#[$doc])*
+            #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($($arg: $ty),*) -> u32 {
+                $crate::api::enter(stringify!($name), move || -> $crate::code::Outcome { $body })
+            }
+        )*
+
+        /// The functions of this file.
+        pub const ENTRIES: &[$crate::api::Entry] = &[
+            $($crate::api::Entry { name: stringify!($name), since: $since, address: || $name as *const () },)*
+        ];
+    };
+}
+
+pub(crate) use api;
+
+/// Runs the body of a function: a panic ends in an error, and `MARGAY_LOG=api` shows every call.
+pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        eprintln!("margay has a bug: `{name}` panicked; please report it");
+        Err(Code::UNKNOWN)
+    });
+    let code = outcome.err().unwrap_or(Code::SUCCESS);
+    if logged() {
+        eprintln!("margay: {name} = {}", code.name());
+    }
+    code.number()
+}
+
+/// Whether the environment asks for a log of calls.
+fn logged() -> bool {
+    static LOGGED: OnceLock<bool> = OnceLock::new();
+    *LOGGED.get_or_init(|| std::env::var("MARGAY_LOG").is_ok_and(|v| v.split(',').any(|word| word == "api")))
+}
+
+/// Tells people what went wrong, where a number is all that the API lets through. `MARGAY_LOG=quiet` silences it.
+pub fn tell(message: &str) {
+    if !std::env::var("MARGAY_LOG").is_ok_and(|v| v.split(',').any(|word| word == "quiet")) {
+        eprintln!("{}", message.trim_end());
+    }
+}

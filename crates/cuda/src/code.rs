@@ -1,0 +1,190 @@
+//! `CUresult`: the numbers, names and sentences of the driver API's errors, and how margay's own errors become them.
+
+use margay_exec::{FaultKind, Stop};
+use margay_runtime::Error;
+
+/// A `CUresult`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Code(u32);
+
+/// How a function of the API ends.
+pub type Outcome = Result<(), Code>;
+
+impl Code {
+    /// The number that C sees.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// A number as an error; `None` where the API has none of that number.
+    pub fn of(number: u32) -> Option<(&'static str, &'static str)> {
+        CODES.iter().find(|(n, ..)| *n == number).map(|(_, name, text)| (*name, *text))
+    }
+
+    /// `CUDA_ERROR_INVALID_VALUE`
+    pub fn name(self) -> &'static str {
+        Code::of(self.0).map_or("an unknown code", |(name, _)| name)
+    }
+
+    /// Whether a context in which this happened is of no use any more (the API's words on "sticky" errors).
+    pub const fn is_sticky(self) -> bool {
+        matches!(self.0, 700 | 702 | 710 | 714..=719)
+    }
+}
+
+macro_rules! codes {
+    ($($name:ident = $number:literal $c:literal: $text:literal;)*) => {
+        // `cuGetErrorName` knows them all; only some happen here.
+        #[allow(dead_code)]
+        impl Code {
+            $(#[doc = $text] pub const $name: Code = Code($number);)*
+        }
+
+        /// Number, name and sentence of every code.
+        const CODES: &[(u32, &str, &str)] = &[$(($number, $c, $text),)*];
+    };
+}
+
+codes! {
+    SUCCESS = 0 "CUDA_SUCCESS": "no error";
+    INVALID_VALUE = 1 "CUDA_ERROR_INVALID_VALUE": "invalid argument";
+    OUT_OF_MEMORY = 2 "CUDA_ERROR_OUT_OF_MEMORY": "out of memory";
+    NOT_INITIALIZED = 3 "CUDA_ERROR_NOT_INITIALIZED": "initialization error";
+    DEINITIALIZED = 4 "CUDA_ERROR_DEINITIALIZED": "driver shutting down";
+    PROFILER_DISABLED = 5 "CUDA_ERROR_PROFILER_DISABLED": "profiler disabled";
+    PROFILER_NOT_INITIALIZED = 6 "CUDA_ERROR_PROFILER_NOT_INITIALIZED": "profiler not initialized";
+    PROFILER_ALREADY_STARTED = 7 "CUDA_ERROR_PROFILER_ALREADY_STARTED": "profiler already started";
+    PROFILER_ALREADY_STOPPED = 8 "CUDA_ERROR_PROFILER_ALREADY_STOPPED": "profiler already stopped";
+    STUB_LIBRARY = 34 "CUDA_ERROR_STUB_LIBRARY": "the library is a stub";
+    CALL_REQUIRES_NEWER_DRIVER = 36 "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER": "call requires newer driver";
+    DEVICE_UNAVAILABLE = 46 "CUDA_ERROR_DEVICE_UNAVAILABLE": "device unavailable";
+    MULTICAST_RESOURCE_FULL = 47 "CUDA_ERROR_MULTICAST_RESOURCE_FULL": "multicast resource full";
+    NO_DEVICE = 100 "CUDA_ERROR_NO_DEVICE": "no CUDA-capable device is detected";
+    INVALID_DEVICE = 101 "CUDA_ERROR_INVALID_DEVICE": "invalid device ordinal";
+    DEVICE_NOT_LICENSED = 102 "CUDA_ERROR_DEVICE_NOT_LICENSED": "device not licensed";
+    INVALID_IMAGE = 200 "CUDA_ERROR_INVALID_IMAGE": "device kernel image is invalid";
+    INVALID_CONTEXT = 201 "CUDA_ERROR_INVALID_CONTEXT": "invalid device context";
+    CONTEXT_ALREADY_CURRENT = 202 "CUDA_ERROR_CONTEXT_ALREADY_CURRENT": "context already current";
+    MAP_FAILED = 205 "CUDA_ERROR_MAP_FAILED": "map failed";
+    UNMAP_FAILED = 206 "CUDA_ERROR_UNMAP_FAILED": "unmap failed";
+    ARRAY_IS_MAPPED = 207 "CUDA_ERROR_ARRAY_IS_MAPPED": "array is mapped";
+    ALREADY_MAPPED = 208 "CUDA_ERROR_ALREADY_MAPPED": "already mapped";
+    NO_BINARY_FOR_GPU = 209 "CUDA_ERROR_NO_BINARY_FOR_GPU": "no kernel image is available for execution on the device";
+    ALREADY_ACQUIRED = 210 "CUDA_ERROR_ALREADY_ACQUIRED": "already acquired";
+    NOT_MAPPED = 211 "CUDA_ERROR_NOT_MAPPED": "not mapped";
+    NOT_MAPPED_AS_ARRAY = 212 "CUDA_ERROR_NOT_MAPPED_AS_ARRAY": "not mapped as array";
+    NOT_MAPPED_AS_POINTER = 213 "CUDA_ERROR_NOT_MAPPED_AS_POINTER": "not mapped as pointer";
+    ECC_UNCORRECTABLE = 214 "CUDA_ERROR_ECC_UNCORRECTABLE": "ecc uncorrectable";
+    UNSUPPORTED_LIMIT = 215 "CUDA_ERROR_UNSUPPORTED_LIMIT": "limit is not supported on this architecture";
+    CONTEXT_ALREADY_IN_USE = 216 "CUDA_ERROR_CONTEXT_ALREADY_IN_USE": "context already in use";
+    PEER_ACCESS_UNSUPPORTED = 217 "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED": "peer access is not supported between these two devices";
+    INVALID_PTX = 218 "CUDA_ERROR_INVALID_PTX": "a PTX JIT compilation failed";
+    INVALID_GRAPHICS_CONTEXT = 219 "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT": "invalid graphics context";
+    NVLINK_UNCORRECTABLE = 220 "CUDA_ERROR_NVLINK_UNCORRECTABLE": "nvlink uncorrectable";
+    JIT_COMPILER_NOT_FOUND = 221 "CUDA_ERROR_JIT_COMPILER_NOT_FOUND": "jit compiler not found";
+    UNSUPPORTED_PTX_VERSION = 222 "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "unsupported ptx version";
+    JIT_COMPILATION_DISABLED = 223 "CUDA_ERROR_JIT_COMPILATION_DISABLED": "jit compilation disabled";
+    UNSUPPORTED_EXEC_AFFINITY = 224 "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY": "unsupported exec affinity";
+    UNSUPPORTED_DEVSIDE_SYNC = 225 "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC": "unsupported devside sync";
+    CONTAINED = 226 "CUDA_ERROR_CONTAINED": "contained";
+    INSUFFICIENT_LOADER_VERSION = 227 "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION": "insufficient loader version";
+    INVALID_SOURCE = 300 "CUDA_ERROR_INVALID_SOURCE": "device kernel image is invalid";
+    FILE_NOT_FOUND = 301 "CUDA_ERROR_FILE_NOT_FOUND": "file not found";
+    SHARED_OBJECT_SYMBOL_NOT_FOUND = 302 "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND": "shared object symbol not found";
+    SHARED_OBJECT_INIT_FAILED = 303 "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED": "shared object init failed";
+    OPERATING_SYSTEM = 304 "CUDA_ERROR_OPERATING_SYSTEM": "OS call failed or operation not supported on this OS";
+    INVALID_HANDLE = 400 "CUDA_ERROR_INVALID_HANDLE": "invalid resource handle";
+    ILLEGAL_STATE = 401 "CUDA_ERROR_ILLEGAL_STATE": "the operation cannot be performed in the present state";
+    LOSSY_QUERY = 402 "CUDA_ERROR_LOSSY_QUERY": "lossy query";
+    NOT_FOUND = 500 "CUDA_ERROR_NOT_FOUND": "named symbol not found";
+    NOT_READY = 600 "CUDA_ERROR_NOT_READY": "device not ready";
+    ILLEGAL_ADDRESS = 700 "CUDA_ERROR_ILLEGAL_ADDRESS": "an illegal memory access was encountered";
+    LAUNCH_OUT_OF_RESOURCES = 701 "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "too many resources requested for launch";
+    LAUNCH_TIMEOUT = 702 "CUDA_ERROR_LAUNCH_TIMEOUT": "the launch timed out and was terminated";
+    LAUNCH_INCOMPATIBLE_TEXTURING = 703 "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING": "launch incompatible texturing";
+    PEER_ACCESS_ALREADY_ENABLED = 704 "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED": "peer access already enabled";
+    PEER_ACCESS_NOT_ENABLED = 705 "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED": "peer access not enabled";
+    PRIMARY_CONTEXT_ACTIVE = 708 "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE": "cannot set while device is active in this process";
+    CONTEXT_IS_DESTROYED = 709 "CUDA_ERROR_CONTEXT_IS_DESTROYED": "context is destroyed";
+    ASSERT = 710 "CUDA_ERROR_ASSERT": "device-side assert triggered";
+    TOO_MANY_PEERS = 711 "CUDA_ERROR_TOO_MANY_PEERS": "too many peers";
+    HOST_MEMORY_ALREADY_REGISTERED = 712 "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED": "host memory already registered";
+    HOST_MEMORY_NOT_REGISTERED = 713 "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED": "pointer does not correspond to a registered memory region";
+    HARDWARE_STACK_ERROR = 714 "CUDA_ERROR_HARDWARE_STACK_ERROR": "hardware stack error";
+    ILLEGAL_INSTRUCTION = 715 "CUDA_ERROR_ILLEGAL_INSTRUCTION": "an illegal instruction was encountered";
+    MISALIGNED_ADDRESS = 716 "CUDA_ERROR_MISALIGNED_ADDRESS": "misaligned address";
+    INVALID_ADDRESS_SPACE = 717 "CUDA_ERROR_INVALID_ADDRESS_SPACE": "operation not supported on global/shared address space";
+    INVALID_PC = 718 "CUDA_ERROR_INVALID_PC": "invalid program counter";
+    LAUNCH_FAILED = 719 "CUDA_ERROR_LAUNCH_FAILED": "unspecified launch failure";
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720 "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE": "too many blocks in cooperative launch";
+    TENSOR_MEMORY_LEAK = 721 "CUDA_ERROR_TENSOR_MEMORY_LEAK": "tensor memory leak";
+    NOT_PERMITTED = 800 "CUDA_ERROR_NOT_PERMITTED": "operation not permitted";
+    NOT_SUPPORTED = 801 "CUDA_ERROR_NOT_SUPPORTED": "operation not supported";
+    SYSTEM_NOT_READY = 802 "CUDA_ERROR_SYSTEM_NOT_READY": "system not ready";
+    SYSTEM_DRIVER_MISMATCH = 803 "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "system driver mismatch";
+    COMPAT_NOT_SUPPORTED_ON_DEVICE = 804 "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": "compat not supported on device";
+    MPS_CONNECTION_FAILED = 805 "CUDA_ERROR_MPS_CONNECTION_FAILED": "mps connection failed";
+    MPS_RPC_FAILURE = 806 "CUDA_ERROR_MPS_RPC_FAILURE": "mps rpc failure";
+    MPS_SERVER_NOT_READY = 807 "CUDA_ERROR_MPS_SERVER_NOT_READY": "mps server not ready";
+    MPS_MAX_CLIENTS_REACHED = 808 "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED": "mps max clients reached";
+    MPS_MAX_CONNECTIONS_REACHED = 809 "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED": "mps max connections reached";
+    MPS_CLIENT_TERMINATED = 810 "CUDA_ERROR_MPS_CLIENT_TERMINATED": "mps client terminated";
+    CDP_NOT_SUPPORTED = 811 "CUDA_ERROR_CDP_NOT_SUPPORTED": "cdp not supported";
+    CDP_VERSION_MISMATCH = 812 "CUDA_ERROR_CDP_VERSION_MISMATCH": "cdp version mismatch";
+    STREAM_CAPTURE_UNSUPPORTED = 900 "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": "operation not permitted when stream is capturing";
+    STREAM_CAPTURE_INVALIDATED = 901 "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED": "operation failed due to a previous error during capture";
+    STREAM_CAPTURE_MERGE = 902 "CUDA_ERROR_STREAM_CAPTURE_MERGE": "stream capture merge";
+    STREAM_CAPTURE_UNMATCHED = 903 "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED": "capture was not initiated in this stream";
+    STREAM_CAPTURE_UNJOINED = 904 "CUDA_ERROR_STREAM_CAPTURE_UNJOINED": "capturing stream has unjoined work";
+    STREAM_CAPTURE_ISOLATION = 905 "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": "dependency created on uncaptured work in another stream";
+    STREAM_CAPTURE_IMPLICIT = 906 "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": "stream capture implicit";
+    CAPTURED_EVENT = 907 "CUDA_ERROR_CAPTURED_EVENT": "operation not permitted on an event last recorded in a capturing stream";
+    STREAM_CAPTURE_WRONG_THREAD = 908 "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD": "stream capture wrong thread";
+    TIMEOUT = 909 "CUDA_ERROR_TIMEOUT": "timeout";
+    GRAPH_EXEC_UPDATE_FAILURE = 910 "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE": "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update";
+    EXTERNAL_DEVICE = 911 "CUDA_ERROR_EXTERNAL_DEVICE": "external device";
+    INVALID_CLUSTER_SIZE = 912 "CUDA_ERROR_INVALID_CLUSTER_SIZE": "misconfigured cluster dimensions or cluster scheduling policy";
+    FUNCTION_NOT_LOADED = 913 "CUDA_ERROR_FUNCTION_NOT_LOADED": "function not loaded";
+    INVALID_RESOURCE_TYPE = 914 "CUDA_ERROR_INVALID_RESOURCE_TYPE": "invalid resource type";
+    INVALID_RESOURCE_CONFIGURATION = 915 "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION": "invalid resource configuration";
+    KEY_ROTATION = 916 "CUDA_ERROR_KEY_ROTATION": "key rotation";
+    STREAM_DETACHED = 917 "CUDA_ERROR_STREAM_DETACHED": "stream detached";
+    GRAPH_RECAPTURE_FAILURE = 918 "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE": "graph recapture failure";
+    FABRIC_NOT_READY = 919 "CUDA_ERROR_FABRIC_NOT_READY": "fabric not ready";
+    UNKNOWN = 999 "CUDA_ERROR_UNKNOWN": "unknown error";
+}
+
+impl From<&Error> for Code {
+    fn from(error: &Error) -> Code {
+        match error {
+            Error::Rejected(_) => Code::INVALID_PTX,
+            Error::Lower(e) if e.unsupported => Code::NOT_SUPPORTED,
+            Error::Lower(_) => Code::INVALID_PTX,
+            Error::NoPlan(_) => Code::NOT_SUPPORTED,
+            Error::NoSuch { .. } => Code::NOT_FOUND,
+            Error::BadLaunch(_) | Error::BadAddress { .. } | Error::BadArray(_) => Code::INVALID_VALUE,
+            Error::OutOfMemory { .. } => Code::OUT_OF_MEMORY,
+            Error::Stopped(report) => match &report.stop {
+                Stop::Fault(fault) => of_fault(&fault.kind),
+                Stop::Unsupported(_) => Code::NOT_SUPPORTED,
+                Stop::Exhausted(_) => Code::OUT_OF_MEMORY,
+                Stop::Bug(_) => Code::UNKNOWN,
+            },
+            Error::Cancelled => Code::LAUNCH_TIMEOUT,
+        }
+    }
+}
+
+/// What a device would report.
+fn of_fault(kind: &FaultKind) -> Code {
+    match kind {
+        FaultKind::OutOfBounds(_) | FaultKind::ReadOnly(_) => Code::ILLEGAL_ADDRESS,
+        FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
+        FaultKind::Trap | FaultKind::Breakpoint | FaultKind::Barrier(_) => Code::LAUNCH_FAILED,
+        FaultKind::Assert(..) => Code::ASSERT,
+        FaultKind::Stack(_) => Code::HARDWARE_STACK_ERROR,
+        FaultKind::BadTarget(_) | FaultKind::Undefined(_) => Code::INVALID_PC,
+        FaultKind::Deadlock(_) => Code::LAUNCH_TIMEOUT,
+        FaultKind::Descriptor(_) | FaultKind::BadHandle(_) => Code::ILLEGAL_INSTRUCTION,
+    }
+}

@@ -1,0 +1,310 @@
+//! Contexts (CUDA Driver API, "Context Management" and "Primary Context Management").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    driver::{current, current_even_failed, current_handle, driver, pop, push},
+    handle::Handle,
+    raw::{In, Out},
+    stream::{Stream, StreamHandle},
+};
+use margay_runtime::{Device, Error};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// What an allocation is to the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// `cuMemAlloc` and its like.
+    Device,
+    /// `cuMemAllocManaged`.
+    Managed,
+    /// `cuMemHostAlloc`, with its flags.
+    Host(u32),
+}
+
+/// A context.
+pub struct Context {
+    /// Where kernels run.
+    pub runtime: Arc<margay_runtime::Context>,
+    /// Its own handle.
+    pub handle: Handle<Context>,
+    /// A number that no other context has.
+    pub id: u64,
+    /// The flags that it was made with.
+    pub flags: AtomicU32,
+    /// The stream that null means.
+    pub default_stream: Stream,
+    /// The stream that `CU_STREAM_PER_THREAD` means.
+    pub thread_stream: Stream,
+    /// Memory of this context by address.
+    memory: Mutex<BTreeMap<u64, Owner>>,
+    cache: AtomicU32,
+    failed: Mutex<Option<Code>>,
+}
+
+impl Context {
+    /// A context on the device.
+    pub fn new(device: &Arc<Device>, handle: Handle<Context>, flags: u32) -> Context {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Context {
+            runtime: device.context(),
+            handle,
+            id: NEXT.fetch_add(1, Relaxed),
+            flags: AtomicU32::new(flags),
+            default_stream: Stream::new(handle, 0, 0),
+            thread_stream: Stream::new(handle, 0, 0),
+            memory: Mutex::default(),
+            cache: AtomicU32::new(0),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// The error of a kernel that failed, for ever.
+    pub fn check(&self) -> Outcome {
+        match *self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(code) => Err(code),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers that work of the device failed, and tells people why.
+    pub fn fail(&self, error: &Error) -> Code {
+        let code = Code::from(error);
+        crate::api::tell(&crate::image::words(error));
+        if code.is_sticky() {
+            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+        }
+        code
+    }
+
+    /// The device's memory.
+    pub fn device_memory(&self) -> &margay_exec::Memory {
+        self.runtime.device().memory()
+    }
+
+    /// Memory of this context by address.
+    pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Owner>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Frees everything.
+    pub fn free_memory(&self) {
+        for address in std::mem::take(&mut *self.memory()).into_keys() {
+            let _ = self.device_memory().free(address); // somebody else may have done so
+        }
+    }
+}
+
+/// `CUctxCreateParams`: execution affinity and the like, which mean nothing here.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CreateParams([usize; 3]);
+
+/// `CUlimit`
+mod limit {
+    pub const STACK: u32 = 0;
+    pub const PRINTF: u32 = 1;
+    pub const HEAP: u32 = 2;
+    pub const SYNC_DEPTH: u32 = 3;
+    pub const PENDING: u32 = 4;
+    pub const L2_FETCH: u32 = 5;
+    pub const L2_PERSISTING: u32 = 6;
+}
+
+fn create(out: Out<Handle<Context>>, flags: u32, device: i32) -> Outcome {
+    let driver = driver()?;
+    crate::device::check(device)?;
+    let (handle, _) = driver.contexts.add_with(|handle| Context::new(&driver.device, handle, flags));
+    out.set(handle)?;
+    push(handle);
+    Ok(())
+}
+
+fn existing(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
+    driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)
+}
+
+/// A context named, or the current one for null.
+fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
+    if handle.is_null() { current() } else { existing(handle) }
+}
+
+fn synchronize(context: &Context) -> Outcome {
+    context.check()
+}
+
+api! {
+    2000 fn cuCtxCreate(context: Out<Handle<Context>>, flags: u32, device: i32) { create(context, flags, device) }
+    3020 fn cuCtxCreate_v2(context: Out<Handle<Context>>, flags: u32, device: i32) { create(context, flags, device) }
+    11040 fn cuCtxCreate_v3(context: Out<Handle<Context>>, _affinity: In<u64>, _n: i32, flags: u32, device: i32) {
+        create(context, flags, device)
+    }
+    12050 fn cuCtxCreate_v4(context: Out<Handle<Context>>, _params: In<CreateParams>, flags: u32, device: i32) {
+        create(context, flags, device)
+    }
+    2000 fn cuCtxDestroy(context: Handle<Context>) { destroy(context) }
+    4000 fn cuCtxDestroy_v2(context: Handle<Context>) { destroy(context) }
+    2000 fn cuCtxPushCurrent(context: Handle<Context>) { push_existing(context) }
+    4000 fn cuCtxPushCurrent_v2(context: Handle<Context>) { push_existing(context) }
+    2000 fn cuCtxPopCurrent(context: Out<Handle<Context>>) { pop_to(context) }
+    4000 fn cuCtxPopCurrent_v2(context: Out<Handle<Context>>) { pop_to(context) }
+    4000 fn cuCtxSetCurrent(context: Handle<Context>) {
+        if !context.is_null() {
+            existing(context)?;
+        }
+        driver()?;
+        pop();
+        if !context.is_null() {
+            push(context);
+        }
+        Ok(())
+    }
+    4000 fn cuCtxGetCurrent(context: Out<Handle<Context>>) {
+        driver()?;
+        context.set(current_handle())
+    }
+    2000 fn cuCtxGetDevice(device: Out<i32>) {
+        current_even_failed()?;
+        device.set(0)
+    }
+    13000 fn cuCtxGetDevice_v2(device: Out<i32>, context: Handle<Context>) {
+        named(context)?;
+        device.set(0)
+    }
+    7000 fn cuCtxGetFlags(flags: Out<u32>) { flags.set(current()?.flags.load(Relaxed)) }
+    12010 fn cuCtxSetFlags(flags: u32) {
+        current()?.flags.store(flags, Relaxed);
+        Ok(())
+    }
+    12000 fn cuCtxGetId(context: Handle<Context>, id: Out<u64>) { id.set(named(context)?.id) }
+    2000 fn cuCtxSynchronize() { synchronize(&*current()?) }
+    13000 fn cuCtxSynchronize_v2(context: Handle<Context>) { synchronize(&*named(context)?) }
+    3010 fn cuCtxSetLimit(limit: u32, value: usize) {
+        let context = current()?;
+        match limit {
+            limit::STACK => {
+                let mut limits = context.runtime.limits();
+                limits.stack = u32::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
+                context.runtime.set_limits(limits);
+            }
+            limit::HEAP => context.device_memory().set_heap_limit(value as u64),
+            // What is printed is printed at once, and there are no queues whose length could be set.
+            limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {}
+            _ => return Err(Code::UNSUPPORTED_LIMIT),
+        }
+        Ok(())
+    }
+    3010 fn cuCtxGetLimit(value: Out<usize>, limit: u32) {
+        let context = current()?;
+        value.set(match limit {
+            limit::STACK => context.runtime.limits().stack as usize,
+            limit::PRINTF => 1 << 20,
+            limit::HEAP => context.device_memory().heap_limit() as usize,
+            limit::SYNC_DEPTH => 2,
+            limit::PENDING => 2048,
+            limit::L2_FETCH => 128,
+            limit::L2_PERSISTING => 0,
+            _ => return Err(Code::UNSUPPORTED_LIMIT),
+        })
+    }
+    3020 fn cuCtxGetCacheConfig(config: Out<u32>) { config.set(current()?.cache.load(Relaxed)) }
+    3020 fn cuCtxSetCacheConfig(config: u32) {
+        current()?.cache.store(config, Relaxed);
+        Ok(())
+    }
+    4020 fn cuCtxGetSharedMemConfig(config: Out<u32>) {
+        current()?;
+        config.set(1) // banks of four bytes
+    }
+    4020 fn cuCtxSetSharedMemConfig(_config: u32) { current().map(drop) }
+    3020 fn cuCtxGetApiVersion(context: Handle<Context>, version: Out<u32>) {
+        named(context)?;
+        version.set(3020)
+    }
+    5050 fn cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
+        current()?;
+        least.offer(0);
+        greatest.offer(0);
+        Ok(())
+    }
+    11000 fn cuCtxResetPersistingL2Cache() { current().map(drop) }
+    4000 fn cuCtxEnablePeerAccess(peer: Handle<Context>, _flags: u32) {
+        current()?;
+        existing(peer)?;
+        Err(Code::PEER_ACCESS_UNSUPPORTED)
+    }
+    4000 fn cuCtxDisablePeerAccess(_peer: Handle<Context>) { Err(Code::PEER_ACCESS_UNSUPPORTED) }
+    2000 fn cuCtxAttach(context: Out<Handle<Context>>, _flags: u32) {
+        current()?;
+        context.set(current_handle())
+    }
+    2000 fn cuCtxDetach(context: Handle<Context>) { destroy(context) }
+    12050 fn cuCtxRecordEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
+        named(context)?;
+        crate::event::record(event, StreamHandle::NULL)
+    }
+    12050 fn cuCtxWaitEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
+        named(context)?;
+        driver()?.events.get(event).map(drop)
+    }
+
+    7000 fn cuDevicePrimaryCtxRetain(context: Out<Handle<Context>>, device: i32) {
+        crate::device::check(device)?;
+        context.set(driver()?.retain_primary())
+    }
+    7000 fn cuDevicePrimaryCtxRelease(device: i32) { release(device) }
+    11000 fn cuDevicePrimaryCtxRelease_v2(device: i32) { release(device) }
+    7000 fn cuDevicePrimaryCtxReset(device: i32) { reset(device) }
+    11000 fn cuDevicePrimaryCtxReset_v2(device: i32) { reset(device) }
+    7000 fn cuDevicePrimaryCtxSetFlags(device: i32, flags: u32) { set_flags(device, flags) }
+    11000 fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) { set_flags(device, flags) }
+    7000 fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
+        crate::device::check(device)?;
+        let (now, is_active) = driver()?.primary_state();
+        flags.set(now)?;
+        active.set(i32::from(is_active))
+    }
+}
+
+fn destroy(context: Handle<Context>) -> Outcome {
+    driver()?.destroy_context(context)?;
+    if current_handle() == context {
+        pop();
+    }
+    Ok(())
+}
+
+fn push_existing(context: Handle<Context>) -> Outcome {
+    existing(context)?;
+    push(context);
+    Ok(())
+}
+
+fn pop_to(context: Out<Handle<Context>>) -> Outcome {
+    driver()?;
+    let popped = pop().ok_or(Code::INVALID_CONTEXT)?;
+    context.offer(popped);
+    Ok(())
+}
+
+fn release(device: i32) -> Outcome {
+    crate::device::check(device)?;
+    driver()?.release_primary()
+}
+
+fn reset(device: i32) -> Outcome {
+    crate::device::check(device)?;
+    driver()?.reset_primary()
+}
+
+fn set_flags(device: i32, flags: u32) -> Outcome {
+    crate::device::check(device)?;
+    driver()?.set_primary_flags(flags);
+    Ok(())
+}

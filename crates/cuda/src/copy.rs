@@ -1,0 +1,302 @@
+//! Copies between host, device and arrays, of one to three dimensions (CUDA Driver API, "Memory Management").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::Context,
+    driver::{current, driver},
+    handle::Handle,
+    memory::{DevicePtr, is_device},
+    raw::{Host, In},
+    stream::StreamHandle,
+    texture::ArrayObject,
+    work::Work,
+};
+use std::sync::Arc;
+
+/// A copy of a box of bytes.
+#[derive(Clone)]
+pub struct Copy {
+    /// Where from.
+    pub from: Side,
+    /// Where to.
+    pub to: Side,
+    /// Bytes of a row, rows of a slice, slices.
+    pub extent: [usize; 3],
+}
+
+/// One side of a copy.
+#[derive(Clone)]
+pub struct Side {
+    /// The memory.
+    pub place: Place,
+    /// Offset in it: bytes, rows, slices.
+    pub at: [usize; 3],
+}
+
+/// The memory of one side.
+#[derive(Clone)]
+pub enum Place {
+    /// Bytes at an address, with bytes from row to row and rows from slice to slice. Some functions promise that it is the
+    /// device's.
+    Linear { address: u64, pitch: usize, height: usize, device: bool },
+    /// A level of an array.
+    Array(Arc<ArrayObject>),
+}
+
+impl Side {
+    fn linear(address: u64, device: bool) -> Side {
+        Side { place: Place::Linear { address, pitch: 0, height: 0, device }, at: [0; 3] }
+    }
+
+    fn array(handle: Handle<ArrayObject>, offset: usize) -> Result<Side, Code> {
+        Ok(Side { place: Place::Array(driver()?.arrays.get(handle)?), at: [offset, 0, 0] })
+    }
+
+    /// The address of a row of the copy.
+    fn row(&self, context: &Arc<Context>, y: usize, z: usize, bytes: usize) -> Result<u64, Code> {
+        let [x0, y0, z0] = self.at;
+        match &self.place {
+            Place::Array(array) => array.row(y0 + y, z0 + z, x0, bytes),
+            Place::Linear { address, pitch, height, device } => {
+                let rows = (z0 + z).wrapping_mul(*height).wrapping_add(y0 + y);
+                let at = address.wrapping_add(rows.wrapping_mul(*pitch) as u64).wrapping_add(x0 as u64);
+                match *device && !is_device(context, at) {
+                    true => Err(Code::INVALID_VALUE),
+                    false => Ok(at),
+                }
+            }
+        }
+    }
+}
+
+impl Copy {
+    /// Bytes from one address to another.
+    pub fn bytes(to: u64, to_device: bool, from: u64, from_device: bool, count: usize) -> Copy {
+        Copy { from: Side::linear(from, from_device), to: Side::linear(to, to_device), extent: [count, 1, 1] }
+    }
+
+    /// Does it, row by row.
+    pub fn run(&self, context: &Arc<Context>) -> Outcome {
+        let [width, height, depth] = self.extent;
+        if width == 0 {
+            return Ok(());
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                let from = self.from.row(context, y, z, width)?;
+                let to = self.to.row(context, y, z, width)?;
+                row(context, to, from, width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies a row. What the device does not know is the program's own memory.
+fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
+    let memory = context.device_memory();
+    let refused = |_| Code::INVALID_VALUE;
+    /// Bytes that are carried over at a time.
+    const PIECE: usize = 1 << 20;
+    match (is_device(context, to), is_device(context, from)) {
+        (true, true) => memory.copy(to, from, count as u64).map_err(refused),
+        (to_device, from_device) => {
+            let mut buffer = vec![0; count.min(PIECE)];
+            for start in (0..count).step_by(PIECE) {
+                let part = &mut buffer[..(count - start).min(PIECE)];
+                let (to, from) = (to + start as u64, from + start as u64);
+                match from_device {
+                    true => memory.read(from, part).map_err(refused)?,
+                    false => Host::at(from).read(part)?,
+                }
+                match to_device {
+                    true => memory.write(to, part).map_err(refused)?,
+                    false => Host::at(to).write(part)?,
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// `CUmemorytype`
+mod memory_type {
+    pub const HOST: u32 = 1;
+    pub const DEVICE: u32 = 2;
+    pub const ARRAY: u32 = 3;
+    pub const UNIFIED: u32 = 4;
+}
+
+/// `CUDA_MEMCPY2D`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Copy2d {
+    from: Side2d,
+    to: Side2d,
+    width: usize,
+    height: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Side2d {
+    x: usize,
+    y: usize,
+    kind: u32,
+    host: u64,
+    device: DevicePtr,
+    array: Handle<ArrayObject>,
+    pitch: usize,
+}
+
+/// `CUDA_MEMCPY3D`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Copy3d {
+    from: Side3d,
+    to: Side3d,
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Side3d {
+    x: usize,
+    y: usize,
+    z: usize,
+    level: usize,
+    kind: u32,
+    host: u64,
+    device: DevicePtr,
+    array: Handle<ArrayObject>,
+    reserved: usize,
+    pitch: usize,
+    height: usize,
+}
+
+impl Side3d {
+    fn side(&self) -> Result<Side, Code> {
+        let Side3d { x, y, z, pitch, height, .. } = *self;
+        let linear = |address, device| Place::Linear { address, pitch, height, device };
+        let place = match self.kind {
+            memory_type::HOST => linear(self.host, false),
+            memory_type::DEVICE => linear(self.device, true),
+            memory_type::UNIFIED => linear(self.device, false),
+            memory_type::ARRAY => Place::Array(driver()?.arrays.get(self.array)?),
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        Ok(Side { place, at: [x, y, z] })
+    }
+}
+
+impl Copy2d {
+    fn copy(&self) -> Result<Copy, Code> {
+        let wide = |s: &Side2d| {
+            let Side2d { x, y, kind, host, device, array, pitch } = *s;
+            Side3d { x, y, z: 0, level: 0, kind, host, device, array, reserved: 0, pitch, height: 0 }
+        };
+        Ok(Copy { from: wide(&self.from).side()?, to: wide(&self.to).side()?, extent: [self.width, self.height, 1] })
+    }
+}
+
+impl Copy3d {
+    /// The copy that the structure asks for.
+    pub fn copy(&self) -> Result<Copy, Code> {
+        Ok(Copy { from: self.from.side()?, to: self.to.side()?, extent: [self.width, self.height, self.depth] })
+    }
+}
+
+fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
+    stream.submit(Work::Copy(copy))
+}
+
+fn now(copy: Copy) -> Outcome {
+    submit(StreamHandle::NULL, copy)
+}
+
+api! {
+    4000 fn cuMemcpy(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, false, from, false, count)) }
+    3020 fn cuMemcpyHtoD_v2(to: DevicePtr, from: Host, count: usize) {
+        now(Copy::bytes(to, true, from.address(), false, count))
+    }
+    3020 fn cuMemcpyDtoH_v2(to: Host, from: DevicePtr, count: usize) {
+        now(Copy::bytes(to.address(), false, from, true, count))
+    }
+    3020 fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, true, from, true, count)) }
+    4000 fn cuMemcpyPeer(
+        to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
+    ) {
+        now(Copy::bytes(to, true, from, true, count))
+    }
+    4000 fn cuMemcpyAsync(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
+        submit(stream, Copy::bytes(to, false, from, false, count))
+    }
+    3020 fn cuMemcpyHtoDAsync_v2(to: DevicePtr, from: Host, count: usize, stream: StreamHandle) {
+        submit(stream, Copy::bytes(to, true, from.address(), false, count))
+    }
+    3020 fn cuMemcpyDtoHAsync_v2(to: Host, from: DevicePtr, count: usize, stream: StreamHandle) {
+        submit(stream, Copy::bytes(to.address(), false, from, true, count))
+    }
+    3020 fn cuMemcpyDtoDAsync_v2(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
+        submit(stream, Copy::bytes(to, true, from, true, count))
+    }
+    4000 fn cuMemcpyPeerAsync(
+        to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
+        stream: StreamHandle,
+    ) {
+        submit(stream, Copy::bytes(to, true, from, true, count))
+    }
+    3020 fn cuMemcpyDtoA_v2(to: Handle<ArrayObject>, at: usize, from: DevicePtr, count: usize) {
+        now(Copy { from: Side::linear(from, true), to: Side::array(to, at)?, extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyAtoD_v2(to: DevicePtr, from: Handle<ArrayObject>, at: usize, count: usize) {
+        now(Copy { from: Side::array(from, at)?, to: Side::linear(to, true), extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyHtoA_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize) {
+        now(Copy { from: Side::linear(from.address(), false), to: Side::array(to, at)?, extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyAtoH_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize) {
+        now(Copy { from: Side::array(from, at)?, to: Side::linear(to.address(), false), extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyHtoAAsync_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize, stream: StreamHandle) {
+        let from = Side::linear(from.address(), false);
+        submit(stream, Copy { from, to: Side::array(to, at)?, extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyAtoHAsync_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize, stream: StreamHandle) {
+        let to = Side::linear(to.address(), false);
+        submit(stream, Copy { from: Side::array(from, at)?, to, extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpyAtoA_v2(
+        to: Handle<ArrayObject>, to_at: usize, from: Handle<ArrayObject>, from_at: usize, count: usize,
+    ) {
+        now(Copy { from: Side::array(from, from_at)?, to: Side::array(to, to_at)?, extent: [count, 1, 1] })
+    }
+    3020 fn cuMemcpy2D_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
+    3020 fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
+    3020 fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
+    3020 fn cuMemcpy3D_v2(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
+    3020 fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
+    12080 fn cuMemcpyBatchAsync(
+        to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, count: usize, _attributes: Host, _which: Host,
+        _attribute_count: usize, failed: crate::raw::Out<usize>, stream: StreamHandle,
+    ) {
+        (0..count).try_for_each(|i| {
+            let copied = batched(to, from, sizes, i, stream);
+            copied.inspect_err(|_| failed.offer(i))
+        })
+    }
+    13000 fn cuMemcpyBatchAsync_v2(
+        to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, count: usize, _attributes: Host, _which: Host,
+        _attribute_count: usize, stream: StreamHandle,
+    ) {
+        (0..count).try_for_each(|i| batched(to, from, sizes, i, stream))
+    }
+}
+
+fn batched(to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, index: usize, stream: StreamHandle) -> Outcome {
+    current()?;
+    submit(stream, Copy::bytes(to.nth(index)?, false, from.nth(index)?, false, sizes.nth(index)?))
+}

@@ -1,0 +1,215 @@
+//! The driver of a process: its device, its objects by handle, and which context is current in a thread.
+
+use crate::{
+    code::{Code, Outcome},
+    context::Context,
+    event::Event,
+    function::Function,
+    graph::{Exec, Graph, NodeRef},
+    handle::{Handle, Table},
+    library::Library,
+    link::Link,
+    module::Module,
+    pool::Pool,
+    stream::Stream,
+    texture::{ArrayObject, Surface, Texture},
+};
+use margay_runtime::Device;
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// What a process has of the driver.
+pub struct Driver {
+    /// The one device.
+    pub device: Arc<Device>,
+    /// Contexts.
+    pub contexts: Table<Context>,
+    /// Modules.
+    pub modules: Table<Module>,
+    /// Libraries: modules that belong to no context.
+    pub libraries: Table<Library>,
+    /// Functions and kernels: the API lets one stand for the other.
+    pub functions: Table<Function>,
+    /// Streams that were created.
+    pub streams: Table<Stream>,
+    /// Events.
+    pub events: Table<Event>,
+    /// Links in the making.
+    pub links: Table<Link>,
+    /// Memory pools.
+    pub pools: Table<Pool>,
+    /// Graphs.
+    pub graphs: Table<Graph>,
+    /// Nodes of all graphs.
+    pub nodes: Table<NodeRef>,
+    /// Graphs ready to be launched.
+    pub execs: Table<Exec>,
+    /// Arrays, and levels of them.
+    pub arrays: Table<ArrayObject>,
+    /// Textures, by the handle that kernels get.
+    pub textures: Mutex<std::collections::HashMap<u64, Texture>>,
+    /// Surfaces, likewise.
+    pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
+    /// The pool that `cuMemAllocAsync` takes from.
+    pub default_pool: Handle<Pool>,
+    primary: Mutex<Primary>,
+}
+
+/// The device's primary context.
+struct Primary {
+    handle: Handle<Context>,
+    users: u32,
+    flags: u32,
+}
+
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+
+/// `cuInit`: makes the driver if it is not there yet.
+pub fn initialise() -> Outcome {
+    driver_or_error()?;
+    INITIALISED.store(true, Relaxed);
+    Ok(())
+}
+
+/// The driver, once `cuInit` was called.
+pub fn driver() -> Result<&'static Driver, Code> {
+    match INITIALISED.load(Relaxed) {
+        true => driver_or_error(),
+        false => Err(Code::NOT_INITIALIZED),
+    }
+}
+
+fn driver_or_error() -> Result<&'static Driver, Code> {
+    static DRIVER: OnceLock<Result<Driver, Code>> = OnceLock::new();
+    DRIVER.get_or_init(Driver::new).as_ref().map_err(|code| *code)
+}
+
+impl Driver {
+    fn new() -> Result<Driver, Code> {
+        let device = margay::device().map_err(|e| Code::from(&e))?;
+        let pools = Table::default();
+        let default_pool = pools.add(Pool::default());
+        Ok(Driver {
+            device,
+            contexts: Table::default(),
+            modules: Table::default(),
+            libraries: Table::default(),
+            functions: Table::default(),
+            streams: Table::default(),
+            events: Table::default(),
+            links: Table::default(),
+            pools,
+            graphs: Table::default(),
+            nodes: Table::default(),
+            execs: Table::default(),
+            arrays: Table::default(),
+            textures: Mutex::default(),
+            surfaces: Mutex::default(),
+            default_pool,
+            primary: Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }),
+        })
+    }
+
+    fn primary(&self) -> MutexGuard<'_, Primary> {
+        self.primary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The primary context, made if it is not there, with one user more.
+    pub fn retain_primary(&self) -> Handle<Context> {
+        let mut primary = self.primary();
+        if primary.handle.is_null() {
+            let (device, flags) = (self.device.clone(), primary.flags);
+            primary.handle = self.contexts.add_with(|handle| Context::new(&device, handle, flags)).0;
+        }
+        primary.users += 1;
+        primary.handle
+    }
+
+    /// One user less; the last one's leave destroys the primary context.
+    pub fn release_primary(&self) -> Outcome {
+        let mut primary = self.primary();
+        primary.users = primary.users.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
+        match primary.users {
+            0 => self.destroy_primary(&mut primary),
+            _ => Ok(()),
+        }
+    }
+
+    /// Destroys the primary context, whoever uses it.
+    pub fn reset_primary(&self) -> Outcome {
+        let mut primary = self.primary();
+        primary.users = 0;
+        self.destroy_primary(&mut primary)
+    }
+
+    fn destroy_primary(&self, primary: &mut Primary) -> Outcome {
+        let handle = std::mem::replace(&mut primary.handle, Handle::NULL);
+        if !handle.is_null() {
+            self.destroy_context(handle)?;
+        }
+        Ok(())
+    }
+
+    /// Flags of the primary context, and whether it is there.
+    pub fn primary_state(&self) -> (u32, bool) {
+        let primary = self.primary();
+        (primary.flags, !primary.handle.is_null())
+    }
+
+    /// Flags that the primary context has from now on.
+    pub fn set_primary_flags(&self, flags: u32) {
+        self.primary().flags = flags;
+    }
+
+    /// Destroys a context with all that belongs to it.
+    pub fn destroy_context(&self, handle: Handle<Context>) -> Outcome {
+        let context = self.contexts.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
+        context.free_memory();
+        self.functions.remove_if(|f| f.module.context == handle);
+        self.modules.remove_if(|m| m.context == handle);
+        self.streams.remove_if(|s| s.context == handle);
+        self.events.remove_if(|e| e.context == handle);
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// The contexts of this thread; the last one is current.
+    static CURRENT: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The current context's handle; null where there is none.
+pub fn current_handle() -> Handle<Context> {
+    CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(Handle::NULL))
+}
+
+/// Puts a context on top; null takes none.
+pub fn push(handle: Handle<Context>) {
+    CURRENT.with_borrow_mut(|stack| stack.push(handle));
+}
+
+/// Takes the top one off.
+pub fn pop() -> Option<Handle<Context>> {
+    CURRENT.with_borrow_mut(Vec::pop)
+}
+
+/// The current context, if it is of any use: one whose kernel failed reports that for ever.
+pub fn current() -> Result<Arc<Context>, Code> {
+    let context = current_even_failed()?;
+    context.check()?;
+    Ok(context)
+}
+
+/// The current context, in whatever state.
+pub fn current_even_failed() -> Result<Arc<Context>, Code> {
+    let driver = driver()?;
+    match current_handle() {
+        handle if handle.is_null() => Err(Code::INVALID_CONTEXT),
+        handle => driver.contexts.get(handle).map_err(|_| Code::CONTEXT_IS_DESTROYED),
+    }
+}

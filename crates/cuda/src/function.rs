@@ -1,0 +1,270 @@
+//! Functions of modules and kernels of libraries: attributes, parameters, occupancy (CUDA Driver API, "Execution Control" and
+//! "Occupancy").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    device::capability,
+    driver::driver,
+    handle::Handle,
+    module::Module,
+    raw::{In, Out, SizeCallback, forever},
+};
+use margay_runtime::Kernel;
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicI32, Ordering::Relaxed},
+};
+
+/// Shared memory of a CTA that needs no opting in.
+const DEFAULT_SHARED: i32 = 48 << 10;
+/// Shared memory of a CTA at the most.
+const MOST_SHARED: i32 = 227 << 10;
+/// Threads, CTAs and bytes of shared memory of a multiprocessor.
+const MULTIPROCESSOR: (i32, i32, i32) = (2048, 32, 228 << 10);
+
+/// A function.
+pub struct Function {
+    /// Where it stands.
+    pub module: Arc<Module>,
+    name: String,
+    kernel: OnceLock<Result<Kernel, Code>>,
+    address_of_name: OnceLock<usize>,
+    /// Bytes of dynamic shared memory that a launch may ask for; negative until it is set.
+    dynamic_shared: AtomicI32,
+    carveout: AtomicI32,
+    non_portable_clusters: AtomicI32,
+}
+
+impl Function {
+    /// A function by its name in a module that has it.
+    pub fn new(module: Arc<Module>, name: &str) -> Function {
+        Function {
+            module,
+            name: name.into(),
+            kernel: OnceLock::new(),
+            address_of_name: OnceLock::new(),
+            dynamic_shared: AtomicI32::new(-1),
+            carveout: AtomicI32::new(-1),
+            non_portable_clusters: AtomicI32::new(0),
+        }
+    }
+
+    /// What can be launched: made when it is asked for the first time.
+    pub fn kernel(&self) -> Result<&Kernel, Code> {
+        let made = self.kernel.get_or_init(|| {
+            self.module.loaded.kernel(&self.name).map_err(|error| {
+                crate::api::tell(&crate::image::words(&error));
+                Code::from(&error)
+            })
+        });
+        made.as_ref().map_err(|code| *code)
+    }
+
+    fn static_shared(&self) -> Result<i32, Code> {
+        Ok(self.kernel()?.static_shared() as i32)
+    }
+
+    /// Bytes of dynamic shared memory that a launch may ask for.
+    pub fn dynamic_shared(&self) -> Result<i32, Code> {
+        match self.dynamic_shared.load(Relaxed) {
+            set if set >= 0 => Ok(set),
+            _ => Ok((DEFAULT_SHARED - self.static_shared()?).max(0)),
+        }
+    }
+
+    fn attribute(&self, number: u32) -> Result<i32, Code> {
+        let kernel = self.kernel()?;
+        let func = kernel.image().ir.func(kernel.func());
+        let threads = func.reqntid.or(func.maxntid).map(|n| n.iter().product::<u32>() as i32);
+        let cluster = func.reqnctapercluster.unwrap_or([0; 3]);
+        let frame = kernel.image().ir.stage.funcs.get(kernel.func().0 as usize).map_or(0, |p| p.frame_size);
+        let version = capability().0 * 10 + capability().1;
+        Ok(match number {
+            0 => threads.unwrap_or(1024),
+            1 => self.static_shared()?,
+            2 => 0,
+            3 => frame as i32,
+            4 => 32, // registers: programs divide by it
+            5 | 6 => version,
+            7 => 0,
+            8 => self.dynamic_shared()?,
+            9 => self.carveout.load(Relaxed),
+            10 => 0,
+            11 => cluster[0] as i32,
+            12 => cluster[1] as i32,
+            13 => cluster[2] as i32,
+            14 => self.non_portable_clusters.load(Relaxed),
+            15..=17 => 0,
+            _ => return Err(Code::INVALID_VALUE),
+        })
+    }
+
+    fn set_attribute(&self, number: u32, value: i32) -> Outcome {
+        match number {
+            8 if value < 0 || value.saturating_add(self.static_shared()?) > MOST_SHARED => Err(Code::INVALID_VALUE),
+            8 => {
+                self.dynamic_shared.store(value, Relaxed);
+                Ok(())
+            }
+            9 => {
+                self.carveout.store(value, Relaxed);
+                Ok(())
+            }
+            14 => {
+                self.non_portable_clusters.store(value, Relaxed);
+                Ok(())
+            }
+            15 => Ok(()),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    fn parameter(&self, index: usize, offset: Out<usize>, size: Out<usize>) -> Outcome {
+        let param = self.kernel()?.params().get(index).ok_or(Code::INVALID_VALUE)?;
+        offset.set(param.offset as usize)?;
+        size.offer(param.size as usize);
+        Ok(())
+    }
+
+    fn name_for_c(&self) -> usize {
+        *self.address_of_name.get_or_init(|| forever(&self.name).expose_provenance())
+    }
+
+    /// CTAs that a multiprocessor of an ordinary device would hold at a time.
+    fn active(&self, block: i32, dynamic: usize) -> Result<i32, Code> {
+        if block <= 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let (threads, ctas, shared) = MULTIPROCESSOR;
+        let per_cta = (self.static_shared()? as usize).saturating_add(dynamic).saturating_add(1 << 10);
+        if block > self.attribute(0)? || per_cta > shared as usize {
+            return Ok(0);
+        }
+        let warps = (block + 31) / 32 * 32;
+        Ok(ctas.min(threads / warps).min((shared as usize / per_cta) as i32))
+    }
+
+    /// The block size that fills a multiprocessor best, and how many CTAs fill the device.
+    fn best_block(&self, shared: impl Fn(i32) -> usize, limit: i32) -> Result<(i32, i32), Code> {
+        let most = self.attribute(0)?;
+        let most = if limit > 0 { most.min(limit) } else { most };
+        let mut best = (0, 0, 0);
+        for block in (1..=most).rev().filter(|b| b % 32 == 0 || *b == most) {
+            let active = self.active(block, shared(block))?;
+            if active * block > best.0 {
+                best = (active * block, active, block);
+            }
+        }
+        let multiprocessors = driver()?.device.threads() as i32;
+        Ok((best.1 * multiprocessors, best.2))
+    }
+}
+
+fn get(function: Handle<Function>) -> Result<Arc<Function>, Code> {
+    driver()?.functions.get(function)
+}
+
+fn potential(
+    grid: Out<i32>,
+    block: Out<i32>,
+    function: Handle<Function>,
+    size: SizeCallback,
+    dynamic: usize,
+    limit: i32,
+) -> Outcome {
+    let (ctas, threads) = get(function)?.best_block(|b| size.call(b).unwrap_or(dynamic), limit)?;
+    grid.set(ctas)?;
+    block.set(threads)
+}
+
+api! {
+    2020 fn cuFuncGetAttribute(value: Out<i32>, number: u32, function: Handle<Function>) {
+        value.set(get(function)?.attribute(number)?)
+    }
+    9000 fn cuFuncSetAttribute(function: Handle<Function>, number: u32, value: i32) {
+        get(function)?.set_attribute(number, value)
+    }
+    3000 fn cuFuncSetCacheConfig(function: Handle<Function>, _config: u32) { get(function).map(drop) }
+    4020 fn cuFuncSetSharedMemConfig(function: Handle<Function>, _config: u32) { get(function).map(drop) }
+    11000 fn cuFuncGetModule(module: Out<Handle<Module>>, function: Handle<Function>) {
+        let wanted = get(function)?;
+        let found = driver()?.modules.find(|m| std::ptr::eq(m, &*wanted.module)).ok_or(Code::NOT_FOUND)?;
+        module.set(found)
+    }
+    12030 fn cuFuncGetName(name: Out<usize>, function: Handle<Function>) { name.set(get(function)?.name_for_c()) }
+    12040 fn cuFuncGetParamInfo(function: Handle<Function>, index: usize, offset: Out<usize>, size: Out<usize>) {
+        get(function)?.parameter(index, offset, size)
+    }
+    13020 fn cuFuncGetParamCount(function: Handle<Function>, count: Out<usize>) {
+        count.set(get(function)?.kernel()?.params().len())
+    }
+    12040 fn cuFuncIsLoaded(state: Out<u32>, function: Handle<Function>) {
+        state.set(u32::from(get(function)?.kernel.get().is_some()))
+    }
+    12040 fn cuFuncLoad(function: Handle<Function>) { get(function)?.kernel().map(drop) }
+
+    12000 fn cuKernelGetAttribute(value: Out<i32>, number: u32, kernel: Handle<Function>, device: i32) {
+        crate::device::check(device)?;
+        value.set(get(kernel)?.attribute(number)?)
+    }
+    12000 fn cuKernelSetAttribute(number: u32, value: i32, kernel: Handle<Function>, device: i32) {
+        crate::device::check(device)?;
+        get(kernel)?.set_attribute(number, value)
+    }
+    12000 fn cuKernelSetCacheConfig(kernel: Handle<Function>, _config: u32, device: i32) {
+        crate::device::check(device)?;
+        get(kernel).map(drop)
+    }
+    12030 fn cuKernelGetName(name: Out<usize>, kernel: Handle<Function>) { name.set(get(kernel)?.name_for_c()) }
+    12040 fn cuKernelGetParamInfo(kernel: Handle<Function>, index: usize, offset: Out<usize>, size: Out<usize>) {
+        get(kernel)?.parameter(index, offset, size)
+    }
+    13020 fn cuKernelGetParamCount(kernel: Handle<Function>, count: Out<usize>) {
+        count.set(get(kernel)?.kernel()?.params().len())
+    }
+
+    6050 fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        count: Out<i32>, function: Handle<Function>, block: i32, dynamic: usize,
+    ) {
+        count.set(get(function)?.active(block, dynamic)?)
+    }
+    7000 fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        count: Out<i32>, function: Handle<Function>, block: i32, dynamic: usize, _flags: u32,
+    ) {
+        count.set(get(function)?.active(block, dynamic)?)
+    }
+    6050 fn cuOccupancyMaxPotentialBlockSize(
+        grid: Out<i32>, block: Out<i32>, function: Handle<Function>, size: SizeCallback, dynamic: usize, limit: i32,
+    ) {
+        potential(grid, block, function, size, dynamic, limit)
+    }
+    7000 fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+        grid: Out<i32>, block: Out<i32>, function: Handle<Function>, size: SizeCallback, dynamic: usize, limit: i32,
+        _flags: u32,
+    ) {
+        potential(grid, block, function, size, dynamic, limit)
+    }
+    10020 fn cuOccupancyAvailableDynamicSMemPerBlock(
+        bytes: Out<usize>, function: Handle<Function>, ctas: i32, block: i32,
+    ) {
+        let function = get(function)?;
+        if ctas <= 0 || block <= 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let each = MULTIPROCESSOR.2 / ctas - (1 << 10) - function.static_shared()?;
+        bytes.set(each.clamp(0, MOST_SHARED) as usize)
+    }
+    11070 fn cuOccupancyMaxPotentialClusterSize(
+        size: Out<i32>, function: Handle<Function>, _config: In<crate::launch::Config>,
+    ) {
+        get(function)?;
+        size.set(8)
+    }
+    11070 fn cuOccupancyMaxActiveClusters(
+        count: Out<i32>, function: Handle<Function>, _config: In<crate::launch::Config>,
+    ) {
+        get(function)?;
+        count.set(driver()?.device.threads() as i32)
+    }
+}

@@ -1,0 +1,91 @@
+//! Fat binaries, as nvcc embeds them in programs: a header, and entries that are PTX or machine code for one architecture each,
+//! compressed or not. Only the PTX is of use here.
+//!
+//! ```text
+//! wrapper  0 magic 0x466243b1   8 address of the fat binary
+//! header   0 magic 0xba55ed50   6 bytes of the header (u16)   8 bytes of all entries (u64)
+//! entry    0 kind (u16; 1 PTX, 2 ELF)   4 bytes of its header (u32)   8 bytes of the payload with padding (u64)
+//!         16 bytes of the payload if compressed (u32)   28 architecture (u32; 80 for sm_80)
+//!         40 flags (u64; 0x2000 LZ4, 0x8000 Zstandard)   56 bytes when unpacked (u64)
+//! ```
+
+use crate::{code::Code, device::capability, raw::Host};
+use std::io::Read;
+
+const WRAPPER: u32 = 0x4662_43b1;
+const MAGIC: u32 = 0xba55_ed50;
+const PTX: u16 = 1;
+const LZ4: u64 = 0x2000;
+const ZSTANDARD: u64 = 0x8000;
+/// More than any module has; guards against headers that are none.
+const MOST: u64 = 1 << 31;
+
+struct Entry {
+    architecture: u32,
+    text: String,
+}
+
+/// The PTX of a fat binary for the architecture that suits the device best; `None` for other images.
+pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
+    let image = match image.value::<u32>(0)? {
+        WRAPPER => Host::at(image.value(8)?),
+        _ => image,
+    };
+    if image.value::<u32>(0)? != MAGIC {
+        return Ok(None);
+    }
+    let (header, size) = (u64::from(image.value::<u16>(6)?), image.value::<u64>(8)?);
+    if size > MOST {
+        return Err(Code::INVALID_IMAGE);
+    }
+    let bytes = image.bytes(header as usize, size as usize)?;
+    let entries = entries(&bytes).ok_or(Code::INVALID_IMAGE)?;
+    let (major, minor) = capability();
+    let own = (major * 10 + minor) as u32;
+    let suitable = entries.iter().map(|e| e.architecture).filter(|a| *a <= own).max();
+    // A program for newer devices only still has its PTX run.
+    let Some(best) = suitable.or_else(|| entries.iter().map(|e| e.architecture).min()) else {
+        crate::api::tell(
+            "margay: this program holds machine code of GPUs and no PTX; compile with `-gencode arch=compute_80,code=compute_80`",
+        );
+        return Err(Code::NO_BINARY_FOR_GPU);
+    };
+    Ok(Some(entries.into_iter().filter(|e| e.architecture == best).map(|e| e.text).collect()))
+}
+
+/// All PTX entries; `None` where the bytes are no list of entries.
+fn entries(mut bytes: &[u8]) -> Option<Vec<Entry>> {
+    let mut found = Vec::new();
+    while bytes.len() >= 64 {
+        let word = |at: usize| bytes.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let long = |at: usize| Some(u64::from(word(at)?) | u64::from(word(at + 4)?) << 32);
+        let (kind, header, padded) = (word(0)? as u16, word(4)? as usize, usize::try_from(long(8)?).ok()?);
+        let payload = bytes.get(header..header.checked_add(padded)?)?;
+        if kind == PTX {
+            let (compressed, flags, unpacked) = (word(16)? as usize, long(40)?, long(56)?);
+            let text = unpack(payload, compressed, flags, unpacked)?;
+            found.push(Entry { architecture: word(28)?, text });
+        }
+        bytes = &bytes[header + padded..];
+    }
+    Some(found)
+}
+
+fn unpack(payload: &[u8], compressed: usize, flags: u64, unpacked: u64) -> Option<String> {
+    if unpacked > MOST {
+        return None;
+    }
+    let bytes = if flags & ZSTANDARD != 0 {
+        let mut text = Vec::new();
+        let packed = payload.get(..compressed)?;
+        let decoder = ruzstd::decoding::StreamingDecoder::new(packed).ok()?;
+        decoder.take(unpacked).read_to_end(&mut text).ok()?;
+        text
+    } else if flags & LZ4 != 0 {
+        lz4_flex::block::decompress(payload.get(..compressed)?, unpacked as usize).ok()?
+    } else {
+        payload.to_vec()
+    };
+    let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8(text.to_vec()).ok()
+}

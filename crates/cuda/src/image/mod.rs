@@ -1,0 +1,128 @@
+//! What programs hand over as code: PTX text, a fat binary around it, or what `cuLinkComplete` made.
+
+mod fatbin;
+mod linked;
+
+pub use linked::pack;
+
+use crate::{
+    code::Code,
+    raw::{Host, In, Out},
+};
+use margay_runtime::Error;
+
+/// The first word of an ELF file: machine code of a GPU.
+const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
+
+/// The PTX texts of an image of unknown length.
+pub fn texts(image: Host) -> Result<Vec<String>, Code> {
+    // Any image has four bytes: the shortest PTX has more, and so has a string that is none.
+    let first: u8 = image.value(0)?;
+    if first == b'/'
+        && let Some(texts) = linked::unpack(image)?
+    {
+        return Ok(texts);
+    }
+    match fatbin::read(image)? {
+        Some(found) => Ok(found),
+        None if first == 0x7f && image.value::<u32>(0)? == ELF => {
+            crate::api::tell(
+                "margay: this image is machine code of a GPU and holds no PTX; compile with `-gencode arch=compute_80,code=compute_80`",
+            );
+            Err(Code::NO_BINARY_FOR_GPU)
+        }
+        None => Ok(vec![text(image.until_zero()?)?]),
+    }
+}
+
+/// The PTX texts of an image of known length, which need not end with a zero.
+pub fn texts_of(image: &[u8]) -> Result<Vec<String>, Code> {
+    let mut bytes = image.to_vec();
+    bytes.push(0);
+    texts(Host::of(&bytes))
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, Code> {
+    String::from_utf8(bytes).map_err(|_| Code::INVALID_IMAGE)
+}
+
+/// An error in words, as the command line would show it.
+pub fn words(error: &Error) -> String {
+    match error {
+        Error::Rejected(files) => {
+            let all = files.iter().flat_map(|file| file.diagnostics.iter().map(|d| (&file.source, d)));
+            let errors = all.filter(|(_, d)| d.severity == margay::Severity::Error);
+            errors.map(|(source, d)| margay::render::diagnostic(source, d, false)).collect()
+        }
+        Error::Stopped(report) => margay::render::stop(report, false),
+        other => format!("error: {other}"),
+    }
+}
+
+/// Options of the just-in-time compiler of which margay heeds the logs (`CUjit_option`).
+#[derive(Clone, Copy)]
+pub struct JitOptions {
+    count: usize,
+    keys: In<u32>,
+    values: Out<u64>,
+}
+
+/// `CUjit_option`
+mod jit {
+    pub const WALL_TIME: u32 = 2;
+    pub const INFO_LOG: u32 = 3;
+    pub const INFO_LOG_SIZE: u32 = 4;
+    pub const ERROR_LOG: u32 = 5;
+    pub const ERROR_LOG_SIZE: u32 = 6;
+}
+
+impl JitOptions {
+    /// None.
+    pub fn none() -> JitOptions {
+        JitOptions { count: 0, keys: In::null(), values: Out::null() }
+    }
+
+    /// As the API passes them: keys, and values that are numbers or addresses in the place of an address.
+    pub fn new(count: u32, keys: In<u32>, values: Out<u64>) -> JitOptions {
+        JitOptions { count: count as usize, keys, values }
+    }
+
+    fn place(&self, key: u32) -> Option<usize> {
+        (0..self.count).find(|i| self.keys.nth(*i) == Ok(key))
+    }
+
+    fn value(&self, key: u32) -> Option<u64> {
+        self.place(key).and_then(|i| self.values.nth(i).ok())
+    }
+
+    /// Fills the log of errors, and says in the options how long it is.
+    pub fn report(&self, errors: &str) -> Result<(), Code> {
+        self.log(jit::ERROR_LOG, jit::ERROR_LOG_SIZE, errors)?;
+        self.log(jit::INFO_LOG, jit::INFO_LOG_SIZE, "")?;
+        match self.place(jit::WALL_TIME) {
+            Some(i) => self.values.set_nth(i, 0),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the program reads the errors itself.
+    pub fn reads_errors(&self) -> bool {
+        self.value(jit::ERROR_LOG).is_some_and(|at| at != 0)
+    }
+
+    fn log(&self, buffer: u32, size: u32, text: &str) -> Result<(), Code> {
+        let (Some(at), Some(place)) = (self.value(buffer), self.place(size)) else { return Ok(()) };
+        let room = self.values.nth(place)? as usize;
+        if at == 0 || room == 0 {
+            return Ok(());
+        }
+        let mut end = text.len().min(room - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut bytes = text.as_bytes()[..end].to_vec();
+        bytes.push(0);
+        Host::at(at).write(&bytes)?;
+        self.values.set_nth(place, end as u64)
+    }
+}

@@ -1,0 +1,171 @@
+//! Launches (CUDA Driver API, "Execution Control").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::Context,
+    driver::driver,
+    function::Function,
+    handle::Handle,
+    raw::{Host, In},
+    stream::StreamHandle,
+    work::Work,
+};
+use margay_runtime::LaunchConfig;
+use std::sync::Arc;
+
+/// A launch with its arguments.
+#[derive(Clone)]
+pub struct Launch {
+    /// The kernel.
+    pub function: Arc<Function>,
+    /// CTAs, threads of a CTA, CTAs of a cluster, dynamic shared memory.
+    pub shape: Shape,
+    /// The parameter block.
+    pub params: Vec<u8>,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster in x, y, z, if the launch says so.
+    pub cluster: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// CTAs may wait for each other.
+    pub cooperative: bool,
+}
+
+impl Shape {
+    /// An ordinary launch.
+    pub fn new(grid: [u32; 3], block: [u32; 3], shared: u32) -> Shape {
+        Shape { grid, block, cluster: None, shared, cooperative: false }
+    }
+}
+
+impl Launch {
+    /// Gathers the arguments: an address for each parameter, or one block (`CU_LAUNCH_PARAM_BUFFER_POINTER`).
+    pub fn new(function: Handle<Function>, shape: Shape, params: In<u64>, extra: In<u64>) -> Result<Launch, Code> {
+        let function = driver()?.functions.get(function)?;
+        let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
+        if shared > function.dynamic_shared()? {
+            return Err(Code::INVALID_VALUE);
+        }
+        let formals = function.kernel()?.params();
+        let size = formals.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+        let mut block = vec![0; size];
+        if !params.is_null() {
+            for (i, formal) in formals.iter().enumerate() {
+                let (from, len) = (formal.offset as usize, formal.size as usize);
+                Host::at(params.nth(i)?).read(&mut block[from..from + len])?;
+            }
+        } else if !extra.is_null() {
+            let (buffer, len) = buffer(extra)?;
+            let len = len.min(size);
+            buffer.read(&mut block[..len])?;
+        } else if size > 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(Launch { function, shape, params: block })
+    }
+
+    /// Runs it. A kernel that fails leaves its error in the context, where the next call finds it.
+    pub fn run(&self, context: &Arc<Context>) -> Outcome {
+        let Shape { grid, block, cluster, shared, cooperative } = self.shape;
+        let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
+        match self.function.kernel()?.launch(&config, &self.params) {
+            Ok(_) => Ok(()),
+            Err(error) => match context.fail(&error) {
+                code if code.is_sticky() => Ok(()),
+                code => Err(code),
+            },
+        }
+    }
+}
+
+/// The parameter block that `extra` describes: pairs of a number and an address, until 0.
+fn buffer(extra: In<u64>) -> Result<(Host, usize), Code> {
+    const POINTER: u64 = 1;
+    const SIZE: u64 = 2;
+    let (mut at, mut len) = (None, None);
+    for i in (0..).step_by(2) {
+        match extra.nth(i)? {
+            0 => break,
+            POINTER => at = Some(Host::at(extra.nth(i + 1)?)),
+            SIZE => len = Some(Host::at(extra.nth(i + 1)?).value::<usize>(0)?),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    at.zip(len).ok_or(Code::INVALID_VALUE)
+}
+
+/// `CUlaunchConfig`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Config {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    stream: StreamHandle,
+    attributes: In<Attribute>,
+    attribute_count: u32,
+}
+
+/// `CUlaunchAttribute`: a number, and 64 bytes of value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Attribute {
+    id: u32,
+    pad: u32,
+    value: [u32; 16],
+}
+
+/// `CUlaunchAttributeID`: those that change what a launch computes.
+mod attribute {
+    pub const COOPERATIVE: u32 = 2;
+    pub const CLUSTER_DIMENSION: u32 = 4;
+}
+
+impl Config {
+    fn shape(&self) -> Result<Shape, Code> {
+        let mut shape = Shape::new(self.grid, self.block, self.shared);
+        for i in 0..self.attribute_count as usize {
+            let Attribute { id, value, .. } = self.attributes.nth(i)?;
+            match id {
+                attribute::COOPERATIVE => shape.cooperative = value[0] != 0,
+                attribute::CLUSTER_DIMENSION => shape.cluster = Some([value[0], value[1], value[2]]),
+                _ => {}
+            }
+        }
+        Ok(shape)
+    }
+}
+
+fn launch(function: Handle<Function>, shape: Shape, stream: StreamHandle, params: In<u64>, extra: In<u64>) -> Outcome {
+    stream.get()?;
+    stream.submit(Work::Kernel(Launch::new(function, shape, params, extra)?))
+}
+
+api! {
+    4000 fn cuLaunchKernel(
+        function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
+        params: In<u64>, extra: In<u64>,
+    ) {
+        launch(function, Shape::new([gx, gy, gz], [bx, by, bz], shared), stream, params, extra)
+    }
+    11060 fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
+        let config = config.get()?;
+        launch(function, config.shape()?, config.stream, params, extra)
+    }
+    9000 fn cuLaunchCooperativeKernel(
+        function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
+        params: In<u64>,
+    ) {
+        let shape = Shape { cooperative: true, ..Shape::new([gx, gy, gz], [bx, by, bz], shared) };
+        launch(function, shape, stream, params, In::null())
+    }
+}

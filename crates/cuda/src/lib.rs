@@ -1,0 +1,41 @@
+//! `libcuda.so.1`: the documented CUDA driver API over margay's engines, so that CUDA programs which bring PTX run unmodified
+//! where there is no GPU.
+//!
+//! ```text
+//! C ── api! lists (thin functions) ── driver: device, objects by handle, current contexts ── margay_runtime
+//!        raw: the pointers of C            handle: numbers, never followed
+//! ```
+//!
+//! Three rules hold everywhere. A handle is a number that a table knows. Work runs when it is submitted ([`work`]), so all of
+//! a stream's promises about order hold and nothing is pending when a call returns. A kernel's fault is told in full on
+//! standard error, and as a sticky error of its context to the program.
+//!
+//! Environment: `MARGAY_ENGINE=reference|simd`, `MARGAY_COMPUTE_CAPABILITY=9.0`, `MARGAY_LOG=api` (every call) or `quiet`.
+//!
+//! Deliberately absent: the undocumented tables behind `cuGetExportTable`, by which NVIDIA's static runtime library makes sure
+//! that it talks to NVIDIA's driver; machine code; other processes' memory; graphics.
+
+mod absent;
+mod api;
+mod code;
+mod context;
+mod copy;
+mod device;
+mod driver;
+mod event;
+mod function;
+mod graph;
+mod handle;
+mod image;
+mod launch;
+mod library;
+mod link;
+mod lookup;
+mod memory;
+mod module;
+mod pool;
+mod raw;
+mod stream;
+mod tensor;
+mod texture;
+mod work;

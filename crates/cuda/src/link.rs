@@ -1,0 +1,67 @@
+//! Linking (CUDA Driver API, "Module Management": `cuLink*`). PTX goes in and PTX comes out; what it means together is
+//! decided when the result is loaded.
+
+use crate::{
+    api::{api, tell},
+    code::{Code, Outcome},
+    driver::{current, driver},
+    handle::Handle,
+    image::{self, JitOptions},
+    module::file_texts,
+    raw::{Host, In, Out, Text},
+};
+use std::sync::{Mutex, PoisonError};
+
+/// `CUjitInputType`: forms that can hold PTX.
+const PTX_HOLDERS: [u32; 2] = [1, 2];
+
+/// A link in the making.
+#[derive(Default)]
+pub struct Link {
+    texts: Mutex<Vec<String>>,
+    image: Mutex<Vec<u8>>,
+}
+
+fn add(link: Handle<Link>, kind: u32, texts: impl FnOnce() -> Result<Vec<String>, Code>) -> Outcome {
+    let link = driver()?.links.get(link)?;
+    if !PTX_HOLDERS.contains(&kind) {
+        tell("margay: only PTX can be linked; this is machine code or NVVM's intermediate code");
+        return Err(Code::NO_BINARY_FOR_GPU);
+    }
+    link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts()?);
+    Ok(())
+}
+
+api! {
+    6050 fn cuLinkCreate_v2(_count: u32, _options: In<u32>, _values: Out<u64>, link: Out<Handle<Link>>) {
+        current()?;
+        link.set(driver()?.links.add(Link::default()))
+    }
+    6050 fn cuLinkAddData_v2(
+        link: Handle<Link>, kind: u32, data: Host, size: usize, _name: Text, count: u32, options: In<u32>,
+        values: Out<u64>,
+    ) {
+        JitOptions::new(count, options, values).report("")?;
+        add(link, kind, || image::texts_of(&data.bytes(0, size)?))
+    }
+    6050 fn cuLinkAddFile_v2(
+        link: Handle<Link>, kind: u32, path: Text, count: u32, options: In<u32>, values: Out<u64>,
+    ) {
+        JitOptions::new(count, options, values).report("")?;
+        add(link, kind, || file_texts(path))
+    }
+    5050 fn cuLinkComplete(link: Handle<Link>, image: Out<u64>, size: Out<usize>) {
+        let link = driver()?.links.get(link)?;
+        let texts = link.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if texts.is_empty() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // It lives in the link until that is destroyed, as the API says.
+        let mut made = link.image.lock().unwrap_or_else(PoisonError::into_inner);
+        *made = image::pack(&texts);
+        image.set(Host::of(&made).address())?;
+        size.offer(made.len());
+        Ok(())
+    }
+    5050 fn cuLinkDestroy(link: Handle<Link>) { driver()?.links.remove(link).map(drop) }
+}

@@ -1,0 +1,274 @@
+//! Memory: allocation, its attributes, and filling (CUDA Driver API, "Memory Management" and "Unified Addressing").
+//!
+//! Device addresses are host addresses, so memory that the host may touch too (managed, page-locked) is ordinary device
+//! memory with a note whose it is.
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::{Context, Owner},
+    device::total_memory,
+    driver::{current, driver},
+    handle::Handle,
+    pool::Pool,
+    raw::{Host, In, Out},
+    stream::StreamHandle,
+    work::{Fill, Work},
+};
+use margay_exec::mem::Kind;
+use std::sync::Arc;
+
+/// An address on the device.
+pub type DevicePtr = u64;
+
+/// Bytes at which allocations begin (the guarantee of `cuMemAlloc`).
+const ALIGN: u32 = 256;
+
+/// Allocates in the current context.
+pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
+    let context = current()?;
+    if bytes == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    if bytes as u64 > total_memory() {
+        return Err(Code::OUT_OF_MEMORY);
+    }
+    let align = if owner == Owner::Device { ALIGN } else { 4096 };
+    let made = context.device_memory().alloc_as(bytes as u64, align, Kind::Global, "");
+    let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
+    context.memory().insert(address, owner);
+    Ok(address)
+}
+
+/// Frees what some context allocated.
+pub fn free(address: DevicePtr) -> Outcome {
+    if address == 0 {
+        return Ok(());
+    }
+    let context = current()?;
+    let known = context.memory().remove(&address).is_some();
+    // Memory may be freed from another context than the one that it was allocated in.
+    let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global);
+    freed.ok_or(Code::INVALID_VALUE)?;
+    context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
+}
+
+/// The allocation around an address: its first byte, its size, whose it is.
+fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Owner), Code> {
+    let found = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
+    let base = found.block.base();
+    let owner = context.memory().get(&base).copied().unwrap_or(Owner::Device);
+    Ok((base, found.block.len(), owner))
+}
+
+/// `CUpointer_attribute`
+mod pointer {
+    pub const CONTEXT: u32 = 1;
+    pub const MEMORY_TYPE: u32 = 2;
+    pub const DEVICE_POINTER: u32 = 3;
+    pub const HOST_POINTER: u32 = 4;
+    pub const SYNC_MEMOPS: u32 = 6;
+    pub const BUFFER_ID: u32 = 7;
+    pub const IS_MANAGED: u32 = 8;
+    pub const DEVICE_ORDINAL: u32 = 9;
+    pub const IS_LEGACY_IPC: u32 = 10;
+    pub const RANGE_START: u32 = 11;
+    pub const RANGE_SIZE: u32 = 12;
+    pub const MAPPED: u32 = 13;
+    pub const HANDLE_TYPES: u32 = 14;
+    pub const IS_RDMA: u32 = 15;
+    pub const ACCESS_FLAGS: u32 = 16;
+    pub const MEMPOOL: u32 = 17;
+}
+
+/// Writes an attribute of the memory around an address, with the size that the API gives it.
+fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
+    let context = current()?;
+    let (base, size, owner) = around(&context, address)?;
+    let word = |value: u32| out.write(&value.to_ne_bytes());
+    let long = |value: u64| out.write(&value.to_ne_bytes());
+    let byte = |value: bool| out.write(&[u8::from(value)]);
+    let on_host = matches!(owner, Owner::Host(_));
+    match number {
+        pointer::CONTEXT => long(context.handle.number() as u64),
+        pointer::MEMORY_TYPE => word(if on_host { 1 } else { 2 }),
+        pointer::DEVICE_POINTER => long(address),
+        pointer::HOST_POINTER if owner != Owner::Device => long(address),
+        pointer::HOST_POINTER => Err(Code::INVALID_VALUE),
+        pointer::SYNC_MEMOPS => byte(true),
+        pointer::BUFFER_ID => long(base),
+        pointer::IS_MANAGED => byte(owner == Owner::Managed),
+        pointer::DEVICE_ORDINAL => word(0),
+        pointer::IS_LEGACY_IPC | pointer::IS_RDMA => byte(false),
+        pointer::RANGE_START => long(base),
+        pointer::RANGE_SIZE => long(size as u64),
+        pointer::MAPPED => byte(true),
+        pointer::HANDLE_TYPES => long(0),
+        pointer::ACCESS_FLAGS => word(3),
+        pointer::MEMPOOL => long(0),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// The size of an attribute in bytes, to say "nothing" for memory that the driver does not know.
+fn attribute_size(number: u32) -> usize {
+    match number {
+        pointer::MEMORY_TYPE | pointer::DEVICE_ORDINAL | pointer::ACCESS_FLAGS => 4,
+        pointer::SYNC_MEMOPS | pointer::IS_MANAGED | pointer::IS_LEGACY_IPC | pointer::MAPPED | pointer::IS_RDMA => 1,
+        _ => 8,
+    }
+}
+
+fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize, stream: StreamHandle) -> Outcome {
+    if width == 0 || height == 0 {
+        return current().map(drop);
+    }
+    let fill = Fill { to, pattern: pattern.into(), pitch: pitch as u64, width: width as u64, height: height as u64 };
+    stream.submit(Work::Fill(fill))
+}
+
+/// `CUmemLocation`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Location {
+    kind: u32,
+    id: i32,
+}
+
+api! {
+    2000 fn cuMemGetInfo(free: Out<u32>, total: Out<u32>) {
+        current()?;
+        free.set(u32::MAX)?;
+        total.set(u32::MAX)
+    }
+    3020 fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
+        let used = current()?.device_memory().usage().0;
+        free.set(total_memory().saturating_sub(used) as usize)?;
+        total.set(total_memory() as usize)
+    }
+    3020 fn cuMemAlloc_v2(address: Out<DevicePtr>, bytes: usize) { address.set(allocate(bytes, Owner::Device)?) }
+    3020 fn cuMemAllocPitch_v2(address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, element: u32) {
+        if !matches!(element, 4 | 8 | 16) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let row = width.checked_next_multiple_of(512).ok_or(Code::OUT_OF_MEMORY)?;
+        let bytes = row.checked_mul(height).ok_or(Code::OUT_OF_MEMORY)?;
+        address.set(allocate(bytes, Owner::Device)?)?;
+        pitch.set(row)
+    }
+    3020 fn cuMemFree_v2(address: DevicePtr) { free(address) }
+    3020 fn cuMemGetAddressRange_v2(base: Out<DevicePtr>, size: Out<usize>, address: DevicePtr) {
+        let (start, len, _) = around(&*current()?, address).map_err(|_| Code::NOT_FOUND)?;
+        base.offer(start);
+        size.offer(len);
+        Ok(())
+    }
+    3020 fn cuMemAllocHost_v2(address: Out<u64>, bytes: usize) { address.set(allocate(bytes, Owner::Host(0))?) }
+    2000 fn cuMemFreeHost(address: DevicePtr) { free(address) }
+    2020 fn cuMemHostAlloc(address: Out<u64>, bytes: usize, flags: u32) {
+        address.set(allocate(bytes, Owner::Host(flags))?)
+    }
+    3020 fn cuMemHostGetDevicePointer_v2(device: Out<DevicePtr>, address: DevicePtr, _flags: u32) {
+        around(&*current()?, address)?;
+        device.set(address)
+    }
+    2030 fn cuMemHostGetFlags(flags: Out<u32>, address: DevicePtr) {
+        match around(&*current()?, address)?.2 {
+            Owner::Host(given) => flags.set(given),
+            Owner::Device | Owner::Managed => Err(Code::INVALID_VALUE),
+        }
+    }
+    /// Memory that the program allocated itself cannot be put under the checks of device memory.
+    4000 fn cuMemHostRegister(_address: Host, _bytes: usize, _flags: u32) { Err(Code::NOT_SUPPORTED) }
+    6050 fn cuMemHostRegister_v2(_address: Host, _bytes: usize, _flags: u32) { Err(Code::NOT_SUPPORTED) }
+    4000 fn cuMemHostUnregister(_address: Host) { Err(Code::HOST_MEMORY_NOT_REGISTERED) }
+    6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, _flags: u32) {
+        address.set(allocate(bytes, Owner::Managed)?)
+    }
+    11020 fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
+        stream.get()?;
+        address.set(allocate(bytes, Owner::Device)?)
+    }
+    11020 fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, bytes: usize, pool: Handle<Pool>, stream: StreamHandle) {
+        driver()?.pools.get(pool)?;
+        stream.get()?;
+        address.set(allocate(bytes, Owner::Device)?)
+    }
+    11020 fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
+        stream.get()?;
+        free(address)
+    }
+    // The memory is where it is: advice and prefetching change nothing.
+    8000 fn cuMemPrefetchAsync(_address: DevicePtr, _bytes: usize, _device: i32, stream: StreamHandle) {
+        stream.get().map(drop)
+    }
+    12020 fn cuMemPrefetchAsync_v2(
+        _address: DevicePtr, _bytes: usize, _location: Location, _flags: u32, stream: StreamHandle,
+    ) {
+        stream.get().map(drop)
+    }
+    8000 fn cuMemAdvise(_address: DevicePtr, _bytes: usize, _advice: u32, _device: i32) { current().map(drop) }
+    12020 fn cuMemAdvise_v2(_address: DevicePtr, _bytes: usize, _advice: u32, _location: Location) { current().map(drop) }
+
+    4000 fn cuPointerGetAttribute(out: Host, number: u32, address: DevicePtr) { attribute(out, number, address) }
+    7000 fn cuPointerGetAttributes(count: u32, numbers: In<u32>, outs: In<u64>, address: DevicePtr) {
+        let known = current()?.device_memory().find(address).is_some();
+        for i in 0..count as usize {
+            let (number, out) = (numbers.nth(i)?, Host::at(outs.nth(i)?));
+            let written = if known { attribute(out, number, address) } else { Err(Code::INVALID_VALUE) };
+            if written.is_err() {
+                out.write(&[0; 8][..attribute_size(number)])?;
+            }
+        }
+        Ok(())
+    }
+    6000 fn cuPointerSetAttribute(_value: Host, _number: u32, address: DevicePtr) {
+        around(&*current()?, address).map(drop)
+    }
+
+    3020 fn cuMemsetD8_v2(to: DevicePtr, value: u8, count: usize) { fill(to, &[value], 0, count, 1, StreamHandle::NULL) }
+    3020 fn cuMemsetD16_v2(to: DevicePtr, value: u16, count: usize) {
+        fill(to, &value.to_ne_bytes(), 0, count, 1, StreamHandle::NULL)
+    }
+    3020 fn cuMemsetD32_v2(to: DevicePtr, value: u32, count: usize) {
+        fill(to, &value.to_ne_bytes(), 0, count, 1, StreamHandle::NULL)
+    }
+    3020 fn cuMemsetD2D8_v2(to: DevicePtr, pitch: usize, value: u8, width: usize, height: usize) {
+        fill(to, &[value], pitch, width, height, StreamHandle::NULL)
+    }
+    3020 fn cuMemsetD2D16_v2(to: DevicePtr, pitch: usize, value: u16, width: usize, height: usize) {
+        fill(to, &value.to_ne_bytes(), pitch, width, height, StreamHandle::NULL)
+    }
+    3020 fn cuMemsetD2D32_v2(to: DevicePtr, pitch: usize, value: u32, width: usize, height: usize) {
+        fill(to, &value.to_ne_bytes(), pitch, width, height, StreamHandle::NULL)
+    }
+    3020 fn cuMemsetD8Async(to: DevicePtr, value: u8, count: usize, stream: StreamHandle) {
+        fill(to, &[value], 0, count, 1, stream)
+    }
+    3020 fn cuMemsetD16Async(to: DevicePtr, value: u16, count: usize, stream: StreamHandle) {
+        fill(to, &value.to_ne_bytes(), 0, count, 1, stream)
+    }
+    3020 fn cuMemsetD32Async(to: DevicePtr, value: u32, count: usize, stream: StreamHandle) {
+        fill(to, &value.to_ne_bytes(), 0, count, 1, stream)
+    }
+    3020 fn cuMemsetD2D8Async(
+        to: DevicePtr, pitch: usize, value: u8, width: usize, height: usize, stream: StreamHandle,
+    ) {
+        fill(to, &[value], pitch, width, height, stream)
+    }
+    3020 fn cuMemsetD2D16Async(
+        to: DevicePtr, pitch: usize, value: u16, width: usize, height: usize, stream: StreamHandle,
+    ) {
+        fill(to, &value.to_ne_bytes(), pitch, width, height, stream)
+    }
+    3020 fn cuMemsetD2D32Async(
+        to: DevicePtr, pitch: usize, value: u32, width: usize, height: usize, stream: StreamHandle,
+    ) {
+        fill(to, &value.to_ne_bytes(), pitch, width, height, stream)
+    }
+}
+
+/// The allocation that an address lies in, for whoever must know whether it is the device's.
+pub fn is_device(context: &Arc<Context>, address: u64) -> bool {
+    context.device_memory().find(address).is_some()
+}

@@ -1,0 +1,138 @@
+//! Modules (CUDA Driver API, "Module Management").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::Context,
+    driver::{current, driver},
+    function::Function,
+    handle::Handle,
+    image::{self, JitOptions},
+    memory::DevicePtr,
+    raw::{Host, In, Out, Text},
+};
+use margay_runtime::{LoadOptions, SourceText};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// A loaded module.
+pub struct Module {
+    /// Whose it is.
+    pub context: Handle<Context>,
+    /// What runs.
+    pub loaded: margay_runtime::Module,
+    functions: Mutex<HashMap<String, Handle<Function>>>,
+}
+
+impl Module {
+    /// Checks and loads texts; what is wrong with them goes to the log that the program gave, or to standard error.
+    pub fn load(context: &Arc<Context>, texts: &[String], options: JitOptions) -> Result<Module, Code> {
+        let named = |(i, text): (usize, &'_ String)| (format!("module{i}.ptx"), text.clone());
+        let named: Vec<(String, String)> = match texts {
+            [one] => vec![("module.ptx".into(), one.clone())],
+            many => many.iter().enumerate().map(named).collect(),
+        };
+        let files: Vec<SourceText<'_>> = named.iter().map(|(name, text)| SourceText { name, text }).collect();
+        let load = LoadOptions { engine: engine(context), ..LoadOptions::default() };
+        match context.runtime.load(&files, &load) {
+            Ok(loaded) => {
+                options.report("")?;
+                Ok(Module { context: context.handle, loaded, functions: Mutex::default() })
+            }
+            Err(error) => {
+                let words = image::words(&error);
+                options.report(&words)?;
+                if !options.reads_errors() {
+                    crate::api::tell(&words);
+                }
+                Err(Code::from(&error))
+            }
+        }
+    }
+
+    /// A function of the module by name: the same handle each time.
+    pub fn function(self: &Arc<Module>, name: &str) -> Result<Handle<Function>, Code> {
+        if !self.loaded.kernel_names().contains(&name) {
+            return Err(Code::NOT_FOUND);
+        }
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = functions.get(name) {
+            return Ok(*known);
+        }
+        let handle = driver()?.functions.add(Function::new(self.clone(), name));
+        functions.insert(name.into(), handle);
+        Ok(handle)
+    }
+
+    /// A variable of the module.
+    pub fn variable(&self, name: &str) -> Result<(DevicePtr, usize), Code> {
+        let found = self.loaded.variable(name).map_err(|e| Code::from(&e))?;
+        Ok((found.address, found.size as usize))
+    }
+}
+
+/// The engine that `MARGAY_ENGINE` names, or the fastest one.
+fn engine(context: &Context) -> Option<String> {
+    let names = context.runtime.device().engine_names();
+    let wanted = std::env::var("MARGAY_ENGINE").ok();
+    wanted.or_else(|| names.contains(&"simd").then(|| "simd".into()))
+}
+
+fn load(out: Out<Handle<Module>>, texts: &[String], options: JitOptions) -> Outcome {
+    let module = Module::load(&current()?, texts, options)?;
+    out.set(driver()?.modules.add(module))
+}
+
+/// The texts of a file that holds an image.
+pub fn file_texts(name: Text) -> Result<Vec<String>, Code> {
+    let bytes = std::fs::read(name.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
+    image::texts_of(&bytes)
+}
+
+api! {
+    2000 fn cuModuleLoad(module: Out<Handle<Module>>, name: Text) {
+        load(module, &file_texts(name)?, JitOptions::none())
+    }
+    2000 fn cuModuleLoadData(module: Out<Handle<Module>>, image: Host) {
+        load(module, &image::texts(image)?, JitOptions::none())
+    }
+    2010 fn cuModuleLoadDataEx(
+        module: Out<Handle<Module>>, image: Host, count: u32, options: In<u32>, values: Out<u64>,
+    ) {
+        load(module, &image::texts(image)?, JitOptions::new(count, options, values))
+    }
+    2000 fn cuModuleLoadFatBinary(module: Out<Handle<Module>>, image: Host) {
+        load(module, &image::texts(image)?, JitOptions::none())
+    }
+    2000 fn cuModuleUnload(module: Handle<Module>) {
+        driver()?.modules.remove(module)?;
+        Ok(())
+    }
+    11070 fn cuModuleGetLoadingMode(mode: Out<u32>) {
+        driver()?;
+        mode.set(2) // lazily
+    }
+    2000 fn cuModuleGetFunction(function: Out<Handle<Function>>, module: Handle<Module>, name: Text) {
+        function.set(driver()?.modules.get(module)?.function(&name.text()?)?)
+    }
+    12040 fn cuModuleGetFunctionCount(count: Out<u32>, module: Handle<Module>) {
+        count.set(driver()?.modules.get(module)?.loaded.kernel_names().len() as u32)
+    }
+    12040 fn cuModuleEnumerateFunctions(functions: Out<Handle<Function>>, room: u32, module: Handle<Module>) {
+        enumerate(functions, room, &driver()?.modules.get(module)?)
+    }
+    3020 fn cuModuleGetGlobal_v2(address: Out<DevicePtr>, bytes: Out<usize>, module: Handle<Module>, name: Text) {
+        let (at, size) = driver()?.modules.get(module)?.variable(&name.text()?)?;
+        address.offer(at);
+        bytes.offer(size);
+        Ok(())
+    }
+}
+
+/// Handles of all functions, as many as there is room for.
+pub fn enumerate(out: Out<Handle<Function>>, room: u32, module: &Arc<Module>) -> Outcome {
+    let names = module.loaded.kernel_names();
+    names.into_iter().take(room as usize).enumerate().try_for_each(|(i, name)| out.set_nth(i, module.function(name)?))
+}

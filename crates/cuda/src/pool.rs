@@ -1,0 +1,56 @@
+//! Memory pools (CUDA Driver API, "Stream Ordered Memory Allocator"). Allocation takes from one memory whatever the pool, so a
+//! pool only keeps its attributes.
+
+use crate::{
+    api::api,
+    code::Code,
+    driver::driver,
+    handle::Handle,
+    raw::{Host, Out},
+};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// A pool.
+#[derive(Default)]
+pub struct Pool {
+    attributes: Mutex<HashMap<u32, u64>>,
+}
+
+/// The reuse policies are ints; thresholds and amounts are 64 bits.
+fn size(attribute: u32) -> usize {
+    if attribute <= 3 { 4 } else { 8 }
+}
+
+api! {
+    11020 fn cuMemPoolCreate(pool: Out<Handle<Pool>>, _properties: Host) { pool.set(driver()?.pools.add(Pool::default())) }
+    11020 fn cuMemPoolDestroy(pool: Handle<Pool>) {
+        if pool == driver()?.default_pool {
+            return Err(Code::INVALID_VALUE);
+        }
+        driver()?.pools.remove(pool).map(drop)
+    }
+    11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
+    11020 fn cuMemPoolSetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
+        let pool = driver()?.pools.get(pool)?;
+        let mut bytes = [0; 8];
+        value.read(&mut bytes[..size(attribute)])?;
+        pool.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attribute, u64::from_ne_bytes(bytes));
+        Ok(())
+    }
+    11020 fn cuMemPoolGetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
+        let pool = driver()?.pools.get(pool)?;
+        let attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Reuse is allowed unless forbidden; nothing is held back.
+        let initial = u64::from(attribute <= 3);
+        let bytes = attributes.get(&attribute).copied().unwrap_or(initial).to_ne_bytes();
+        value.write(&bytes[..size(attribute)])
+    }
+    11020 fn cuMemPoolSetAccess(pool: Handle<Pool>, _access: Host, _count: usize) { driver()?.pools.get(pool).map(drop) }
+    11020 fn cuMemPoolGetAccess(flags: Out<u32>, pool: Handle<Pool>, _location: Host) {
+        driver()?.pools.get(pool)?;
+        flags.set(3) // read and write
+    }
+}

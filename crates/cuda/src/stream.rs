@@ -1,0 +1,319 @@
+//! Streams (CUDA Driver API, "Stream Management"). Work runs when it is submitted, on the caller's thread and the device's
+//! pool: the order that a stream promises is the program's order, and nothing is left to wait for. A stream that is being
+//! captured gathers its work in a graph instead.
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::Context,
+    driver::{current, driver},
+    event::Event,
+    graph::{Capture, Graph, NodeRef},
+    handle::Handle,
+    memory::DevicePtr,
+    raw::{Callback, Host, In, Out, StreamCallback, UserData},
+    work::Work,
+};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// A stream.
+pub struct Stream {
+    /// Whose it is.
+    pub context: Handle<Context>,
+    /// A number that no other stream has.
+    pub id: u64,
+    flags: u32,
+    priority: i32,
+    capture: Mutex<Option<Capture>>,
+}
+
+impl Stream {
+    /// A stream of a context.
+    pub fn new(context: Handle<Context>, flags: u32, priority: i32) -> Stream {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Stream { context, id: NEXT.fetch_add(1, Relaxed), flags, priority, capture: Mutex::default() }
+    }
+
+    /// What it gathers, if it is captured.
+    pub fn capture(&self) -> MutexGuard<'_, Option<Capture>> {
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stream as C names it: null and two small numbers are streams that every context has.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct StreamHandle(Handle<Stream>);
+
+/// A stream in use: one of the table, or one of the current context.
+pub enum StreamRef {
+    /// The stream that null or `CU_STREAM_LEGACY` means.
+    Default(Arc<Context>),
+    /// `CU_STREAM_PER_THREAD`
+    Thread(Arc<Context>),
+    /// One that was created.
+    Made(Arc<Context>, Arc<Stream>),
+}
+
+impl StreamHandle {
+    /// The default stream.
+    pub const NULL: StreamHandle = StreamHandle(Handle::NULL);
+
+    /// The number that C sees.
+    pub fn number(self) -> usize {
+        self.0.number()
+    }
+
+    /// The stream and the context that it works in.
+    pub fn get(self) -> Result<StreamRef, Code> {
+        match self.0.number() {
+            0 | 1 => Ok(StreamRef::Default(current()?)),
+            2 => Ok(StreamRef::Thread(current()?)),
+            _ => {
+                let stream = driver()?.streams.get(self.0)?;
+                let context = driver()?.contexts.get(stream.context).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
+                context.check()?;
+                Ok(StreamRef::Made(context, stream))
+            }
+        }
+    }
+
+    /// Runs work, or adds it to the graph that captures the stream.
+    pub fn submit(self, work: Work) -> Outcome {
+        let stream = self.get()?;
+        let mut capture = stream.stream().capture();
+        match &mut *capture {
+            Some(capture) => capture.add(work),
+            None => {
+                drop(capture);
+                work.run(stream.context())
+            }
+        }
+    }
+}
+
+impl StreamRef {
+    /// Its context.
+    pub fn context(&self) -> &Arc<Context> {
+        match self {
+            StreamRef::Default(context) | StreamRef::Thread(context) | StreamRef::Made(context, _) => context,
+        }
+    }
+
+    /// The stream.
+    pub fn stream(&self) -> &Stream {
+        match self {
+            StreamRef::Default(context) => &context.default_stream,
+            StreamRef::Thread(context) => &context.thread_stream,
+            StreamRef::Made(_, stream) => stream,
+        }
+    }
+}
+
+fn create(out: Out<Handle<Stream>>, flags: u32, priority: i32) -> Outcome {
+    let context = current()?;
+    if flags > 1 {
+        return Err(Code::INVALID_VALUE);
+    }
+    out.set(driver()?.streams.add(Stream::new(context.handle, flags, priority)))
+}
+
+fn destroy(handle: StreamHandle) -> Outcome {
+    driver()?.streams.remove(handle.0).map(drop)
+}
+
+fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
+    if handle.0.number() <= 1 {
+        return Err(Code::STREAM_CAPTURE_UNSUPPORTED); // the legacy stream cannot be captured
+    }
+    let stream = handle.get()?;
+    let mut capture = stream.stream().capture();
+    if capture.is_some() {
+        return Err(Code::ILLEGAL_STATE);
+    }
+    *capture = Some(match graph {
+        Some((graph, after)) => Capture::into(driver()?.graphs.get(graph)?, graph, after, handle),
+        None => Capture::new(driver()?, handle),
+    });
+    Ok(())
+}
+
+/// `CUstreamCaptureStatus`
+const fn status(captured: bool) -> u32 {
+    captured as u32
+}
+
+fn info(
+    handle: StreamHandle,
+    is: Out<u32>,
+    id: Out<u64>,
+    graph: Out<Handle<Graph>>,
+    after: Out<u64>,
+    count: Out<usize>,
+) -> Outcome {
+    let stream = handle.get()?;
+    let capture = stream.stream().capture();
+    is.set(status(capture.is_some()))?;
+    if let Some(capture) = &*capture {
+        id.offer(capture.id);
+        graph.offer(capture.handle);
+        let list = capture.last_for_c();
+        after.offer(list.0);
+        count.offer(list.1);
+    }
+    Ok(())
+}
+
+/// How a word of memory is compared (`CU_STREAM_WAIT_VALUE_*`).
+fn holds(is: u64, wanted: u64, flags: u32, bits: u32) -> bool {
+    match flags & 3 {
+        0 => (is.wrapping_sub(wanted) << (64 - bits)) as i64 >= 0,
+        1 => is == wanted,
+        2 => is & wanted != 0,
+        _ => !(is | wanted) << (64 - bits) != 0,
+    }
+}
+
+/// Waits for a word: work runs when it is submitted, so either it holds now, or another thread of the program must change it.
+fn wait_value(handle: StreamHandle, address: DevicePtr, wanted: u64, flags: u32, size: usize) -> Outcome {
+    let stream = handle.get()?;
+    let context = stream.context();
+    let patience = std::time::Instant::now() + context.runtime.limits().stall;
+    loop {
+        let mut word = [0; 8];
+        context.device_memory().read(address, &mut word[..size]).map_err(|_| Code::INVALID_VALUE)?;
+        if holds(u64::from_le_bytes(word), wanted, flags, 8 * size as u32) {
+            return Ok(());
+        }
+        if std::time::Instant::now() > patience {
+            return Err(Code::LAUNCH_TIMEOUT);
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn write_value(handle: StreamHandle, address: DevicePtr, value: &[u8]) -> Outcome {
+    let stream = handle.get()?;
+    stream.context().device_memory().write(address, value).map_err(|_| Code::INVALID_VALUE)
+}
+
+api! {
+    2000 fn cuStreamCreate(stream: Out<Handle<Stream>>, flags: u32) { create(stream, flags, 0) }
+    5050 fn cuStreamCreateWithPriority(stream: Out<Handle<Stream>>, flags: u32, priority: i32) {
+        create(stream, flags, priority)
+    }
+    2000 fn cuStreamDestroy(stream: StreamHandle) { destroy(stream) }
+    4000 fn cuStreamDestroy_v2(stream: StreamHandle) { destroy(stream) }
+    5050 fn cuStreamGetPriority(stream: StreamHandle, priority: Out<i32>) { priority.set(stream.get()?.stream().priority) }
+    5050 fn cuStreamGetFlags(stream: StreamHandle, flags: Out<u32>) { flags.set(stream.get()?.stream().flags) }
+    12000 fn cuStreamGetId(stream: StreamHandle, id: Out<u64>) { id.set(stream.get()?.stream().id) }
+    12080 fn cuStreamGetDevice(stream: StreamHandle, device: Out<i32>) {
+        stream.get()?;
+        device.set(0)
+    }
+    9020 fn cuStreamGetCtx(stream: StreamHandle, context: Out<Handle<Context>>) {
+        context.set(stream.get()?.context().handle)
+    }
+    12050 fn cuStreamGetCtx_v2(stream: StreamHandle, context: Out<Handle<Context>>, green: Out<usize>) {
+        green.offer(0);
+        context.set(stream.get()?.context().handle)
+    }
+    3020 fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
+        let stream = stream.get()?;
+        let event = driver()?.events.get(event)?;
+        if let Some(at) = event.captured() {
+            at.join(stream.stream())?;
+        }
+        Ok(())
+    }
+    5000 fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
+        stream.get()?;
+        callback.call(stream.0.number(), Code::SUCCESS, data)
+    }
+    10000 fn cuLaunchHostFunc(stream: StreamHandle, function: Callback, data: UserData) {
+        stream.submit(Work::Host(function, data))
+    }
+    13010 fn cuLaunchHostFunc_v2(stream: StreamHandle, function: Callback, data: UserData, _mode: u32) {
+        stream.submit(Work::Host(function, data))
+    }
+    6000 fn cuStreamAttachMemAsync(stream: StreamHandle, _address: DevicePtr, _bytes: usize, _flags: u32) {
+        stream.get().map(drop)
+    }
+    2000 fn cuStreamQuery(stream: StreamHandle) { not_captured(&stream.get()?) }
+    2000 fn cuStreamSynchronize(stream: StreamHandle) { not_captured(&stream.get()?) }
+    11000 fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
+        to.get()?;
+        from.get().map(drop)
+    }
+    11000 fn cuStreamGetAttribute(stream: StreamHandle, _attribute: u32, value: Out<[u64; 8]>) {
+        stream.get()?;
+        value.set([0; 8])
+    }
+    11000 fn cuStreamSetAttribute(stream: StreamHandle, _attribute: u32, _value: Host) { stream.get().map(drop) }
+
+    10000 fn cuStreamBeginCapture(stream: StreamHandle) { begin(stream, None) }
+    10010 fn cuStreamBeginCapture_v2(stream: StreamHandle, _mode: u32) { begin(stream, None) }
+    12030 fn cuStreamBeginCaptureToGraph(
+        stream: StreamHandle, graph: Handle<Graph>, after: In<Handle<NodeRef>>, _edges: Host, count: usize, _mode: u32,
+    ) {
+        begin(stream, Some((graph, after.list(count)?)))
+    }
+    10000 fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
+        let stream_ref = stream.get()?;
+        let capture = stream_ref.stream().capture().take().ok_or(Code::ILLEGAL_STATE)?;
+        if capture.origin != stream.0.number() {
+            return Err(Code::STREAM_CAPTURE_UNMATCHED);
+        }
+        capture.leave_others(driver()?);
+        graph.set(capture.handle)
+    }
+    10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { mode.set(0) }
+    10000 fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) {
+        is.set(status(stream.get()?.stream().capture().is_some()))
+    }
+    10010 fn cuStreamGetCaptureInfo(stream: StreamHandle, is: Out<u32>, id: Out<u64>) {
+        let stream = stream.get()?;
+        let capture = stream.stream().capture();
+        is.set(status(capture.is_some()))?;
+        if let Some(capture) = &*capture {
+            id.offer(capture.id);
+        }
+        Ok(())
+    }
+    11030 fn cuStreamGetCaptureInfo_v2(
+        stream: StreamHandle, is: Out<u32>, id: Out<u64>, graph: Out<Handle<Graph>>, after: Out<u64>, count: Out<usize>,
+    ) {
+        info(stream, is, id, graph, after, count)
+    }
+    12030 fn cuStreamGetCaptureInfo_v3(
+        stream: StreamHandle, is: Out<u32>, id: Out<u64>, graph: Out<Handle<Graph>>, after: Out<u64>, edges: Out<u64>,
+        count: Out<usize>,
+    ) {
+        edges.offer(0);
+        info(stream, is, id, graph, after, count)
+    }
+
+    11070 fn cuStreamWaitValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
+        wait_value(stream, address, value.into(), flags, 4)
+    }
+    11070 fn cuStreamWaitValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
+        wait_value(stream, address, value, flags, 8)
+    }
+    11070 fn cuStreamWriteValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
+        write_value(stream, address, &value.to_ne_bytes())
+    }
+    11070 fn cuStreamWriteValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
+        write_value(stream, address, &value.to_ne_bytes())
+    }
+}
+
+/// Whoever waits for a stream that is captured would wait for ever.
+fn not_captured(stream: &StreamRef) -> Outcome {
+    match stream.stream().capture().is_some() {
+        true => Err(Code::STREAM_CAPTURE_UNSUPPORTED),
+        false => Ok(()),
+    }
+}

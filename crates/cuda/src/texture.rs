@@ -1,0 +1,301 @@
+//! Arrays, textures and surfaces (CUDA Driver API, "Memory Management", "Texture Object Management", "Surface Object
+//! Management").
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    driver::{current, driver},
+    handle::Handle,
+    raw::{Host, In, Out},
+};
+use margay_exec::texture::{Address, Extent, Filter, Format, Sampler, Scalar};
+use margay_runtime::{Array, SurfaceObject, TextureObject, TextureOptions};
+use std::sync::{Arc, PoisonError};
+
+/// An array, or a level of a mipmapped one.
+pub struct ArrayObject {
+    array: Array,
+    level: u32,
+    descriptor: Descriptor3d,
+}
+
+impl ArrayObject {
+    /// The address of bytes of a row.
+    pub fn row(&self, y: usize, z: usize, x: usize, bytes: usize) -> Result<u64, Code> {
+        let texels = self.array.texels();
+        let level = texels.level(self.level);
+        let [width, height, depth] = level.size.map(|n| n as usize);
+        let slices = depth * texels.extent.layers.max(1) as usize;
+        let row = width * (texels.format.bytes() * texels.extent.samples) as usize;
+        if x.checked_add(bytes).is_none_or(|end| end > row) || y >= height || z >= slices {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(texels.row(level, y as u32, z as u32) + x as u64)
+    }
+}
+
+/// A texture with what it was made of.
+pub struct Texture {
+    _object: TextureObject,
+    resource: Resource,
+    options: TextureDescriptor,
+}
+
+/// A surface with what it was made of.
+pub struct Surface {
+    _object: SurfaceObject,
+    resource: Resource,
+}
+
+/// `CUDA_ARRAY_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Descriptor {
+    width: usize,
+    height: usize,
+    format: u32,
+    channels: u32,
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Descriptor3d {
+    width: usize,
+    height: usize,
+    depth: usize,
+    format: u32,
+    channels: u32,
+    flags: u32,
+}
+
+/// `CUDA_ARRAY3D_*`
+mod flag {
+    pub const LAYERED: u32 = 1;
+    pub const CUBE: u32 = 4;
+}
+
+/// `CUarray_format`
+fn format(number: u32, channels: u32) -> Result<Format, Code> {
+    let (scalar, bits) = match number {
+        0x01 => (Scalar::Unsigned, 8),
+        0x02 => (Scalar::Unsigned, 16),
+        0x03 => (Scalar::Unsigned, 32),
+        0x08 => (Scalar::Signed, 8),
+        0x09 => (Scalar::Signed, 16),
+        0x0a => (Scalar::Signed, 32),
+        0x10 => (Scalar::Float, 16),
+        0x20 => (Scalar::Float, 32),
+        _ => return Err(Code::NOT_SUPPORTED),
+    };
+    let channels = u8::try_from(channels).map_err(|_| Code::INVALID_VALUE)?;
+    Ok(Format { scalar, bits, channels })
+}
+
+impl Descriptor3d {
+    fn extent(&self, levels: u32) -> Result<Extent, Code> {
+        let number = |n: usize| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
+        let (width, height, depth) = (number(self.width)?, number(self.height)?, number(self.depth)?);
+        let cube = self.flags & flag::CUBE != 0;
+        Ok(match self.flags & (flag::LAYERED | flag::CUBE) {
+            0 => Extent { levels, ..Extent::new(width, height, depth) },
+            _ => Extent { layers: depth, cube, levels, ..Extent::new(width, height, 0) },
+        })
+    }
+
+    fn make(&self, levels: u32) -> Result<Array, Code> {
+        let context = current()?;
+        let (format, extent) = (format(self.format, self.channels)?, self.extent(levels)?);
+        context.runtime.array(format, extent).map_err(|e| Code::from(&e))
+    }
+}
+
+/// `CUDA_RESOURCE_DESC`: a kind, and a union of which the first members are these.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Resource {
+    kind: u32,
+    of: Union,
+    flags: u32,
+}
+
+/// The longest member; arrays have their handle in `address`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Union {
+    address: u64,
+    format: u32,
+    channels: u32,
+    width: usize,
+    height: usize,
+    pitch: usize,
+    rest: [u64; 11],
+}
+
+/// `CUresourcetype`
+mod kind {
+    pub const ARRAY: u32 = 0;
+    pub const MIPMAPPED: u32 = 1;
+    pub const LINEAR: u32 = 2;
+    pub const PITCHED: u32 = 3;
+}
+
+/// `CUDA_TEXTURE_DESC`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TextureDescriptor {
+    address: [u32; 3],
+    filter: u32,
+    flags: u32,
+    anisotropy: u32,
+    level_filter: u32,
+    bias: f32,
+    levels: [f32; 2],
+    border: [f32; 4],
+    reserved: [i32; 12],
+}
+
+impl TextureDescriptor {
+    fn options(&self) -> TextureOptions {
+        const AS_INTEGER: u32 = 1;
+        const NORMALIZED: u32 = 2;
+        let filter = |n: u32| if n == 1 { Filter::Linear } else { Filter::Point };
+        let address = self.address.map(|n| match n {
+            0 => Address::Wrap,
+            2 => Address::Mirror,
+            3 => Address::Border,
+            _ => Address::Clamp,
+        });
+        let sampler = Sampler {
+            address,
+            filter: filter(self.filter),
+            level_filter: filter(self.level_filter),
+            bias: self.bias,
+            levels: (self.levels[0], self.levels[1]),
+            border: self.border,
+            ..Sampler::default()
+        };
+        TextureOptions {
+            sampler,
+            normalized: self.flags & NORMALIZED != 0,
+            normalized_read: self.flags & AS_INTEGER == 0,
+        }
+    }
+}
+
+fn array(number: u64) -> Result<Arc<ArrayObject>, Code> {
+    driver()?.arrays.find_number(number as usize)
+}
+
+fn texture(resource: &Resource, options: &TextureDescriptor) -> Result<TextureObject, Code> {
+    let (context, of) = (current()?, &resource.of);
+    let mut options = options.options();
+    let number = |n: usize| u32::try_from(n).map_err(|_| Code::INVALID_VALUE);
+    let linear = |width: u32, height: u32, pitch: u64| {
+        let texels = context.runtime.linear_texels(of.address, format(of.format, of.channels)?, width, height, pitch);
+        texels.map_err(|e| Code::from(&e))
+    };
+    match resource.kind {
+        kind::ARRAY | kind::MIPMAPPED => {
+            let from = array(of.address)?;
+            let integers = from.array.texels().format.scalar != Scalar::Float;
+            options.normalized_read &= integers;
+            Ok(context.runtime.texture(&from.array, &options))
+        }
+        kind::LINEAR => {
+            let texel = format(of.format, of.channels)?.bytes() as usize;
+            let texels = linear(number(of.width / texel.max(1))?, 0, 0)?;
+            Ok(context.runtime.linear_texture(&texels, &options))
+        }
+        kind::PITCHED => {
+            let texels = linear(number(of.width)?, number(of.height)?, of.pitch as u64)?;
+            Ok(context.runtime.linear_texture(&texels, &options))
+        }
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn create(out: Out<Handle<ArrayObject>>, descriptor: Descriptor3d, levels: u32) -> Outcome {
+    let made = descriptor.make(levels)?;
+    out.set(driver()?.arrays.add(ArrayObject { array: made, level: 0, descriptor }))
+}
+
+api! {
+    3020 fn cuArrayCreate_v2(out: Out<Handle<ArrayObject>>, descriptor: In<Descriptor>) {
+        let Descriptor { width, height, format, channels } = descriptor.get()?;
+        create(out, Descriptor3d { width, height, depth: 0, format, channels, flags: 0 }, 1)
+    }
+    3020 fn cuArrayGetDescriptor_v2(out: Out<Descriptor>, array: Handle<ArrayObject>) {
+        let Descriptor3d { width, height, format, channels, .. } = driver()?.arrays.get(array)?.descriptor;
+        out.set(Descriptor { width, height, format, channels })
+    }
+    3020 fn cuArray3DCreate_v2(out: Out<Handle<ArrayObject>>, descriptor: In<Descriptor3d>) {
+        create(out, descriptor.get()?, 1)
+    }
+    3020 fn cuArray3DGetDescriptor_v2(out: Out<Descriptor3d>, array: Handle<ArrayObject>) {
+        out.set(driver()?.arrays.get(array)?.descriptor)
+    }
+    2000 fn cuArrayDestroy(array: Handle<ArrayObject>) { driver()?.arrays.remove(array).map(drop) }
+    5000 fn cuMipmappedArrayCreate(out: Out<Handle<ArrayObject>>, descriptor: In<Descriptor3d>, levels: u32) {
+        create(out, descriptor.get()?, levels)
+    }
+    5000 fn cuMipmappedArrayGetLevel(out: Out<Handle<ArrayObject>>, array: Handle<ArrayObject>, level: u32) {
+        let whole = driver()?.arrays.get(array)?;
+        if level >= whole.array.texels().levels() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let size = whole.array.texels().level(level).size.map(|n| n as usize);
+        let mut descriptor = whole.descriptor;
+        descriptor.width = size[0];
+        descriptor.height = descriptor.height.min(size[1]);
+        if descriptor.flags & (flag::LAYERED | flag::CUBE) == 0 {
+            descriptor.depth = descriptor.depth.min(size[2]);
+        }
+        out.set(driver()?.arrays.add(ArrayObject { array: whole.array.clone(), level, descriptor }))
+    }
+    5000 fn cuMipmappedArrayDestroy(array: Handle<ArrayObject>) { driver()?.arrays.remove(array).map(drop) }
+
+    5000 fn cuTexObjectCreate(out: Out<u64>, resource: In<Resource>, options: In<TextureDescriptor>, view: Host) {
+        if !view.is_null() {
+            return Err(Code::NOT_SUPPORTED); // a view of another format or extent
+        }
+        let (resource, options) = (resource.get()?, options.get()?);
+        let object = texture(&resource, &options)?;
+        let handle = object.handle();
+        let made = Texture { _object: object, resource, options };
+        driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);
+        out.set(handle)
+    }
+    5000 fn cuTexObjectDestroy(handle: u64) {
+        let gone = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
+        gone.map(drop).ok_or(Code::INVALID_HANDLE)
+    }
+    5000 fn cuTexObjectGetResourceDesc(out: Out<Resource>, handle: u64) {
+        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
+    }
+    5000 fn cuTexObjectGetTextureDesc(out: Out<TextureDescriptor>, handle: u64) {
+        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.options)
+    }
+    5000 fn cuSurfObjectCreate(out: Out<u64>, resource: In<Resource>) {
+        let resource = resource.get()?;
+        if resource.kind != kind::ARRAY {
+            return Err(Code::INVALID_VALUE);
+        }
+        let from = array(resource.of.address)?;
+        let object = current()?.runtime.surface(&from.array, from.level).map_err(|e| Code::from(&e))?;
+        let handle = object.handle();
+        let made = Surface { _object: object, resource };
+        driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).insert(handle, made);
+        out.set(handle)
+    }
+    5000 fn cuSurfObjectDestroy(handle: u64) {
+        let gone = driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
+        gone.map(drop).ok_or(Code::INVALID_HANDLE)
+    }
+    5000 fn cuSurfObjectGetResourceDesc(out: Out<Resource>, handle: u64) {
+        let surfaces = driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        out.set(surfaces.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
+    }
+}

@@ -1,0 +1,222 @@
+/* A client of the driver API as C programs are: it declares what it calls, links with libcuda.so.1 and checks what comes
+   back. Expectations are those of the CUDA Driver API's documentation. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long Ptr;
+typedef void *H;
+int cuInit(unsigned), cuDriverGetVersion(int *), cuDeviceGet(int *, int), cuDeviceGetCount(int *);
+int cuDeviceGetName(char *, int, int), cuDeviceGetAttribute(int *, int, int), cuDeviceTotalMem_v2(size_t *, int);
+int cuCtxCreate_v2(H *, unsigned, int), cuCtxDestroy_v2(H), cuCtxGetCurrent(H *), cuCtxSynchronize(void);
+int cuDevicePrimaryCtxRetain(H *, int), cuDevicePrimaryCtxRelease_v2(int), cuCtxSetCurrent(H);
+int cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr), cuMemAllocManaged(Ptr *, size_t, unsigned);
+int cuMemcpyHtoD_v2(Ptr, const void *, size_t), cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemcpyDtoD_v2(Ptr, Ptr, size_t);
+int cuMemsetD32_v2(Ptr, unsigned, size_t), cuMemsetD2D8_v2(Ptr, size_t, unsigned char, size_t, size_t);
+int cuModuleLoadData(H *, const void *), cuModuleLoadDataEx(H *, const void *, unsigned, int *, void **);
+int cuModuleGetFunction(H *, H, const char *), cuModuleGetGlobal_v2(Ptr *, size_t *, H, const char *), cuModuleUnload(H);
+int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
+int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamDestroy_v2(H), cuStreamWaitEvent(H, H, unsigned);
+int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, unsigned long long);
+int cuGraphLaunch(H, H), cuGraphExecDestroy(H), cuGraphDestroy(H), cuGraphGetNodes(H, H *, size_t *);
+int cuMemsetD32Async(Ptr, unsigned, size_t, H), cuMemcpyDtoDAsync_v2(Ptr, Ptr, size_t, H);
+int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventQuery(H), cuEventElapsedTime(float *, H, H), cuEventDestroy_v2(H);
+int cuPointerGetAttribute(void *, int, Ptr), cuFuncGetAttribute(int *, int, H), cuFuncSetAttribute(H, int, int);
+int cuGetErrorName(int, const char **), cuGetErrorString(int, const char **), cuGetExportTable(void **, const void *);
+int cuGetProcAddress_v2(const char *, void **, int, unsigned long long, int *);
+int cuLinkCreate_v2(unsigned, int *, void **, H *), cuLinkAddData_v2(H, int, void *, size_t, const char *, unsigned, int *, void **);
+int cuLinkComplete(H, void **, size_t *), cuLinkDestroy(H), cuImportExternalMemory(H *, void *);
+int cuLibraryLoadData(H *, const void *, int *, void **, unsigned, int *, void **, unsigned), cuLibraryGetKernel(H *, H, const char *);
+int cuOccupancyMaxPotentialBlockSize(int *, int *, H, size_t (*)(int), size_t, int);
+
+static int failures;
+#define CHECK(what) do { if (!(what)) { printf("client.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
+#define OK(call) do { int r_ = (call); if (r_) { printf("client.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .global .align 4 .u32 scale = 3;\n"
+    ".visible .entry twice(.param .u64 to, .param .u64 from, .param .u32 n, .param .u8 plus) {\n"
+    ".reg .pred %p; .reg .b32 %r<8>; .reg .b64 %d<6>; .reg .b16 %h;\n"
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r4, %r1, %r2, %r3;\n"
+    "ld.param.u32 %r5, [n]; setp.ge.u32 %p, %r4, %r5; @%p ret;\n"
+    "ld.param.u64 %d1, [from]; ld.param.u64 %d2, [to]; mul.wide.u32 %d3, %r4, 4;\n"
+    "add.u64 %d1, %d1, %d3; add.u64 %d2, %d2, %d3; ld.global.u32 %r6, [%d1];\n"
+    "ld.global.u32 %r7, [scale]; mul.lo.u32 %r6, %r6, %r7; ld.param.u8 %h, [plus]; cvt.u32.u8 %r7, %h;\n"
+    "add.u32 %r6, %r6, %r7; st.global.u32 [%d2], %r6; ret; }\n"
+    ".visible .entry hang() { L: bra L; }\n";
+
+enum { N = 1000 };
+
+static size_t dynamic(int block) { return (size_t)block * 4; }
+
+int main(void) {
+    int v, major;
+    char name[64];
+    H context, current, module, function, stream, other;
+    CHECK(cuDeviceGetCount(&v) == 3); /* not initialised */
+    OK(cuInit(0));
+    OK(cuDriverGetVersion(&v));
+    CHECK(v >= 12000);
+    OK(cuDeviceGetCount(&v));
+    CHECK(v == 1);
+    CHECK(cuDeviceGet(&v, 1) == 101);
+    OK(cuDeviceGetName(name, sizeof name, 0));
+    CHECK(strncmp(name, "margay", 6) == 0);
+    OK(cuDeviceGetName(name, 4, 0));
+    CHECK(strcmp(name, "mar") == 0);
+    OK(cuDeviceGetAttribute(&v, 10, 0));
+    OK(cuDeviceGetAttribute(&major, 75, 0));
+    CHECK(v == 32 && major >= 7);
+    CHECK(cuMemAlloc_v2(&(Ptr){0}, 4) == 201); /* no context */
+
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    OK(cuCtxGetCurrent(&current));
+    CHECK(current == context);
+    CHECK(cuModuleLoadData(&module, ".version 7.0\n.target sm_80\nnonsense") == 218);
+    static char log[4096];
+    int keys[] = {5, 6};
+    void *values[] = {log, (void *)sizeof log};
+    CHECK(cuModuleLoadDataEx(&module, ".version 7.0\n.target sm_80\n.entry k() { add.q32 %r, 1, 2; }", 2, keys, values) == 218);
+    CHECK(strstr(log, "error") && strlen(log) == (size_t)values[1]);
+    OK(cuModuleLoadData(&module, ptx));
+    CHECK(cuModuleGetFunction(&function, module, "thrice") == 500);
+    OK(cuModuleGetFunction(&function, module, "twice"));
+
+    unsigned from[N], to[N], n = N;
+    unsigned char plus = 1;
+    for (int i = 0; i < N; i++) from[i] = i;
+    Ptr a, b;
+    OK(cuMemAlloc_v2(&a, sizeof from));
+    OK(cuMemAlloc_v2(&b, sizeof from));
+    CHECK(a % 256 == 0);
+    OK(cuMemcpyHtoD_v2(a, from, sizeof from));
+    CHECK(cuMemcpyHtoD_v2(a + 4, from, sizeof from) == 1); /* beyond the end */
+    OK(cuStreamCreate(&stream, 1));
+    void *args[] = {&b, &a, &n, &plus};
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, args, 0));
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH_v2(to, b, sizeof to));
+    for (int i = 0; i < N; i++) CHECK(to[i] == 3u * i + 1);
+
+    /* The same with one block of arguments, and another value of the variable. */
+    Ptr variable;
+    size_t size;
+    OK(cuModuleGetGlobal_v2(&variable, &size, module, "scale"));
+    CHECK(size == 4);
+    OK(cuMemsetD32_v2(variable, 5, 1));
+    struct { Ptr to, from; unsigned n; unsigned char plus; } block = {b, a, N, 7};
+    size_t bytes = sizeof block;
+    void *extra[] = {(void *)1, &block, (void *)2, &bytes, 0};
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, 0, extra));
+    OK(cuMemcpyDtoH_v2(to, b, sizeof to));
+    for (int i = 0; i < N; i++) CHECK(to[i] == 5u * i + 7);
+    CHECK(cuLaunchKernel(function, 8, 1, 1, 2048, 1, 1, 0, 0, args, 0) == 1); /* too many threads */
+    CHECK(cuLaunchKernel(function, 8, 1, 1, 32, 1, 1, 64 << 10, 0, args, 0) == 1); /* no opting in */
+    OK(cuFuncSetAttribute(function, 8, 64 << 10));
+    OK(cuLaunchKernel(function, 8, 1, 1, 32, 1, 1, 64 << 10, 0, args, 0));
+    OK(cuFuncGetAttribute(&v, 0, function));
+    CHECK(v == 1024);
+    int grid, threads;
+    OK(cuOccupancyMaxPotentialBlockSize(&grid, &threads, function, dynamic, 0, 256));
+    CHECK(threads > 0 && threads <= 256 && grid > 0);
+
+    /* Two streams in one capture: fork by an event, join by another. */
+    H fork, join, graph, exec;
+    OK(cuStreamCreate(&other, 1));
+    OK(cuEventCreate(&fork, 2));
+    OK(cuEventCreate(&join, 2));
+    OK(cuStreamBeginCapture_v2(stream, 0));
+    CHECK(cuStreamSynchronize(stream) == 900);
+    OK(cuMemsetD32Async(a, 1, N, stream));
+    OK(cuEventRecord(fork, stream));
+    OK(cuStreamWaitEvent(other, fork, 0));
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, other, args, 0));
+    OK(cuEventRecord(join, other));
+    OK(cuStreamWaitEvent(stream, join, 0));
+    OK(cuMemcpyDtoDAsync_v2(a, b, sizeof from, stream));
+    OK(cuStreamEndCapture(stream, &graph));
+    size_t nodes = 0;
+    OK(cuGraphGetNodes(graph, 0, &nodes));
+    CHECK(nodes == 3);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuMemcpyDtoH_v2(to, b, sizeof to));
+    CHECK(to[3] == 5 * 3 + 1 && "captured work has not run yet");
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuMemcpyDtoH_v2(to, a, sizeof to));
+    for (int i = 0; i < N; i++) CHECK(to[i] == 5 * 1 + 1);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    CHECK(cuGraphLaunch(exec, stream) == 400);
+
+    H e0, e1;
+    float ms = -1;
+    OK(cuEventCreate(&e0, 0));
+    OK(cuEventCreate(&e1, 0));
+    CHECK(cuEventElapsedTime(&ms, e0, e1) == 400); /* not recorded */
+    OK(cuEventRecord(e0, 0));
+    OK(cuEventRecord(e1, 0));
+    OK(cuEventQuery(e1));
+    OK(cuEventElapsedTime(&ms, e0, e1));
+    CHECK(ms >= 0);
+
+    /* Managed memory is the host's memory. */
+    Ptr managed;
+    OK(cuMemAllocManaged(&managed, 4 * N, 1));
+    for (int i = 0; i < N; i++) ((unsigned *)managed)[i] = 2 * i;
+    void *managed_args[] = {&managed, &managed, &n, &plus};
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, managed_args, 0));
+    OK(cuCtxSynchronize());
+    CHECK(((unsigned *)managed)[9] == 5 * 18 + 1);
+    unsigned char is_managed;
+    unsigned type;
+    OK(cuPointerGetAttribute(&is_managed, 8, managed + 16));
+    OK(cuPointerGetAttribute(&type, 2, a));
+    CHECK(is_managed == 1 && type == 2);
+    CHECK(cuPointerGetAttribute(&type, 2, (Ptr)&type) == 1);
+    OK(cuMemsetD2D8_v2(managed, 16, 9, 4, 3)); /* three rows of four bytes, 16 apart */
+    CHECK(((unsigned *)managed)[4] == 0x09090909 && ((unsigned *)managed)[5] == 5 * 10 + 1);
+    OK(cuMemFree_v2(managed));
+    CHECK(cuMemFree_v2(managed) == 1);
+
+    /* PTX through the linker, and as a library. */
+    H link, linked, library, kernel;
+    void *image;
+    OK(cuLinkCreate_v2(0, 0, 0, &link));
+    OK(cuLinkAddData_v2(link, 1, (void *)ptx, sizeof ptx, "ptx", 0, 0, 0));
+    OK(cuLinkComplete(link, &image, &size));
+    OK(cuModuleLoadData(&linked, image));
+    OK(cuLinkDestroy(link));
+    OK(cuModuleGetFunction(&function, linked, "twice"));
+    OK(cuModuleUnload(linked));
+    OK(cuLibraryLoadData(&library, ptx, 0, 0, 0, 0, 0, 0));
+    OK(cuLibraryGetKernel(&kernel, library, "twice"));
+    OK(cuLaunchKernel(kernel, 8, 1, 1, 128, 1, 1, 0, 0, args, 0));
+
+    const char *text;
+    OK(cuGetErrorName(700, &text));
+    CHECK(strcmp(text, "CUDA_ERROR_ILLEGAL_ADDRESS") == 0);
+    CHECK(cuGetErrorString(12345, &text) == 1 && text == 0);
+    CHECK(cuGetExportTable((void **)&image, "0123456789abcde") != 0);
+    CHECK(cuImportExternalMemory(&link, 0) == 801);
+    int (*found)(Ptr *, size_t);
+    OK(cuGetProcAddress_v2("cuMemAlloc", (void **)&found, 12000, 0, &v));
+    CHECK(found == cuMemAlloc_v2 && v == 0);
+
+    /* A fault stays with its context. */
+    Ptr nowhere = 64;
+    void *bad[] = {&b, &nowhere, &n, &plus};
+    OK(cuModuleGetFunction(&function, module, "twice"));
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, bad, 0));
+    CHECK(cuCtxSynchronize() == 700);
+    CHECK(cuMemAlloc_v2(&managed, 4) == 700);
+    OK(cuCtxDestroy_v2(context));
+    CHECK(cuModuleUnload(module) == 400);
+    OK(cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cuCtxSetCurrent(context));
+    OK(cuMemAlloc_v2(&managed, 4));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    CHECK(cuMemAlloc_v2(&managed, 4) == 709);
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
