@@ -176,6 +176,11 @@ pub trait Kernel: Send + Sync {
     /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
 
+    /// Why launches so far ran on another engine than the one that was asked for, if any did: a construct, and where it stands.
+    fn fallback(&self) -> Option<String> {
+        None
+    }
+
     /// A worker that runs CTAs of the grid by the range, for kernels of which no CTA ever waits for another one. `None` where
     /// that cannot be promised, or where the engine has no such way: then CTAs are started one by one.
     /// `meter` is asked now and then whether to go on.

@@ -8,7 +8,7 @@
 //! `.local` addresses are offsets into windows whose host base makes them generic (`cvta` adds it).
 
 pub mod barrier;
-mod builtin;
+pub mod builtin;
 mod engine;
 mod fault;
 pub mod lanes;
@@ -25,4 +25,4 @@ pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};
-pub use reference::{Reference, alone};
+pub use reference::{MULTIPROCESSORS, Reference, alone};

@@ -63,10 +63,9 @@ impl Draft {
         let (mut keep_size, mut by_warp) = (0, false);
         let mut functions = reachable(ir, kernel);
         functions.retain(|f| !ir.func(*f).blocks.is_empty());
-        let callees = functions.iter().filter(|f| **f != kernel);
-        let waits = callees.map(|f| emit::waits(ir.func(*f))).max().unwrap_or(emit::Waits::Never);
+        let what = emit::Reached::new(ir, &functions, kernel);
         for f in &functions {
-            let emitted = emit::emit(ir, *f, options, waits, &mut sites)?;
+            let emitted = emit::emit(ir, *f, options, &what, &mut sites)?;
             bodies.push_str(&emitted.text);
             declared.extend(emitted.declared);
             keep_size = keep_size.max(emitted.keep_size);

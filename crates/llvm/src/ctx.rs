@@ -49,9 +49,11 @@ pub struct WarpCtx {
     pub block: [u32; 3],
     /// `%nctaid`
     pub grid: [u32; 3],
+    /// `%envreg1`, `%envreg2`
+    pub environment: [u32; 2],
     /// `%ctaid`
     pub cta: [u32; 3],
-    /// Mask of the lanes that exist, for kernels that are called warp by warp.
+    /// Lanes that have not ended: for the host in kernels that are called warp by warp, for device functions in all.
     pub alive: u32,
     /// `%warpid`
     pub warp: u32,
@@ -87,6 +89,7 @@ pub mod at {
     pub const END: u64 = offset_of!(WarpCtx, end) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
+    pub const ENVIRONMENT: u64 = offset_of!(WarpCtx, environment) as u64;
     pub const CTA: u64 = offset_of!(WarpCtx, cta) as u64;
     pub const ALIVE: u64 = offset_of!(WarpCtx, alive) as u64;
     pub const WARP: u64 = offset_of!(WarpCtx, warp) as u64;
@@ -137,10 +140,12 @@ pub enum Helper {
     Wait,
     /// `(ctx, site, live, mask, rows read, rows written) -> status`: an instruction by the reference engine.
     Effect,
+    /// `(ctx, site, mask, arguments, results) -> status`: a function of the device library.
+    Builtin,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Effect as usize + 1;
+pub const HELPERS: usize = Helper::Builtin as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

@@ -6,8 +6,11 @@ use crate::{
     emit::SiteKind,
     tier::Code,
 };
-use margay_exec::{Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, alone, lanes, mem::Allocation};
-use margay_ir::FuncId;
+use margay_exec::{
+    Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, alone, builtin, lanes,
+    mem::{self, Allocation},
+};
+use margay_ir::{Builtin, FuncId};
 use std::{cell::RefCell, sync::Arc};
 
 /// What helpers need to know about the code that calls them.
@@ -85,6 +88,7 @@ impl Host<'_> {
     pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
         let what = match &self.code.compiled.sites[site].kind {
             SiteKind::Fault(what) => *what,
+            SiteKind::Fails(kind) => return self.fault_at(ctx, site, lane, kind.clone(), Vec::new()),
             _ => "an effect",
         };
         let kind = match what {
@@ -171,7 +175,7 @@ impl Host<'_> {
         Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
     }
 
-    /// An instruction by the reference engine.
+    /// An instruction by the reference engine; false if it must be tried again when others have had their turn.
     pub fn effect(
         &self,
         ctx: &WarpCtx,
@@ -179,7 +183,7 @@ impl Host<'_> {
         lanes: (u32, u32),
         input: &[Row],
         output: &mut [Row],
-    ) -> Result<(), Box<Stop>> {
+    ) -> Result<bool, Box<Stop>> {
         let place = &self.code.compiled.sites[site];
         let Some(alone) = &self.code.alone else {
             return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
@@ -188,6 +192,26 @@ impl Host<'_> {
         let machine = machine.get_or_insert_with(|| alone.machine(self.grid, self.shared.clone()));
         let at = (FuncId(place.func), place.inst);
         alone.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
+    }
+
+    /// A function of the device library.
+    pub fn builtin(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        builtin: Builtin,
+        mask: u32,
+        args: &[[u64; LANES]],
+    ) -> Result<[u64; LANES], Box<Stop>> {
+        let mut byte = |address: u64, _: usize| {
+            let windows = [&self.shared, &self.local].into_iter().find(|a| a.block.contains(address, 1));
+            match windows {
+                Some(a) => mem::load::<u8>(&a.block, address),
+                None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),
+            }
+        };
+        builtin::call(builtin, self.grid, mask, args, &mut byte)
+            .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }
 
     /// A pure row by its semantic function.

@@ -49,14 +49,19 @@ impl SimdEngine {
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         let options = emit::Options { warp, mask_registers: self.mask_registers, stacks: false };
-        let draft = Draft::new(ir, kernel, &options).map_err(|r| {
-            let func = ir.func(r.func);
-            let line = func.places.get(r.at as usize).map(|p| func.source.lines.line(p.span.start));
-            let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
-            format!("the SIMD engine leaves this kernel to the reference engine, for {}{at}", r.what)
-        })?;
-        draft.show(form)
+        let refused = |r: emit::Refused| {
+            format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
+        };
+        Draft::new(ir, kernel, &options).map_err(refused)?.show(form)
     }
+}
+
+/// What was refused, and where.
+fn explain(ir: &Ir<Placed>, refused: &emit::Refused) -> String {
+    let func = ir.func(refused.func);
+    let line = func.places.get(refused.at as usize).map(|p| func.source.lines.line(p.span.start));
+    let at = line.map(|l| format!(" in line {l}")).unwrap_or_default();
+    format!("{}{at}", refused.what)
 }
 
 /// A form of compiled code that people can read.
@@ -87,6 +92,7 @@ impl Engine for SimdEngine {
             mask_registers: self.mask_registers,
             engine,
             fallback,
+            refused: OnceLock::new(),
             stacks: cta::Stacks::default(),
             compiled: Mutex::default(),
             effort: self.effort,
@@ -103,6 +109,8 @@ struct SimdKernel {
     mask_registers: bool,
     engine: Option<Arc<dyn Engine>>,
     fallback: OnceLock<Arc<dyn Kernel>>,
+    /// Why that was needed at first.
+    refused: OnceLock<String>,
     stacks: cta::Stacks,
     /// By block shape, and whether warps are to have stacks.
     compiled: Mutex<HashMap<([u32; 3], bool), Outcome>>,
@@ -152,6 +160,7 @@ impl SimdKernel {
             let at = self.image.ir.func(refused.func).places.get(refused.at as usize).copied();
             return Err(Stop::Unsupported(Unsupported { what: refused.what, func: Some(refused.func), at }));
         };
+        self.refused.get_or_init(|| explain(&self.image.ir, &refused));
         if self.fallback.get().is_none() {
             let prepared = engine.prepare(self.image.clone(), self.kernel)?;
             let _ = self.fallback.set(prepared);
@@ -179,6 +188,10 @@ impl Kernel for SimdKernel {
             Ok(tier) => Ok(Box::new(cta::SimdCta::new(tier, grid, &self.stacks, first)?)),
             Err(refused) => self.fall_back(grid, first, refused),
         }
+    }
+
+    fn fallback(&self) -> Option<String> {
+        self.refused.get().cloned()
     }
 
     fn batch<'a>(&'a self, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {

@@ -22,6 +22,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Arrive as usize] = arrive as *const () as usize;
         table[Helper::Wait as usize] = wait as *const () as usize;
         table[Helper::Effect as usize] = effect as *const () as usize;
+        table[Helper::Builtin as usize] = builtin as *const () as usize;
         table
     });
     &TABLE
@@ -69,13 +70,38 @@ extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, o
 
 extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row, output: *mut Row) -> u32 {
     // SAFETY: as above; `input` and `output` are buffers on the caller's stack of as many rows as the site says.
-    let (ctx, host) = unsafe { host(ctx) };
+    let (state, host) = unsafe { host(ctx) };
     let SiteKind::Effect { reads, writes } = host.code.compiled.sites[site as usize].kind else { return 0 };
     // SAFETY: see above.
     let (input, output) =
         unsafe { (std::slice::from_raw_parts(input, reads), std::slice::from_raw_parts_mut(output, writes)) };
-    match host.effect(ctx, site as usize, (live, mask), input, output) {
-        Ok(()) => 0,
+    loop {
+        match host.effect(state, site as usize, (live, mask), input, output) {
+            Ok(true) => return 0,
+            // Only where warps have stacks.
+            Ok(false) => enter::suspend(ctx),
+            Err(stop) => return host.stop(*stop),
+        }
+    }
+}
+
+extern "C" fn builtin(
+    ctx: *mut WarpCtx,
+    site: u32,
+    mask: u32,
+    input: *const [u64; LANES],
+    output: *mut [u64; LANES],
+) -> u32 {
+    // SAFETY: as above; `input` and `output` are buffers on the caller's stack, of as many arguments as the site says and of one.
+    let (ctx, host) = unsafe { host(ctx) };
+    let SiteKind::Builtin { builtin, args } = host.code.compiled.sites[site as usize].kind else { return 0 };
+    // SAFETY: see above.
+    let (input, output) = unsafe { (std::slice::from_raw_parts(input, args), &mut *output) };
+    match host.builtin(ctx, site as usize, builtin, mask, input) {
+        Ok(results) => {
+            *output = results;
+            0
+        }
         Err(stop) => host.stop(*stop),
     }
 }

@@ -116,6 +116,7 @@ impl Windows {
             yielder: 0,
             block: launch.block,
             grid: launch.grid,
+            environment: [1, 2].map(|i| grid.environment(i)),
             cta: [0; 3],
             alive: alive(warp, launch.block.iter().product()),
             warp,

@@ -69,6 +69,11 @@ impl Kernel {
         self.inner.engine
     }
 
+    /// Why launches so far ran on the reference engine instead, if any did.
+    pub fn fallback(&self) -> Option<String> {
+        self.inner.code.fallback()
+    }
+
     /// How long lowering, placing and preparing took.
     pub fn prepare_time(&self) -> Duration {
         self.inner.prepare_time

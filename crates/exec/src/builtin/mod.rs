@@ -1,5 +1,80 @@
-//! Functions of the device library that engines provide: what does not depend on how an engine runs.
+//! Functions of the device library that engines provide: `vprintf`, `malloc`, `free`, `__assertfail`. What they do depends on
+//! the engine only in how a lane's memory is read.
 
 mod printf;
 
-pub use printf::format;
+use crate::{Access, FaultKind, Grid, LANES};
+use margay_ir::Builtin;
+use printf::format;
+
+/// Why a function of the device library ended the launch.
+pub struct Failure {
+    /// Whose call it was.
+    pub lane: usize,
+    /// What happened.
+    pub kind: FaultKind,
+    /// Further facts.
+    pub notes: Vec<String>,
+}
+
+/// Calls a function for the lanes of a mask. `args` are its arguments by lane, `byte` reads a byte at a generic address of a
+/// lane. Gives the results by lane, zeros if there are none.
+pub fn call(
+    builtin: Builtin,
+    grid: &Grid<'_>,
+    mask: u32,
+    args: &[[u64; LANES]],
+    byte: &mut dyn FnMut(u64, usize) -> Option<u8>,
+) -> Result<[u64; LANES], Failure> {
+    let lanes = || (0..LANES).filter(|i| mask >> i & 1 == 1);
+    let arg = |k: usize, lane: usize| args.get(k).map_or(0, |a| a[lane]);
+    let mut results = [0; LANES];
+    match builtin {
+        Builtin::Vprintf => {
+            for i in lanes() {
+                match format(arg(0, i), arg(1, i), |at| byte(at, i)) {
+                    Ok((bytes, n)) => {
+                        (grid.output)(&bytes);
+                        results[i] = n.into();
+                    }
+                    Err(address) => {
+                        let access = Access { write: false, address, size: 1, space: "generic" };
+                        let notes = vec![
+                            "`vprintf` reads its format, its arguments or a string".into(),
+                            grid.memory.describe(address),
+                        ];
+                        return Err(Failure { lane: i, kind: FaultKind::OutOfBounds(access), notes });
+                    }
+                }
+            }
+        }
+        Builtin::Malloc => lanes().for_each(|i| results[i] = grid.memory.heap_alloc(arg(0, i))),
+        Builtin::Free => {
+            for i in lanes() {
+                if let Err(e) = grid.memory.heap_free(arg(0, i)) {
+                    let access = Access { write: true, address: arg(0, i), size: 0, space: "the device heap" };
+                    let notes = vec![format!("`free` of something that `malloc` did not return: {}", e.note)];
+                    return Err(Failure { lane: i, kind: FaultKind::OutOfBounds(access), notes });
+                }
+            }
+        }
+        Builtin::AssertFail => {
+            let lane = lanes().next().unwrap_or(0);
+            let [message, file, function] = [0, 1, 3].map(|k| text(arg(k, lane), lane, byte));
+            let kind = FaultKind::Assert(message, file, arg(2, lane) as u32, function);
+            return Err(Failure { lane, kind, notes: Vec::new() });
+        }
+    }
+    Ok(results)
+}
+
+fn text(at: u64, lane: usize, byte: &mut dyn FnMut(u64, usize) -> Option<u8>) -> String {
+    let mut bytes = Vec::new();
+    while bytes.len() < 1024 {
+        match byte(at.wrapping_add(bytes.len() as u64), lane) {
+            Some(c) if c != 0 => bytes.push(c),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,15 +1,15 @@
 //! Single instructions for other engines: an engine without code of its own for an instruction hands over the rows of the
 //! registers that it reads and gets those that it writes.
 //!
-//! Only instructions that need nothing but registers, global and shared memory are offered: matrix fragments and products, small
-//! asynchronous copies, atomics of every type, textures, warp-wide comparisons and reductions.
+//! Everything is offered that needs nothing but registers and memory outside of the thread's own: matrix fragments and products,
+//! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and reductions.
 
 use super::{
     code::{Code, Flow, NEGATED, Shape, UNGUARDED},
     cta::new_warp,
     ctx::{Ctx, Windows},
     decode,
-    state::{CtaState, NO_FRAME, Warp},
+    state::{CtaState, NO_FRAME, Wait, Warp},
 };
 use crate::{
     Bug, FaultKind, Grid, Image, LANES, Row, Stop,
@@ -17,40 +17,21 @@ use crate::{
     mem::Allocation,
 };
 use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness};
-use margay_isa::{Mod, Opcode, Type};
-use std::{cell::Cell, sync::Arc};
+use margay_isa::{Opcode, Type};
+use std::{
+    cell::Cell,
+    sync::{Arc, Mutex},
+};
 
 /// Whether an instruction can be executed alone.
 pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
-    let variant = func.variant(inst);
-    let offered = match variant.op {
-        Opcode::Cp => !variant.has(Mod::Bulk) && !variant.has(Mod::Mbarrier) && !variant.has(Mod::Reduce),
-        op => matches!(
-            op.row().name,
-            "ldmatrix"
-                | "stmatrix"
-                | "mma"
-                | "movmatrix"
-                | "wmma"
-                | "redux"
-                | "match"
-                | "elect"
-                | "atom"
-                | "red"
-                | "tex"
-                | "tld4"
-                | "txq"
-                | "suld"
-                | "sust"
-                | "sured"
-                | "suq"
-        ),
+    let offered = match func.variant(inst).op {
+        Opcode::Bar | Opcode::Barrier | Opcode::Call => false,
+        Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore => false,
+        _ => true,
     };
-    let elsewhere =
-        |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_) | MemBase::Absolute, _) | Operand::FrameAddr(..));
-    let local = matches!(inst.space, Some(MemSpace::Local | MemSpace::SharedCluster));
-    let block = matches!(variant.t(), Type::B8) && variant.op == Opcode::Cp;
-    offered && !local && !block && !func.operands(inst.srcs).iter().any(elsewhere)
+    let own = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_), _) | Operand::FrameAddr(..));
+    offered && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
 }
 
 /// Registers that an instruction reads, its guard's too, and those that it writes; each once.
@@ -93,7 +74,7 @@ impl Alone {
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
         let windows = Windows {
             shared: vec![shared.clone()],
-            tensor: Vec::new(),
+            tensor: vec![Mutex::default()],
             local_size: 0,
             stride: 0,
             params: grid.params().block.base(),
@@ -101,7 +82,7 @@ impl Alone {
             cluster_size: [1; 3],
         };
         let cta = CtaState {
-            id: [0; 3],
+            id: [u32::MAX; 3],
             rank: 0,
             shared,
             barriers: vec![Barrier::new(warps); BARRIERS],
@@ -115,7 +96,7 @@ impl Alone {
 
     /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers
     /// that [`registers`] names as read, one after another; `output` gets those of the registers written, of which only lanes
-    /// that executed mean anything.
+    /// that executed mean anything. False: it waits for what another warp must do, and has to be executed again.
     #[allow(clippy::too_many_arguments)]
     pub fn execute(
         &self,
@@ -126,7 +107,7 @@ impl Alone {
         (id, inst): (FuncId, u32),
         input: &[Row],
         output: &mut [Row],
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         let bug = |what: &str| Stop::Bug(Bug(what.into()));
         let Some(func) = self.code.funcs.get(id.0 as usize).and_then(Option::as_ref) else {
             return Err(bug("an instruction of a function that is not there"));
@@ -135,6 +116,10 @@ impl Alone {
         let (reads, writes) = registers(&func.func, &func.func.insts[inst as usize]);
         let (block, code) = (grid.launch.block, &self.code);
         let Machine { cta: state, warps, windows } = machine;
+        if state.id != cta {
+            windows.tensor = vec![Mutex::default()];
+            windows.cluster = cta;
+        }
         (state.id, state.dirty) = (cta, false);
         let warp = warps[warp_index as usize].get_or_insert_with(|| {
             let mut warp = new_warp();
@@ -206,6 +191,11 @@ impl Alone {
                     return Err(stop.unwrap_or_else(|| bug("an instruction alone that jumps")));
                 }
                 Flow::Park => {
+                    let later = matches!(ctx.warp.blocked[..], [(_, Wait::TensorMemory)]);
+                    if later {
+                        ctx.warp.blocked.clear();
+                        return Ok(false);
+                    }
                     let elsewhere = !ctx.warp.blocked.is_empty();
                     let stop = ctx.stop.take();
                     let lane = mask.trailing_zeros() as usize & 31;
@@ -235,6 +225,6 @@ impl Alone {
             }
             at += rows;
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -18,6 +18,8 @@ mod state;
 pub(crate) mod step;
 mod tensor_memory;
 
+pub use step::special::MULTIPROCESSORS;
+
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
 use margay_ir::FuncId;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -7,6 +7,7 @@
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
 //! * [`propagate_constants`]: constants in registers become operands.
+//! * [`split_after`], [`branch_around`]: blocks made shorter.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
 mod calls;
@@ -15,12 +16,14 @@ mod constants;
 pub mod liveness;
 mod regions;
 mod shape;
+mod split;
 mod uniformity;
 
 pub use calls::{pointee, reachable, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;
 pub use liveness::{BitSet, Liveness};
-pub use regions::{Barrier, Region, Regions, is_cta_barrier, live_frame, split_at_barriers};
+pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use shape::{Shape, WarpShape};
+pub use split::{Cut, branch_around, split_after};
 pub use uniformity::Uniformity;

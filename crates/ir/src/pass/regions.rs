@@ -1,55 +1,19 @@
 //! Barrier regions: the code between the CTA barriers of a kernel (manual, section 9.7.13.1).
 //!
 //! Where every thread of a CTA reaches the same barriers in the same order, the code between two barriers can be run for one
-//! warp after another: a kernel becomes a sequence of loops over warps (loop fission at barriers). [`split_at_barriers`] makes
-//! barriers end their blocks; [`Regions`] says which blocks a warp can execute after a barrier before it reaches the next.
+//! warp after another: a kernel becomes a sequence of loops over warps (loop fission at barriers). Where barriers end their
+//! blocks, [`Regions`] says which blocks a warp can execute after a barrier before it reaches the next.
 
 use crate::{
-    Arg, BlockId, Func, Inst, MemBase, Operand, Terminator,
-    pass::{BitSet, Cfg},
+    Arg, BlockId, Func, Inst, MemBase, Operand,
+    pass::{BitSet, Cfg, Cut},
 };
 use margay_isa::{Mod, Opcode};
-use margay_syntax::tree::List;
 
 /// Whether an instruction is a barrier of the CTA: not `bar.warp.sync`, not `barrier.cluster`.
 pub fn is_cta_barrier(func: &Func, inst: &Inst) -> bool {
     let variant = func.variant(inst);
     matches!(variant.op, Opcode::Bar | Opcode::Barrier) && !variant.has(Mod::Warp) && !variant.has(Mod::Cluster)
-}
-
-/// A barrier that ends a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Barrier {
-    /// The block whose last instruction it is.
-    pub block: BlockId,
-    /// Where threads go on; the only successor.
-    pub next: BlockId,
-}
-
-/// The same function with every CTA barrier at the end of a block. Instructions keep their numbers.
-pub fn split_at_barriers(func: &Func) -> (Func, Vec<Barrier>) {
-    let mut split = func.clone();
-    let mut barriers = Vec::new();
-    for b in 0..func.blocks.len() {
-        let mut here = b;
-        for i in func.blocks[b].insts.range() {
-            if !is_cta_barrier(func, &func.insts[i]) {
-                continue;
-            }
-            let next = BlockId(split.blocks.len() as u32);
-            let mut rest = split.blocks[here].clone();
-            let (start, end) = (i as u32 + 1, rest.insts.start + rest.insts.len);
-            rest.insts = List::new(start, end - start);
-            rest.label = None;
-            let first = &mut split.blocks[here];
-            first.insts = List::new(first.insts.start, start - first.insts.start);
-            first.term = Terminator::Jump(next);
-            barriers.push(Barrier { block: BlockId(here as u32), next });
-            split.blocks.push(rest);
-            here = next.0 as usize;
-        }
-    }
-    (split, barriers)
 }
 
 /// What threads execute from the beginning or from a barrier on until they end or reach the next barriers.
@@ -71,8 +35,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Finds the regions of a function that [`split_at_barriers`] made.
-    pub fn new(cfg: &Cfg, barriers: &[Barrier]) -> Regions {
+    /// Finds the regions of a function whose barriers end blocks.
+    pub fn new(cfg: &Cfg, barriers: &[Cut]) -> Regions {
         let n = cfg.succs.len();
         let mut ends = vec![None; n];
         for (k, barrier) in barriers.iter().enumerate() {

@@ -216,6 +216,10 @@ pub(super) fn result(
             Some(_) if warp.cta => Fact::VARYING,
             Some(_) => loaded(variant),
         },
+        // So is the phase of one barrier object.
+        _ if variant.op == Opcode::Mbarrier && (variant.has(Mod::TestWait) || variant.has(Mod::TryWait)) => {
+            if uniform && !warp.cta { Fact::UNIFORM } else { Fact::VARYING }
+        }
         // Votes are the same for all lanes that take part.
         Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !warp.cta => Fact::UNIFORM,
         _ => Fact::VARYING,

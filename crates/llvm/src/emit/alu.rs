@@ -12,9 +12,8 @@ use super::{
     text::{Elem, Ty, Val, constant, int},
 };
 use crate::ctx::Helper;
-use margay_exec::alone;
-use margay_ir::{Inst, Operand, VReg, pass::Shape};
-use margay_isa::{Kind, Mod, Type, Var, Variant};
+use margay_ir::{Inst, Operand, pass::Shape};
+use margay_isa::{Kind, Mod, Opcode, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits. Double precision keeps
 /// payloads in PTX as on the host.
@@ -89,6 +88,10 @@ impl Emitter<'_> {
     /// A row with effect `Pure`.
     pub fn pure(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
+        // Pure by the table, but functions of the machine's address map.
+        if matches!(variant.op, Opcode::Createpolicy | Opcode::Mapa | Opcode::Getctarank | Opcode::Istypep) {
+            return self.effect(inst);
+        }
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         // Results in rows: arithmetic on the first lane of each is all there is.
@@ -640,59 +643,12 @@ impl Emitter<'_> {
     }
 
     /// Buffers of so many rows that a helper reads, and of so many that it writes.
-    fn buffers(&mut self, read: usize, written: usize) -> [Val; 2] {
+    pub fn buffers(&mut self, read: usize, written: usize) -> [Val; 2] {
         [(read, false), (written, true)].map(|(rows, out)| {
             let w = &mut self.w;
             let new = || w.alloca(&format!("[{} x <32 x i32>]", rows.max(1)), 64);
             self.buffers.entry((rows, out)).or_insert_with(new).clone()
         })
-    }
-
-    /// A row with effects that the reference engine executes, if it can do so alone.
-    pub fn effect(&mut self, inst: &Inst) -> Result<()> {
-        let func = self.func;
-        if !alone::executes_alone(func, inst) {
-            return self.refuse(func.variant(inst).to_string());
-        }
-        let (reads, writes) = alone::registers(func, inst);
-        let rows = |list: &[VReg]| list.iter().map(|r| alone::rows_of(func.regs[r.0 as usize])).sum::<usize>();
-        let (read, written) = (rows(&reads), rows(&writes));
-        let [input, output] = self.buffers(read, written);
-        let mut at = 0;
-        for r in &reads {
-            let p = self.w.offset_const(&input, at * 128);
-            let ty = func.regs[r.0 as usize];
-            if ty.bits() == 1 {
-                let v = self.value(&Operand::Reg(*r), Elem::I1)?;
-                let v = self.bits(&v);
-                self.w.store(&v, &p, 64);
-            } else {
-                let v = self.value(&Operand::Reg(*r), self.slots[r.0 as usize].elem)?;
-                let v = self.w.resize(&v, Elem::int(ty.bits().next_power_of_two().max(32)), false);
-                let v = self.w.splat(&v);
-                self.w.store(&v, &p, 64);
-            }
-            at += alone::rows_of(ty) as u64;
-        }
-        let site = self.site(SiteKind::Effect { reads: read, writes: written });
-        let (live, mask) = (self.alive_bits(), self.active_bits());
-        self.helper(Helper::Effect, &[&int(Elem::I32, site as i128), &live, &mask, &input, &output], true);
-        let guard = self.guard(inst);
-        let mut at = 0;
-        for r in &writes {
-            let p = self.w.offset_const(&output, at * 128);
-            let (ty, elem) = (func.regs[r.0 as usize], self.slots[r.0 as usize].elem);
-            let v = if ty.bits() == 1 {
-                let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
-                self.unpack_bits(&v)
-            } else {
-                let v = self.w.load(Ty::lanes(Elem::int(ty.bits().next_power_of_two().max(32))), &p, 64);
-                self.w.resize(&v, elem, false)
-            };
-            self.write(*r, &v, guard.as_ref());
-            at += alone::rows_of(ty) as u64;
-        }
-        Ok(())
     }
 
     fn through_rows(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand], helper: Helper) -> Result<Vec<Val>> {

@@ -1,10 +1,11 @@
 //! Calls: formals from and to blocks of lanes, call sites, indirect calls lane group by lane group.
 
 use super::{
-    func::{Emitter, Mode, PERIOD, Result, elem_of, symbol},
+    func::{Emitter, Mode, PERIOD, Result, Role, elem_of, symbol},
     text::{Elem, Ty, Val, int, named},
 };
 use crate::ctx::{Helper, at};
+use margay_exec::FaultKind;
 use margay_ir::{Arg, Callee, FormalHome, Inst, Operand};
 
 impl Emitter<'_> {
@@ -79,7 +80,7 @@ impl Emitter<'_> {
 
     /// Stores integers to a block of lanes: one row of 32 lanes for each word of 32 bits, low words first, as formals that live in
     /// the frame are read.
-    fn store_words(&mut self, v: &Val, pointer: &Val) {
+    pub fn store_words(&mut self, v: &Val, pointer: &Val) {
         if v.ty.elem.bits() <= 32 {
             return self.store_lanes(v, pointer);
         }
@@ -92,7 +93,7 @@ impl Emitter<'_> {
     }
 
     /// Loads integers of so many bits (32 at least) from a block of lanes.
-    fn load_words(&mut self, pointer: &Val, bits: u32) -> Val {
+    pub fn load_words(&mut self, pointer: &Val, bits: u32) -> Val {
         let mut whole = self.w.load(Ty::lanes(Elem::I32), pointer, 64);
         if bits > 32 {
             whole = self.w.cast("zext", &whole, Elem::int(bits));
@@ -133,7 +134,15 @@ impl Emitter<'_> {
         if let Callee::Direct(f) = &site.callee
             && self.ir.func(*f).blocks.is_empty()
         {
-            return self.effect(inst);
+            let func = self.ir.func(*f);
+            return match func.builtin {
+                Some(builtin) => self.builtin(builtin, &site),
+                None => {
+                    let kind = FaultKind::Undefined(func.name.to_string());
+                    self.fail(kind);
+                    Ok(())
+                }
+            };
         }
         let words = |v: &[margay_ir::abi::Value]| Self::words_of(v) + 2 * v.len() as u64;
         let args = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.params)), 64);
@@ -163,16 +172,11 @@ impl Emitter<'_> {
                 Arg::Omitted => return self.refuse("a call without its unsized argument"),
             }
         }
-        let guard = self.guard(inst);
-        let mask = match guard {
-            Some(g) => {
-                let g = self.w.splat(&g);
-                let active = self.active.clone();
-                let m = self.w.op("and", &active, &g);
-                self.bits(&m)
-            }
-            None => self.active_bits(),
-        };
+        let mask = self.active_bits();
+        if self.role == Role::Grid {
+            let (alive, to) = (self.alive_bits(), self.ctx_pointer(at::ALIVE));
+            self.w.store(&alive, &to, 4);
+        }
         let frame = {
             let size = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame_size.next_multiple_of(16));
             if self.func.kind == margay_check::FuncKind::Kernel {
@@ -188,10 +192,6 @@ impl Emitter<'_> {
             Callee::Indirect(..) => 0,
         };
         self.check_window(&frame, callee_frame);
-        let some = self.w.cmp("icmp ne", &mask, &int(Elem::I32, 0));
-        let (go, skip) = (self.w.label("call"), self.w.label("called"));
-        self.w.branch(&some, &go, &skip);
-        self.w.block(&go);
         match &site.callee {
             Callee::Direct(f) => {
                 let callee = format!("@{}", symbol(*f));
@@ -203,8 +203,6 @@ impl Emitter<'_> {
                 self.invoke_each(&target, &mask, &frame, &args, &rets)?;
             }
         }
-        self.w.jump(&skip);
-        self.w.block(&skip);
         let lanes = self.unpack_bits(&mask);
         let mut word = 0u64;
         for (ret, value) in site.rets.iter().zip(&sig.rets) {

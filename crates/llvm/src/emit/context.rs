@@ -68,8 +68,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lanes have ended.
+    /// Lanes have come to an end: that of their threads, or of a device function.
     pub fn bury(&mut self, lanes: &Val) {
+        if self.role != Role::Device {
+            self.bury_for_good(lanes);
+        }
+    }
+
+    /// Threads have ended.
+    pub fn bury_for_good(&mut self, lanes: &Val) {
         let Some(alive) = self.alive.clone() else { return };
         let bits = self.bits(lanes);
         let rest = self.w.op_const("xor", &bits, -1);

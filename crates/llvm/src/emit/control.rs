@@ -1,11 +1,12 @@
 //! Control flow: blocks in their two versions, terminators, and which emitter takes which row.
 
 use super::{
-    func::{Emitter, Mode, Result, Role, trivial_exit},
+    func::{Emitter, Mode, Result, Role},
+    prepare::trivial_exit,
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
-use crate::ctx::Helper;
+use crate::ctx::{Helper, at};
 use margay_ir::{BlockId, Inst, Terminator, pass::Shape};
 use margay_isa::{Effect, Mod};
 
@@ -181,7 +182,39 @@ impl Emitter<'_> {
             };
         }
         (self.inst, self.at) = (u32::MAX, block.at);
+        if self.loses[b.0 as usize] {
+            self.drop_lost(&block.term);
+        }
         self.terminator(b, &block.term)
+    }
+
+    /// Lanes that a function was called for may have ended there.
+    fn drop_lost(&mut self, term: &Terminator) {
+        let p = self.ctx_pointer(at::ALIVE);
+        let alive = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+        let left = self.unpack_bits(&alive);
+        match (self.mode, term) {
+            (Mode::Full, Terminator::Jump(next)) => {
+                let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
+                let (go_on, lost) = (self.w.label("kept"), self.w.label("lost"));
+                self.w.branch(&all, &go_on, &lost);
+                self.w.block(&lost);
+                if let Some(own) = self.alive.clone() {
+                    self.w.store(&alive, &own, 4);
+                }
+                self.set_pending(next.0, &left);
+                let label = self.masked_label(*next);
+                self.w.jump(&label);
+                self.w.block(&go_on);
+            }
+            _ => {
+                let active = self.active.clone();
+                self.active = self.w.op("and", &active, &left);
+                if let Some(own) = self.alive.clone() {
+                    self.w.store(&alive, &own, 4);
+                }
+            }
+        }
     }
 
     fn terminator(&mut self, b: BlockId, term: &Terminator) -> Result<()> {
@@ -231,8 +264,9 @@ impl Emitter<'_> {
                 self.end(position)
             }
             Terminator::Exit => {
-                if self.func.kind != margay_check::FuncKind::Kernel {
-                    return self.refuse("`exit` in a device function");
+                if self.role == Role::Device {
+                    let lanes = self.active.clone();
+                    self.bury_for_good(&lanes);
                 }
                 self.end(position)
             }
@@ -405,7 +439,7 @@ impl Emitter<'_> {
                 Ok(())
             }
             "nanosleep" | "pmevent" => Ok(()),
-            other => self.refuse(other),
+            _ => self.effect(inst),
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use super::{
     group::Grouped,
+    prepare::Prepared,
+    reach::{Reached, Waits},
     rows::{self, Row, Shadow, rows_of},
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
 };
 use crate::ctx::{at, status};
 use margay_ir::{
-    BlockId, FormalHome, Func, FuncId, Inst, Ir, Placed, Terminator,
-    pass::{
-        Barrier, Cfg, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier, propagate_constants, split_at_barriers,
-    },
+    BlockId, FormalHome, Func, FuncId, Inst, Ir, Placed,
+    pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier},
 };
 use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
@@ -78,8 +78,10 @@ pub(super) struct Emitter<'a> {
     pub func: &'a Func,
     pub options: &'a Options,
     pub role: Role,
-    /// How the device functions wait that the kernel reaches.
-    waits: Waits,
+    /// What the device functions do that the kernel reaches.
+    reached: &'a Reached,
+    /// By block: it ends with a call from which lanes may not come back.
+    pub loses: Vec<bool>,
     pub cfg: Cfg,
     pub uniformity: Uniformity,
     pub live: Liveness,
@@ -97,7 +99,7 @@ pub(super) struct Emitter<'a> {
     /// Waiting lanes by block.
     pub pending: Vec<Val>,
     /// Barriers, which end blocks; by block, which.
-    pub barriers: Vec<Barrier>,
+    pub barriers: Vec<Cut>,
     pub barrier_at: Vec<Option<u32>>,
     /// Lanes that wait at a barrier, by barrier; where warps can wait.
     pub waiting: Vec<Val>,
@@ -166,43 +168,15 @@ pub fn symbol(id: FuncId) -> String {
     format!("f{}", id.0)
 }
 
-/// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Waits {
-    /// Not at all.
-    Never,
-    /// In loops.
-    Spinning,
-    /// At barriers.
-    AtBarriers,
-}
-
-/// How a function waits.
-pub fn waits(func: &Func) -> Waits {
-    match () {
-        _ if func.insts.iter().any(|i| is_cta_barrier(func, i)) => Waits::AtBarriers,
-        _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
-        _ => Waits::Never,
-    }
-}
-
-/// Emits a kernel or device function; `waits` says how the functions wait that the kernel calls.
-pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites: &mut Vec<Site>) -> Result<Emitted> {
-    let stacks = options.stacks || waits != Waits::Never;
+/// Emits a kernel or device function; `reached` says what the functions do that the kernel calls.
+pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, reached: &Reached, sites: &mut Vec<Site>) -> Result<Emitted> {
+    let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
-    let (mut copy, barriers) = split_at_barriers(original);
-    propagate_constants(&mut copy);
-    let func = &copy;
-    let trivial = |b: BlockId| trivial_exit(func, b);
-    let cfg = Cfg::new(func, |from, to| {
-        trivial(to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
-    });
-    let spins = spins(func, &cfg);
-    let warp = WarpShape { interleaved: spins, ..options.warp };
-    let uniformity = Uniformity::new(func, &cfg, warp);
+    let Prepared { func, cfg, uniformity, barriers, loses, spins, polls } = Prepared::new(original, options, reached);
+    let func = &func;
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
-    let cta = (kernel && !stacks && !spins)
+    let cta = (kernel && !stacks && !spins && !polls)
         .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
         .filter(|cta| super::kernel::fits(func, &cfg, cta, &barriers, options));
     let role = match (kernel, &cta) {
@@ -211,7 +185,8 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         (true, None) => Role::Warp,
     };
     let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
-    let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || uniformity.branches.iter().any(|b| *b);
+    let parts = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
+    let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || parts;
     let mut barrier_at = vec![None; func.blocks.len()];
     barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
     let keep = super::keep::Keep::new(func, &cfg, &uniformity, cta);
@@ -222,7 +197,8 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
         func,
         options,
         role,
-        waits,
+        reached,
+        loses,
         cfg,
         uniformity,
         live,
@@ -259,32 +235,6 @@ pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, waits: Waits, sites:
     e.function()
 }
 
-/// A block that does nothing but end the thread: lanes that branch to it are done at once. Not in functions that return
-/// registers, where the values must be kept.
-pub(super) fn trivial_exit(func: &Func, b: BlockId) -> bool {
-    let block = &func.blocks[b.0 as usize];
-    block.insts.is_empty()
-        && match block.term {
-            Terminator::Ret => func.rets.is_empty(),
-            Terminator::Exit => func.kind == margay_check::FuncKind::Kernel,
-            _ => false,
-        }
-}
-
-/// Whether loops of a function may wait for other threads: a lock taken by `atom.cas` or `atom.exch`, or a flag that is
-/// watched by ordered loads.
-fn spins(func: &Func, cfg: &Cfg) -> bool {
-    use margay_isa::{Mod, Opcode};
-    let watches = |inst: &Inst| {
-        let v = func.variant(inst);
-        let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
-        v.op == Opcode::Atom && has(&[Mod::Cas, Mod::Exch])
-            || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
-    };
-    let looped = |b: &BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
-    cfg.order.iter().filter(|b| looped(b)).any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(watches))
-}
-
 impl Emitter<'_> {
     fn function(&mut self) -> Result<Emitted> {
         self.allocate();
@@ -315,7 +265,7 @@ impl Emitter<'_> {
 
     /// Lanes begin a region: all 32 in the full version.
     pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
-        if let Some(alive) = self.alive.clone() {
+        if let Some(alive) = self.alive.clone().filter(|_| self.role != Role::Device) {
             self.w.store(lanes, &alive, 4);
         }
         let full = self.full_label(entry);
@@ -381,7 +331,7 @@ impl Emitter<'_> {
             }
         }
         for b in &self.cfg.order {
-            if self.waits != Waits::AtBarriers || !self.uniformity.divergent[b.0 as usize] {
+            if self.reached.waits != Waits::AtBarriers || !self.uniformity.divergent[b.0 as usize] {
                 continue;
             }
             let call = |inst: &&Inst| self.func.variant(inst).op == Opcode::Call;
@@ -428,13 +378,13 @@ impl Emitter<'_> {
             for p in self.pending.clone() {
                 let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
-            // The host must know which lanes live where warps wait for each other.
+            // The host must know which lanes live where warps wait for each other, and functions which those of their callers are.
             self.alive = Some(match self.role {
-                Role::Warp => {
+                Role::Warp | Role::Device => {
                     let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
                     self.w.at_entry(Ty::scalar(Elem::Ptr), p)
                 }
-                Role::Device | Role::Grid => self.w.alloca("i32", 4),
+                Role::Grid => self.w.alloca("i32", 4),
             });
         }
         if self.role != Role::Grid {

@@ -10,7 +10,7 @@ use super::{
 use crate::ctx::{at, status};
 use margay_ir::{
     BlockId, Func, Inst, Operand, VReg,
-    pass::{Barrier, Cfg, Regions, Uniformity},
+    pass::{Cfg, Cut, Regions, Uniformity},
 };
 use margay_isa::Mod;
 
@@ -27,18 +27,18 @@ pub struct Current {
     pub next: Val,
 }
 
-fn instruction<'f>(func: &'f Func, barrier: &Barrier) -> Option<&'f Inst> {
+fn instruction<'f>(func: &'f Func, barrier: &Cut) -> Option<&'f Inst> {
     func.insts(&func.blocks[barrier.block.0 as usize]).last()
 }
 
 /// Whether a kernel can be written as regions.
-pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Barrier], options: &Options) -> bool {
+pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Cut], options: &Options) -> bool {
     let Some(block) = options.warp.block else { return false };
     if barriers.is_empty() {
         return true;
     }
     let threads = block.iter().product::<u32>().next_multiple_of(32);
-    let plain = |barrier: &Barrier| {
+    let plain = |barrier: &Cut| {
         let Some(inst) = instruction(func, barrier) else { return false };
         let variant = func.variant(inst);
         let numbers = func.operands(inst.srcs);

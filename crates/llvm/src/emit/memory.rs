@@ -7,7 +7,7 @@ use super::{
     text::{Elem, Ty, Val, int, mangle},
 };
 use crate::ctx::at;
-use margay_ir::{Inst, MemBase, Operand};
+use margay_ir::{Inst, MemBase, MemSpace, Operand};
 use margay_isa::{Mod, Type, Variant};
 
 /// How accesses may be reordered and repeated by LLVM.
@@ -56,6 +56,10 @@ impl Emitter<'_> {
     /// A row with effect `Memory`.
     pub fn memory(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
+        let elsewhere = inst.space == Some(MemSpace::SharedCluster);
+        if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
+            return self.effect(inst);
+        }
         match variant.op.row().name {
             "ld" | "ldu" => self.guarded(inst, |e, mask| e.load(inst, mask)),
             "st" => self.guarded(inst, |e, mask| e.store(inst, mask)),
@@ -72,6 +76,9 @@ impl Emitter<'_> {
     /// Generic addresses: window bases are added or taken away.
     pub fn cvta(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
+        if variant.has(Mod::SharedCluster) {
+            return self.effect(inst);
+        }
         let srcs = self.func.operands(inst.srcs).to_vec();
         let (Some(src), Some(Operand::Reg(dst))) =
             (srcs.first().copied(), self.func.operands(inst.dsts).first().copied())
@@ -150,7 +157,7 @@ impl Emitter<'_> {
             let either = self.w.op("or", &s, &l);
             self.w.op_const("xor", &either, 1)
         } else {
-            return self.refuse(variant.to_string());
+            return self.effect(inst);
         };
         let guard = self.guard(inst);
         self.write(dst, &inside, guard.as_ref());

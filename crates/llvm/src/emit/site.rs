@@ -40,8 +40,17 @@ pub enum SiteKind {
         /// Nobody waits.
         arrives: bool,
     },
+    /// A function of the device library, with so many arguments.
+    Builtin {
+        /// Which.
+        builtin: margay_ir::Builtin,
+        /// Arguments.
+        args: usize,
+    },
     /// A fault that the code detected.
     Fault(&'static str),
+    /// A fault of every lane that comes here.
+    Fails(margay_exec::FaultKind),
 }
 
 /// A site: function, instruction, kind.

@@ -165,10 +165,25 @@ impl Emitter<'_> {
             LanemaskLe => per_lane(Elem::I32, |l| (2 << l) - 1),
             LanemaskGt => per_lane(Elem::I32, |l| !((2i128 << l) - 1)),
             LanemaskGe => per_lane(Elem::I32, |l| !((1i128 << l) - 1)),
-            SmId | GridId => int(elem_of(s.info().ty), 0),
-            NsmId => int(Elem::I32, 1),
+            SmId => self.multiprocessor(),
+            NsmId => int(Elem::I32, i128::from(margay_exec::MULTIPROCESSORS)),
+            GridId => int(Elem::I64, 1),
+            // A launch with clusters is not run here: each CTA is one.
+            ClusterId => self.special(Ctaid, c)?,
+            NclusterId => self.special(Nctaid, c)?,
+            ClusterCtaid | ClusterCtarank | IsExplicitCluster => int(elem_of(s.info().ty), 0),
+            ClusterNctaid | ClusterNctarank => int(elem_of(s.info().ty), 1),
+            EnvReg(1) => self.ctx_value(Elem::I32, at::ENVIRONMENT),
+            EnvReg(2) => self.ctx_value(Elem::I32, at::ENVIRONMENT + 4),
+            EnvReg(_) | Pm(_) | Pm64(_) => int(elem_of(s.info().ty), 0),
+            ReservedSmemOffsetBegin
+            | ReservedSmemOffsetEnd
+            | ReservedSmemOffsetCap
+            | ReservedSmemOffset0
+            | ReservedSmemOffset1
+            | CurrentGraphExec => int(elem_of(s.info().ty), 0),
             DynamicSmemSize => self.ctx_value(Elem::I32, at::DYNAMIC_SHARED),
-            TotalSmemSize => {
+            TotalSmemSize | AggrSmemSize => {
                 let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
                 self.w.resize(&size, Elem::I32, false)
             }
@@ -177,8 +192,19 @@ impl Emitter<'_> {
                 let v = if matches!(s, ClockHi | GlobalTimerHi) { self.w.op_const("lshr", &v, 32) } else { v };
                 self.w.resize(&v, elem_of(s.info().ty), false)
             }
-            _ => return self.refuse(s.info().name),
         })
+    }
+
+    /// `%smid`: by the linear index of the CTA.
+    fn multiprocessor(&mut self) -> Val {
+        let [x, y, z] = [Component::X, Component::Y, Component::Z].map(|c| self.special(Special::Ctaid, c));
+        let [Ok(x), Ok(y), Ok(z)] = [x, y, z] else { return int(Elem::I32, 0) };
+        let [wide, high] = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
+        let rows = self.w.op("mul", &z, &high);
+        let rows = self.w.op("add", &rows, &y);
+        let linear = self.w.op("mul", &rows, &wide);
+        let linear = self.w.op("add", &linear, &x);
+        self.w.op_const("urem", &linear, i128::from(margay_exec::MULTIPROCESSORS))
     }
 
     /// `%warpid`

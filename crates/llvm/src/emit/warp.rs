@@ -18,9 +18,6 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
-        if inst.guard.is_some() {
-            return self.refuse(format!("{variant} with a guard"));
-        }
         let results = match variant.op.row().name {
             "shfl" => self.shuffle(&variant, &srcs, &dsts)?,
             "vote" => vec![self.vote(&variant, &srcs)?],

@@ -11,7 +11,7 @@ use crate::LANES;
 use margay_isa::{Component, Special};
 
 /// Multiprocessors that `%nsmid` tells of.
-const MULTIPROCESSORS: u32 = 16;
+pub const MULTIPROCESSORS: u32 = 16;
 
 fn pick(v: [u32; 3], c: Component, fourth: u32) -> u64 {
     match c {

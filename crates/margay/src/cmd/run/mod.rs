@@ -131,6 +131,7 @@ fn stats(
         StatsFormat::Json => json!({
             "kernel": kernel.name(),
             "engine": kernel.engine(),
+            "fallback": kernel.fallback(),
             "threads": threads,
             "compile_ns": compile.as_nanos() as u64,
             "kernel_ns_min": least.as_nanos() as u64,
@@ -141,8 +142,9 @@ fn stats(
         StatsFormat::Human => {
             let ctas: u64 = args.grid.iter().map(|n| u64::from(*n)).product();
             let each: u64 = args.block.iter().map(|n| u64::from(*n)).product();
+            let fallback = kernel.fallback().map(|why| format!("\n  by the reference engine, for {why}"));
             format!(
-                "{} on the {} engine: {} CTAs of {} threads, {} launch{} on {} host thread{}\n  check and compile {:.3?}, kernel {:.3?} (median {:.3?})",
+                "{} on the {} engine: {} CTAs of {} threads, {} launch{} on {} host thread{}{}\n  check and compile {:.3?}, kernel {:.3?} (median {:.3?})",
                 kernel.name(),
                 kernel.engine(),
                 ctas,
@@ -151,6 +153,7 @@ fn stats(
                 if times.len() == 1 { "" } else { "es" },
                 threads,
                 if threads == 1 { "" } else { "s" },
+                fallback.unwrap_or_default(),
                 compile,
                 least,
                 median,

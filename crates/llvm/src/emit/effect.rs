@@ -1,0 +1,82 @@
+//! Instructions that the reference engine executes, one at a time: registers go to rows in memory, results come back.
+
+use super::{
+    func::{Emitter, Result},
+    reach::polls,
+    site::SiteKind,
+    text::{Elem, Ty, int},
+};
+use crate::ctx::Helper;
+use margay_exec::alone;
+use margay_ir::{Inst, Operand, VReg, pass::Shape};
+
+impl Emitter<'_> {
+    /// A row with effects that the reference engine executes, if it can do so alone.
+    pub fn effect(&mut self, inst: &Inst) -> Result<()> {
+        // Where the host finds it: with its guard, and with registers that are constants here.
+        let func = self.ir.func(self.id);
+        let original = &func.insts[self.inst as usize];
+        if !alone::executes_alone(func, original) {
+            return self.refuse(func.variant(inst).to_string());
+        }
+        let (reads, writes) = alone::registers(func, original);
+        let rows = |list: &[VReg]| list.iter().map(|r| alone::rows_of(func.regs[r.0 as usize])).sum::<usize>();
+        let (read, written) = (rows(&reads), rows(&writes));
+        let [input, output] = self.buffers(read, written);
+        let mut at = 0;
+        for r in &reads {
+            let p = self.w.offset_const(&input, at * 128);
+            let ty = func.regs[r.0 as usize];
+            if ty.bits() == 1 {
+                let v = self.value(&Operand::Reg(*r), Elem::I1)?;
+                let v = self.bits(&v);
+                self.w.store(&v, &p, 64);
+            } else {
+                let v = self.value(&Operand::Reg(*r), self.slots[r.0 as usize].elem)?;
+                let v = self.w.resize(&v, Elem::int(ty.bits().next_power_of_two().max(32)), false);
+                let v = self.w.splat(&v);
+                self.w.store(&v, &p, 64);
+            }
+            at += alone::rows_of(ty) as u64;
+        }
+        let site = self.site(SiteKind::Effect { reads: read, writes: written });
+        let (live, mask) = (self.alive_bits(), self.active_bits());
+        self.helper(Helper::Effect, &[&int(Elem::I32, site as i128), &live, &mask, &input, &output], true);
+        let guard = self.guard(inst);
+        let mut at = 0;
+        for r in &writes {
+            let p = self.w.offset_const(&output, at * 128);
+            let (ty, elem) = (func.regs[r.0 as usize], self.slots[r.0 as usize].elem);
+            let v = if ty.bits() == 1 {
+                let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
+                self.unpack_bits(&v)
+            } else {
+                let v = self.w.load(Ty::lanes(Elem::int(ty.bits().next_power_of_two().max(32))), &p, 64);
+                self.w.resize(&v, elem, false)
+            };
+            let same = self.slots[r.0 as usize].shape == Shape::Uniform;
+            let v = if same { self.first_active(&v) } else { v };
+            self.write(*r, &v, guard.as_ref());
+            at += alone::rows_of(ty) as u64;
+        }
+        if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
+            self.wait_if_not(*r);
+        }
+        Ok(())
+    }
+
+    /// Lets others go on if a lane has polled for what is not there yet.
+    fn wait_if_not(&mut self, done: VReg) {
+        let v = self.read(done);
+        let no = self.w.op_const("xor", &v, 1);
+        let no = self.w.splat(&no);
+        let no = self.w.op("and", &self.active.clone(), &no);
+        let some = self.any(&no);
+        let (wait, on) = (self.w.label("poll"), self.w.label("polled"));
+        self.w.branch(&some, &wait, &on);
+        self.w.block(&wait);
+        self.helper(Helper::Yield, &[], true);
+        self.w.jump(&on);
+        self.w.block(&on);
+    }
+}

@@ -1,0 +1,101 @@
+//! What the functions that a kernel reaches do to their callers: wait for other threads, end threads.
+
+use margay_check::FuncKind;
+use margay_ir::{
+    Callee, Func, FuncId, Inst, Ir, Operand, Placed, Terminator,
+    pass::{Cfg, is_cta_barrier},
+};
+use margay_isa::{Mod, Opcode};
+
+/// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Waits {
+    /// Not at all.
+    Never,
+    /// In loops.
+    Spinning,
+    /// At barriers.
+    AtBarriers,
+}
+
+/// What the functions that a kernel calls do.
+pub struct Reached {
+    /// How any of them waits.
+    pub waits: Waits,
+    /// By function: it may end threads.
+    exits: Vec<bool>,
+    /// Some of them does.
+    some_exit: bool,
+}
+
+impl Reached {
+    /// Looks at `functions`, of which `kernel` is one.
+    pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId) -> Reached {
+        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
+        let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
+        let exits = ir.funcs.iter().map(|f| ends(f)).collect();
+        let mut reached = Reached { waits, exits, some_exit: false };
+        reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
+        let mut changed = reached.some_exit;
+        while changed {
+            changed = false;
+            for f in callees() {
+                let calls = ir.func(f).calls.iter().any(|c| reached.may_end(&c.callee));
+                changed |= calls && !std::mem::replace(&mut reached.exits[f.0 as usize], true);
+            }
+        }
+        reached
+    }
+
+    fn may_end(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.exits[f.0 as usize],
+            Callee::Indirect(..) => self.some_exit,
+        }
+    }
+
+    /// Whether an instruction is a call from which lanes may not come back.
+    pub fn may_exit(&self, func: &Func, inst: &Inst) -> bool {
+        match (func.variant(inst).op, func.operands(inst.srcs).last()) {
+            (Opcode::Call, Some(Operand::Call(site))) => self.may_end(&func.calls[*site as usize].callee),
+            _ => false,
+        }
+    }
+}
+
+/// How a function waits.
+fn waits(func: &Func) -> Waits {
+    match () {
+        _ if func.insts.iter().any(|i| is_cta_barrier(func, i)) => Waits::AtBarriers,
+        _ if func.insts.iter().any(|i| polls(func, i)) => Waits::Spinning,
+        _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
+        _ => Waits::Never,
+    }
+}
+
+/// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, or an ordered load of a flag.
+pub fn watches(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
+    v.op == Opcode::Atom && has(&[Mod::Cas, Mod::Exch])
+        || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+}
+
+/// Whether loops of a function may wait for other threads.
+pub fn spins(func: &Func, cfg: &Cfg) -> bool {
+    let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
+    let watched = |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| watches(func, i));
+    cfg.order.iter().filter(looped).any(watched)
+}
+
+/// Whether an instruction asks whether others have done something, after which the warp lets them if they have not: phases of
+/// barrier objects, columns of tensor memory.
+pub fn polls(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    match v.op {
+        Opcode::Mbarrier => v.has(Mod::TestWait) || v.has(Mod::TryWait),
+        Opcode::Tcgen05 => v.has(Mod::Alloc),
+        _ => false,
+    }
+}
