@@ -104,6 +104,13 @@ impl Barrier {
         }
     }
 
+    /// How many are here and how many are wanted, for messages.
+    pub fn describe(&self, id: usize) -> String {
+        let here: u32 = self.arrived.iter().map(|a| a.count_ones()).sum();
+        let wanted = if self.expected == 0 { "all".to_owned() } else { self.expected.to_string() };
+        format!("at barrier {id}, where {here} threads of {wanted} have arrived")
+    }
+
     /// Makes it ready for the next use.
     pub fn reset(&mut self) {
         self.arrived.fill(0);

@@ -16,6 +16,8 @@ pub struct Crowd {
     barriers: Vec<Barrier>,
     /// By barrier and warp: lanes that wait, without those that only arrived.
     waiting: Vec<Vec<u32>>,
+    /// By barrier and warp: the site at which lanes arrived last.
+    sites: Vec<Vec<usize>>,
     reduces: Vec<Option<Mod>>,
     /// By warp.
     released: Vec<Vec<Release>>,
@@ -29,6 +31,7 @@ impl Crowd {
         Crowd {
             barriers: vec![Barrier::new(warps); BARRIERS],
             waiting: vec![vec![0; warps]; BARRIERS],
+            sites: vec![vec![0; warps]; BARRIERS],
             reduces: vec![None; BARRIERS],
             released: vec![Vec::new(); warps],
             block,
@@ -38,7 +41,7 @@ impl Crowd {
     /// Lanes arrive; an error names the lane and what it did wrong.
     pub fn arrive(
         &mut self,
-        warp: usize,
+        (warp, site): (usize, usize),
         lanes: u32,
         ids: &[u32; 32],
         counts: Option<&[u32; 32]>,
@@ -56,6 +59,7 @@ impl Crowd {
             self.reduces[id as usize] = reduces;
             if waits {
                 self.waiting[id as usize][warp] |= same;
+                self.sites[id as usize][warp] = site;
             }
             left &= !same;
         }
@@ -96,12 +100,13 @@ impl Crowd {
         !self.released[warp].is_empty()
     }
 
-    /// Who waits where, for messages.
-    pub fn waiters(&self) -> Vec<String> {
+    /// Who waits where: warp, lanes, site, and what for.
+    pub fn waiters(&self) -> Vec<(usize, u32, usize, String)> {
         let mut out = Vec::new();
         for (id, by_warp) in self.waiting.iter().enumerate() {
             for (warp, lanes) in by_warp.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
-                out.push(format!("warp {warp}, lanes {lanes:#010x}: at barrier {id}"));
+                let what = format!("wait {}", self.barriers[id].describe(id));
+                out.push((warp, *lanes, self.sites[id][warp], what));
             }
         }
         out

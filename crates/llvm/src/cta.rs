@@ -3,22 +3,26 @@
 use crate::{
     barriers::Crowd,
     ctx::{WarpCtx, status},
+    emit::SiteKind,
     enter::{Fiber, Stack},
     host::Host,
     thunk,
     tier::{Code, Tier},
+    watch::Watch,
     windows::Windows,
 };
 use margay_exec::{Cta, Exhausted, Fault, FaultKind, Grid, Progress, Stop, mem};
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Bytes of a warp's stack, of one whose device functions recurse, and of what is kept free for helpers. Pages that nobody
 /// touches cost nothing; a large kernel's own frame may take more than half a megabyte.
 const STACK: [usize; 2] = [4 << 20, 16 << 20];
 const RESERVE: u64 = 128 << 10;
+/// Time after which another CTA gets its turn.
+const SLICE: Duration = Duration::from_millis(5);
 
 /// Stacks that nobody uses at the moment.
 #[derive(Default)]
@@ -31,6 +35,7 @@ pub struct SimdCta<'a> {
     /// One a warp; never moved, for fibers hold their addresses.
     contexts: Vec<WarpCtx>,
     host: Box<Host<'a>>,
+    watch: Watch,
     windows: Option<Windows>,
     code: Arc<Code>,
     tier: Arc<Tier>,
@@ -49,8 +54,16 @@ impl<'a> SimdCta<'a> {
         let both = [shared, windows.local.clone()];
         let host = Box::new(Host::new(grid, code.clone(), both, None, Crowd::new(grid.launch.block)));
         let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
-        let mut this =
-            SimdCta { fibers: Vec::new(), contexts: Vec::new(), host, windows: None, code: code.clone(), tier, stacks };
+        let mut this = SimdCta {
+            fibers: Vec::new(),
+            contexts: Vec::new(),
+            host,
+            watch: Watch::default(),
+            windows: None,
+            code: code.clone(),
+            tier,
+            stacks,
+        };
         for warp in 0..warps {
             let mut ctx = windows.context(compiled, grid, warp);
             (ctx.host, ctx.cta) = (address, cta);
@@ -75,19 +88,24 @@ impl<'a> SimdCta<'a> {
         self.fibers.iter().zip(&self.contexts).map(lanes).collect()
     }
 
-    /// Lets every warp run until it waits or lets others go on; whether any could run.
+    /// Lets every warp run until it waits or lets others go on; whether any could run. Notes when something has come about.
     fn round(&mut self) -> Result<bool, Stop> {
         let mut ran = false;
+        let effects = self.host.effects();
         for warp in 0..self.fibers.len() {
             let waits = self.contexts[warp].waits != 0;
             let Some(fiber) = &mut self.fibers[warp] else { continue };
-            if waits && !self.host.crowd.borrow().can_go_on(warp) {
-                continue;
+            if waits {
+                if !self.host.crowd.borrow().can_go_on(warp) {
+                    continue;
+                }
+                self.watch.news();
             }
             ran = true;
             match fiber.resume() {
                 None => {}
                 Some(status::DONE) => {
+                    self.watch.news();
                     let stack = self.fibers[warp].take().map(Fiber::into_stack);
                     self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
                 }
@@ -96,32 +114,87 @@ impl<'a> SimdCta<'a> {
             let live = self.live();
             self.host.crowd.borrow_mut().settle(&live);
         }
+        if effects != self.host.effects() {
+            self.watch.news();
+        }
         Ok(ran)
     }
 
+    /// A number for all that the CTA can change but global memory.
+    fn fingerprint(&self) -> u64 {
+        let shared = &self.host.shared.block;
+        let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
+        let mut all = (0..shared.len() as u64 / 8).map(word).fold(0, mix);
+        for (fiber, ctx) in self.fibers.iter().zip(&self.contexts) {
+            all = mix(all, u64::from(ctx.alive) << 32 | u64::from(ctx.waits));
+            all = mix(all, fiber.as_ref().map_or(0, |f| f.fingerprint(ctx.parked)));
+        }
+        all
+    }
+
+    /// Everybody waits: who, and where.
     fn deadlock(&self) -> Stop {
         let cta = self.contexts.first().map_or([0; 3], |c| c.cta);
-        let notes = self.host.crowd.borrow().waiters();
+        let mut waiters = self.host.crowd.borrow().waiters();
+        let polls = |(warp, c): (usize, &WarpCtx)| {
+            let runs = self.fibers[warp].is_some() && c.waits == 0;
+            let site = (c.polls as usize).checked_sub(1).filter(|_| runs)?;
+            let what = match self.code.compiled.sites[site].kind {
+                SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
+                _ => "poll memory",
+            };
+            Some((warp, c.polled & c.alive, site, what.to_owned()))
+        };
+        waiters.extend(self.contexts.iter().enumerate().filter_map(polls));
+        let [x, y, z] = cta;
+        let note = |(warp, lanes, site, what): &(usize, u32, usize, String)| {
+            let place = self.host.position(*site);
+            format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
+        };
+        let mut notes: Vec<String> = waiters.iter().map(note).collect();
         let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for others", notes.len()));
-        Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes }))
+        notes.truncate(64);
+        match waiters.first() {
+            Some((warp, lanes, site, _)) => {
+                self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
+            }
+            None => Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes })),
+        }
     }
 }
 
+fn mix(h: u64, word: u64) -> u64 {
+    (h ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
 impl Cta for SimdCta<'_> {
+    fn stuck(&self) -> Stop {
+        self.deadlock()
+    }
+
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
         let start = Instant::now();
-        let result = self.rounds(fuel);
+        let result = self.rounds(fuel, start);
         self.tier.ran(start.elapsed());
         result
     }
 }
 
 impl SimdCta<'_> {
-    fn rounds(&mut self, fuel: u64) -> Result<Progress, Stop> {
+    fn rounds(&mut self, fuel: u64, start: Instant) -> Result<Progress, Stop> {
         // A round is at least one loop's patience of every warp.
         for _ in 0..=fuel / 1024 {
             if !self.round()? {
                 return if self.fibers.iter().all(Option::is_none) { Ok(Progress::Done) } else { Err(self.deadlock()) };
+            }
+            if self.watch.is_due() {
+                let state = self.fingerprint();
+                if self.watch.recurs(state) {
+                    return Ok(Progress::Waiting(true));
+                }
+            }
+            if start.elapsed() > SLICE {
+                break;
             }
         }
         Ok(Progress::More)

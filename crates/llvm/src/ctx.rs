@@ -65,6 +65,12 @@ pub struct WarpCtx {
     pub reduced: u32,
     /// The warp waits for a barrier to release some of its lanes.
     pub waits: u32,
+    /// Where the warp looked last for what others do: a site plus one, and the lanes that did.
+    pub polls: u32,
+    /// See `polls`.
+    pub polled: u32,
+    /// Native stack address below which nothing counts while others have their turn.
+    pub parked: u64,
 }
 
 /// Offsets that emission needs.
@@ -95,6 +101,8 @@ pub mod at {
     pub const WARP: u64 = offset_of!(WarpCtx, warp) as u64;
     pub const DYNAMIC_SHARED: u64 = offset_of!(WarpCtx, dynamic_shared) as u64;
     pub const CALLS: u64 = offset_of!(WarpCtx, calls) as u64;
+    pub const POLLS: u64 = offset_of!(WarpCtx, polls) as u64;
+    pub const POLLED: u64 = offset_of!(WarpCtx, polled) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
 
     /// Whether a field stays the same from the beginning of a call of generated code to its end, whoever calls.

@@ -23,7 +23,7 @@ pub fn enter(compiled: &Compiled, ctx: &mut WarpCtx) -> u32 {
 /// An address near the top of the native stack in use.
 pub fn stack_pointer() -> u64 {
     let here = 0u8;
-    std::ptr::from_ref(&here) as u64
+    std::ptr::from_ref(std::hint::black_box(&here)).expose_provenance() as u64
 }
 
 /// A stack for a warp, with a guard page.
@@ -42,23 +42,38 @@ impl Stack {
 }
 
 /// A warp on a stack of its own.
-pub struct Fiber(Coroutine<(), (), u32, DefaultStack>);
+pub struct Fiber {
+    coroutine: Coroutine<(), (), u32, DefaultStack>,
+    /// The highest address of the stack.
+    base: u64,
+}
 
 impl Fiber {
     /// A warp that has not begun. `ctx` and `compiled` must outlive it at their addresses.
     pub fn new(stack: Stack, compiled: &Compiled, ctx: &mut WarpCtx) -> Fiber {
         let (code, ctx) = (entry(compiled), std::ptr::from_mut(ctx).expose_provenance());
-        Fiber(Coroutine::with_stack(stack.0, move |yielder: &Yielder<(), ()>, ()| {
+        let base = stack.0.base().get() as u64;
+        let coroutine = Coroutine::with_stack(stack.0, move |yielder: &Yielder<(), ()>, ()| {
             let ctx = std::ptr::with_exposed_provenance_mut::<WarpCtx>(ctx);
             // SAFETY: the owner keeps the context alive and lends it to this warp while it runs.
             unsafe { (*ctx).yielder = std::ptr::from_ref(yielder).expose_provenance() as u64 };
             code(ctx)
-        }))
+        });
+        Fiber { coroutine, base }
+    }
+
+    /// A number for everything on the stack of a warp that waits, from `parked` up.
+    pub fn fingerprint(&self, parked: u64) -> u64 {
+        let words = self.base.saturating_sub(parked) as usize / 8;
+        let start = std::ptr::with_exposed_provenance::<u64>(parked as usize & !7);
+        // SAFETY: the warp does not run, and its stack is mapped from where it stopped to its base.
+        let word = |i| unsafe { start.add(i).read_volatile() };
+        (0..words).fold(parked, |h, i| (h ^ word(i)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
     }
 
     /// Lets it run; its status when it has ended.
     pub fn resume(&mut self) -> Option<u32> {
-        match self.0.resume(()) {
+        match self.coroutine.resume(()) {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(status) => Some(status),
         }
@@ -66,16 +81,19 @@ impl Fiber {
 
     /// Its stack, for another warp. A warp that has not ended is forgotten where it stands.
     pub fn into_stack(mut self) -> Stack {
-        if !self.0.done() {
+        if !self.coroutine.done() {
             // SAFETY: what is on the stack are frames of generated code and of helpers that own nothing while they wait.
-            unsafe { self.0.force_reset() };
+            unsafe { self.coroutine.force_reset() };
         }
-        Stack(self.0.into_stack())
+        Stack(self.coroutine.into_stack())
     }
 }
 
 /// Gives control back to whoever resumed the warp.
 pub fn suspend(ctx: *mut WarpCtx) {
+    let parked = stack_pointer();
+    // SAFETY: as below; nobody else uses the context while its warp runs.
+    unsafe { (*ctx).parked = parked };
     // SAFETY: a warp that has a stack has set `yielder` in `Fiber::new`, and only its own code comes here.
     unsafe { (*std::ptr::with_exposed_provenance::<Yielder<(), ()>>((*ctx).yielder as usize)).suspend(()) }
 }

@@ -70,6 +70,19 @@ impl Host<'_> {
         status::STOP
     }
 
+    /// Where a site is, for messages.
+    pub fn position(&self, site: usize) -> String {
+        let Some(site) = self.code.compiled.sites.get(site) else { return String::new() };
+        let func = &self.grid.image.ir.funcs[site.func as usize];
+        let line = func.places.get(site.at as usize).map(|p| func.source.lines.line(p.span.start));
+        line.map_or(String::new(), |line| format!(" in `{}`, line {line}", func.name))
+    }
+
+    /// Counts what instructions left to the reference engine did that others can see.
+    pub fn effects(&self) -> u64 {
+        self.machine.borrow().as_ref().map_or(0, alone::Machine::effects)
+    }
+
     pub fn fault_at(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
         let site = &self.code.compiled.sites[site];
         let func = &self.grid.image.ir.funcs[site.func as usize];

@@ -16,6 +16,7 @@ mod host;
 mod machine;
 mod thunk;
 mod tier;
+mod watch;
 mod windows;
 
 pub use machine::Effort;

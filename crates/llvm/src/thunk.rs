@@ -79,7 +79,11 @@ extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: 
         match host.effect(state, site as usize, (live, mask), input, output) {
             Ok(true) => return 0,
             // Only where warps have stacks.
-            Ok(false) => enter::suspend(ctx),
+            Ok(false) => {
+                // SAFETY: nobody else uses the context while its warp runs.
+                unsafe { ((*ctx).polls, (*ctx).polled) = (site + 1, mask) };
+                enter::suspend(ctx);
+            }
             Err(stop) => return host.stop(*stop),
         }
     }
@@ -150,7 +154,14 @@ extern "C" fn arrive(
     };
     let counts = counted.then_some(counts);
     let truth = reduces.map(|_| truth);
-    let arrived = host.crowd.borrow_mut().arrive(ctx.warp as usize, mask, ids, counts, truth, (*reduces, !arrives));
+    let arrived = host.crowd.borrow_mut().arrive(
+        (ctx.warp as usize, site as usize),
+        mask,
+        ids,
+        counts,
+        truth,
+        (*reduces, !arrives),
+    );
     match arrived {
         Ok(()) => 0,
         Err((lane, what)) => {

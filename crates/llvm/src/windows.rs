@@ -124,6 +124,9 @@ impl Windows {
             calls: PERIOD,
             reduced: 0,
             waits: 0,
+            polls: 0,
+            polled: 0,
+            parked: 0,
         }
     }
 }

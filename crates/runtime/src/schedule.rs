@@ -92,6 +92,8 @@ struct Shared<'a> {
     spent: AtomicU64,
     /// Counts slices in which a unit got on.
     epoch: AtomicU64,
+    /// Workers that are running a unit of which nobody knows that it only polls.
+    busy: AtomicU64,
     over: AtomicBool,
     ended: Mutex<Option<Ended>>,
 }
@@ -122,6 +124,8 @@ impl Idle {
 struct Unit<'a> {
     cta: Box<dyn Cta + 'a>,
     slices: u32,
+    /// It only polled when it ran last.
+    polls: bool,
 }
 
 /// Runs every CTA of a grid.
@@ -144,6 +148,7 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         done: AtomicU64::new(0),
         spent: AtomicU64::new(0),
         epoch: AtomicU64::new(0),
+        busy: AtomicU64::new(0),
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
@@ -205,7 +210,12 @@ impl<'a> Shared<'a> {
             let Some(mut unit) = live.pop_front() else { return };
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
             let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
-            match unit.cta.run(fuel) {
+            let counts = u64::from(!unit.polls);
+            self.busy.fetch_add(counts, Relaxed);
+            let step = unit.cta.run(fuel);
+            self.busy.fetch_sub(counts, Relaxed);
+            unit.polls = matches!(step, Ok(Step::Waiting(_)));
+            match step {
                 Ok(Step::Done) => {
                     self.epoch.fetch_add(1, Relaxed);
                     self.unit_done();
@@ -218,6 +228,7 @@ impl<'a> Shared<'a> {
                             let all_started = self.next.load(Relaxed) >= self.units && chunk.is_empty();
                             if idle.waited(self.epoch.load(Relaxed), certain, live.len() + 1, self.schedule.stall)
                                 && all_started
+                                && self.busy.load(Relaxed) == 0
                             {
                                 return self.end(Ended::Stopped(unit.cta.stuck()));
                             }
@@ -304,7 +315,7 @@ impl<'a> Shared<'a> {
         let [x, y, _] = self.clusters.map(u64::from);
         let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
         let first = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
-        Ok(Some(Unit { cta: self.kernel.start(self.grid, first)?, slices: 0 }))
+        Ok(Some(Unit { cta: self.kernel.start(self.grid, first)?, slices: 0, polls: false }))
     }
 
     fn unit_done(&self) {

@@ -63,6 +63,13 @@ pub struct Machine {
     windows: Windows,
 }
 
+impl Machine {
+    /// Counts what threads did that others can see.
+    pub fn effects(&self) -> u64 {
+        self.cta.effects.get()
+    }
+}
+
 impl Alone {
     /// Prepares a kernel and what it reaches.
     pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<Alone, Stop> {

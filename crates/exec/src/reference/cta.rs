@@ -314,12 +314,7 @@ fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32),
             super::step::matrix::missing(here.map(|(g, _)| g.mask))
         }
         Wait::TensorMemory => "for columns of tensor memory that are free".to_owned(),
-        Wait::Barrier(id) => {
-            let b = &m.state.barriers[id as usize];
-            let here: u32 = b.arrived.iter().map(|a| a.count_ones()).sum();
-            let wanted = if b.expected == 0 { "all".to_owned() } else { b.expected.to_string() };
-            format!("at barrier {id}, where {here} threads of {wanted} have arrived")
-        }
+        Wait::Barrier(id) => m.state.barriers[id as usize].describe(id as usize),
         Wait::Cluster => "at the cluster barrier".to_owned(),
     };
     format!("{}: wait {what}{}", who(m, w, mask), position(code, w, frame, pc))

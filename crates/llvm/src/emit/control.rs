@@ -3,6 +3,7 @@
 use super::{
     func::{Emitter, Mode, Result, Role},
     prepare::trivial_exit,
+    reach::watches,
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
@@ -417,6 +418,10 @@ impl Emitter<'_> {
 
     /// One instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
+        if self.spins && watches(self.func, inst) {
+            let lanes = self.active_bits();
+            self.note_poll(&lanes);
+        }
         let variant = self.func.variant(inst);
         let name = variant.op.row().name;
         match (variant.op.row().effect, name) {

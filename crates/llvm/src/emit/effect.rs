@@ -4,9 +4,9 @@ use super::{
     func::{Emitter, Result},
     reach::polls,
     site::SiteKind,
-    text::{Elem, Ty, int},
+    text::{Elem, Ty, Val, int},
 };
-use crate::ctx::Helper;
+use crate::ctx::{Helper, at};
 use margay_exec::alone;
 use margay_ir::{Inst, Operand, VReg, pass::Shape};
 
@@ -65,6 +65,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Notes that lanes look for what others do.
+    pub fn note_poll(&mut self, lanes: &Val) {
+        let site = self.site(SiteKind::Poll) as i128 + 1;
+        for (v, at) in [(&int(Elem::I32, site), at::POLLS), (lanes, at::POLLED)] {
+            let p = self.ctx_pointer(at);
+            self.w.store(v, &p, 4);
+        }
+    }
+
     /// Lets others go on if a lane has polled for what is not there yet.
     fn wait_if_not(&mut self, done: VReg) {
         let v = self.read(done);
@@ -75,6 +84,12 @@ impl Emitter<'_> {
         let (wait, on) = (self.w.label("poll"), self.w.label("polled"));
         self.w.branch(&some, &wait, &on);
         self.w.block(&wait);
+        let lanes = self.bits(&no);
+        self.note_poll(&lanes);
+        if let Some(fuel) = self.fuel.clone() {
+            // A round of polling leaves everything as it was.
+            self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+        }
         self.helper(Helper::Yield, &[], true);
         self.w.jump(&on);
         self.w.block(&on);

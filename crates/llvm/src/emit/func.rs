@@ -169,7 +169,13 @@ pub fn symbol(id: FuncId) -> String {
 }
 
 /// Emits a kernel or device function; `reached` says what the functions do that the kernel calls.
-pub fn emit(ir: &Ir<Placed>, id: FuncId, options: &Options, reached: &Reached, sites: &mut Vec<Site>) -> Result<Emitted> {
+pub fn emit(
+    ir: &Ir<Placed>,
+    id: FuncId,
+    options: &Options,
+    reached: &Reached,
+    sites: &mut Vec<Site>,
+) -> Result<Emitted> {
     let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
     let Prepared { func, cfg, uniformity, barriers, loses, spins, polls } = Prepared::new(original, options, reached);

@@ -6,9 +6,7 @@ use super::{
 };
 use margay_ir::{
     BlockId, Func, Inst, Operand, Terminator,
-    pass::{
-        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, is_cta_barrier, propagate_constants, split_after,
-    },
+    pass::{Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, is_cta_barrier, propagate_constants, split_after},
 };
 use margay_isa::{Effect, Opcode};
 
@@ -49,7 +47,8 @@ pub(super) fn graph(func: &Func) -> Cfg {
 /// Instructions whose code knows no guard.
 fn unguarded(func: &Func, inst: &Inst) -> bool {
     let op = func.variant(inst).op;
-    op.row().effect == Effect::Call || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
+    op.row().effect == Effect::Call
+        || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
 

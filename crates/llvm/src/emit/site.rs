@@ -40,6 +40,8 @@ pub enum SiteKind {
         /// Nobody waits.
         arrives: bool,
     },
+    /// Where threads look for what others do.
+    Poll,
     /// A function of the device library, with so many arguments.
     Builtin {
         /// Which.
