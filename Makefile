@@ -26,7 +26,7 @@ setup:
 	@scripts/setup.sh
 
 release: setup
-	$(CARGO) build --release $(MARGAY) -p margay-cuda
+	$(CARGO) build --release $(MARGAY) -p margay-cuda -p margay-cudart
 
 demo: release
 	@examples/demo.sh $(TARGET)/release/margay

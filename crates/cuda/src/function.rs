@@ -79,14 +79,15 @@ impl Function {
         let threads = func.reqntid.or(func.maxntid).map(|n| n.iter().product::<u32>() as i32);
         let cluster = func.reqnctapercluster.unwrap_or([0; 3]);
         let frame = kernel.image().ir.stage.funcs.get(kernel.func().0 as usize).map_or(0, |p| p.frame_size);
-        let version = capability().0 * 10 + capability().1;
+        let device = capability().0 * 10 + capability().1;
         Ok(match number {
             0 => threads.unwrap_or(1024),
             1 => self.static_shared()?,
             2 => 0,
             3 => frame as i32,
-            4 => 32, // registers: programs divide by it
-            5 | 6 => version,
+            4 => 32,                   // registers: programs divide by it
+            5 => self.module.target(), // programs choose among their variants by what the PTX was compiled for
+            6 => device,
             7 => 0,
             8 => self.dynamic_shared()?,
             9 => self.carveout.load(Relaxed),

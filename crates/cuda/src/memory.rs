@@ -21,8 +21,16 @@ use std::sync::Arc;
 /// An address on the device.
 pub type DevicePtr = u64;
 
-/// Bytes at which allocations begin (the guarantee of `cuMemAlloc`).
-const ALIGN: u32 = 256;
+/// Bytes of whose multiple an allocation begins. `cuMemAlloc` promises 256; devices map large ones in large pages, and some
+/// programs lay out what they allocate as if it began with a page.
+fn alignment(bytes: usize, owner: Owner) -> u32 {
+    match bytes {
+        0x20_0000.. => 0x20_0000,
+        0x1000.. => 0x1000,
+        _ if owner == Owner::Device => 512,
+        _ => 0x1000,
+    }
+}
 
 /// Allocates in the current context.
 pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
@@ -33,8 +41,7 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes as u64 > total_memory() {
         return Err(Code::OUT_OF_MEMORY);
     }
-    let align = if owner == Owner::Device { ALIGN } else { 4096 };
-    let made = context.device_memory().alloc_as(bytes as u64, align, Kind::Global, "");
+    let made = context.device_memory().alloc_as(bytes as u64, alignment(bytes, owner), Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
     context.memory().insert(address, owner);
     Ok(address)

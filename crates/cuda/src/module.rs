@@ -66,6 +66,11 @@ impl Module {
         Ok(handle)
     }
 
+    /// The number of the target that its text names: 80 for `sm_80`.
+    pub fn target(&self) -> i32 {
+        self.loaded.files().first().map_or(0, |(_, checked)| i32::from(checked.module.target.sm))
+    }
+
     /// A variable of the module.
     pub fn variable(&self, name: &str) -> Result<(DevicePtr, usize), Code> {
         let found = self.loaded.variable(name).map_err(|e| Code::from(&e))?;

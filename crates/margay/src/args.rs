@@ -49,6 +49,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Run a CUDA program on this machine's processors: margay's libcuda.so.1 in the place of NVIDIA's
     Exec(ExecArgs),
+    /// Stand in for NVIDIA's ptxas where a tool calls it: check, and write an image that margay's libcuda.so.1 loads
+    Ptxas(PtxasArgs),
     /// Explain a diagnostic's code: what, why, the manual's section, wrong and right
     Explain(ExplainArgs),
     /// Show the forms, types, versions and targets of an instruction
@@ -358,6 +360,15 @@ pub struct ExecArgs {
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<std::ffi::OsString>,
+}
+
+/// `margay ptxas`
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct PtxasArgs {
+    /// What ptxas takes: files, `-o FILE`, `-arch sm_XX`, `-c`; options about code generation are passed over
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
 }
 
 /// `margay explain`

@@ -8,15 +8,25 @@ mod report;
 use args::{Cli, Command};
 use clap::Parser;
 use exit::{Failure, Outcome};
-use std::{io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
 
 fn main() -> ExitCode {
     exit::report_panics();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(words());
     // On a thread of its own: deep nesting in a module must not meet a small main stack, and a panic ends in code 101.
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(move || run(&cli));
     let outcome = worker.map_or(Outcome::Usage, |thread| thread.join().unwrap_or(Outcome::Bug));
     outcome.into()
+}
+
+/// The command line. Called by the name of NVIDIA's assembler, this is `margay ptxas`.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let own = words.first().map(Path::new).and_then(Path::file_name);
+    if own.is_some_and(|name| name == "ptxas") {
+        words.insert(1, "ptxas".into());
+    }
+    words
 }
 
 fn run(cli: &Cli) -> Outcome {
@@ -28,6 +38,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Bindgen(args) => cmd::bindgen::run(args, color),
         Command::Run(args) => cmd::run::run(args, color),
         Command::Exec(args) => cmd::exec::run(args),
+        Command::Ptxas(args) => cmd::ptxas::run(args, color),
         Command::Explain(args) => cmd::explain::run(args),
         Command::Doc(args) => cmd::doc::run(args),
         Command::Ir(args) => cmd::ir::run(args, color),

@@ -189,14 +189,16 @@ impl Module {
             }
         };
         let in_memory = |g: &GlobalId| matches!(image.ir.global(*g).space, Space::Global | Space::Const);
-        match image.ir.global_names.get(name).filter(|g| in_memory(g)) {
+        // Names of internal variables are no symbols of the linker, but drivers find them: nvcc makes `__device__` variables so.
+        let all = || (0..image.ir.globals.len() as u32).map(GlobalId).filter(in_memory);
+        let linked = image.ir.global_names.get(name).copied().filter(in_memory);
+        match linked.or_else(|| all().find(|g| &*image.ir.global(*g).name == name)) {
             Some(id) => {
-                let Global { size, space, .. } = image.ir.global(*id);
+                let Global { size, space, .. } = image.ir.global(id);
                 Ok(Variable { address: image.addresses[id.0 as usize], size: *size, constant: *space == Space::Const })
             }
             None => {
-                let known =
-                    image.ir.global_names.iter().filter(|(_, g)| in_memory(g)).map(|(n, _)| n.to_string()).collect();
+                let known = all().map(|g| image.ir.global(g).name.to_string()).collect();
                 Err(Error::NoSuch { what: "variable", name: name.into(), known })
             }
         }

@@ -182,7 +182,7 @@ impl Convert {
             }
             _ => half(first),
         };
-        let reversed = self.to.count == 4 && e % 2 == 0;
+        let reversed = self.to.count == 4 && e.is_multiple_of(2);
         (if reversed { u32::from((bits as u16).reverse_bits()) } else { bits }, 16)
     }
 }

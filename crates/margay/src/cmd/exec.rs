@@ -8,15 +8,18 @@ use crate::{
 use std::{
     env,
     ffi::OsString,
+    hash::{DefaultHasher, Hash, Hasher},
     os::unix::{fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// What the library is called where it is built or installed, beside the command or in `../lib`.
-const BUILT: &str = "libcuda.so";
-/// The names under which programs ask for it.
-const ASKED: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+/// Under this name the command is NVIDIA's assembler ([`super::ptxas`]); Triton finds it by the variable.
+const ASSEMBLER: (&str, &str) = ("ptxas", "TRITON_PTXAS_PATH");
+/// The libraries as they are built or installed, beside the command or in `../lib`, and the names under which programs ask for
+/// them.
+const LIBRARIES: [(&str, &[&str]); 2] =
+    [("libcuda.so", &["libcuda.so.1", "libcuda.so"]), ("libcudart.so", &["libcudart.so.13", "libcudart.so"])];
 
 /// Runs the command: this process becomes the program, so it ends as the program ends.
 pub fn run(args: &ExecArgs) -> Result {
@@ -34,7 +37,7 @@ pub fn run(args: &ExecArgs) -> Result {
         path.push(old);
     }
     let mut command = Command::new(program);
-    command.args(rest).env("LD_LIBRARY_PATH", path);
+    command.args(rest).env("LD_LIBRARY_PATH", path).env(ASSEMBLER.1, folder.join(ASSEMBLER.0));
     if let Some(engine) = &args.engine {
         command.env("MARGAY_ENGINE", engine);
     }
@@ -42,35 +45,45 @@ pub fn run(args: &ExecArgs) -> Result {
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))
 }
 
-/// A folder in which the library has the names that programs ask for, and nothing else is.
+/// A folder in which the library and the assembler have the names that programs ask for.
 fn folder() -> Result<PathBuf> {
-    let library = library()?;
-    let version = env!("CARGO_PKG_VERSION");
+    let own = env::current_exe().and_then(|p| p.canonicalize());
+    let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
+    let mut links = vec![(ASSEMBLER.0, own.clone())];
+    for (built, names) in LIBRARIES {
+        let file = library(&own, built)?;
+        links.extend(names.iter().map(|name| (*name, file.clone())));
+    }
     let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
-    let folder = base.unwrap_or_else(env::temp_dir).join("margay").join(format!("lib-{version}"));
+    let base = base.unwrap_or_else(env::temp_dir).join("margay");
+    // Two builds on one machine do not take each other's place.
+    let mut place = DefaultHasher::new();
+    own.hash(&mut place);
+    let folder = base.join(format!("lib-{}-{:016x}", env!("CARGO_PKG_VERSION"), place.finish()));
     let failed = |e: std::io::Error| Failure::usage(format!("cannot make {}: {e}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    for name in ASKED {
+    for (name, target) in &links {
         let link = folder.join(name);
-        if std::fs::read_link(&link).is_ok_and(|to| to == library) {
+        if std::fs::read_link(&link).is_ok_and(|to| to == *target) {
             continue;
         }
         // Renamed into place, so that another process never finds it missing.
         let fresh = folder.join(format!(".{name}.{}", std::process::id()));
         let _ = std::fs::remove_file(&fresh);
-        symlink(&library, &fresh).and_then(|()| std::fs::rename(&fresh, &link)).map_err(failed)?;
+        symlink(target, &fresh).and_then(|()| std::fs::rename(&fresh, &link)).map_err(failed)?;
     }
     Ok(folder)
 }
 
-fn library() -> Result<PathBuf> {
-    let own = env::current_exe().and_then(|p| p.canonicalize());
-    let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
+fn library(own: &Path, file: &str) -> Result<PathBuf> {
     let beside = own.parent().unwrap_or(Path::new("."));
-    let places = [beside.join(BUILT), beside.join("../lib").join(BUILT)];
+    let places = [beside.join(file), beside.join("../lib").join(file)];
     let found = places.iter().find(|p| p.is_file());
     found.and_then(|p| p.canonicalize().ok()).ok_or_else(|| {
-        Failure::usage(format!("there is no {BUILT} beside {}; `cargo build -p margay-cuda` makes it", own.display()))
+        let missing = own.display();
+        Failure::usage(format!(
+            "there is no {file} beside {missing}; `cargo build -p margay-cuda -p margay-cudart` makes it"
+        ))
     })
 }

@@ -8,6 +8,7 @@ pub mod exec;
 pub mod explain;
 pub mod fmt;
 pub mod ir;
+pub mod ptxas;
 pub mod run;
 
 use crate::{

@@ -1,0 +1,324 @@
+//! Arrays, textures, surfaces, and copies of boxes (CUDA Runtime API, "Memory Management", "Texture Object Management",
+//! "Surface Object Management").
+
+use crate::{
+    api::api,
+    driver,
+    error::{Code, Outcome},
+    raw::Ptr,
+};
+
+/// `cudaExtent`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Bytes, or elements of an array.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Slices.
+    pub depth: usize,
+}
+
+/// `cudaPitchedPtr`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PitchedPtr {
+    /// The first byte.
+    pub address: u64,
+    /// Bytes from row to row.
+    pub pitch: usize,
+    /// Elements of a row.
+    pub width: usize,
+    /// Rows of a slice.
+    pub height: usize,
+}
+
+/// One side of `CUDA_MEMCPY3D`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Side {
+    at: [usize; 3],
+    level: usize,
+    kind: u32,
+    host: u64,
+    device: u64,
+    array: usize,
+    reserved: u64,
+    pitch: usize,
+    height: usize,
+}
+
+/// `CUDA_MEMCPY3D`
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Copy3d {
+    from: Side,
+    to: Side,
+    extent: [usize; 3],
+}
+
+/// `CUmemorytype`: the driver finds out whose an address is.
+const UNIFIED: u32 = 4;
+const ARRAY: u32 = 3;
+
+impl Side {
+    fn linear(address: u64, pitch: usize, height: usize) -> Side {
+        Side { kind: UNIFIED, device: address, pitch, height, ..Side::default() }
+    }
+
+    fn array(array: usize, x: usize, y: usize) -> Side {
+        Side { kind: ARRAY, array, at: [x, y, 0], ..Side::default() }
+    }
+}
+
+impl Copy3d {
+    /// Rows of two linear pieces of memory.
+    pub fn rows(to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize) -> Copy3d {
+        let (from, to) = (Side::linear(from.number(), from_pitch, 0), Side::linear(to.number(), to_pitch, 0));
+        Copy3d { from, to, extent: [width, height, 1] }
+    }
+
+    /// Hands it to the driver.
+    pub fn submit(&self, stream: usize) -> Outcome {
+        driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
+    }
+
+    /// From `cudaMemcpy3DParms`: where an array takes part, widths and offsets count its elements.
+    pub fn from_params(params: Ptr) -> Result<Copy3d, Code> {
+        let element = |array: usize| match array {
+            0 => Ok(None),
+            array => descriptor(array).map(|d| Some(d.element())),
+        };
+        let side = |offset: usize| -> Result<(usize, [usize; 3], PitchedPtr), Code> {
+            Ok((params.read(offset)?, params.read(offset + 8)?, params.read(offset + 32)?))
+        };
+        let ((from_array, from_at, from), (to_array, to_at, to)) = (side(0)?, side(64)?);
+        let extent: Extent = params.read(128)?;
+        let (from_element, to_element) = (element(from_array)?, element(to_array)?);
+        let place = |array: usize, at: [usize; 3], of: PitchedPtr, element: Option<usize>| match element {
+            Some(bytes) => Side { at: [at[0] * bytes, at[1], at[2]], ..Side::array(array, 0, 0) },
+            None => Side { at, ..Side::linear(of.address, of.pitch, of.height) },
+        };
+        Ok(Copy3d {
+            from: place(from_array, from_at, from, from_element),
+            to: place(to_array, to_at, to, to_element),
+            extent: [extent.width * from_element.or(to_element).unwrap_or(1), extent.height, extent.depth],
+        })
+    }
+}
+
+/// `cudaChannelFormatDesc`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Channels {
+    bits: [i32; 4],
+    kind: u32,
+}
+
+impl Channels {
+    /// `CUarray_format` and the number of channels.
+    fn format(&self) -> Result<(u32, u32), Code> {
+        const SIGNED: u32 = 0;
+        const UNSIGNED: u32 = 1;
+        const FLOAT: u32 = 2;
+        let channels = self.bits.iter().take_while(|b| **b != 0).count() as u32;
+        let format = match (self.kind, self.bits[0]) {
+            (UNSIGNED, 8) => 0x01,
+            (UNSIGNED, 16) => 0x02,
+            (UNSIGNED, 32) => 0x03,
+            (SIGNED, 8) => 0x08,
+            (SIGNED, 16) => 0x09,
+            (SIGNED, 32) => 0x0a,
+            (FLOAT, 16) => 0x10,
+            (FLOAT, 32) => 0x20,
+            _ => return Err(Code::INVALID_CHANNEL_DESCRIPTOR),
+        };
+        Ok((format, channels))
+    }
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Descriptor {
+    extent: [usize; 3],
+    format: u32,
+    channels: u32,
+    flags: u32,
+}
+
+impl Descriptor {
+    fn channel_bits(&self) -> i32 {
+        match self.format {
+            0x01 | 0x08 => 8,
+            0x02 | 0x09 | 0x10 => 16,
+            _ => 32,
+        }
+    }
+
+    /// Bytes of an element.
+    fn element(&self) -> usize {
+        (self.channel_bits() as usize / 8) * self.channels as usize
+    }
+
+    fn describe(&self) -> Channels {
+        let bits = std::array::from_fn(|i| if i < self.channels as usize { self.channel_bits() } else { 0 });
+        let kind = match self.format {
+            0x01..=0x03 => 1,
+            0x08..=0x0a => 0,
+            _ => 2,
+        };
+        Channels { bits, kind }
+    }
+}
+
+fn descriptor(array: usize) -> Result<Descriptor, Code> {
+    let mut found = Descriptor::default();
+    driver::cuArray3DGetDescriptor_v2(Ptr::to(&mut found), array)?;
+    Ok(found)
+}
+
+fn make(channels: Ptr, extent: Extent, flags: u32) -> Result<Descriptor, Code> {
+    let (format, channels) = channels.read::<Channels>(0)?.format()?;
+    Ok(Descriptor { extent: [extent.width, extent.height, extent.depth], format, channels, flags })
+}
+
+/// `cudaResourceDesc` as the driver's structure: kinds and members are the same, but for the format of linear memory.
+fn resource(of: Ptr) -> Result<[u64; 18], Code> {
+    const LINEAR: u32 = 2;
+    const PITCHED: u32 = 3;
+    let mut made = [0u64; 18];
+    let kind: u32 = of.read(0)?;
+    (made[0], made[1]) = (u64::from(kind), of.read(8)?);
+    if matches!(kind, LINEAR | PITCHED) {
+        let (format, channels) = of.read::<Channels>(16)?.format()?;
+        made[2] = u64::from(format) | u64::from(channels) << 32;
+        made[3] = of.read(40)?;
+    }
+    if kind == PITCHED {
+        (made[4], made[5]) = (of.read(48)?, of.read(56)?);
+    }
+    Ok(made)
+}
+
+/// `CUDA_TEXTURE_DESC`
+#[repr(C)]
+struct TextureOptions {
+    address: [u32; 3],
+    filter: u32,
+    flags: u32,
+    anisotropy: u32,
+    level_filter: u32,
+    bias_and_levels: [f32; 3],
+    border: [f32; 4],
+    reserved: [i32; 12],
+}
+
+/// From `cudaTextureDesc`.
+fn texture_options(of: Ptr) -> Result<TextureOptions, Code> {
+    let as_integer = u32::from(of.read::<u32>(16)? == 0); // cudaReadModeElementType
+    let normalized = u32::from(of.read::<u32>(40)? != 0) << 1;
+    let srgb = u32::from(of.read::<u32>(20)? != 0) << 4;
+    Ok(TextureOptions {
+        address: of.read(0)?,
+        filter: of.read(12)?,
+        flags: as_integer | normalized | srgb,
+        anisotropy: of.read(44)?,
+        level_filter: of.read(48)?,
+        bias_and_levels: of.read(52)?,
+        border: of.read(24)?,
+        reserved: [0; 12],
+    })
+}
+
+/// Rows between an array and linear memory.
+fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: usize) -> Outcome {
+    let (from, to) = if to_array { (linear, array) } else { (array, linear) };
+    Copy3d { from, to, extent: [width, height, 1] }.submit(stream)
+}
+
+api! {
+    fn cudaMallocArray(out: Ptr, channels: Ptr, width: usize, height: usize, flags: u32) {
+        let made = make(channels, Extent { width, height, depth: 0 }, flags)?;
+        driver::cuArray3DCreate_v2(out, Ptr::of(&made))
+    }
+    fn cudaMalloc3DArray(out: Ptr, channels: Ptr, extent: Extent, flags: u32) {
+        driver::cuArray3DCreate_v2(out, Ptr::of(&make(channels, extent, flags)?))
+    }
+    fn cudaMallocMipmappedArray(out: Ptr, channels: Ptr, extent: Extent, levels: u32, flags: u32) {
+        driver::cuMipmappedArrayCreate(out, Ptr::of(&make(channels, extent, flags)?), levels)
+    }
+    fn cudaGetMipmappedArrayLevel(out: Ptr, array: usize, level: u32) {
+        driver::cuMipmappedArrayGetLevel(out, array, level)
+    }
+    fn cudaFreeArray(array: usize) {
+        match array {
+            0 => Ok(()),
+            array => driver::cuArrayDestroy(array),
+        }
+    }
+    fn cudaFreeMipmappedArray(array: usize) { driver::cuMipmappedArrayDestroy(array) }
+    fn cudaArrayGetInfo(channels: Ptr, extent: Ptr, flags: Ptr, array: usize) {
+        let found = descriptor(array)?;
+        if !channels.is_null() {
+            channels.write(0, found.describe())?;
+        }
+        if !extent.is_null() {
+            extent.write(0, found.extent)?;
+        }
+        if !flags.is_null() {
+            flags.write(0, found.flags)?;
+        }
+        Ok(())
+    }
+    fn cudaGetChannelDesc(channels: Ptr, array: usize) { channels.write(0, descriptor(array)?.describe()) }
+    fn cudaMemcpy2DToArray(
+        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
+    ) {
+        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, 0)
+    }
+    fn cudaMemcpy2DToArrayAsync(
+        to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
+        stream: usize,
+    ) {
+        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, stream)
+    }
+    fn cudaMemcpy2DFromArray(
+        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+    ) {
+        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, 0)
+    }
+    fn cudaMemcpy2DFromArrayAsync(
+        to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+        stream: usize,
+    ) {
+        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, stream)
+    }
+    fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32) {
+        array_rows(Side::array(to, x, y), Side::linear(from.number(), 0, 0), true, bytes, 1, 0)
+    }
+    fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32) {
+        array_rows(Side::array(from, x, y), Side::linear(to.number(), 0, 0), false, bytes, 1, 0)
+    }
+    fn cudaMemcpy2DArrayToArray(
+        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
+    ) {
+        array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, 0)
+    }
+    fn cudaMemcpy3D(params: Ptr) { Copy3d::from_params(params)?.submit(0) }
+    fn cudaMemcpy3DAsync(params: Ptr, stream: usize) { Copy3d::from_params(params)?.submit(stream) }
+    fn cudaCreateTextureObject(out: Ptr, of: Ptr, options: Ptr, view: Ptr) {
+        driver::cuTexObjectCreate(out, Ptr::of(&resource(of)?), Ptr::of(&texture_options(options)?), view)
+    }
+    fn cudaDestroyTextureObject(object: u64) { driver::cuTexObjectDestroy(object) }
+    fn cudaCreateSurfaceObject(out: Ptr, of: Ptr) { driver::cuSurfObjectCreate(out, Ptr::of(&resource(of)?)) }
+    fn cudaDestroySurfaceObject(object: u64) { driver::cuSurfObjectDestroy(object) }
+}
+
+/// `cudaCreateChannelDesc`, which yields a structure and cannot fail.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> Channels {
+    Channels { bits: [x, y, z, w], kind }
+}

@@ -1,0 +1,195 @@
+//! Launches: `kernel<<<grid, block, shared, stream>>>(...)` pushes a configuration, calls the kernel's stub, and that pops it and
+//! launches (CUDA Runtime API, "Execution Control" and "Occupancy").
+
+use crate::{
+    api::{api, enter, last_error},
+    driver,
+    error::{Code, Outcome},
+    raw::Ptr,
+    register::kernel,
+};
+use std::cell::RefCell;
+
+/// `dim3`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Dim3 {
+    x: u32,
+    y: u32,
+    z: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: usize,
+}
+
+thread_local! {
+    /// Configurations of launches whose stub has not been entered yet: arguments may launch kernels too.
+    static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The driver's errors about the shape of a launch have other numbers here.
+fn shape_error(code: Code) -> Code {
+    /// `cudaErrorInvalidConfiguration`
+    const CONFIGURATION: u32 = 9;
+    match code {
+        Code::INVALID_VALUE => Code::outcome(CONFIGURATION).err().unwrap_or(code),
+        other => other,
+    }
+}
+
+fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) -> Outcome {
+    let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
+    let (g, b) = (grid, block);
+    driver::cuLaunchKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params, Ptr::NULL)
+        .map_err(shape_error)
+}
+
+fn attribute(function: usize, number: u32) -> Result<i32, Code> {
+    let mut value = 0i32;
+    driver::cuFuncGetAttribute(Ptr::to(&mut value), number, function)?;
+    Ok(value)
+}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: usize) -> u32 {
+    PUSHED.with_borrow_mut(|pushed| pushed.push(Configuration { grid, block, shared, stream }));
+    0
+}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaPopCallConfiguration(grid: Ptr, block: Ptr, shared: Ptr, stream: Ptr) -> u32 {
+    enter("__cudaPopCallConfiguration", || {
+        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Code::MISSING_CONFIGURATION)?;
+        grid.write(0, popped.grid)?;
+        block.write(0, popped.block)?;
+        shared.write(0, popped.shared)?;
+        stream.write(0, popped.stream)
+    })
+}
+
+/// The driver takes a structure of the same layout; its function may be a host function here.
+fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
+    // grid, block: 24 bytes; then shared memory (size_t), stream, attributes, their number. The driver has 32 bits of shared
+    // memory directly behind the block.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Runtime {
+        shape: [u32; 6],
+        shared: usize,
+        stream: usize,
+        attributes: u64,
+        count: u32,
+    }
+    #[repr(C)]
+    struct Driver {
+        shape: [u32; 6],
+        shared: u32,
+        stream: usize,
+        attributes: u64,
+        count: u32,
+    }
+    let Runtime { shape, shared, stream, attributes, count } = config.read(0)?;
+    let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
+    let config = Driver { shape, shared, stream, attributes, count };
+    driver::cuLaunchKernelEx(Ptr::of(&config), kernel(host)?, params, Ptr::NULL).map_err(shape_error)
+}
+
+/// `cudaFuncAttributes`: three sizes, then numbers; the driver's attributes in the order of the structure.
+fn attributes(out: Ptr, function: usize) -> Outcome {
+    const SIZES: [u32; 3] = [1, 2, 3]; // shared, constant, local
+    const NUMBERS: [u32; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
+    for offset in (0..144).step_by(8) {
+        out.write(offset, 0u64)?;
+    }
+    for (i, number) in SIZES.into_iter().enumerate() {
+        out.write(8 * i, attribute(function, number)? as usize)?;
+    }
+    for (i, number) in NUMBERS.into_iter().enumerate() {
+        out.write(24 + 4 * i, attribute(function, number)?)?;
+    }
+    Ok(())
+}
+
+api! {
+    fn cudaLaunchKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+        launch(kernel(host)?, grid, block, params, shared, stream)
+    }
+    fn __cudaLaunchKernel(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+        match function {
+            0 => Err(Code::INVALID_DEVICE_FUNCTION), // `__cudaGetKernel` said why
+            function => launch(function, grid, block, params, shared, stream),
+        }
+    }
+    fn __cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
+    fn cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
+    fn cudaGetFuncBySymbol(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
+    fn cudaLaunchKernelExC(config: Ptr, host: Ptr, params: Ptr) { ex(config, host, params) }
+    fn cudaLaunchCooperativeKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+        let (g, b, shared) = (grid, block, u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?);
+        let function = kernel(host)?;
+        driver::cuLaunchCooperativeKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params)
+            .map_err(shape_error)
+    }
+    fn cudaFuncGetAttributes(out: Ptr, host: Ptr) { attributes(out, kernel(host)?) }
+    fn cudaFuncSetAttribute(host: Ptr, number: u32, value: i32) {
+        driver::cuFuncSetAttribute(kernel(host)?, number, value)
+    }
+    fn cudaFuncSetCacheConfig(host: Ptr, _config: u32) { kernel(host).map(drop) }
+    fn cudaFuncGetName(out: Ptr, host: Ptr) { driver::cuFuncGetName(out, kernel(host)?) }
+    fn cudaFuncGetParamInfo(host: Ptr, index: usize, offset: Ptr, size: Ptr) {
+        driver::cuFuncGetParamInfo(kernel(host)?, index, offset, size)
+    }
+    fn cudaFuncGetParamCount(host: Ptr, count: Ptr) { driver::cuFuncGetParamCount(kernel(host)?, count) }
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(count: Ptr, host: Ptr, block: i32, dynamic: usize) {
+        driver::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(count, kernel(host)?, block, dynamic, 0)
+    }
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        count: Ptr, host: Ptr, block: i32, dynamic: usize, flags: u32,
+    ) {
+        driver::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(count, kernel(host)?, block, dynamic, flags)
+    }
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: Ptr, host: Ptr, ctas: i32, block: i32) {
+        driver::cuOccupancyAvailableDynamicSMemPerBlock(bytes, kernel(host)?, ctas, block)
+    }
+    fn cudaOccupancyMaxPotentialClusterSize(size: Ptr, host: Ptr, _config: Ptr) {
+        driver::cuOccupancyMaxPotentialClusterSize(size, kernel(host)?, Ptr::NULL)
+    }
+    fn cudaOccupancyMaxActiveClusters(count: Ptr, host: Ptr, _config: Ptr) {
+        driver::cuOccupancyMaxActiveClusters(count, kernel(host)?, Ptr::NULL)
+    }
+}
+
+/// The last error, and forgets it: a context whose kernel failed has it for ever.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetLastError() -> u32 {
+    last_error(true).number()
+}
+
+/// The last error.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaPeekAtLastError() -> u32 {
+    last_error(false).number()
+}
+
+/// The name of an error.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorName(error: u32) -> Ptr {
+    Ptr::of(Code::words(error).0.as_bytes())
+}
+
+/// The sentence of an error.
+#[allow(unsafe_code, non_snake_case)]
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaGetErrorString(error: u32) -> Ptr {
+    Ptr::of(Code::words(error).1.as_bytes())
+}

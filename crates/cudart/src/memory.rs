@@ -1,0 +1,179 @@
+//! Memory (CUDA Runtime API, "Memory Management", "Unified Addressing", "Stream Ordered Memory Allocator").
+
+use crate::{
+    api::{api, same},
+    array::{Copy3d, Extent, PitchedPtr},
+    driver,
+    error::{Code, Outcome},
+    raw::Ptr,
+    register::variable,
+};
+
+/// `cudaMemcpyKind`
+mod kind {
+    pub const HOST_TO_HOST: u32 = 0;
+    pub const HOST_TO_DEVICE: u32 = 1;
+    pub const DEVICE_TO_HOST: u32 = 2;
+    pub const DEVICE_TO_DEVICE: u32 = 3;
+    pub const DEFAULT: u32 = 4;
+}
+
+/// Copies bytes in the direction that the program names.
+pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: usize) -> Outcome {
+    let (to_address, from_address) = (to.number(), from.number());
+    match direction {
+        _ if bytes == 0 => Ok(()),
+        // "Device" memory of the runtime API may be managed or page-locked, all of which the driver knows.
+        kind::HOST_TO_DEVICE => driver::cuMemcpyHtoDAsync_v2(to_address, from, bytes, stream),
+        kind::DEVICE_TO_HOST => driver::cuMemcpyDtoHAsync_v2(to, from_address, bytes, stream),
+        kind::DEVICE_TO_DEVICE => driver::cuMemcpyDtoDAsync_v2(to_address, from_address, bytes, stream),
+        kind::HOST_TO_HOST | kind::DEFAULT => driver::cuMemcpyAsync(to_address, from_address, bytes, stream),
+        _ => Err(Code::INVALID_MEMCPY_DIRECTION),
+    }
+}
+
+/// A part of a variable, as an address.
+fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
+    let (address, size) = variable(symbol)?;
+    match offset.checked_add(bytes) {
+        Some(end) if end <= size => Ok(Ptr::at(address + offset as u64)),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+fn free(address: Ptr) -> Outcome {
+    driver::cuMemFree_v2(address.number())
+}
+
+/// Zero bytes are no error here: null is their address.
+fn allocate(out: Ptr, bytes: usize, by: impl FnOnce() -> Outcome) -> Outcome {
+    match bytes {
+        0 => out.write(0, 0u64),
+        _ => by(),
+    }
+}
+
+/// `cudaPointerAttributes`: kind, device, device address, host address. Memory of the program itself is no error.
+fn attributes(out: Ptr, address: Ptr) -> Outcome {
+    const UNKNOWN: u32 = 0;
+    const HOST: u32 = 1;
+    const DEVICE: u32 = 2;
+    const MANAGED: u32 = 3;
+    for offset in (0..88).step_by(8) {
+        out.write(offset, 0u64)?;
+    }
+    let at = address.number();
+    let (mut of, mut managed) = (0u32, 0u8);
+    let known = driver::cuPointerGetAttribute(Ptr::to(&mut of), 2, at).is_ok();
+    let _ = known && driver::cuPointerGetAttribute(Ptr::to(&mut managed), 8, at).is_ok();
+    let kind = match (known, managed, of) {
+        (false, ..) => UNKNOWN,
+        (_, 1, _) => MANAGED,
+        (_, _, 1) => HOST,
+        _ => DEVICE,
+    };
+    out.write(0, kind)?;
+    out.write(4, if known { 0i32 } else { -2 })?;
+    out.write(8, if known { at } else { 0 })?;
+    out.write(16, if kind == DEVICE { 0 } else { at })
+}
+
+same! {
+    cudaMemGetInfo(free: Ptr, total: Ptr) = cuMemGetInfo_v2;
+    cudaHostRegister(address: Ptr, bytes: usize, flags: u32) = cuMemHostRegister_v2;
+    cudaHostUnregister(address: Ptr) = cuMemHostUnregister;
+    cudaHostGetDevicePointer(device: Ptr, address: Ptr, flags: u32) = cuMemHostGetDevicePointer_v2;
+    cudaHostGetFlags(flags: Ptr, address: Ptr) = cuMemHostGetFlags;
+    cudaFreeHost(address: Ptr) = cuMemFreeHost;
+    cudaMemPoolCreate(pool: Ptr, properties: Ptr) = cuMemPoolCreate;
+    cudaMemPoolDestroy(pool: usize) = cuMemPoolDestroy;
+    cudaMemPoolTrimTo(pool: usize, bytes: usize) = cuMemPoolTrimTo;
+    cudaMemPoolSetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolSetAttribute;
+    cudaMemPoolGetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolGetAttribute;
+}
+
+api! {
+    fn cudaMalloc(out: Ptr, bytes: usize) { allocate(out, bytes, || driver::cuMemAlloc_v2(out, bytes)) }
+    fn cudaMallocManaged(out: Ptr, bytes: usize, flags: u32) { driver::cuMemAllocManaged(out, bytes, flags) }
+    fn cudaMallocHost(out: Ptr, bytes: usize) { allocate(out, bytes, || driver::cuMemHostAlloc(out, bytes, 0)) }
+    fn cudaHostAlloc(out: Ptr, bytes: usize, flags: u32) {
+        allocate(out, bytes, || driver::cuMemHostAlloc(out, bytes, flags))
+    }
+    fn cudaMallocPitch(out: Ptr, pitch: Ptr, width: usize, height: usize) {
+        driver::cuMemAllocPitch_v2(out, pitch, width, height, 4)
+    }
+    fn cudaMalloc3D(out: Ptr, extent: Extent) {
+        let (mut address, mut pitch) = (0u64, 0usize);
+        let rows = extent.height.max(1).checked_mul(extent.depth.max(1)).ok_or(Code::INVALID_VALUE)?;
+        driver::cuMemAllocPitch_v2(Ptr::to(&mut address), Ptr::to(&mut pitch), extent.width, rows, 4)?;
+        out.write(0, PitchedPtr { address, pitch, width: extent.width, height: extent.height })
+    }
+    fn cudaMallocAsync(out: Ptr, bytes: usize, stream: usize) {
+        allocate(out, bytes, || driver::cuMemAllocAsync(out, bytes, stream))
+    }
+    fn cudaMallocFromPoolAsync(out: Ptr, bytes: usize, pool: usize, stream: usize) {
+        allocate(out, bytes, || driver::cuMemAllocFromPoolAsync(out, bytes, pool, stream))
+    }
+    fn cudaFree(address: Ptr) { free(address) }
+    fn cudaFreeAsync(address: Ptr, stream: usize) { driver::cuMemFreeAsync(address.number(), stream) }
+
+    fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) { copy(to, from, bytes, direction, 0) }
+    fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: usize) {
+        copy(to, from, bytes, direction, stream)
+    }
+    fn cudaMemcpyPeer(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize) {
+        copy(to, from, bytes, kind::DEVICE_TO_DEVICE, 0)
+    }
+    fn cudaMemcpyPeerAsync(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize, stream: usize) {
+        copy(to, from, bytes, kind::DEVICE_TO_DEVICE, stream)
+    }
+    fn cudaMemcpyToSymbol(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32) {
+        copy(part(symbol, offset, bytes)?, from, bytes, direction, 0)
+    }
+    fn cudaMemcpyToSymbolAsync(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32, stream: usize) {
+        copy(part(symbol, offset, bytes)?, from, bytes, direction, stream)
+    }
+    fn cudaMemcpyFromSymbol(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32) {
+        copy(to, part(symbol, offset, bytes)?, bytes, direction, 0)
+    }
+    fn cudaMemcpyFromSymbolAsync(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32, stream: usize) {
+        copy(to, part(symbol, offset, bytes)?, bytes, direction, stream)
+    }
+    fn cudaGetSymbolAddress(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.0) }
+    fn cudaGetSymbolSize(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.1) }
+
+    fn cudaMemcpy2D(
+        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
+    ) {
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(0)
+    }
+    fn cudaMemcpy2DAsync(
+        to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
+        stream: usize,
+    ) {
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(stream)
+    }
+    fn cudaMemset(to: Ptr, value: i32, bytes: usize) { driver::cuMemsetD8Async(to.number(), value as u8, bytes, 0) }
+    fn cudaMemsetAsync(to: Ptr, value: i32, bytes: usize, stream: usize) {
+        driver::cuMemsetD8Async(to.number(), value as u8, bytes, stream)
+    }
+    fn cudaMemset2D(to: Ptr, pitch: usize, value: i32, width: usize, height: usize) {
+        driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, 0)
+    }
+    fn cudaMemset2DAsync(to: Ptr, pitch: usize, value: i32, width: usize, height: usize, stream: usize) {
+        driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, stream)
+    }
+    fn cudaMemset3D(to: PitchedPtr, value: i32, extent: Extent) { fill(to, value, extent, 0) }
+    fn cudaMemset3DAsync(to: PitchedPtr, value: i32, extent: Extent, stream: usize) { fill(to, value, extent, stream) }
+    fn cudaPointerGetAttributes(out: Ptr, address: Ptr) { attributes(out, address) }
+    // The memory is where it is: advice and prefetching change nothing.
+    fn cudaMemPrefetchAsync(_address: Ptr, _bytes: usize, _location: u64, _flags: u32, _stream: usize) { Ok(()) }
+    fn cudaMemAdvise(_address: Ptr, _bytes: usize, _advice: u32, _location: u64) { Ok(()) }
+}
+
+fn fill(to: PitchedPtr, value: i32, extent: Extent, stream: usize) -> Outcome {
+    (0..extent.depth).try_for_each(|z| {
+        let slice = to.address + (z * to.pitch * to.height) as u64;
+        driver::cuMemsetD2D8Async(slice, to.pitch, value as u8, extent.width, extent.height, stream)
+    })
+}

@@ -1,0 +1,209 @@
+//! What the code that nvcc adds to a program registers before `main`: fat binaries, and the kernels and variables in them by the
+//! host's addresses. A fat binary is loaded when something of it is wanted for the first time.
+
+use crate::{
+    api::{enter, ready},
+    driver,
+    error::{Code, Outcome},
+    raw::Ptr,
+};
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+/// A fat binary of the program.
+struct Binary {
+    image: u64,
+    /// The driver's library, once loaded.
+    library: Option<usize>,
+    /// Names of managed variables, and where the program keeps their addresses.
+    managed: Vec<(String, u64)>,
+}
+
+/// A kernel or a variable: the binary that it is in, its name there.
+#[derive(Clone)]
+struct Symbol {
+    binary: u64,
+    name: String,
+}
+
+#[derive(Default)]
+struct Registry {
+    binaries: HashMap<u64, Binary>,
+    kernels: HashMap<u64, Symbol>,
+    variables: HashMap<u64, Symbol>,
+    /// The driver's handles of kernels, by the host's address.
+    handles: HashMap<u64, usize>,
+    next: u64,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Registry {
+    /// The driver's library of a binary, loaded now if it is not yet.
+    fn library(&mut self, handle: u64) -> Result<usize, Code> {
+        let binary = self.binaries.get_mut(&handle).ok_or(Code::INVALID_SYMBOL)?;
+        if let Some(library) = binary.library {
+            return Ok(library);
+        }
+        let mut library = 0usize;
+        let none = Ptr::NULL;
+        driver::cuLibraryLoadData(Ptr::to(&mut library), Ptr::at(binary.image), none, none, 0, none, none, 0)?;
+        binary.library = Some(library);
+        for (name, place) in &binary.managed {
+            let address = address(library, name)?.0;
+            Ptr::at(*place).write(0, address)?;
+        }
+        Ok(library)
+    }
+}
+
+/// Address and size of a variable of a library.
+fn address(library: usize, name: &str) -> Result<(u64, usize), Code> {
+    let (mut address, mut size) = (0u64, 0usize);
+    let name = format!("{name}\0");
+    driver::cuLibraryGetGlobal(Ptr::to(&mut address), Ptr::to(&mut size), library, Ptr::of(name.as_bytes()))?;
+    Ok((address, size))
+}
+
+/// The driver's function for a host function, or for a handle that is one already.
+pub fn kernel(host: Ptr) -> Result<usize, Code> {
+    let mut registry = registry();
+    if let Some(handle) = registry.handles.get(&host.number()) {
+        return Ok(*handle);
+    }
+    let Some(Symbol { binary, name }) = registry.kernels.get(&host.number()).cloned() else {
+        // Handles of `cudaGetKernel` may stand in the place of host functions.
+        return match registry.handles.values().find(|h| **h as u64 == host.number()) {
+            Some(handle) => Ok(*handle),
+            None => Err(Code::INVALID_DEVICE_FUNCTION),
+        };
+    };
+    let library = registry.library(binary)?;
+    let mut handle = 0usize;
+    let name = format!("{name}\0");
+    driver::cuLibraryGetKernel(Ptr::to(&mut handle), library, Ptr::of(name.as_bytes()))
+        .map_err(|_| Code::INVALID_DEVICE_FUNCTION)?;
+    registry.handles.insert(host.number(), handle);
+    Ok(handle)
+}
+
+/// Address and size of the variable that a host variable stands for.
+pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
+    let mut registry = registry();
+    let Symbol { binary, name } = registry.variables.get(&host.number()).cloned().ok_or(Code::INVALID_SYMBOL)?;
+    let library = registry.library(binary)?;
+    address(library, &name).map_err(|_| Code::INVALID_SYMBOL)
+}
+
+/// Forgets what the device knows: after a reset everything is loaded anew.
+pub fn unload() {
+    let mut registry = registry();
+    registry.handles.clear();
+    for binary in registry.binaries.values_mut() {
+        binary.library = None;
+    }
+}
+
+/// Runs a registration, which has no result.
+fn quietly(name: &'static str, body: impl FnOnce() -> Outcome) {
+    enter(name, body);
+}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFatBinary(image: Ptr) -> Ptr {
+    let mut registry = registry();
+    registry.next += 16;
+    let handle = registry.next;
+    registry.binaries.insert(handle, Binary { image: image.number(), library: None, managed: Vec::new() });
+    Ptr::at(handle)
+}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFatBinaryEnd(_handle: Ptr) {}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
+    // The process ends; the driver frees what is its own.
+    registry().binaries.remove(&handle.number());
+}
+
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaInitModule(handle: Ptr) -> u8 {
+    enter("__cudaInitModule", || {
+        ready()?;
+        registry().library(handle.number()).map(drop)
+    });
+    1
+}
+
+#[allow(unsafe_code, clippy::too_many_arguments)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterFunction(
+    handle: Ptr,
+    host: Ptr,
+    _device: Ptr,
+    name: Ptr,
+    _threads: i32,
+    _tid: Ptr,
+    _bid: Ptr,
+    _block: Ptr,
+    _grid: Ptr,
+    _warp: Ptr,
+) {
+    quietly("__cudaRegisterFunction", || {
+        let symbol = Symbol { binary: handle.number(), name: name.text()? };
+        registry().kernels.insert(host.number(), symbol);
+        Ok(())
+    });
+}
+
+#[allow(unsafe_code, clippy::too_many_arguments)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterVar(
+    handle: Ptr,
+    host: Ptr,
+    _device: Ptr,
+    name: Ptr,
+    _external: i32,
+    _size: usize,
+    _constant: i32,
+    _global: i32,
+) {
+    quietly("__cudaRegisterVar", || {
+        let symbol = Symbol { binary: handle.number(), name: name.text()? };
+        registry().variables.insert(host.number(), symbol);
+        Ok(())
+    });
+}
+
+#[allow(unsafe_code, clippy::too_many_arguments)]
+#[unsafe(no_mangle)]
+extern "C" fn __cudaRegisterManagedVar(
+    handle: Ptr,
+    host: Ptr,
+    _device: Ptr,
+    name: Ptr,
+    _external: i32,
+    _size: usize,
+    _constant: i32,
+    _global: i32,
+) {
+    quietly("__cudaRegisterManagedVar", || {
+        let (binary, name) = (handle.number(), name.text()?);
+        let mut registry = registry();
+        if let Some(found) = registry.binaries.get_mut(&binary) {
+            found.managed.push((name.clone(), host.number()));
+        }
+        registry.variables.insert(host.number(), Symbol { binary, name });
+        Ok(())
+    });
+}

@@ -1,0 +1,155 @@
+/* A program as nvcc would make it with `-cudart shared`, written by hand: a fat binary with PTX, the registration before
+   main, a kernel's stub, and calls of the runtime API. Expectations are those of the CUDA Runtime API's documentation. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct { unsigned x, y, z; } dim3;
+void **__cudaRegisterFatBinary(void *), __cudaRegisterFatBinaryEnd(void **);
+void __cudaRegisterFunction(void **, const void *, char *, const char *, int, void *, void *, void *, void *, int *);
+void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int);
+void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_t, int, int);
+unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, void *), __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, void *);
+char __cudaInitModule(void **);
+int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
+int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocManaged(void **, size_t, unsigned), cudaMemcpy(void *, const void *, size_t, int);
+int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
+int cudaGetSymbolSize(size_t *, const void *), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void), cudaGetDeviceCount(int *);
+int cudaGetLastError(void), cudaPeekAtLastError(void), cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, void *);
+int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cudaGetDeviceProperties(void *, int), cudaDeviceReset(void);
+int cudaPointerGetAttributes(void *, const void *), cudaFuncGetAttributes(void *, const void *), cudaStreamCreate(void **);
+int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **), cudaGraphInstantiate(void **, void *, unsigned long long);
+int cudaMemsetAsync(void *, int, size_t, void *), cudaGraphLaunch(void *, void *), cudaRuntimeGetVersion(int *);
+const char *cudaGetErrorName(int), *cudaGetErrorString(int);
+
+static int failures;
+#define CHECK(what) do { if (!(what)) { printf("client.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
+#define OK(call) do { int r_ = (call); if (r_) { printf("client.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
+
+#define PTX \
+    ".version 7.0\n.target sm_80\n.address_size 64\n.const .align 4 .b8 factor[8];\n.global .align 4 .u32 calls;\n" \
+    ".visible .global .attribute(.managed) .align 4 .u32 shared_word;\n" \
+    ".visible .entry scale(.param .u64 p, .param .u32 n) {\n.reg .pred %p; .reg .b32 %r<6>; .reg .b64 %d<4>;\n" \
+    "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %r1, %r1, %r2, %r3;\n" \
+    "ld.param.u32 %r2, [n]; setp.ge.u32 %p, %r1, %r2; @%p ret;\n" \
+    "ld.param.u64 %d1, [p]; mul.wide.u32 %d2, %r1, 4; add.u64 %d1, %d1, %d2; ld.global.u32 %r3, [%d1];\n" \
+    "ld.const.u32 %r4, [factor+4]; mul.lo.u32 %r3, %r3, %r4; st.global.u32 [%d1], %r3;\n" \
+    "red.global.add.u32 [calls], 1; st.global.u32 [shared_word], %r2; ret; }\n"
+
+/* Header and one entry of a fat binary: uncompressed PTX for sm_80. */
+static struct {
+    unsigned magic; unsigned short version, header; unsigned long long size;
+    unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload;
+    unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size;
+    unsigned long long flags, zero, unpacked;
+    char text[(sizeof PTX + 7) / 8 * 8];
+} fat = {0xba55ed50, 1, 16, 64 + sizeof fat.text, 1, 0x101, 64, sizeof fat.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, PTX};
+static struct { int magic, version; void *data, *file; } wrapper = {0x466243b1, 1, &fat, 0};
+
+static void **handle;
+static unsigned factor[2], calls, *shared_word;
+static void scale_stub(unsigned *p, unsigned n) {
+    void *args[] = {&p, &n}, *stream, *kernel = 0;
+    dim3 grid, block;
+    size_t shared;
+    if (__cudaGetKernel(&kernel, (void *)scale_stub) || __cudaPopCallConfiguration(&grid, &block, &shared, &stream)) return;
+    __cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+static void unregistered(void) {}
+
+__attribute__((constructor)) static void registration(void) {
+    handle = __cudaRegisterFatBinary(&wrapper);
+    __cudaRegisterFunction(handle, (void *)scale_stub, "scale", "scale", -1, 0, 0, 0, 0, 0);
+    __cudaRegisterVar(handle, (char *)factor, "factor", "factor", 0, 8, 1, 0);
+    __cudaRegisterVar(handle, (char *)&calls, "calls", "calls", 0, 4, 0, 0);
+    __cudaRegisterManagedVar(handle, (void **)&shared_word, "shared_word", "shared_word", 0, 4, 0, 0);
+    __cudaRegisterFatBinaryEnd(handle);
+}
+
+enum { N = 300, H2D = 1, D2H = 2, DEFAULT = 4 };
+
+int main(void) {
+    dim3 grid = {3, 1, 1}, block = {128, 1, 1};
+    unsigned host[N], *device, *managed, values[2] = {0, 5}, count = 0;
+    int n;
+    size_t size;
+    OK(cudaGetDeviceCount(&n));
+    CHECK(n == 1);
+    OK(cudaRuntimeGetVersion(&n));
+    CHECK(n / 1000 == 13);
+    struct { char name[256]; char rest[752]; } properties;
+    OK(cudaGetDeviceProperties(&properties, 0));
+    CHECK(strncmp(properties.name, "margay", 6) == 0 && *(int *)(properties.rest + 308 - 256) == 32);
+    CHECK(cudaGetDeviceProperties(&properties, 1) == 101);
+    CHECK(cudaPeekAtLastError() == 101 && cudaGetLastError() == 101 && cudaGetLastError() == 0);
+
+    __cudaInitModule(handle);
+    CHECK(shared_word && *shared_word == 0);
+    OK(cudaMalloc((void **)&device, sizeof host));
+    for (int i = 0; i < N; i++) host[i] = i;
+    OK(cudaMemcpy(device, host, sizeof host, H2D));
+    OK(cudaMemcpyToSymbol(factor, values, 8, 0, H2D));
+    CHECK(cudaMemcpyToSymbol(factor, values, 8, 4, H2D) == 1);
+    CHECK(cudaMemcpyToSymbol(host, values, 4, 0, H2D) == 13);
+    CHECK(cudaGetLastError() == 13);
+    OK(cudaGetSymbolSize(&size, factor));
+    CHECK(size == 8);
+    __cudaPushCallConfiguration(grid, block, 0, 0);
+    scale_stub(device, N);
+    OK(cudaGetLastError());
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy(host, device, sizeof host, D2H));
+    for (int i = 0; i < N; i++) CHECK(host[i] == 5u * i);
+    OK(cudaMemcpyFromSymbol(&count, &calls, 4, 0, D2H));
+    CHECK(count == N && *shared_word == N);
+
+    OK(cudaMallocManaged((void **)&managed, sizeof host, 1));
+    for (int i = 0; i < N; i++) managed[i] = 7;
+    void *args[] = {&managed, &(unsigned){N}};
+    OK(cudaLaunchKernel((void *)scale_stub, grid, block, args, 0, 0));
+    OK(cudaDeviceSynchronize());
+    CHECK(managed[N - 1] == 35);
+    CHECK(cudaLaunchKernel((void *)unregistered, grid, block, args, 0, 0) == 98);
+    block.x = 2000;
+    CHECK(cudaLaunchKernel((void *)scale_stub, grid, block, args, 0, 0) == 9);
+    block.x = 128;
+    CHECK(cudaGetLastError() == 9);
+    OK(cudaMemcpy2D(host, 8, managed, 16, 4, 10, DEFAULT));
+    CHECK(host[0] == 35 && host[1] == 5 * 1 && host[18] == 35);
+    struct { int type, device; void *on_device, *on_host; long reserved[8]; } attributes;
+    OK(cudaPointerGetAttributes(&attributes, managed));
+    CHECK(attributes.type == 3 && attributes.on_host == managed);
+    OK(cudaPointerGetAttributes(&attributes, device));
+    CHECK(attributes.type == 2 && attributes.on_device == device);
+    OK(cudaPointerGetAttributes(&attributes, host));
+    CHECK(attributes.type == 0);
+    struct { size_t shared, constant, local; int most, rest[29]; } function;
+    OK(cudaFuncGetAttributes(&function, (void *)scale_stub));
+    CHECK(function.most == 1024 && function.rest[1] == 80);
+
+    void *stream, *graph, *exec;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, 0));
+    OK(cudaMemsetAsync(managed, 1, sizeof host, stream));
+    OK(cudaLaunchKernel((void *)scale_stub, grid, block, args, 0, stream));
+    OK(cudaStreamEndCapture(stream, &graph));
+    CHECK(managed[0] == 35);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    CHECK(managed[0] == 0x05050505);
+    CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
+    CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
+
+    unsigned *nowhere = (unsigned *)64;
+    void *bad[] = {&nowhere, &(unsigned){N}};
+    OK(cudaLaunchKernel((void *)scale_stub, grid, block, bad, 0, 0));
+    CHECK(cudaDeviceSynchronize() == 700);
+    CHECK(cudaMalloc((void **)&device, 4) == 700);
+    OK(cudaDeviceReset());
+    OK(cudaMalloc((void **)&device, 4));
+    OK(cudaMemcpyFromSymbol(&count, &calls, 4, 0, D2H));
+    CHECK(count == 0);
+    OK(cudaFree(device));
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
