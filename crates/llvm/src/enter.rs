@@ -1,4 +1,4 @@
-//! Calling compiled kernels, on this stack or on another one. One of the three files of this crate that may use `unsafe`.
+//! Calling compiled kernels, on this stack or on another one. One of the four files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
 use crate::{compile::Compiled, ctx::WarpCtx};

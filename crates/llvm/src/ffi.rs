@@ -1,6 +1,6 @@
 //! LLVM's ORC just-in-time linker, of which inkwell has no binding: object code in memory becomes callable code.
 //!
-//! One of the three files of this crate that may use `unsafe`.
+//! One of the four files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
 use inkwell::llvm_sys::{error::*, orc2::lljit::*, orc2::*};

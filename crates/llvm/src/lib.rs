@@ -13,6 +13,7 @@ pub mod emit;
 mod enter;
 mod ffi;
 mod host;
+mod load;
 mod machine;
 mod thunk;
 mod tier;
@@ -33,7 +34,6 @@ use tier::Tier;
 /// The SIMD engine.
 pub struct SimdEngine {
     fallback: Option<Arc<dyn Engine>>,
-    mask_registers: bool,
     effort: Effort,
 }
 
@@ -41,15 +41,14 @@ impl SimdEngine {
     /// An engine that hands what it refuses to `fallback`; without one, a refusal ends a launch by name. With light effort it
     /// compiles quickly first, and again what runs for long.
     pub fn new(fallback: Option<Arc<dyn Engine>>, effort: Effort) -> SimdEngine {
-        machine::initialize();
-        let mask_registers = machine::host().1.split(',').any(|f| f == "+avx512vl");
-        SimdEngine { fallback, mask_registers, effort }
+        SimdEngine { fallback, effort }
     }
 
     /// The code of a kernel for a block shape, for people; an error says why there is none.
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
-        let options = emit::Options { warp, mask_registers: self.mask_registers, stacks: false };
+        machine::initialize()?;
+        let options = emit::Options { warp, mask_registers: machine::mask_registers(), stacks: false };
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -85,12 +84,13 @@ impl Engine for SimdEngine {
     }
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
+        machine::initialize().map_err(|what| Stop::Unsupported(Unsupported { what, func: None, at: None }))?;
         let fallback = OnceLock::new();
         let engine = self.fallback.clone();
         Ok(Arc::new(SimdKernel {
             image,
             kernel,
-            mask_registers: self.mask_registers,
+            mask_registers: machine::mask_registers(),
             engine,
             fallback,
             refused: OnceLock::new(),

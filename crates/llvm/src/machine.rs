@@ -1,5 +1,6 @@
 //! The host as a target: its CPU, its features, and how much the optimiser is asked to do.
 
+use crate::load;
 use inkwell::{
     OptimizationLevel,
     module::Module,
@@ -25,10 +26,17 @@ pub fn host() -> &'static (String, String) {
     &HOST
 }
 
-/// Registers the host's target with LLVM; everything else here needs that first.
-pub fn initialize() {
+/// Loads LLVM and registers the host's target with it; everything else here needs that first. An error says why there is no LLVM.
+pub fn initialize() -> Result<(), String> {
     static INIT: Once = Once::new();
+    load::ready()?;
     INIT.call_once(|| Target::initialize_x86(&InitializationConfig::default()));
+    Ok(())
+}
+
+/// Whether the host has registers for masks of lanes.
+pub fn mask_registers() -> bool {
+    host().1.split(',').any(|f| f == "+avx512vl")
 }
 
 /// A target machine for the host.

@@ -1,20 +1,31 @@
-//! How fast the front end is: MB/s of lexing, parsing, checking and formatting, and bytes of tree for each byte of text.
+//! How fast the front end is: MB/s of lexing, parsing, checking and formatting, bytes of tree for each byte of text, and the
+//! whole command `margay check` with its peak memory.
 //!
-//! `cargo bench -p margay --bench frontend [-- MEGABYTES [FILE]]`, where FILE gets the module. The module is of our own making and always the same. With the path of
-//! a ptxas in `MARGAY_PTXAS`, its time for the same module (`-arch=compute_80`, which parses and checks only) stands beside.
+//! `cargo bench -p margay --bench frontend [-- MEGABYTES [FILE]]` takes a module of our own making, always the same, and writes it
+//! to FILE if one is named; `-- FILE` alone measures that module instead. Where a ptxas is installed, at `MARGAY_PTXAS` or by `make oracle`, its
+//! time for the same module (`-arch=compute_80`, which parses and checks only) stands beside.
 
 use std::{
     fmt::Write,
     hint::black_box,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 fn main() {
-    let wanted = std::env::args().skip(1).find_map(|a| a.parse::<usize>().ok()).unwrap_or(8);
-    let text = module(wanted * 1_000_000);
-    if let Some(path) = std::env::args().skip(1).find(|a| a.ends_with(".ptx")) {
-        std::fs::write(path, &text).expect("the module is written");
-    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let wanted = args.iter().find_map(|a| a.parse::<usize>().ok());
+    let text = match (wanted, args.iter().find(|a| a.ends_with(".ptx"))) {
+        (None, Some(path)) => std::fs::read_to_string(path).expect("the module is read"),
+        (wanted, path) => {
+            let text = module(wanted.unwrap_or(8) * 1_000_000);
+            if let Some(path) = path {
+                std::fs::write(path, &text).expect("the module is written");
+            }
+            text
+        }
+    };
     println!("{} bytes, {} lines", text.len(), text.lines().count());
 
     let tokens = margay_syntax::count_tokens(&text);
@@ -32,9 +43,13 @@ fn main() {
     row("format", text.len(), best(|| black_box(margay_syntax::format(&parsed, &Default::default()))));
     println!("{:16} {:9.2}", "bytes per token", text.len() as f64 / tokens as f64);
     println!("{:16} {:9.2}", "tree per byte", parsed.tree.bytes() as f64 / text.len() as f64);
-    if let Some(ptxas) = std::env::var_os("MARGAY_PTXAS") {
-        compare(&ptxas, &text);
+    let path = std::env::temp_dir().join(format!("margay-frontend-{}.ptx", std::process::id()));
+    std::fs::write(&path, &text).expect("the module is written");
+    command("margay check", text.len(), Command::new(env!("CARGO_BIN_EXE_margay")).arg("check").arg(&path));
+    if let Some(ptxas) = ptxas() {
+        command("ptxas", text.len(), Command::new(ptxas).args(["-arch=compute_80", "-o", "/dev/null"]).arg(&path));
     }
+    let _ = std::fs::remove_file(&path);
 }
 
 fn row(name: &str, bytes: usize, time: Duration) {
@@ -55,22 +70,43 @@ fn best<T>(run: impl Fn() -> T) -> Duration {
         .unwrap_or_default()
 }
 
-fn compare(ptxas: &std::ffi::OsStr, text: &str) {
-    let path = std::env::temp_dir().join(format!("margay-frontend-{}.ptx", std::process::id()));
-    if std::fs::write(&path, text).is_err() {
-        return;
-    }
-    let start = Instant::now();
-    let output = std::process::Command::new(ptxas).args(["-arch=compute_80", "-o", "/dev/null"]).arg(&path).output();
-    let time = start.elapsed();
-    let _ = std::fs::remove_file(&path);
-    match output {
-        Ok(output) if output.status.success() => row("ptxas", text.len(), time),
-        Ok(output) => {
-            println!("ptxas refuses: {}", String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or(""))
+/// The reference, where it is installed: `MARGAY_PTXAS` names it or its folder.
+fn ptxas() -> Option<PathBuf> {
+    let named = std::env::var_os("MARGAY_PTXAS").map(PathBuf::from);
+    let path = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.oracle/bin"));
+    let path = if path.is_dir() { path.join("ptxas") } else { path };
+    path.is_file().then_some(path)
+}
+
+/// A whole process: the best time of three, and the most memory that it was seen to hold.
+fn command(name: &str, bytes: usize, command: &mut Command) {
+    let (mut best, mut peak) = (Duration::MAX, 0);
+    for _ in 0..3 {
+        let start = Instant::now();
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let Ok(mut child) = child else { return println!("{name:16} does not run") };
+        let status = loop {
+            peak = peak.max(resident(child.id()));
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+                Err(e) => return println!("{name:16} {e}"),
+            }
+        };
+        best = best.min(start.elapsed());
+        if !status.success() {
+            return println!("{name:16} refuses the module");
         }
-        Err(e) => println!("ptxas does not run: {e}"),
     }
+    row(name, bytes, best);
+    println!("{:16} {:9.2} bytes of memory for each of text", "", peak as f64 / bytes as f64);
+}
+
+/// The most memory that a process held so far, in bytes; 0 where the system does not tell.
+fn resident(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<usize>().ok()).unwrap_or(0) * 1024
 }
 
 /// A linear congruential generator (the constants of MMIX): the module is the same everywhere and for ever.

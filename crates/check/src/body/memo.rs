@@ -127,9 +127,15 @@ pub(crate) fn words(text: &str) -> Vec<(usize, &str)> {
     }
 }
 
+/// No form has so many words, however often the repeatable ones are said; matching takes the square of their number.
+pub(crate) const MOST_WORDS: usize = 64;
+
 fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
     let words = words(text);
     let Some(((_, name), rest)) = words.split_first() else { return Vec::new() };
+    if rest.len() > MOST_WORDS {
+        return Vec::new();
+    }
     let Some(op) = Opcode::from_name(name) else { return Vec::new() };
     let Some(words) = rest.iter().map(|(_, w)| Word::from_name(w)).collect::<Option<Vec<Word>>>() else {
         return Vec::new();

@@ -115,7 +115,8 @@ impl<'a> Walker<'a, '_> {
                     // The declaration could not be read.
                     Space::Generic => Named::Faulty,
                     _ => {
-                        if !self.facts.globals.iter().any(|g| g.0 == id) {
+                        // What is named again and again is mostly named again soon; `examine` drops the other doubles.
+                        if !self.facts.globals.iter().rev().take(8).any(|g| g.0 == id) {
                             self.facts.globals.push((id, span));
                         }
                         Named::Symbol(SymRef::Global(id))

@@ -218,12 +218,14 @@ fn lead(c: &Candidate, want: &Want) -> Want {
     }
 }
 
-/// Whether a single register may stand in braces: where vectors are possible, on loads, stores and `mov`; where they are
+/// Whether a single register may stand in braces: where vectors are possible, on loads, stores (of surfaces, too) and `mov`; where they are
 /// counted by the shape of a fragment or the coordinates of a texel.
 fn braces_allowed(c: &Candidate, want: &Want) -> bool {
     match want.opnd.count {
         Count::One => false,
-        Count::ByVec => matches!(c.variant.op, Opcode::Ld | Opcode::St | Opcode::Ldu),
+        Count::ByVec => {
+            matches!(c.variant.op, Opcode::Ld | Opcode::St | Opcode::Ldu | Opcode::Suld | Opcode::Sust)
+        }
         Count::Exactly(_) | Count::Free | Count::Table(_) | Count::AtLeast(_) => true,
     }
 }

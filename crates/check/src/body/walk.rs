@@ -20,7 +20,7 @@ pub(crate) struct Facts {
     pub(crate) calls: Vec<(FuncId, Span)>,
     /// Functions whose address is taken.
     pub(crate) taken: Vec<(FuncId, Span)>,
-    /// Module-level variables that are named.
+    /// Module-level variables that are named, with the first place of each.
     pub(crate) globals: Vec<(GlobalId, Span)>,
     /// `.shared` variables that the body declares: name, bytes, alignment.
     pub(crate) shared: Vec<(Span, u64, u32)>,
@@ -62,7 +62,9 @@ pub(crate) fn examine<'a>(
     body.clear();
     let mut walker = Walker::new(tree, module, func, scratch, report, body);
     walker.run(&mut Memos { shared: None, own: memo });
-    let Walker { body, facts, names, written, .. } = walker;
+    let Walker { body, mut facts, names, written, .. } = walker;
+    facts.globals.sort_by_key(|g| g.0);
+    facts.globals.dedup_by_key(|g| g.0);
     (scratch.body, scratch.names, scratch.written) = (body, names, written);
     facts
 }

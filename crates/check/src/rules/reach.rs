@@ -157,7 +157,10 @@ impl<'a> Graph<'a> {
                 Some(at) => report.push(
                     Diagnostic::new(Code::UnresolvedExtern, at, format!("`{}` is used and never defined", f.name))
                         .label(f.span, "declared here")
-                        .help("define it, or declare it `.extern`, compile with `-c`, and link the module that defines it"),
+                        .help(match f.linkage {
+                            Linkage::Extern => "check it with `-c` if another module defines it, or define it here",
+                            _ => "define it, or declare it `.extern`, compile with `-c`, and link the module that defines it",
+                        }),
                 ),
                 None if f.linkage == Linkage::Extern => {}
                 None => report.ptxas_only(

@@ -23,6 +23,10 @@ impl<'a> Walker<'a, '_> {
             }
             return self.report.push(d);
         };
+        if parts.len() > MOST_WORDS {
+            let message = format!("`{name}` with {} modifiers: no form takes so many", parts.len() - 1);
+            return self.report.push(Diagnostic::new(Code::WrongModifier, at(0), message));
+        }
         let forms = op.row().forms;
         let possible = || {
             let words = forms.iter().flat_map(|f| f.slots).flat_map(slot_words);
@@ -220,30 +224,19 @@ impl<'a> Walker<'a, '_> {
                 self.report.push(d);
             }
             Some(Unavailable::Removed(until)) => {
-                let d = Diagnostic::new(
-                    Code::NoLongerSupported,
-                    instr.mnemonic,
-                    format!("`{}` was removed in PTX ISA {} for targets from sm_{} on", c.variant, until.ptx, until.sm),
-                );
-                let d = match (self.module.version_at, self.module.target_at) {
-                    (Some(v), Some(t)) => d
-                        .label(v, format!("the module says {}", self.module.version))
-                        .label(t, format!("and `{}`", self.module.target)),
-                    _ => d,
-                };
-                let sync = format!("{}.sync", c.variant.op.row().name);
-                let d = if c
-                    .variant
-                    .op
-                    .row()
-                    .forms
-                    .iter()
-                    .any(|f| f.slots.iter().any(|s| slot_words(s).contains(&Word::Mod(Mod::Sync))))
-                {
-                    d.help(format!("write `{sync}...` with a mask of the lanes that take part"))
-                } else {
-                    d
-                };
+                let place = if until.sm > 0 { format!("on sm_{} and later ", until.sm) } else { String::new() };
+                let message = format!("`{}` is gone {place}since PTX ISA {}", c.variant, until.ptx);
+                let mut d = Diagnostic::new(Code::NoLongerSupported, instr.mnemonic, message);
+                if let Some(v) = self.module.version_at {
+                    d = d.label(v, format!("the module says {}", self.module.version));
+                }
+                if let (Some(t), true) = (self.module.target_at, until.sm > 0) {
+                    d = d.label(t, format!("and `{}`", self.module.target));
+                }
+                if let Some((word, new)) = successor(c) {
+                    let mask = if word == Mod::Sync { " with a mask of the lanes that take part" } else { "" };
+                    d = d.help(format!("write `{new}`{mask}"));
+                }
                 self.report.push(d);
             }
             None => {}
@@ -257,4 +250,13 @@ impl<'a> Walker<'a, '_> {
             );
         }
     }
+}
+
+/// The form that took the place of a removed one: the same with the one modifier that has to be said since.
+fn successor(c: &Candidate) -> Option<(Mod, Variant)> {
+    [Mod::Approx, Mod::Rn, Mod::Sync, Mod::Aligned].into_iter().find_map(|word| {
+        let words: Vec<Word> = std::iter::once(Word::Mod(word)).chain(c.variant.words.iter().copied()).collect();
+        let found = resolve(c.variant.op, &words, |v| v.row().until.is_none()).ok()?;
+        found.variant.row().until.is_none().then_some((word, found.variant))
+    })
 }

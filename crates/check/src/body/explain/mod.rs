@@ -10,7 +10,7 @@ mod register;
 mod special;
 
 use super::address::want_space;
-use super::memo::{Unavailable, words};
+use super::memo::{MOST_WORDS, Unavailable, words};
 use super::names::Binding;
 use super::operand::Named;
 use super::walk::Walker;
@@ -18,7 +18,7 @@ use super::{Candidate, Operand, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::report::{count, lacking, list};
 use margay_isa::{
-    Component, Kind as TypeKind, Mod, Opcode, Parts, Role, Since, Space, Special, Ty, Type, Word, resolve,
+    Component, Kind as TypeKind, Mod, Opcode, Parts, Role, Since, Space, Special, Ty, Type, Variant, Word, resolve,
 };
 use margay_syntax::{
     Span,

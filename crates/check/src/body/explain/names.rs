@@ -147,11 +147,10 @@ impl<'a> Walker<'a, '_> {
                 .label(at, "this one belongs to an inner block")
                 .note("labels are known in their own block and in the blocks inside it");
         } else {
-            let mut labels: Vec<&str> = self.names.candidates(|b| matches!(b, Binding::Label(_))).take(4000).collect();
+            let may = if self.report.may_suggest() { 4000 } else { 0 };
+            let mut labels: Vec<&str> = self.names.candidates(|b| matches!(b, Binding::Label(_))).take(may).collect();
             labels.sort_unstable();
-            if self.report.may_suggest()
-                && let Some(near) = nearest(name, labels.iter().copied())
-            {
+            if let Some(near) = nearest(name, labels.iter().copied()) {
                 d = suggest(d, span, near);
             }
             if !labels.is_empty() && labels.len() <= 8 {

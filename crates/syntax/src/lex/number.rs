@@ -1,0 +1,144 @@
+//! Numbers (section 4.5): decimal, octal, hexadecimal, binary, and floats written as numbers or as bits.
+
+use super::{DIGIT, FOLLOW, HEX, Lexer, T, is};
+use crate::{Code, Diagnostic, Span};
+
+impl Lexer<'_> {
+    /// Where an exponent that may stand at `at` ends; `at` if there is none.
+    pub(super) fn exponent(&self, at: usize) -> usize {
+        if !matches!(self.byte(at), b'e' | b'E') {
+            return at;
+        }
+        let mut digits = at + 1;
+        if matches!(self.byte(digits), b'+' | b'-') {
+            digits += 1;
+        }
+        if !is(self.byte(digits), DIGIT) {
+            return at;
+        }
+        while is(self.byte(digits), DIGIT) {
+            digits += 1;
+        }
+        digits
+    }
+
+    pub(super) fn number(&mut self, start: usize) -> T {
+        let mut at = start + 1;
+        while is(self.byte(at), DIGIT) {
+            at += 1;
+        }
+        let kind = match self.byte(at) {
+            b'.' => {
+                // `1.` and `1.5` are numbers; in `5.x` the dot belongs to the number, too.
+                at += 1;
+                while is(self.byte(at), DIGIT) {
+                    at += 1;
+                }
+                at = self.exponent(at);
+                T::Float
+            }
+            b'e' | b'E' if self.exponent(at) != at => {
+                at = self.exponent(at);
+                T::Float
+            }
+            mark @ (b'x' | b'X' | b'f' | b'F' | b'd' | b'D' | b'b' | b'B')
+                if at == start + 1 && self.byte(start) == b'0' =>
+            {
+                return self.marked(start, mark);
+            }
+            b'U' => {
+                at += 1;
+                T::Int
+            }
+            _ => T::Int,
+        };
+        self.at = at;
+        if kind == T::Int && self.byte(start) == b'0' && self.bytes[start..at].iter().any(|b| matches!(b, b'8' | b'9'))
+        {
+            self.bad_literal(start, at, "an octal literal (it begins with `0`) has digits from 0 to 7 only", None);
+            return T::Int;
+        }
+        if is(self.byte(at), FOLLOW) { self.trailing(start, kind) } else { kind }
+    }
+
+    /// `0x1F`, `0b101`, `0f3F800000`, `0d3FF0000000000000`
+    fn marked(&mut self, start: usize, mark: u8) -> T {
+        let digits = start + 2;
+        let mut at = digits;
+        let (kind, wanted) = match mark {
+            b'x' | b'X' => (T::Int, 0),
+            b'b' | b'B' => (T::Int, 0),
+            b'f' | b'F' => (T::Single, 8),
+            _ => (T::Float, 16),
+        };
+        let binary = matches!(mark, b'b' | b'B');
+        while if binary { matches!(self.byte(at), b'0' | b'1') } else { is(self.byte(at), HEX) } {
+            at += 1;
+        }
+        if wanted == 0 {
+            let empty = at == digits;
+            if self.byte(at) == b'U' {
+                at += 1;
+            }
+            self.at = at;
+            if empty {
+                let what = if binary {
+                    "a binary literal needs digits 0 and 1 after `0b`"
+                } else {
+                    "a hexadecimal literal needs digits after `0x`"
+                };
+                self.follow(at);
+                self.bad_literal(start, self.at, what, None);
+                return T::Int;
+            }
+            return if is(self.byte(at), FOLLOW) { self.trailing(start, kind) } else { kind };
+        }
+        let found = at - digits;
+        self.follow(at);
+        if found != wanted || self.at != at {
+            let end = self.at;
+            let mark = mark as char;
+            let precision = if wanted == 8 { "single" } else { "double" };
+            let message = if self.at != at {
+                format!("a `0{mark}` literal has {wanted} hexadecimal digits and nothing behind them")
+            } else {
+                format!("a `0{mark}` literal ({precision} precision) needs {wanted} hexadecimal digits, found {found}")
+            };
+            self.bad_literal(start, end, &message, None);
+        }
+        kind
+    }
+
+    /// A number with letters behind it: `5ull`, `1.0f`, `0x1p3`.
+    #[cold]
+    fn trailing(&mut self, start: usize, kind: T) -> T {
+        let number = self.at;
+        self.follow(number);
+        // ptxas, too, sees a new token where `%` or `$` begins a name; letters and digits can only be a mistake.
+        let suffix = &self.text[number..self.at];
+        let advice = match suffix {
+            "u" | "ul" | "ull" | "UL" | "ULL" | "Ul" | "uL" => {
+                Some((Span::new(number as u32, self.at as u32), "U", "the suffix for unsigned is `U`"))
+            }
+            "f" | "F" | "l" | "L" | "ll" | "LL" => {
+                Some((Span::new(number as u32, self.at as u32), "", "literals have no suffix for their size"))
+            }
+            _ => None,
+        };
+        let message = format!("`{suffix}` behind a number");
+        self.bad_literal(start, self.at, &message, advice);
+        kind
+    }
+
+    #[cold]
+    fn bad_literal(&mut self, start: usize, end: usize, message: &str, fix: Option<(Span, &str, &str)>) {
+        self.report(|| {
+            let d = Diagnostic::new(Code::BadLiteral, Span::new(start as u32, end as u32), message)
+                .here("not a number of PTX");
+            match fix {
+                Some((span, with, why)) => d.fix(span, with, why),
+                None => d,
+            }
+        });
+    }
+}
