@@ -49,6 +49,8 @@ pub struct Draft {
     pub by_warp: bool,
     /// Threads need local windows.
     pub uses_local: bool,
+    /// Bytes of a thread's local window that the kernel itself takes.
+    pub frame: u32,
     /// Device functions may call themselves, so the host's stack must be deep.
     pub recursive: bool,
 }
@@ -63,7 +65,7 @@ impl Draft {
         let (mut keep_size, mut by_warp) = (0, false);
         let mut functions = reachable(ir, kernel);
         functions.retain(|f| !ir.func(*f).blocks.is_empty());
-        let what = emit::Reached::new(ir, &functions, kernel);
+        let what = emit::Reached::new(ir, &functions, kernel, options);
         for f in &functions {
             let emitted = emit::emit(ir, *f, options, &what, &mut sites)?;
             bodies.push_str(&emitted.text);
@@ -85,6 +87,7 @@ impl Draft {
             keep_size,
             by_warp,
             uses_local,
+            frame: ir.stage.funcs[kernel.0 as usize].frame_size,
         })
     }
 

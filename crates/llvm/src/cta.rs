@@ -146,6 +146,10 @@ impl<'a> SimdCta<'a> {
             Some((warp, c.polled & c.alive, site, what.to_owned()))
         };
         waiters.extend(self.contexts.iter().enumerate().filter_map(polls));
+        for warp in 0..self.contexts.len() {
+            let lanes = self.host.waiters(warp as u32).into_iter();
+            waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
+        }
         let [x, y, z] = cta;
         let note = |(warp, lanes, site, what): &(usize, u32, usize, String)| {
             let place = self.host.position(*site);

@@ -144,16 +144,19 @@ pub enum Helper {
     Yield,
     /// `(ctx, site, mask, ids, counts, truth) -> status`: lanes arrive at a barrier. Only where warps have stacks.
     Arrive,
-    /// `(ctx, lanes, released) -> status`: waits until some of the lanes are released; stores which. Only where warps have stacks.
+    /// `(ctx, lanes, live, released, results) -> status`: waits until some of the lanes are released; stores which, and the results
+    /// of the warp operation that they waited at. Only where warps have stacks.
     Wait,
     /// `(ctx, site, live, mask, rows read, rows written) -> status`: an instruction by the reference engine.
     Effect,
     /// `(ctx, site, mask, arguments, results) -> status`: a function of the device library.
     Builtin,
+    /// `(ctx, site, live, mask, rows read) -> status`: lanes come to a warp operation without its other members.
+    Park,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Builtin as usize + 1;
+pub const HELPERS: usize = Helper::Park as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

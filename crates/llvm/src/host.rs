@@ -207,6 +207,32 @@ impl Host<'_> {
         alone.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
     }
 
+    /// Lanes come to a warp operation without its other members.
+    pub fn park(&self, ctx: &WarpCtx, site: usize, lanes: (u32, u32), input: &[Row]) -> Result<(), Box<Stop>> {
+        let place = &self.code.compiled.sites[site];
+        let Some(alone) = &self.code.alone else {
+            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+        };
+        let mut machine = self.machine.borrow_mut();
+        let machine = machine.get_or_insert_with(|| alone.machine(self.grid, self.shared.clone()));
+        let at = (FuncId(place.func), place.inst);
+        alone.arrive(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input).map_err(Box::new)
+    }
+
+    /// Lanes of a warp that need not wait for others any more, and how many rows of results they got.
+    pub fn met(&self, warp: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
+        self.code.alone.as_ref()?.released(self.machine.borrow_mut().as_mut()?, warp, live, output)
+    }
+
+    /// The lanes of a warp that wait for others of it: which, at which site, what for.
+    pub fn waiters(&self, warp: u32) -> Vec<(u32, usize, String)> {
+        let machine = self.machine.borrow();
+        let waiters = machine.as_ref().map_or(Vec::new(), |m| m.waiters(warp));
+        let sites = &self.code.compiled.sites;
+        let site = |(f, i): (FuncId, u32)| sites.iter().position(|s| (s.func, s.inst) == (f.0, i)).unwrap_or(0);
+        waiters.into_iter().map(|w| (w.lanes, site(w.at), w.what)).collect()
+    }
+
     /// A function of the device library.
     pub fn builtin(
         &self,

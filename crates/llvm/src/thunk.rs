@@ -23,6 +23,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Wait as usize] = wait as *const () as usize;
         table[Helper::Effect as usize] = effect as *const () as usize;
         table[Helper::Builtin as usize] = builtin as *const () as usize;
+        table[Helper::Park as usize] = park as *const () as usize;
         table
     });
     &TABLE
@@ -171,12 +172,35 @@ extern "C" fn arrive(
     }
 }
 
-extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32) -> u32 {
+extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row) -> u32 {
+    // SAFETY: as above; `input` is a buffer on the caller's stack of as many rows as the site says.
+    let (ctx, host) = unsafe { host(ctx) };
+    let SiteKind::Effect { reads, .. } = host.code.compiled.sites[site as usize].kind else { return 0 };
+    // SAFETY: see above.
+    let input = unsafe { std::slice::from_raw_parts(input, reads) };
+    match host.park(ctx, site as usize, (live, mask), input) {
+        Ok(()) => 0,
+        Err(stop) => host.stop(*stop),
+    }
+}
+
+/// Rows of results that a warp operation has at most.
+const MOST_RESULTS: usize = 4;
+
+extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, live: u32, released: *mut u32, output: *mut Row) -> u32 {
     loop {
         // SAFETY: as above; the context is not read by anybody else while its warp runs.
         let (state, host) = unsafe { host(ctx) };
         let warp = state.warp as usize;
-        let found = host.crowd.borrow_mut().take(warp, lanes);
+        let mut found = host.crowd.borrow_mut().take(warp, lanes);
+        if found.is_none() && !output.is_null() {
+            let mut rows = [Row::ZERO; MOST_RESULTS];
+            if let Some((lanes, count)) = host.met(warp as u32, live, &mut rows) {
+                // SAFETY: `output` has room for the results of any operation that lanes of this function wait at.
+                unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);
+                found = Some((lanes, 0));
+            }
+        }
         // SAFETY: `released` points to a variable on the caller's stack.
         unsafe { (*ctx).waits = u32::from(found.is_none()) };
         if let Some((lanes, reduced)) = found {

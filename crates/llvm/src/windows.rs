@@ -62,7 +62,8 @@ impl Pool {
 fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
     let (fixed, dynamic) = (grid.image.static_shared, grid.launch.dynamic_shared);
     let shared = if dynamic > 0 { fixed.next_multiple_of(16) + dynamic } else { fixed };
-    let stride = if compiled.uses_local { u64::from(grid.launch.stack_limit.next_multiple_of(64)) } else { 0 };
+    let local = compiled.frame.saturating_add(grid.launch.stack_limit).min(u32::MAX - 63).next_multiple_of(64);
+    let stride = if compiled.uses_local { u64::from(local) } else { 0 };
     (shared.into(), stride)
 }
 

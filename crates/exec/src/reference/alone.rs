@@ -5,10 +5,11 @@
 //! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and reductions.
 
 use super::{
-    code::{Code, Flow, NEGATED, Shape, UNGUARDED},
+    code::{Code, Flow, FuncCode, NEGATED, Shape, UNGUARDED},
     cta::new_warp,
     ctx::{Ctx, Windows},
     decode,
+    meet::Meeting,
     state::{CtaState, NO_FRAME, Wait, Warp},
 };
 use crate::{
@@ -20,7 +21,8 @@ use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::live
 use margay_isa::{Opcode, Type};
 use std::{
     cell::Cell,
-    sync::{Arc, Mutex},
+    ops::Range,
+    sync::{Arc, Mutex, OnceLock},
 };
 
 /// Whether an instruction can be executed alone.
@@ -53,17 +55,86 @@ pub fn rows_of(ty: Type) -> usize {
 
 /// A kernel of which single instructions can be executed.
 pub struct Alone {
-    code: Code,
+    pub(super) code: Code,
+    /// By function and instruction, for those that were executed.
+    plans: Vec<Vec<OnceLock<Plan>>>,
 }
 
 /// What the warps of one CTA share, and their state.
 pub struct Machine {
-    cta: CtaState,
+    pub(super) cta: CtaState,
     warps: Vec<Option<Warp>>,
-    windows: Windows,
+    pub(super) windows: Windows,
+    /// By warp: lanes that came to an instruction at which lanes wait for each other.
+    pub(super) meetings: Vec<Option<Meeting>>,
+}
+
+/// A warp of a CTA that is nowhere yet.
+pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
+    let mut warp = new_warp();
+    warp.index = index;
+    warp.wires.resize(code.wires as usize, Row::ZERO);
+    for lane in 0..LANES {
+        let t = index * LANES as u32 + lane as u32;
+        warp.tid[0].0[lane] = t % block[0];
+        warp.tid[1].0[lane] = t / block[0] % block[1];
+        warp.tid[2].0[lane] = t / (block[0] * block[1]);
+    }
+    warp
+}
+
+/// Where the registers of an instruction are: in the row buffers of the caller, and in a frame.
+#[derive(Default)]
+pub(super) struct Plan {
+    reads: Vec<(usize, Range<usize>)>,
+    writes: Vec<(usize, Range<usize>)>,
+    /// Rows written.
+    pub written: usize,
+}
+
+impl Plan {
+    fn new(func: &FuncCode, inst: u32) -> Plan {
+        let Some(inst) = func.func.insts.get(inst as usize) else { return Plan::default() };
+        let rows = |r: &VReg| rows_of(func.func.regs[r.0 as usize]);
+        let copies = |list: &[VReg]| {
+            let (mut at, mut copies) = (0, Vec::new());
+            for r in list {
+                let first = func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX);
+                copies.extend(first.map(|first| (at, first as usize..first as usize + rows(r))));
+                at += rows(r);
+            }
+            copies
+        };
+        let (reads, writes) = registers(&func.func, inst);
+        Plan { reads: copies(&reads), writes: copies(&writes), written: writes.iter().map(rows).sum() }
+    }
+
+    /// Fills a frame's registers from the rows of those that the instruction reads.
+    pub fn put(&self, regs: &mut [Row], input: &[Row]) {
+        for (at, to) in &self.reads {
+            regs[to.clone()].copy_from_slice(&input[*at..at + to.len()]);
+        }
+    }
+
+    /// Gives the rows of the registers that it writes.
+    pub fn take(&self, regs: &[Row], output: &mut [Row]) {
+        for (at, from) in &self.writes {
+            output[*at..at + from.len()].copy_from_slice(&regs[from.clone()]);
+        }
+    }
 }
 
 impl Machine {
+    /// An instruction of a CTA comes, maybe the first one.
+    pub(super) fn enter(&mut self, cta: [u32; 3]) {
+        if self.cta.id != cta {
+            self.windows.tensor = vec![Mutex::default()];
+            self.windows.cluster = cta;
+            self.meetings.iter_mut().for_each(|m| *m = None);
+        }
+        (self.cta.id, self.cta.dirty) = (cta, false);
+    }
+
     /// Counts what threads did that others can see.
     pub fn effects(&self) -> u64 {
         self.cta.effects.get()
@@ -73,7 +144,18 @@ impl Machine {
 impl Alone {
     /// Prepares a kernel and what it reaches.
     pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<Alone, Stop> {
-        Ok(Alone { code: decode::decode(image, kernel)? })
+        let code = decode::decode(image, kernel)?;
+        let empty = |f: &FuncCode| f.func.insts.iter().map(|_| OnceLock::new()).collect();
+        let plans = code.funcs.iter().map(|f| f.as_ref().map_or(Vec::new(), empty)).collect();
+        Ok(Alone { code, plans })
+    }
+
+    /// The function of an instruction, its first op, the one after its last, and where its registers are.
+    pub(super) fn plan(&self, (id, inst): (FuncId, u32)) -> Option<(&FuncCode, [u32; 2], &Plan)> {
+        let func = self.code.funcs.get(id.0 as usize)?.as_ref()?;
+        let (start, end) = func.by_inst.get(inst as usize).copied()?;
+        let plan = self.plans.get(id.0 as usize)?.get(inst as usize)?;
+        Some((func, [start, end], plan.get_or_init(|| Plan::new(func, inst))))
     }
 
     /// State for one CTA at a time of a launch without clusters.
@@ -98,7 +180,8 @@ impl Alone {
             freed: false,
             clock: 0,
         };
-        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows }
+        let meetings = (0..warps).map(|_| None).collect();
+        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, meetings }
     }
 
     /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers
@@ -116,28 +199,14 @@ impl Alone {
         output: &mut [Row],
     ) -> Result<bool, Stop> {
         let bug = |what: &str| Stop::Bug(Bug(what.into()));
-        let Some(func) = self.code.funcs.get(id.0 as usize).and_then(Option::as_ref) else {
+        let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
             return Err(bug("an instruction of a function that is not there"));
         };
-        let (start, end) = func.by_inst.get(inst as usize).copied().unwrap_or((0, 0));
-        let (reads, writes) = registers(&func.func, &func.func.insts[inst as usize]);
         let (block, code) = (grid.launch.block, &self.code);
-        let Machine { cta: state, warps, windows } = machine;
-        if state.id != cta {
-            windows.tensor = vec![Mutex::default()];
-            windows.cluster = cta;
-        }
-        (state.id, state.dirty) = (cta, false);
+        machine.enter(cta);
+        let Machine { cta: state, warps, windows, .. } = machine;
         let warp = warps[warp_index as usize].get_or_insert_with(|| {
-            let mut warp = new_warp();
-            warp.index = warp_index;
-            warp.wires.resize(code.wires as usize, Row::ZERO);
-            for lane in 0..LANES {
-                let t = warp_index * LANES as u32 + lane as u32;
-                warp.tid[0].0[lane] = t % block[0];
-                warp.tid[1].0[lane] = t / block[0] % block[1];
-                warp.tid[2].0[lane] = t / (block[0] * block[1]);
-            }
+            let mut warp = standing(code, block, warp_index);
             warp.new_frame(id.0, func.rows, live);
             warp
         });
@@ -147,18 +216,7 @@ impl Alone {
         if frame.regs.len() < func.rows as usize {
             frame.regs.resize(func.rows as usize, Row::ZERO);
         }
-        let place = |r: &VReg| {
-            let first = func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX)? as usize;
-            Some(first..first + rows_of(func.func.regs[r.0 as usize]))
-        };
-        let mut at = 0;
-        for r in &reads {
-            let rows = rows_of(func.func.regs[r.0 as usize]);
-            if let Some(to) = place(r) {
-                frame.regs[to].copy_from_slice(&input[at..at + rows]);
-            }
-            at += rows;
-        }
+        plan.put(&mut frame.regs, input);
         let mut ctx = Ctx {
             code,
             grid,
@@ -224,14 +282,7 @@ impl Alone {
         ctx.give_back();
         let frame = &machine.warps[warp_index as usize].as_ref().map(|w| &w.frames[0]);
         let Some(frame) = frame else { return Err(bug("a warp is gone")) };
-        let mut at = 0;
-        for r in &writes {
-            let rows = rows_of(func.func.regs[r.0 as usize]);
-            if let Some(from) = place(r) {
-                output[at..at + rows].copy_from_slice(&frame.regs[from]);
-            }
-            at += rows;
-        }
+        plan.take(&frame.regs, output);
         Ok(true)
     }
 }

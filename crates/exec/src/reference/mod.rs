@@ -13,6 +13,7 @@ mod code;
 mod cta;
 mod ctx;
 mod decode;
+pub mod meet;
 mod schedule;
 mod state;
 pub(crate) mod step;

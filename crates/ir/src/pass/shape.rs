@@ -37,6 +37,9 @@ pub struct WarpShape {
     /// Lanes may be at different iterations of a loop at the same time (an engine that lets lanes overtake others that spin):
     /// then nothing that a loop defines is shared by lanes.
     pub interleaved: bool,
+    /// Lanes of a warp may wait for each other in the middle of a sweep, so a block may be executed again for others of them: then
+    /// lanes share only what nothing but constants and parameters had a hand in.
+    pub parted: bool,
     /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
     /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
     /// memory but constants and parameters had a hand in count.
@@ -172,6 +175,7 @@ impl WarpShape {
             },
             Ntid | Ctaid | Nctaid | NwarpId | GridId | DynamicSmemSize | TotalSmemSize if self.cta => Fact::UNIFORM,
             _ if self.cta => Fact::VARYING,
+            Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi if self.parted => Fact::VARYING,
             Tid => self.tid(component),
             Ntid => match self.block {
                 Some(b) if component != Component::W => Fact::constant(u64::from(b[component as usize])),
@@ -213,15 +217,17 @@ pub(super) fn result(
         Effect::Memory if variant.op == Opcode::Ld && uniform => match space {
             Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Fact::VARYING,
             Some(MemSpace::KernelParam | MemSpace::Const) => loaded(variant),
-            Some(_) if warp.cta => Fact::VARYING,
+            Some(_) if warp.cta || warp.parted => Fact::VARYING,
             Some(_) => loaded(variant),
         },
         // So is the phase of one barrier object.
         _ if variant.op == Opcode::Mbarrier && (variant.has(Mod::TestWait) || variant.has(Mod::TryWait)) => {
-            if uniform && !warp.cta { Fact::UNIFORM } else { Fact::VARYING }
+            if uniform && !warp.cta && !warp.parted { Fact::UNIFORM } else { Fact::VARYING }
         }
         // Votes are the same for all lanes that take part.
-        Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !warp.cta => Fact::UNIFORM,
+        Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !warp.cta && !warp.parted => {
+            Fact::UNIFORM
+        }
         _ => Fact::VARYING,
     }
 }

@@ -186,9 +186,11 @@ impl Analysis<'_> {
         if self.whole {
             return true;
         }
-        if self.warp.interleaved
-            && self.defs[r].iter().any(|b| self.cfg.innermost(self.cfg.position[*b as usize]).is_some())
-        {
+        let looped = |b: &u32| self.cfg.innermost(self.cfg.position[*b as usize]).is_some();
+        if self.warp.parted && (self.defs[r].len() > 1 || self.defs[r].iter().any(looped)) {
+            return false;
+        }
+        if self.warp.interleaved && self.defs[r].iter().any(looped) {
             return false;
         }
         let mut blocks = self.defs[r].iter().chain(&self.uses[r]);

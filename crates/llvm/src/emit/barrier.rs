@@ -5,15 +5,16 @@
 
 use super::{
     func::{Emitter, Mode, Result},
+    prepare::meets,
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Ty, Val, constant, int, named},
 };
 use crate::ctx::{Helper, at};
 use margay_ir::{Inst, Operand};
 use margay_isa::Mod;
 
 impl Emitter<'_> {
-    fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
+    pub fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
         let block = self.barriers[barrier as usize].block;
         self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()
     }
@@ -21,6 +22,9 @@ impl Emitter<'_> {
     /// The active lanes arrive at a barrier.
     pub fn wait_at(&mut self, barrier: u32) -> Result<()> {
         let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
+        if meets(self.func, &inst) {
+            return self.meet_at(barrier, &inst);
+        }
         let variant = self.func.variant(&inst).clone();
         let srcs = self.func.operands(inst.srcs).to_vec();
         let (numbers, pred) = match srcs.split_last() {
@@ -70,7 +74,7 @@ impl Emitter<'_> {
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
             // All 32 lanes arrive at one barrier: they go on together.
             if stays {
-                self.released(&bits);
+                self.released(&bits, None);
                 self.write_reduction(&inst, None);
             }
             let on = self.full_label(next);
@@ -99,9 +103,11 @@ impl Emitter<'_> {
     }
 
     /// Waits until some of the lanes are released; gives them.
-    fn released(&mut self, lanes: &Val) -> Val {
+    fn released(&mut self, lanes: &Val, output: Option<&Val>) -> Val {
         let place = self.w.alloca("i32", 4);
-        self.helper(Helper::Wait, &[lanes, &place], true);
+        let alive = self.alive_bits();
+        let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
+        self.helper(Helper::Wait, &[lanes, &alive, &place, &output], true);
         self.w.load(lanes.ty, &place, 4)
     }
 
@@ -129,7 +135,8 @@ impl Emitter<'_> {
         let wait = self.w.label("wait");
         self.w.branch(&some, &wait, done);
         self.w.block(&wait);
-        let released = self.released(&all);
+        let output = self.meeting_rows();
+        let released = self.released(&all, output.as_ref());
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
         for (k, p) in self.waiting.clone().into_iter().enumerate() {
@@ -138,8 +145,10 @@ impl Emitter<'_> {
             let stay = self.w.op("xor", &lanes, &go);
             self.w.store(&stay, &p, 4);
             let go = self.unpack_bits(&go);
-            if let Some(inst) = self.barrier_inst(k as u32) {
-                self.write_reduction(&inst, Some(&go));
+            match (self.barrier_inst(k as u32), &output) {
+                (Some(inst), Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
+                (Some(inst), _) => self.write_reduction(&inst, Some(&go)),
+                (None, _) => {}
             }
             let next = self.barriers[k].next;
             let old = self.get_pending(next.0);

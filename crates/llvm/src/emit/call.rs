@@ -177,14 +177,7 @@ impl Emitter<'_> {
             let (alive, to) = (self.alive_bits(), self.ctx_pointer(at::ALIVE));
             self.w.store(&alive, &to, 4);
         }
-        let frame = {
-            let size = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame_size.next_multiple_of(16));
-            if self.func.kind == margay_check::FuncKind::Kernel {
-                int(Elem::I32, size)
-            } else {
-                self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), size)
-            }
-        };
+        let frame = self.next_frame();
         self.check_stack();
         self.count_call();
         let callee_frame = match &site.callee {

@@ -402,6 +402,15 @@ impl Emitter<'_> {
 
     /// A fault of the active lanes for which the condition holds.
     pub fn fault_if(&mut self, condition: &Val, what: &'static str) {
+        self.stop_if(condition, SiteKind::Fault(what));
+    }
+
+    /// The same with a fault that is known as a whole.
+    pub fn fail_if(&mut self, condition: &Val, kind: margay_exec::FaultKind) {
+        self.stop_if(condition, SiteKind::Fails(kind));
+    }
+
+    fn stop_if(&mut self, condition: &Val, kind: SiteKind) {
         let lanes = self.w.splat(condition);
         let active = self.active.clone();
         let lanes = if self.mode == Mode::Masked { self.w.op("and", &active, &lanes) } else { lanes };
@@ -410,7 +419,7 @@ impl Emitter<'_> {
         let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
         self.w.branch_unlikely(&any, &bad, &good);
         self.w.block(&bad);
-        let site = self.site(SiteKind::Fault(what));
+        let site = self.site(kind);
         self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
         self.w.jump("stop");
         self.w.block(&good);
@@ -426,6 +435,7 @@ impl Emitter<'_> {
         let name = variant.op.row().name;
         match (variant.op.row().effect, name) {
             (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
+            (_, "alloca" | "stacksave" | "stackrestore") => self.stack_op(inst),
             (_, "cvta") => self.cvta(inst),
             (_, "isspacep") => self.isspacep(inst),
             (Effect::Call, _) => self.call(inst),

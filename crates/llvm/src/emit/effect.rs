@@ -10,19 +10,45 @@ use crate::ctx::{Helper, at};
 use margay_exec::alone;
 use margay_ir::{Inst, Operand, VReg, pass::Shape};
 
+/// An instruction that goes to the host.
+pub(super) struct Spilled {
+    /// Its number.
+    pub site: Val,
+    /// Rows of the registers that it reads.
+    pub input: Val,
+    /// Registers that it writes, and their rows.
+    pub writes: Vec<VReg>,
+    pub written: usize,
+}
+
 impl Emitter<'_> {
     /// A row with effects that the reference engine executes, if it can do so alone.
     pub fn effect(&mut self, inst: &Inst) -> Result<()> {
-        // Where the host finds it: with its guard, and with registers that are constants here.
         let func = self.ir.func(self.id);
         let original = &func.insts[self.inst as usize];
         if !alone::executes_alone(func, original) {
             return self.refuse(func.variant(inst).to_string());
         }
-        let (reads, writes) = alone::registers(func, original);
+        let Spilled { site, input, writes, written } = self.spill()?;
+        let [_, output] = self.buffers(0, written);
+        let (live, mask) = (self.alive_bits(), self.active_bits());
+        self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output], true);
+        let guard = self.guard(inst);
+        self.fill(&writes, &output, guard.as_ref());
+        if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
+            self.wait_if_not(*r);
+        }
+        Ok(())
+    }
+
+    /// Stores the rows of the registers that the current instruction reads, where the host finds it: with its guard, and with
+    /// registers that are constants here.
+    pub fn spill(&mut self) -> Result<Spilled> {
+        let func = self.ir.func(self.id);
+        let (reads, writes) = alone::registers(func, &func.insts[self.inst as usize]);
         let rows = |list: &[VReg]| list.iter().map(|r| alone::rows_of(func.regs[r.0 as usize])).sum::<usize>();
         let (read, written) = (rows(&reads), rows(&writes));
-        let [input, output] = self.buffers(read, written);
+        let [input, _] = self.buffers(read, 0);
         let mut at = 0;
         for r in &reads {
             let p = self.w.offset_const(&input, at * 128);
@@ -40,12 +66,15 @@ impl Emitter<'_> {
             at += alone::rows_of(ty) as u64;
         }
         let site = self.site(SiteKind::Effect { reads: read, writes: written });
-        let (live, mask) = (self.alive_bits(), self.active_bits());
-        self.helper(Helper::Effect, &[&int(Elem::I32, site as i128), &live, &mask, &input, &output], true);
-        let guard = self.guard(inst);
+        Ok(Spilled { site: int(Elem::I32, site as i128), input, writes, written })
+    }
+
+    /// Writes registers from rows, in lanes of a mask if there is one.
+    pub fn fill(&mut self, writes: &[VReg], output: &Val, mask: Option<&Val>) {
+        let func = self.ir.func(self.id);
         let mut at = 0;
-        for r in &writes {
-            let p = self.w.offset_const(&output, at * 128);
+        for r in writes {
+            let p = self.w.offset_const(output, at * 128);
             let (ty, elem) = (func.regs[r.0 as usize], self.slots[r.0 as usize].elem);
             let v = if ty.bits() == 1 {
                 let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
@@ -56,13 +85,9 @@ impl Emitter<'_> {
             };
             let same = self.slots[r.0 as usize].shape == Shape::Uniform;
             let v = if same { self.first_active(&v) } else { v };
-            self.write(*r, &v, guard.as_ref());
+            self.write(*r, &v, mask);
             at += alone::rows_of(ty) as u64;
         }
-        if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
-            self.wait_if_not(*r);
-        }
-        Ok(())
     }
 
     /// Notes that lanes look for what others do.

@@ -6,12 +6,13 @@ use super::{
     reach::{Reached, Waits},
     rows::{self, Row, Shadow, rows_of},
     site::Site,
+    stack::moves_stack,
     text::{Elem, Ty, Val, Writer, constant, int, named},
 };
 use crate::ctx::{at, status};
 use margay_ir::{
-    BlockId, FormalHome, Func, FuncId, Inst, Ir, Placed,
-    pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape, is_cta_barrier},
+    BlockId, Callee, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed,
+    pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
 };
 use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
@@ -91,6 +92,8 @@ pub(super) struct Emitter<'a> {
     pub masks: bool,
     /// Loops may wait for other threads, so lanes that loop must let others go on.
     pub spins: bool,
+    /// Lanes may wait for each other, so blocks are executed again for others of them.
+    pub parted: bool,
     /// Back edges left until they do, or until the host is asked.
     pub fuel: Option<Val>,
     pub mode: Mode,
@@ -122,6 +125,8 @@ pub(super) struct Emitter<'a> {
     pub blended: Vec<bool>,
     /// Registers that may hold the host's NaNs.
     pub lazy: Vec<bool>,
+    /// Ends of the lanes' stacks, where instructions move them.
+    pub top: Option<Val>,
     /// Promoted frame variables: words of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
@@ -178,11 +183,13 @@ pub fn emit(
 ) -> Result<Emitted> {
     let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
-    let Prepared { func, cfg, uniformity, barriers, loses, spins, polls } = Prepared::new(original, options, reached);
+    let Prepared { func, cfg, uniformity, barriers, parted, loses, spins, polls } =
+        Prepared::new(original, options, reached);
     let func = &func;
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
-    let cta = (kernel && !stacks && !spins && !polls)
+    let stacked = func.insts.iter().any(|i| moves_stack(func, i));
+    let cta = (kernel && !stacks && !spins && !polls && !parted && !stacked)
         .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
         .filter(|cta| super::kernel::fits(func, &cfg, cta, &barriers, options));
     let role = match (kernel, &cta) {
@@ -212,6 +219,7 @@ pub fn emit(
         slots: Vec::new(),
         masks,
         spins,
+        parted,
         fuel: None,
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
@@ -230,6 +238,7 @@ pub fn emit(
         sites,
         blended: Vec::new(),
         lazy: super::lazy::lazy_registers(func),
+        top: None,
         frame: Vec::new(),
         inst: 0,
         at: 0,
@@ -258,6 +267,7 @@ impl Emitter<'_> {
     /// The whole function as one region, for the lanes of one mask.
     fn whole(&mut self) -> Result<()> {
         self.load_formals()?;
+        self.begin_stack();
         let lanes = match self.role {
             Role::Device => named(Ty::scalar(Elem::I32), "%mask"),
             _ => self.ctx_value(Elem::I32, at::ALIVE),
@@ -312,36 +322,20 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Refuses functions in which lanes on different sides of a branch may take part in one warp operation, or wait in a
-    /// function that they call from there: a sweep runs one side after the other. Barriers may stand on both sides.
+    /// Refuses functions in which lanes may wait in a function that only some of them called: nobody would run the others.
     fn meetings(&mut self) -> Result<()> {
-        use margay_isa::{Mod, Opcode};
-        let meets = |inst: &&Inst| {
-            let v = self.func.variant(inst);
-            v.has(Mod::Sync)
-                && matches!(v.op, Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Bar)
-                || is_cta_barrier(self.func, inst)
-        };
-        let mut found: Vec<(BlockId, u32, bool)> = Vec::new();
+        let func = self.func;
         for b in &self.cfg.order {
-            for inst in self.func.insts(&self.func.blocks[b.0 as usize]).iter().filter(meets) {
-                found.push((*b, inst.at, is_cta_barrier(self.func, inst)));
-            }
-        }
-        found.dedup_by_key(|(b, _, barrier)| (*b, *barrier));
-        for (i, (a, at, barrier)) in found.iter().enumerate() {
-            let meet = |(b, _, other): &(BlockId, u32, bool)| !(*barrier && *other) && self.uniformity.apart(*a, *b);
-            if found[..i].iter().any(meet) {
-                self.at = *at;
-                return self.refuse("warp operations on two sides of a branch");
-            }
-        }
-        for b in &self.cfg.order {
-            if self.reached.waits != Waits::AtBarriers || !self.uniformity.divergent[b.0 as usize] {
-                continue;
-            }
-            let call = |inst: &&Inst| self.func.variant(inst).op == Opcode::Call;
-            if let Some(inst) = self.func.insts(&self.func.blocks[b.0 as usize]).iter().find(call) {
+            let divergent = self.uniformity.divergent[b.0 as usize];
+            let waits = |inst: &&Inst| match func.operands(inst.srcs).last() {
+                Some(Operand::Call(site)) => match &func.calls[*site as usize].callee {
+                    Callee::Direct(_) => divergent,
+                    Callee::Indirect(r, _) => divergent || self.slots[r.0 as usize].shape != Shape::Uniform,
+                },
+                _ => false,
+            };
+            let found = func.insts(&func.blocks[b.0 as usize]).iter().find(waits);
+            if let Some(inst) = found.filter(|_| self.reached.waits == Waits::AtBarriers) {
                 self.at = inst.at;
                 return self.refuse("a call in divergent code, where some device function waits at barriers");
             }
@@ -441,7 +435,7 @@ impl Emitter<'_> {
                             .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
-                defs[r] > 1 || !self.cfg.reducible || self.spins || escapes()
+                defs[r] > 1 || !self.cfg.reducible || self.spins || self.parted || escapes()
             })
             .collect()
     }

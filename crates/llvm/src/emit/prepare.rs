@@ -3,20 +3,23 @@
 use super::{
     func::Options,
     reach::{Reached, polls, spins},
+    stack::moves_stack,
 };
 use margay_ir::{
     BlockId, Func, Inst, Operand, Terminator,
     pass::{Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, is_cta_barrier, propagate_constants, split_after},
 };
-use margay_isa::{Effect, Opcode};
+use margay_isa::{Effect, Mod, Opcode};
 
 /// The copy, and what is known of it.
 pub(super) struct Prepared {
     pub func: Func,
     pub cfg: Cfg,
     pub uniformity: Uniformity,
-    /// Barriers, which end blocks.
+    /// Barriers and other instructions at which lanes may have to wait for others, which end blocks.
     pub barriers: Vec<Cut>,
+    /// Lanes of one warp may wait for each other, so that blocks are executed again for others of them.
+    pub parted: bool,
     /// By block: it ends with a call from which lanes may not come back.
     pub loses: Vec<bool>,
     /// Loops may wait for other threads, so lanes that loop must let others go on.
@@ -48,31 +51,65 @@ pub(super) fn graph(func: &Func) -> Cfg {
 fn unguarded(func: &Func, inst: &Inst) -> bool {
     let op = func.variant(inst).op;
     op.row().effect == Effect::Call
+        || moves_stack(func, inst)
         || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
 
+/// Whether an instruction waits for other lanes of its warp.
+pub(super) fn meets(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    match v.op {
+        Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect => v.has(Mod::Sync),
+        Opcode::Bar | Opcode::Barrier => v.has(Mod::Warp),
+        _ => false,
+    }
+}
+
 impl Prepared {
+    /// Prepares a function.
     pub fn new(original: &Func, options: &Options, reached: &Reached) -> Prepared {
+        let plain = Prepared::with(original, options.warp, reached);
+        if !plain.may_part() {
+            return plain;
+        }
+        Prepared::with(original, WarpShape { parted: true, ..options.warp }, reached)
+    }
+
+    fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
         let mut func = original.clone();
-        branch_around(&mut func, unguarded);
-        let cuts = split_after(&mut func, |f, i| is_cta_barrier(f, i) || reached.may_exit(f, i));
+        let parted = warp.parted;
+        branch_around(&mut func, |f, i| unguarded(f, i) || parted && meets(f, i));
+        let waits = |f: &Func, i: &Inst| is_cta_barrier(f, i) || parted && meets(f, i);
+        let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
-        let is_barrier = |c: &Cut| last(c).is_some_and(|i| is_cta_barrier(&func, i));
-        let (barriers, calls): (Vec<Cut>, Vec<Cut>) = cuts.into_iter().partition(is_barrier);
+        let (barriers, calls): (Vec<Cut>, Vec<Cut>) =
+            cuts.into_iter().partition(|c| last(c).is_some_and(|i| waits(&func, i)));
         let mut loses = vec![false; func.blocks.len()];
         calls.iter().for_each(|c| loses[c.block.0 as usize] = true);
         let cfg = graph(&func);
         let polls = func.insts.iter().any(|i| polls(&func, i));
         let mut spins = spins(&func, &cfg);
-        let analyse = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..options.warp });
+        let analyse = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..warp });
         let mut uniformity = analyse(spins);
         if polls && !spins && parts_while_polling(&func, &cfg, &uniformity) {
             spins = true;
             uniformity = analyse(true);
         }
-        Prepared { cfg, uniformity, barriers, loses, spins, polls, func }
+        Prepared { cfg, uniformity, barriers, parted, loses, spins, polls, func }
+    }
+
+    /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers: a sweep
+    /// alone would run one side after the other.
+    fn may_part(&self) -> bool {
+        let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
+        if self.barriers.iter().any(|c| apart(&c.block)) {
+            return true;
+        }
+        let has = |b: &&BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter().any(|i| meets(&self.func, i));
+        let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
+        found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.apart(*a, *b)))
     }
 }
 

@@ -1,5 +1,9 @@
 //! What the functions that a kernel reaches do to their callers: wait for other threads, end threads.
 
+use super::{
+    func::Options,
+    prepare::{Prepared, meets},
+};
 use margay_check::FuncKind;
 use margay_ir::{
     Callee, Func, FuncId, Inst, Ir, Operand, Placed, Terminator,
@@ -30,13 +34,18 @@ pub struct Reached {
 
 impl Reached {
     /// Looks at `functions`, of which `kernel` is one.
-    pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId) -> Reached {
+    pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) -> Reached {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
         let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
         let mut reached = Reached { waits, exits, some_exit: false };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
+        let often = |f: &Func| f.insts.iter().filter(|i| meets(f, i)).count() > 1;
+        let parts = |f: FuncId| often(ir.func(f)) && Prepared::new(ir.func(f), options, &reached).parted;
+        if waits == Waits::Never && callees().any(parts) {
+            reached.waits = Waits::Spinning;
+        }
         let mut changed = reached.some_exit;
         while changed {
             changed = false;
