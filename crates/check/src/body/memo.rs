@@ -247,7 +247,11 @@ fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {
     if let Some(lack) = lacking(module, &row.since) {
         // The opcode as a whole may be what is too new; if not, this form of it is.
         let whole = variant.op.row().forms.iter().all(|f| lacking(module, &f.since).is_some());
-        return Some(Unavailable::Lacks(if whole { format!("`{op}`") } else { format!("`{variant}`") }, lack));
+        let name = || {
+            let fixed = variant.words.iter().take(row.fixed.into());
+            fixed.fold(op.to_owned(), |name, word| name + "." + word.name())
+        };
+        return Some(Unavailable::Lacks(if whole { format!("`{}`", name()) } else { format!("`{variant}`") }, lack));
     }
     let generic =
         variant.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());

@@ -142,13 +142,15 @@ impl<'a> Walker<'a, '_> {
             return;
         }
         let mut d = Diagnostic::new(Code::UnknownLabel, span, format!("no label `{name}` in `{}`", self.func.name));
-        if let Some(at) = self.hidden_label(name) {
+        // Both searches go over all names.
+        let may = self.report.may_suggest();
+        if let Some(at) = may.then(|| self.hidden_label(name)).flatten() {
             d = d
                 .label(at, "this one belongs to an inner block")
                 .note("labels are known in their own block and in the blocks inside it");
         } else {
-            let may = if self.report.may_suggest() { 4000 } else { 0 };
-            let mut labels: Vec<&str> = self.names.candidates(|b| matches!(b, Binding::Label(_))).take(may).collect();
+            let labels = self.names.candidates(|b| matches!(b, Binding::Label(_)));
+            let mut labels: Vec<&str> = labels.take(if may { 4000 } else { 0 }).collect();
             labels.sort_unstable();
             if let Some(near) = nearest(name, labels.iter().copied()) {
                 d = suggest(d, span, near);
