@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        oracle oracle-abi oracle-cases oracle-isa
+        oracle oracle-abi oracle-cases oracle-isa oracle-fold ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -21,6 +21,8 @@ help:
 	@echo "make oracle-abi    compare the sm ABI with what ptxas compiles"
 	@echo "make oracle-cases  compare verdicts on random modules about functions with ptxas"
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
+	@echo "make oracle-fold   compare instructions on constants with what ptxas folds them to"
+	@echo "make ulp           the largest error of every approximate instruction over all single-precision numbers"
 
 setup:
 	@scripts/setup.sh
@@ -63,3 +65,10 @@ oracle-cases: oracle
 
 oracle-isa: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin/ptxas $(CARGO) run --release -q -p margay-isa --example oracle
+
+oracle-fold: oracle
+	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-fold -- --rounds 8
+
+# A quarter of an hour on one core.
+ulp:
+	$(CARGO) run --release -q -p margay-exec --example ulp

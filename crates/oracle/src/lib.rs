@@ -4,6 +4,7 @@
 //! with them is named by `MARGAY_PTXAS`, else they are looked for on the path. Nothing here is needed to use margay.
 #![forbid(unsafe_code)]
 
+pub mod fold;
 pub mod modules;
 pub mod sass;
 pub mod tools;

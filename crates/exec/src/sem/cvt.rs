@@ -4,7 +4,8 @@
 //! for all of them. Sources and destinations may lie in wider registers (section 9.4.1): sources are cut, destinations
 //! extended by the sign of the type.
 //!
-//! A NaN becomes the canonical NaN of its new format; between `.f32` and `.f64` it keeps sign and payload.
+//! A NaN becomes the canonical NaN of its new format; between `.f32` and `.f64` it keeps sign and payload. From a format to
+//! itself, without a modifier, is a move.
 
 use super::{
     PureFn, fp,
@@ -157,6 +158,8 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
         (Type::F64, Type::F32) if !sat => lift!(a: f32 => f64 { fp::widen(a) }),
         (Type::F32, Type::F64) if r == Rnd::Nearest && !sat && ftz => lift!(a: f64 => f32 { fp::flush(fp::narrow(a)) }),
         (Type::F32, Type::F64) if r == Rnd::Nearest && !sat => lift!(a: f64 => f32 { fp::narrow(a) }),
+        (Type::F32, Type::F32) if !sat && !integral(v) && !ftz => lift!(a: u32 => u32 { a }),
+        (Type::F64, Type::F64) if !sat && !integral(v) => lift!(a: u64 => u64 { a }),
         (Type::F32, Type::F32) if !sat && !integral(v) && ftz => lift!(a: f32 => f32 { fp::finish::<true, false>(a) }),
         (Type::F32, Type::F32) if sat && !integral(v) && ftz => lift!(a: f32 => f32 { fp::finish::<true, true>(a) }),
         (Type::F32, Type::F32) if sat && !integral(v) => lift!(a: f32 => f32 { fp::saturate(a) }),
@@ -260,6 +263,10 @@ impl Convert {
     /// Converts one value. Bits above the types' widths are ignored, and zero in the result.
     fn one(self, bits: u64) -> u64 {
         match (self.from, self.to) {
+            // Nothing to do, also for NaNs: ptxas makes a move.
+            (Kind::Float(from), Kind::Float(to)) if from == to && !self.integral && !self.ftz && !self.sat => {
+                if to == TF32 { bits } else { cut(bits, to.bits()) }
+            }
             (Kind::Int(from, signed), Kind::Int(to, to_signed)) => {
                 let i = read_int(bits, from, signed);
                 let (min, max) = range(to, to_signed);
