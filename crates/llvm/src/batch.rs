@@ -12,8 +12,10 @@ use crate::{
 use margay_exec::{Batch, Grid, Meter, Stop};
 use std::{ops::Range, sync::Arc, time::Instant};
 
-/// Host stack that calls of device functions may use, in bytes: what every thread has, and what kernels that recurse are given.
-const HOST_STACK: [usize; 2] = [1 << 20, 256 << 20];
+/// Host stack that calls of device functions may use beside their frames, in bytes: in general, and where they recurse.
+const HOST_STACK: [usize; 2] = [256 << 10, 256 << 20];
+/// What helpers may use on top of that.
+const HELPERS_STACK: usize = 256 << 10;
 
 /// A thread of the host that runs CTAs.
 pub struct Worker<'a> {
@@ -54,10 +56,9 @@ impl<'a> Desk<'a> {
 
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
         (self.ctx.first, self.ctx.end) = (ctas.start, ctas.end);
-        if self.code.compiled.recursive {
-            return stacker::grow(HOST_STACK[1] + (1 << 20), || self.go(HOST_STACK[1]));
-        }
-        self.go(HOST_STACK[0])
+        let compiled = &self.code.compiled;
+        let stack = HOST_STACK[usize::from(compiled.recursive)] + compiled.frames();
+        stacker::maybe_grow(stack + HELPERS_STACK, stack + 2 * HELPERS_STACK, || self.go(stack))
     }
 }
 

@@ -91,6 +91,12 @@ impl Draft {
         })
     }
 
+    /// Bytes of native stack that the frames of the kernel's functions may take, far more than they mostly do. A vector takes up to
+    /// 256 bytes and about 100 of text, and with little effort LLVM gives each a place of its own.
+    pub fn frames(&self) -> usize {
+        self.text.len() * 4
+    }
+
     /// Whether some instructions are left to the reference engine.
     pub fn leaves_effects(&self) -> bool {
         self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))

@@ -17,9 +17,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bytes of a warp's stack, of one whose device functions recurse, and of what is kept free for helpers. Pages that nobody
-/// touches cost nothing; a large kernel's own frame may take more than half a megabyte.
-const STACK: [usize; 2] = [4 << 20, 16 << 20];
+/// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
+/// free for helpers. Pages that nobody touches cost nothing.
+const STACK: [usize; 2] = [2 << 20, 15 << 20];
 const RESERVE: u64 = 128 << 10;
 /// Time after which another CTA gets its turn.
 const SLICE: Duration = Duration::from_millis(5);
@@ -27,6 +27,14 @@ const SLICE: Duration = Duration::from_millis(5);
 /// Stacks that nobody uses at the moment.
 #[derive(Default)]
 pub struct Stacks(Mutex<Vec<Stack>>);
+
+impl Stacks {
+    /// One that has a size at least.
+    fn take(&self, size: usize) -> Option<Stack> {
+        let mut stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stacks.pop().filter(|s| s.size() >= size)
+    }
+}
 
 /// A CTA in flight.
 pub struct SimdCta<'a> {
@@ -71,9 +79,10 @@ impl<'a> SimdCta<'a> {
             this.contexts.push(ctx);
         }
         for ctx in &mut this.contexts {
-            let stack = match stacks.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            let size = (STACK[usize::from(compiled.recursive)] + compiled.frames()).next_power_of_two();
+            let stack = match stacks.take(size) {
                 Some(stack) => stack,
-                None => Stack::new(STACK[usize::from(compiled.recursive)])
+                None => Stack::new(size)
                     .map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))?,
             };
             ctx.stack_end = stack.end() + RESERVE;

@@ -153,10 +153,12 @@ pub enum Helper {
     Builtin,
     /// `(ctx, site, live, mask, rows read) -> status`: lanes come to a warp operation without its other members.
     Park,
+    /// `(ctx, site)`: a function that was called at the site has stopped.
+    Unwind,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Park as usize + 1;
+pub const HELPERS: usize = Helper::Unwind as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

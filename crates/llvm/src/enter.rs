@@ -35,6 +35,11 @@ impl Stack {
         DefaultStack::new(bytes).map(Stack)
     }
 
+    /// Its size in bytes.
+    pub fn size(&self) -> usize {
+        self.0.base().get() - self.0.limit().get()
+    }
+
     /// Its lowest address.
     pub fn end(&self) -> u64 {
         self.0.limit().get() as u64

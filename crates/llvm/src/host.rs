@@ -7,11 +7,14 @@ use crate::{
     tier::Code,
 };
 use margay_exec::{
-    Access, Bug, Fault, FaultKind, Grid, LANES, Meter, Row, Stop, alone, builtin, lanes,
+    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, alone, builtin, lanes,
     mem::{self, Allocation},
 };
 use margay_ir::{Builtin, FuncId};
 use std::{cell::RefCell, sync::Arc};
+
+/// Callers that a fault names at most.
+const MOST_CALLERS: usize = 64;
 
 /// What helpers need to know about the code that calls them.
 pub struct Host<'a> {
@@ -68,6 +71,18 @@ impl Host<'_> {
     pub fn stop(&self, stop: Stop) -> u32 {
         self.stopped.borrow_mut().get_or_insert(stop);
         status::STOP
+    }
+
+    /// A function that was called at a site has stopped: its caller belongs to the fault.
+    pub fn unwind(&self, site: usize) {
+        let site = &self.code.compiled.sites[site];
+        let places = &self.grid.image.ir.funcs[site.func as usize].places;
+        if let Some(Stop::Fault(fault)) = &mut *self.stopped.borrow_mut()
+            && fault.stack.len() < MOST_CALLERS
+        {
+            let at = places.get(site.at as usize).copied().unwrap_or_default();
+            fault.stack.push(Frame { func: FuncId(site.func), at });
+        }
     }
 
     /// Where a site is, for messages.

@@ -24,6 +24,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Effect as usize] = effect as *const () as usize;
         table[Helper::Builtin as usize] = builtin as *const () as usize;
         table[Helper::Park as usize] = park as *const () as usize;
+        table[Helper::Unwind as usize] = unwind as *const () as usize;
         table
     });
     &TABLE
@@ -117,6 +118,12 @@ extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     let lane = mask.trailing_zeros().min(31);
     host.stop(host.fault(ctx, site as usize, lane));
     status::STOP
+}
+
+extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {
+    // SAFETY: as above.
+    let (_, host) = unsafe { host(ctx) };
+    host.unwind(site as usize);
 }
 
 /// Warp instructions that a back edge stands for.

@@ -2,6 +2,7 @@
 
 use super::{
     func::{Emitter, Mode, PERIOD, Result, Role, elem_of, symbol},
+    site::SiteKind,
     text::{Elem, Ty, Val, int, named},
 };
 use crate::ctx::{Helper, at};
@@ -266,8 +267,12 @@ impl Emitter<'_> {
             format_args!("call i32 {callee}(ptr %ctx, i32 {mask}, i32 {frame}, ptr {args}, ptr {rets})"),
         );
         let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
-        let go_on = self.w.label("back");
-        self.w.branch_unlikely(&bad, "stop", &go_on);
+        let (unwind, go_on) = (self.w.label("unwind"), self.w.label("back"));
+        self.w.branch_unlikely(&bad, &unwind, &go_on);
+        self.w.block(&unwind);
+        let site = self.site(SiteKind::Call);
+        self.helper(Helper::Unwind, &[&int(Elem::I32, site as i128)], false);
+        self.w.jump("stop");
         self.w.block(&go_on);
     }
 

@@ -40,6 +40,8 @@ pub enum SiteKind {
         /// Nobody waits.
         arrives: bool,
     },
+    /// A call, for the callers that a fault names.
+    Call,
     /// Where threads look for what others do.
     Poll,
     /// A function of the device library, with so many arguments.

@@ -1,8 +1,8 @@
 //! Rows that need the other lanes of the warp.
 //!
 //! The lanes that a `.sync` row names must all be active where it executes: sweeps bring lanes together again at the
-//! post-dominator of whatever parted them, which is where compilers put such rows. A row that waits for lanes that are
-//! elsewhere is a fault that says so; the reference engine executes it.
+//! post-dominator of whatever parted them, which is where compilers put such rows. Where rows stand on two sides of a branch,
+//! lanes wait for the others beside the sweep (`meet`); elsewhere a row that waits for lanes that are not there is a fault.
 
 use super::{
     func::{Emitter, Mode, Result},
