@@ -5,7 +5,11 @@ use crate::{
     mem::{self, Allocation, Kind},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// A program in memory: placed code, and the addresses that its variables got.
 #[derive(Debug)]
@@ -82,7 +86,7 @@ pub struct Grid<'a> {
     /// What cooperative groups synchronise the grid with, in cooperative launches.
     workspace: Option<Arc<Allocation>>,
     /// Host time at which the launch began.
-    pub started: std::time::Instant,
+    pub started: Instant,
 }
 
 impl<'a> Grid<'a> {
@@ -103,16 +107,7 @@ impl<'a> Grid<'a> {
         if let Some(w) = &workspace {
             mem::store_bytes(&w.block, w.block.base(), &8u32.to_le_bytes());
         }
-        Ok(Grid {
-            launch,
-            image,
-            memory,
-            output,
-            observer: None,
-            params,
-            workspace,
-            started: std::time::Instant::now(),
-        })
+        Ok(Grid { launch, image, memory, output, observer: None, params, workspace, started: Instant::now() })
     }
 
     /// The same grid, watched.
@@ -170,8 +165,31 @@ pub trait Engine: Send + Sync {
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop>;
 }
 
+/// Something that an engine did to make code, for people who want to know where the time went.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// What: `emit`, `optimise`.
+    pub what: &'static str,
+    /// When it began.
+    pub started: Instant,
+    /// How long it took.
+    pub time: Duration,
+    /// On a thread that no launch waited for.
+    pub background: bool,
+}
+
 /// A kernel ready to run.
 pub trait Kernel: Send + Sync {
+    /// Does what can be done before the clock of a launch starts: code that depends on the launch's shape is made here.
+    fn make_ready(&self, _: &Launch) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// All that was done to make code, in the order of its end.
+    fn works(&self) -> Vec<Work> {
+        Vec::new()
+    }
+
     /// Begins the cluster whose first CTA has index `first` in the grid. Without clusters ([`Launch::cluster`] all 1) that is
     /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;

@@ -20,7 +20,7 @@ pub mod sem;
 pub mod tensor_map;
 pub mod texture;
 
-pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported};
+pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported, Work};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;

@@ -135,7 +135,7 @@ pub struct SourcePlace {
 }
 
 /// Where a formal lives inside its function.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum FormalHome {
     /// A `.reg` formal: its registers (more than one for a vector).
     Regs(Vec<VReg>),
@@ -146,7 +146,7 @@ pub enum FormalHome {
 }
 
 /// A variable in a thread's frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct FrameVar {
     /// Its name.
     pub name: Box<str>,
@@ -161,7 +161,7 @@ pub struct FrameVar {
 }
 
 /// What a frame variable is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FrameRole {
     /// `.local`
     Local,
@@ -174,7 +174,7 @@ pub enum FrameRole {
 }
 
 /// A basic block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Block {
     /// First instruction and number.
     pub insts: List<Inst>,
@@ -187,7 +187,7 @@ pub struct Block {
 }
 
 /// How a block ends.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub enum Terminator {
     /// To that block.
     Jump(BlockId),
@@ -220,7 +220,7 @@ pub enum Terminator {
 }
 
 /// An instruction inside a block. Branches, `ret` and `exit` are terminators (their guards have become branches).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub struct Inst {
     /// Index into [`Func::variants`].
     pub variant: u32,
@@ -240,7 +240,7 @@ pub struct Inst {
 }
 
 /// A value read, a register written, or a memory operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operand {
     /// A register.
     Reg(VReg),
@@ -268,7 +268,7 @@ pub enum Operand {
 }
 
 /// Base of a memory operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemBase {
     /// A register; 32-bit registers are zero-extended.
     Reg(VReg),
@@ -283,7 +283,7 @@ pub enum MemBase {
 }
 
 /// A call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct CallSite {
     /// Who is called.
     pub callee: Callee,
@@ -298,7 +298,7 @@ pub struct CallSite {
 }
 
 /// Who is called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub enum Callee {
     /// A function of the program.
     Direct(FuncId),
@@ -307,7 +307,7 @@ pub enum Callee {
 }
 
 /// An argument or a place for a return value.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Arg {
     /// Values (several for a vector).
     Values(Vec<Operand>),

@@ -57,7 +57,7 @@ impl<'a> Desk<'a> {
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
         (self.ctx.first, self.ctx.end) = (ctas.start, ctas.end);
         let compiled = &self.code.compiled;
-        let stack = HOST_STACK[usize::from(compiled.recursive)] + compiled.frames();
+        let stack = HOST_STACK[usize::from(compiled.recursive)] + compiled.frames;
         stacker::maybe_grow(stack + HELPERS_STACK, stack + 2 * HELPERS_STACK, || self.go(stack))
     }
 }

@@ -1,11 +1,11 @@
-//! Compiled objects on disk, keyed by the LLVM IR, the engine's version, the optimisation effort and the host's CPU.
+//! Compiled objects on disk, keyed by the content of the program ([`Content`]) and the optimisation effort.
 //!
 //! Files are written under a temporary name and renamed, so concurrent processes see whole files or none. The folder is
 //! `$MARGAY_CACHE_DIR`, else `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=0` turns it off. When it grows
 //! beyond its bound, the files that were not used for longest go first. A cache that cannot be read or written is as good as
 //! none: it never fails a launch.
 
-use crate::machine::{self, Effort};
+use crate::{content::Content, machine::Effort};
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
@@ -18,7 +18,13 @@ use std::{
 const BOUND: u64 = 256 << 20;
 
 /// First bytes of every file; changes with its format.
-const MAGIC: &[u8; 8] = b"margay01";
+const MAGIC: &[u8; 8] = b"margay02";
+
+/// What is kept for a kernel: what the host must know, and the object.
+pub struct Entry {
+    pub facts: Vec<u8>,
+    pub object: Vec<u8>,
+}
 
 fn folder() -> Option<PathBuf> {
     let var = |name| std::env::var_os(name).filter(|v| !v.is_empty());
@@ -31,34 +37,40 @@ fn folder() -> Option<PathBuf> {
     explicit.or_else(xdg).or_else(home)
 }
 
-/// Name of the file for some IR.
-fn key(text: &str, effort: Effort) -> String {
-    let hash = |salt: u64| {
-        let mut h = DefaultHasher::new();
-        (salt, env!("CARGO_PKG_VERSION"), effort, machine::host(), text).hash(&mut h);
-        h.finish()
+fn name(content: Content, effort: Effort) -> String {
+    let [a, b] = content.0;
+    let effort = match effort {
+        Effort::Light => "light",
+        Effort::Full => "full",
     };
-    format!("{:016x}{:016x}.o", hash(1), hash(2))
+    format!("{a:016x}{b:016x}.{effort}")
 }
 
-/// The object for some IR, if it is there.
-pub fn find(text: &str, effort: Effort) -> Option<Vec<u8>> {
-    let path = folder()?.join(key(text, effort));
+/// Guards against files that a full disk cut short, or that somebody wrote into.
+fn check(bytes: &[u8]) -> u64 {
+    let mut h = DefaultHasher::new();
+    bytes.hash(&mut h);
+    h.finish()
+}
+
+/// What an earlier compilation left.
+pub fn find(content: Content, effort: Effort) -> Option<Entry> {
+    let path = folder()?.join(name(content, effort));
     let bytes = fs::read(&path).ok()?;
-    let object = bytes.strip_prefix(MAGIC.as_slice())?;
-    // The length guards against files that a full disk cut short.
-    let (length, object) = object.split_first_chunk::<8>()?;
-    if u64::from_le_bytes(*length) != object.len() as u64 {
+    let (sum, rest) = bytes.strip_prefix(MAGIC.as_slice())?.split_first_chunk::<8>()?;
+    if u64::from_le_bytes(*sum) != check(rest) {
         return None;
     }
+    let (length, rest) = rest.split_first_chunk::<8>()?;
+    let (facts, object) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
     if let Ok(file) = fs::File::options().append(true).open(&path) {
         let _ = file.set_modified(SystemTime::now());
     }
-    Some(object.to_vec())
+    Some(Entry { facts: facts.to_vec(), object: object.to_vec() })
 }
 
-/// Keeps an object.
-pub fn keep(text: &str, effort: Effort, object: &[u8]) {
+/// Keeps what was compiled.
+pub fn keep(content: Content, effort: Effort, facts: &[u8], object: &[u8]) {
     let Some(folder) = folder() else { return };
     if fs::create_dir_all(&folder).is_err() {
         return;
@@ -66,10 +78,9 @@ pub fn keep(text: &str, effort: Effort, object: &[u8]) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let unique = format!("tmp.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let temporary = folder.join(unique);
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend((object.len() as u64).to_le_bytes());
-    bytes.extend(object);
-    if fs::write(&temporary, bytes).is_err() || fs::rename(&temporary, folder.join(key(text, effort))).is_err() {
+    let rest = [(facts.len() as u64).to_le_bytes().as_slice(), facts, object].concat();
+    let bytes = [MAGIC.as_slice(), &check(&rest).to_le_bytes(), &rest].concat();
+    if fs::write(&temporary, bytes).is_err() || fs::rename(&temporary, folder.join(name(content, effort))).is_err() {
         let _ = fs::remove_file(&temporary);
     }
     trim(&folder);

@@ -2,12 +2,18 @@
 
 use crate::{
     Form, cache,
+    content::Content,
     emit::{self, Options, Refused, Site, SiteKind},
     ffi::Linked,
+    log::Log,
     machine::{self, Effort},
+    stored::{In, Out},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
-use margay_exec::sem::{self, PureFn};
+use margay_exec::{
+    Image,
+    sem::{self, PureFn},
+};
 use margay_ir::{
     Callee, FuncId, Ir, Placed,
     pass::{reachable, recursive},
@@ -22,23 +28,21 @@ pub struct Compiled {
     pub entry: usize,
     /// Entries of device functions by id; 0 where there is none.
     pub functions: Vec<usize>,
-    draft: Arc<Draft>,
+    facts: Arc<Facts>,
 }
 
 impl std::ops::Deref for Compiled {
-    type Target = Draft;
+    type Target = Facts;
 
-    fn deref(&self) -> &Draft {
-        &self.draft
+    fn deref(&self) -> &Facts {
+        &self.facts
     }
 }
 
-/// A kernel as LLVM IR, and what the host must know of it.
-pub struct Draft {
-    text: String,
+/// What the host must know of a kernel's code.
+pub struct Facts {
+    /// Functions that the code consists of.
     reached: Vec<FuncId>,
-    kernel: FuncId,
-    funcs: usize,
     /// Sites by number.
     pub sites: Vec<Site>,
     /// Semantic functions of `Pure` sites.
@@ -51,8 +55,100 @@ pub struct Draft {
     pub uses_local: bool,
     /// Bytes of a thread's local window that the kernel itself takes.
     pub frame: u32,
+    /// Bytes of native stack that the frames of the kernel's functions may take, far more than they mostly do. A vector takes up to
+    /// 256 bytes and about 100 of text, and with little effort LLVM gives each a place of its own.
+    pub frames: usize,
     /// Device functions may call themselves, so the host's stack must be deep.
     pub recursive: bool,
+}
+
+impl Facts {
+    /// Whether some instructions are left to the reference engine.
+    pub fn leaves_effects(&self) -> bool {
+        self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))
+    }
+
+    /// As bytes, if there is a way.
+    fn store(&self) -> Option<Vec<u8>> {
+        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive, frame, frames } = self;
+        let mut out = Out::default();
+        out.numbers(reached.iter().map(|f| u64::from(f.0)));
+        let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
+        [*keep_size, u64::from(*frame), *frames as u64].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
+        sites.iter().all(|site| out.site(site)).then_some(out.0)
+    }
+
+    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<Facts> {
+        let mut bytes = In(bytes);
+        let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
+        let (keep_size, frame) = (bytes.number()?, u32::try_from(bytes.number()?).ok()?);
+        let frames = usize::try_from(bytes.number()?).ok()?;
+        let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
+        let sites = bytes.sites()?;
+        let pure = pure_functions(ir, &sites).ok()?;
+        Some(Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive, frame, frames })
+    }
+}
+
+/// Which code is wanted.
+pub struct Recipe {
+    pub image: Arc<Image>,
+    pub kernel: FuncId,
+    pub options: Options,
+    content: Content,
+}
+
+/// Code that a host can link, and what it must know of it.
+pub struct Object {
+    pub facts: Arc<Facts>,
+    bytes: Vec<u8>,
+}
+
+impl Recipe {
+    /// For a kernel under options.
+    pub fn new(image: Arc<Image>, kernel: FuncId, options: Options) -> Recipe {
+        let content = Content::new(&image.ir, kernel, &options);
+        Recipe { image, kernel, options, content }
+    }
+
+    /// What an earlier compilation left in the cache.
+    pub fn cached(&self, effort: Effort) -> Option<Object> {
+        let entry = cache::find(self.content, effort)?;
+        let facts = Facts::restore(&entry.facts, &self.image.ir)?;
+        Some(Object { facts: Arc::new(facts), bytes: entry.object })
+    }
+
+    /// Writes the kernel as LLVM IR.
+    pub fn emit(&self) -> Result<Draft, Refused> {
+        Draft::new(&self.image.ir, self.kernel, &self.options)
+    }
+
+    /// Compiles a draft of it, and keeps the result; an error is a bug of ours.
+    pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, String> {
+        let bytes = draft.compile(effort, log)?;
+        if let Some(facts) = draft.facts.store() {
+            log.time("store", || cache::keep(self.content, effort, &facts, &bytes));
+        }
+        Ok(Object { facts: draft.facts.clone(), bytes })
+    }
+
+    /// Makes an object callable.
+    pub fn link(&self, object: &Object) -> Result<Compiled, String> {
+        let linked = Linked::object("kernel", &object.bytes)?;
+        let mut functions = vec![0; self.image.ir.funcs.len()];
+        for f in &object.facts.reached {
+            let entry = functions.get_mut(f.0 as usize).ok_or("code of a function that is not there")?;
+            *entry = linked.address(&emit::symbol(*f))?;
+        }
+        let entry = functions[self.kernel.0 as usize];
+        Ok(Compiled { entry, _linked: linked, functions, facts: object.facts.clone() })
+    }
+}
+
+/// A kernel as LLVM IR.
+pub struct Draft {
+    text: String,
+    facts: Arc<Facts>,
 }
 
 impl Draft {
@@ -76,58 +172,24 @@ impl Draft {
         }
         let pure = pure_functions(ir, &sites)?;
         let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
-        Ok(Draft {
-            text: module(&bodies, &declared),
-            recursive: functions.iter().any(indirect) || recursive(ir, &functions).is_some(),
-            reached: functions,
-            kernel,
-            funcs: ir.funcs.len(),
-            sites,
-            pure,
-            keep_size,
-            by_warp,
-            uses_local,
-            frame: ir.stage.funcs[kernel.0 as usize].frame_size,
-        })
+        let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
+        let frame = ir.stage.funcs[kernel.0 as usize].frame_size;
+        let text = module(&bodies, &declared);
+        let frames = text.len() * 4;
+        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame, frames };
+        Ok(Draft { text, facts: Arc::new(facts) })
     }
 
-    /// Bytes of native stack that the frames of the kernel's functions may take, far more than they mostly do. A vector takes up to
-    /// 256 bytes and about 100 of text, and with little effort LLVM gives each a place of its own.
-    pub fn frames(&self) -> usize {
-        self.text.len() * 4
-    }
-
-    /// Whether some instructions are left to the reference engine.
-    pub fn leaves_effects(&self) -> bool {
-        self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))
-    }
-
-    /// The object that an earlier compilation left in the cache.
-    pub fn cached(&self, effort: Effort) -> Option<Vec<u8>> {
-        cache::find(&self.text, effort)
-    }
-
-    /// Compiles; an error is a bug of ours.
-    pub fn compile(&self, effort: Effort) -> Result<Vec<u8>, String> {
-        let context = inkwell::context::Context::create();
-        let object = machine::emit_object(&self.parse(&context)?, effort)?;
-        cache::keep(&self.text, effort, &object);
-        Ok(object)
+    fn compile(&self, effort: Effort, log: &Log) -> Result<Vec<u8>, String> {
+        let context = Context::create();
+        let module = log.time("parse", || self.parse(&context))?;
+        let machine = log.time("optimise", || machine::optimize(&module, effort))?;
+        log.time("generate", || machine::emit_object(&module, &machine))
     }
 
     fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
         let buffer = MemoryBuffer::create_from_memory_range_copy(self.text.as_bytes(), "kernel");
         context.create_module_from_ir(buffer).map_err(|e| e.to_string())
-    }
-
-    /// Makes an object callable.
-    pub fn link(self: &Arc<Draft>, object: &[u8]) -> Result<Compiled, String> {
-        let linked = Linked::object("kernel", object)?;
-        let mut functions = vec![0; self.funcs];
-        for f in &self.reached {
-            functions[f.0 as usize] = linked.address(&emit::symbol(*f))?;
-        }
-        Ok(Compiled { entry: functions[self.kernel.0 as usize], _linked: linked, functions, draft: self.clone() })
     }
 
     /// The code, for people.
@@ -137,9 +199,9 @@ impl Draft {
         }
         let context = Context::create();
         let module = self.parse(&context)?;
-        machine::optimize(&module, Effort::Full)?;
+        let machine = machine::optimize(&module, Effort::Full)?;
         match form {
-            Form::Assembly => machine::emit_assembly(&module, Effort::Full),
+            Form::Assembly => machine::emit_assembly(&module, &machine),
             Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
         }
     }

@@ -79,7 +79,7 @@ impl<'a> SimdCta<'a> {
             this.contexts.push(ctx);
         }
         for ctx in &mut this.contexts {
-            let size = (STACK[usize::from(compiled.recursive)] + compiled.frames()).next_power_of_two();
+            let size = (STACK[usize::from(compiled.recursive)] + compiled.frames).next_power_of_two();
             let stack = match stacks.take(size) {
                 Some(stack) => stack,
                 None => Stack::new(size)

@@ -115,7 +115,7 @@ impl Host<'_> {
     /// The fault of a site that the code found itself.
     pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
         let what = match &self.code.compiled.sites[site].kind {
-            SiteKind::Fault(what) => *what,
+            SiteKind::Fault(what) => &**what,
             SiteKind::Fails(kind) => return self.fault_at(ctx, site, lane, kind.clone(), Vec::new()),
             _ => "an effect",
         };

@@ -7,6 +7,7 @@ mod barriers;
 mod batch;
 mod cache;
 mod compile;
+mod content;
 mod cta;
 mod ctx;
 pub mod emit;
@@ -14,7 +15,9 @@ mod enter;
 mod ffi;
 mod host;
 mod load;
+mod log;
 mod machine;
+mod stored;
 mod thunk;
 mod tier;
 mod watch;
@@ -22,8 +25,9 @@ mod windows;
 
 pub use machine::Effort;
 
-use compile::Draft;
-use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Meter, Stop, Unsupported, alone};
+use compile::{Draft, Recipe};
+use log::Log;
+use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Stop, Unsupported, Work};
 use margay_ir::{FuncId, Ir, Placed, pass::WarpShape};
 use std::{
     collections::HashMap,
@@ -97,6 +101,7 @@ impl Engine for SimdEngine {
             stacks: cta::Stacks::default(),
             compiled: Mutex::default(),
             effort: self.effort,
+            log: Log::default(),
         }))
     }
 }
@@ -116,6 +121,7 @@ struct SimdKernel {
     /// By block shape, and whether warps are to have stacks.
     compiled: Mutex<HashMap<([u32; 3], bool), Outcome>>,
     effort: Effort,
+    log: Log,
 }
 
 impl SimdKernel {
@@ -136,39 +142,32 @@ impl SimdKernel {
             mask_registers: self.mask_registers,
             stacks,
         };
-        let made = match Draft::new(&self.image.ir, self.kernel, &options) {
-            Ok(draft) => {
-                let alone = match draft.leaves_effects() {
-                    true => Some(Arc::new(alone::Alone::new(self.image.clone(), self.kernel)?)),
-                    false => None,
-                };
-                Ok(Tier::new(draft, self.effort, alone).map_err(|why| Stop::Bug(Bug(why)))?)
-            }
-            Err(refused) => Err(refused),
-        };
+        let recipe = Recipe::new(self.image.clone(), self.kernel, options);
+        let made = Tier::new(recipe, self.effort, &self.log)?;
         compiled.insert((block, stacks), made.clone());
         Ok(made)
     }
 
     /// The kernel on the other engine.
-    fn fall_back<'a>(
-        &'a self,
-        grid: &'a Grid<'a>,
-        first: [u32; 3],
-        refused: emit::Refused,
-    ) -> Result<Box<dyn Cta + 'a>, Stop> {
+    fn fall_back(&self, refused: emit::Refused) -> Result<&Arc<dyn Kernel>, Stop> {
         let Some(engine) = &self.engine else {
             let at = self.image.ir.func(refused.func).places.get(refused.at as usize).copied();
             return Err(Stop::Unsupported(Unsupported { what: refused.what, func: Some(refused.func), at }));
         };
         self.refused.get_or_init(|| explain(&self.image.ir, &refused));
         if self.fallback.get().is_none() {
-            let prepared = engine.prepare(self.image.clone(), self.kernel)?;
+            let prepared = self.log.time("prepare", || engine.prepare(self.image.clone(), self.kernel))?;
             let _ = self.fallback.set(prepared);
         }
-        match self.fallback.get() {
-            Some(kernel) => kernel.start(grid, first),
-            None => Err(Stop::Bug(Bug("the fallback engine is gone".into()))),
+        self.fallback.get().ok_or_else(|| Stop::Bug(Bug("the fallback engine is gone".into())))
+    }
+
+    /// Code for a launch, or why it goes to the other engine. `stacks` as in [`SimdKernel::code`].
+    fn way(&self, launch: &Launch, watched: bool, stacks: bool) -> Result<Outcome, Stop> {
+        match () {
+            _ if launch.cluster != [1; 3] => Ok(Err(self.refused("a cluster launch"))),
+            _ if watched => Ok(Err(self.refused("a watched launch"))),
+            _ => self.code(launch.block, stacks),
         }
     }
 
@@ -178,16 +177,23 @@ impl SimdKernel {
 }
 
 impl Kernel for SimdKernel {
+    fn make_ready(&self, launch: &Launch) -> Result<(), Stop> {
+        // One by one is how the scheduler runs CTAs that may wait for each other, and how it mixes them.
+        let stacks = launch.cooperative || launch.seed != 0;
+        match self.way(launch, false, stacks)? {
+            Ok(_) => Ok(()),
+            Err(refused) => self.fall_back(refused)?.make_ready(launch),
+        }
+    }
+
+    fn works(&self) -> Vec<Work> {
+        self.log.works()
+    }
+
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
-        if grid.launch.cluster != [1; 3] {
-            return self.fall_back(grid, first, self.refused("a cluster launch"));
-        }
-        if grid.observer.is_some() {
-            return self.fall_back(grid, first, self.refused("a watched launch"));
-        }
-        match self.code(grid.launch.block, true)? {
+        match self.way(grid.launch, grid.observer.is_some(), true)? {
             Ok(tier) => Ok(Box::new(cta::SimdCta::new(tier, grid, &self.stacks, first)?)),
-            Err(refused) => self.fall_back(grid, first, refused),
+            Err(refused) => self.fall_back(refused)?.start(grid, first),
         }
     }
 
@@ -196,10 +202,7 @@ impl Kernel for SimdKernel {
     }
 
     fn batch<'a>(&'a self, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
-        if grid.observer.is_some() {
-            return Ok(None);
-        }
-        match self.code(grid.launch.block, false)? {
+        match self.way(grid.launch, grid.observer.is_some(), false)? {
             Ok(tier) if !tier.by_warp() => Ok(Some(Box::new(batch::Worker::new(tier, grid, meter)?))),
             _ => Ok(None),
         }

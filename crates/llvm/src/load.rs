@@ -18,7 +18,7 @@ use inkwell::llvm_sys::{
     transforms::pass_builder::LLVMPassBuilderOptionsRef,
 };
 use std::{
-    ffi::{CStr, CString, OsStr, c_char, c_int, c_void},
+    ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     os::unix::ffi::OsStrExt,
     sync::LazyLock,
 };
@@ -109,6 +109,7 @@ const fn name(text: &str) -> &CStr {
 }
 
 forward! {
+    fn LLVMGetVersion(major: *mut c_uint, minor: *mut c_uint, patch: *mut c_uint);
     fn LLVMContextCreate() -> LLVMContextRef;
     fn LLVMContextDispose(context: LLVMContextRef);
     fn LLVMCreateMemoryBufferWithMemoryRangeCopy(data: *const c_char, length: usize, name: *const c_char) -> LLVMMemoryBufferRef;

@@ -26,6 +26,11 @@ pub fn host() -> &'static (String, String) {
     &HOST
 }
 
+/// The version of LLVM, as the cache key needs it.
+pub fn version() -> (u32, u32, u32) {
+    inkwell::support::get_llvm_version()
+}
+
 /// Loads LLVM and registers the host's target with it; everything else here needs that first. An error says why there is no LLVM.
 pub fn initialize() -> Result<(), String> {
     static INIT: Once = Once::new();
@@ -68,16 +73,14 @@ pub fn optimize(module: &Module<'_>, effort: Effort) -> Result<TargetMachine, St
     Ok(machine)
 }
 
-/// Optimises a module and emits it as an object.
-pub fn emit_object(module: &Module<'_>, effort: Effort) -> Result<Vec<u8>, String> {
-    let machine = optimize(module, effort)?;
+/// Instructions of the host for an optimised module, as an object.
+pub fn emit_object(module: &Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Object).map_err(|e| e.to_string())?;
     Ok(buffer.as_slice().to_vec())
 }
 
-/// The assembly of an optimised module, for people.
-pub fn emit_assembly(module: &Module<'_>, effort: Effort) -> Result<String, String> {
-    let machine = machine(effort)?;
+/// The same as assembly, for people.
+pub fn emit_assembly(module: &Module<'_>, machine: &TargetMachine) -> Result<String, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Assembly).map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())
 }

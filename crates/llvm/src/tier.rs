@@ -5,12 +5,14 @@
 //! and the third launch waits for it.
 
 use crate::{
-    compile::{Compiled, Draft},
+    compile::{Compiled, Draft, Object, Recipe},
+    emit::Refused,
     ffi,
+    log::Log,
     machine::Effort,
     windows::Pool,
 };
-use margay_exec::alone::Alone;
+use margay_exec::{Bug, Stop, alone::Alone};
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
@@ -35,7 +37,11 @@ pub struct Code {
 
 /// A kernel for one block shape.
 pub struct Tier {
-    draft: Arc<Draft>,
+    recipe: Arc<Recipe>,
+    /// What the code was made from, while it may be needed again.
+    draft: Mutex<Option<Draft>>,
+    log: Log,
+    by_warp: bool,
     code: Mutex<Arc<Code>>,
     /// Nanoseconds that light code has run for.
     spent: AtomicU64,
@@ -46,22 +52,47 @@ pub struct Tier {
     job: Mutex<Option<JoinHandle<()>>>,
 }
 
-fn code(draft: &Arc<Draft>, object: &[u8], alone: Option<Arc<Alone>>) -> Result<Arc<Code>, String> {
-    Ok(Arc::new(Code { compiled: draft.link(object)?, pool: Pool::default(), alone }))
+impl Code {
+    fn new(recipe: &Recipe, object: &Object, alone: Option<Arc<Alone>>, log: &Log) -> Result<Arc<Code>, String> {
+        let compiled = log.time("link", || recipe.link(object))?;
+        Ok(Arc::new(Code { compiled, pool: Pool::default(), alone }))
+    }
 }
 
 impl Tier {
-    /// Compiles a draft, or takes it from the cache. With `effort` full that is the end of it.
-    pub fn new(draft: Draft, effort: Effort, alone: Option<Arc<Alone>>) -> Result<Arc<Tier>, String> {
-        let draft = Arc::new(draft);
-        let cached = |effort| draft.cached(effort).map(|object| (object, effort == Effort::Full));
-        let (object, settled) = match cached(Effort::Full).or_else(|| cached(effort)) {
-            Some(found) => found,
-            None => (draft.compile(effort)?, effort == Effort::Full),
+    /// Code from the cache, or compiled. With `effort` full that is the end of it. The inner error says why there is none.
+    pub fn new(recipe: Recipe, effort: Effort, log: &Log) -> Result<Result<Arc<Tier>, Refused>, Stop> {
+        let bug = |why| Stop::Bug(Bug(why));
+        let found = log.time("look up", || {
+            recipe.cached(Effort::Full).map(|o| (o, true)).or_else(|| Some((recipe.cached(effort)?, false)))
+        });
+        let (object, draft, settled) = match found {
+            Some((object, settled)) => (object, None, settled),
+            None => {
+                let draft = match log.time("emit", || recipe.emit()) {
+                    Ok(draft) => draft,
+                    Err(refused) => return Ok(Err(refused)),
+                };
+                let object = recipe.compile(&draft, effort, log).map_err(bug)?;
+                (object, Some(draft), effort == Effort::Full)
+            }
         };
-        let code = Mutex::new(code(&draft, &object, alone)?);
-        let (spent, begun, settled) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(settled));
-        Ok(Arc::new(Tier { draft, code, spent, begun, settled, job: Mutex::default() }))
+        let alone = match object.facts.leaves_effects() {
+            true => Some(Arc::new(Alone::new(recipe.image.clone(), recipe.kernel)?)),
+            false => None,
+        };
+        let code = Code::new(&recipe, &object, alone, log).map_err(bug)?;
+        Ok(Ok(Arc::new(Tier {
+            recipe: Arc::new(recipe),
+            draft: Mutex::new(draft.filter(|_| !settled)),
+            log: log.in_background(),
+            by_warp: object.facts.by_warp,
+            code: Mutex::new(code),
+            spent: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+            settled: AtomicBool::new(settled),
+            job: Mutex::default(),
+        })))
     }
 
     /// The best code there is.
@@ -71,7 +102,7 @@ impl Tier {
 
     /// Whether warps must be called one by one.
     pub fn by_warp(&self) -> bool {
-        self.draft.by_warp
+        self.by_warp
     }
 
     /// Whether better code may come.
@@ -112,12 +143,18 @@ impl Tier {
             return;
         }
         let Some(leave) = ffi::Busy::enter() else { return };
-        let (weak, draft, alone) = (Arc::downgrade(self), self.draft.clone(), self.code().alone.clone());
+        let draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (weak, recipe, log) = (Arc::downgrade(self), self.recipe.clone(), self.log.clone());
+        let alone = self.code().alone.clone();
         let improve = move || {
             let _leave = leave;
-            let better = draft.compile(Effort::Full).and_then(|object| code(&draft, &object, alone));
+            let better = || {
+                let again = || log.time("emit", || recipe.emit()).map_err(|refused| refused.what);
+                let draft = draft.map_or_else(again, Ok)?;
+                Code::new(&recipe, &recipe.compile(&draft, Effort::Full, &log)?, alone, &log)
+            };
             // Without it the light code goes on: it computes the same.
-            if let (Ok(better), Some(tier)) = (better, weak.upgrade()) {
+            if let (Ok(better), Some(tier)) = (better(), weak.upgrade()) {
                 *tier.code.lock().unwrap_or_else(PoisonError::into_inner) = better;
             }
         };

@@ -79,6 +79,11 @@ impl Kernel {
         self.inner.prepare_time
     }
 
+    /// What the engine has done to make code, so far.
+    pub fn works(&self) -> Vec<margay_exec::Work> {
+        self.inner.code.works()
+    }
+
     /// Bytes of static shared memory of a CTA.
     pub fn static_shared(&self) -> u32 {
         self.inner.image.static_shared

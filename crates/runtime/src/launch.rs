@@ -62,6 +62,8 @@ impl std::fmt::Debug for LaunchConfig<'_> {
 /// What a launch cost.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchStats {
+    /// Code for the launch's shape, if there was none yet.
+    pub compile: Duration,
     /// From the first CTA's start to the last one's end.
     pub time: Duration,
 }
@@ -71,6 +73,9 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let device = kernel.context.device();
     let print = |bytes: &[u8]| kernel.context.print(bytes);
     let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
+    let asked = Instant::now();
+    kernel.code.make_ready(&launch).map_err(stopped)?;
+    let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?;
     let schedule = Schedule {
         pool: device.pool(),
@@ -82,7 +87,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     };
     let start = Instant::now();
     match schedule::run(&*kernel.code, &grid, &schedule) {
-        Ok(()) => Ok(LaunchStats { time: start.elapsed() }),
+        Ok(()) => Ok(LaunchStats { compile, time: start.elapsed() }),
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),
     }

@@ -28,6 +28,11 @@ impl<T> PartialEq for List<T> {
     }
 }
 impl<T> Eq for List<T> {}
+impl<T> std::hash::Hash for List<T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.start, self.len).hash(state);
+    }
+}
 
 impl<T> List<T> {
     /// `len` elements from `start` on.

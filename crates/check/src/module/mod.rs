@@ -184,7 +184,7 @@ pub enum Init {
 }
 
 /// What kind of function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FuncKind {
     /// `.entry`
     Kernel,

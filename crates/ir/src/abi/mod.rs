@@ -210,7 +210,7 @@ pub trait Abi: Send + Sync {
 }
 
 /// What [`place`] adds to a function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct FuncPlaces {
     /// Plan of the function's own signature.
     pub plan: Plan,

@@ -402,7 +402,7 @@ impl Emitter<'_> {
 
     /// A fault of the active lanes for which the condition holds.
     pub fn fault_if(&mut self, condition: &Val, what: &'static str) {
-        self.stop_if(condition, SiteKind::Fault(what));
+        self.stop_if(condition, SiteKind::Fault(what.into()));
     }
 
     /// The same with a fault that is known as a whole.

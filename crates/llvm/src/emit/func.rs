@@ -18,7 +18,7 @@ use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
 
 /// What code is specialised for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Options {
     /// Block shape, if known.
     pub warp: WarpShape,

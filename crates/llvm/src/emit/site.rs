@@ -1,5 +1,7 @@
 //! Places in generated code that come back to the host: what a helper must know about them.
 
+use std::borrow::Cow;
+
 /// What a site does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SiteKind {
@@ -52,7 +54,7 @@ pub enum SiteKind {
         args: usize,
     },
     /// A fault that the code detected.
-    Fault(&'static str),
+    Fault(Cow<'static, str>),
     /// A fault of every lane that comes here.
     Fails(margay_exec::FaultKind),
 }

@@ -11,7 +11,7 @@ use crate::{
     report::{Style, emit},
 };
 use arguments::Argument;
-use margay_runtime::{Context, Kernel, LaunchConfig, LoadOptions, Module};
+use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
 use serde_json::json;
 use std::{
     sync::Arc,
@@ -30,7 +30,7 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
     let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
-    let compile = started.elapsed();
+    let mut compile = started.elapsed();
     if let Some(trace) = &trace {
         trace.span("check and prepare", started, json!({}));
     }
@@ -44,7 +44,9 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
         if let (Some(trace), Some(path), true) = (&trace, &args.trace, ran.is_err() || number == args.repeat as usize) {
             trace.write(path)?;
         }
-        times.push(ran?);
+        let cost = ran?;
+        compile += cost.compile;
+        times.push(cost.time);
     }
     for argument in arguments.iter().chain(&bound) {
         argument.save()?;
@@ -88,7 +90,7 @@ fn launch(
     trace: Option<&Trace>,
     number: usize,
     style: Style,
-) -> std::result::Result<Duration, Failure> {
+) -> std::result::Result<LaunchStats, Failure> {
     let watch = Watch::new(trace);
     let progress = |done, total| watch.update(done, total);
     let config = LaunchConfig {
@@ -110,7 +112,7 @@ fn launch(
         trace.span(kernel.name(), started, details);
     }
     match result {
-        Ok(stats) => Ok(stats.time),
+        Ok(stats) => Ok(stats),
         Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
         Err(e) => Err(failure(e, style)),
     }
@@ -137,6 +139,8 @@ fn stats(
             "kernel_ns_min": least.as_nanos() as u64,
             "kernel_ns_median": median.as_nanos() as u64,
             "launches": times.len(),
+            "compile_steps_ns": steps(kernel, false).into_iter().collect::<serde_json::Map<_, _>>(),
+            "background_steps_ns": steps(kernel, true).into_iter().collect::<serde_json::Map<_, _>>(),
         })
         .to_string(),
         StatsFormat::Human => {
@@ -161,6 +165,19 @@ fn stats(
         }
     };
     emit(&format!("{text}\n"));
+}
+
+/// What the engine did to make code, and the nanoseconds that each step took in all.
+fn steps(kernel: &Kernel, background: bool) -> Vec<(String, serde_json::Value)> {
+    let mut steps: Vec<(&str, u64)> = Vec::new();
+    for work in kernel.works().iter().filter(|w| w.background == background) {
+        let time = work.time.as_nanos() as u64;
+        match steps.iter_mut().find(|(what, _)| *what == work.what) {
+            Some((_, sum)) => *sum += time,
+            None => steps.push((work.what, time)),
+        }
+    }
+    steps.into_iter().map(|(what, time)| (what.to_string(), time.into())).collect()
 }
 
 /// An argument by number, for messages: "argument 2 (`n`, .u32)".

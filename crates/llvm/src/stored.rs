@@ -1,0 +1,202 @@
+//! What the host must know of compiled code, as bytes beside the code on disk.
+
+use crate::emit::{Site, SiteKind};
+use margay_exec::FaultKind;
+use margay_ir::Builtin;
+use margay_isa::Mod;
+
+/// Spaces as [`SiteKind::Access`] names them.
+const SPACES: [&str; 6] = [".shared", ".local", ".param", ".global", ".const", "generic"];
+/// How barriers reduce.
+const REDUCTIONS: [Mod; 3] = [Mod::And, Mod::Or, Mod::Popc];
+
+/// Functions of the device library.
+const BUILTINS: [Builtin; 4] = [Builtin::Vprintf, Builtin::Malloc, Builtin::Free, Builtin::AssertFail];
+/// Faults that consist of a text.
+const FAULTS: [fn(String) -> FaultKind; 6] = [
+    FaultKind::Stack,
+    FaultKind::BadTarget,
+    FaultKind::Barrier,
+    FaultKind::Descriptor,
+    FaultKind::BadHandle,
+    FaultKind::Undefined,
+];
+
+/// Number in [`FAULTS`], and the text.
+fn fault(kind: &FaultKind) -> Option<(u64, &str)> {
+    Some(match kind {
+        FaultKind::Stack(text) => (0, text),
+        FaultKind::BadTarget(text) => (1, text),
+        FaultKind::Barrier(text) => (2, text),
+        FaultKind::Descriptor(text) => (3, text),
+        FaultKind::BadHandle(text) => (4, text),
+        FaultKind::Undefined(text) => (5, text),
+        _ => return None,
+    })
+}
+
+/// Writes numbers of 64 bits and texts.
+#[derive(Default)]
+pub struct Out(pub Vec<u8>);
+
+impl Out {
+    pub fn number(&mut self, n: u64) {
+        self.0.extend(n.to_le_bytes());
+    }
+
+    pub fn numbers(&mut self, all: impl ExactSizeIterator<Item = u64>) {
+        self.number(all.len() as u64);
+        all.for_each(|n| self.number(n));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend(bytes);
+    }
+
+    /// Whether there is a way to write it.
+    #[must_use]
+    pub fn site(&mut self, site: &Site) -> bool {
+        for n in [site.func, site.inst, site.at] {
+            self.number(n.into());
+        }
+        let place = |found: Option<usize>| found.map_or(u64::MAX, |i| i as u64);
+        match &site.kind {
+            SiteKind::Access { size, write, space, span } => {
+                let space = place(SPACES.iter().position(|s| s == space));
+                [0, u64::from(*size), u64::from(*write), space, *span].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Lanes => self.number(1),
+            SiteKind::Pure { srcs, dsts } => {
+                self.number(2);
+                [srcs, dsts].into_iter().for_each(|bits| self.numbers(bits.iter().map(|b| u64::from(*b))));
+            }
+            SiteKind::Effect { reads, writes } => {
+                [3, *reads as u64, *writes as u64].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Barrier { counted, reduces, arrives } => {
+                let reduces = reduces.map_or(0, |m| place(REDUCTIONS.iter().position(|r| *r == m)).wrapping_add(1));
+                [4, u64::from(*counted), reduces, u64::from(*arrives)].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Fault(what) => {
+                self.number(5);
+                self.bytes(what.as_bytes());
+            }
+            SiteKind::Poll => self.number(6),
+            SiteKind::Call => self.number(9),
+            SiteKind::Builtin { builtin, args } => {
+                let builtin = place(BUILTINS.iter().position(|b| b == builtin));
+                [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Fails(kind) => {
+                let Some((kind, text)) = fault(kind) else { return false };
+                self.number(8);
+                self.number(kind);
+                self.bytes(text.as_bytes());
+            }
+        }
+        true
+    }
+}
+
+/// Reads them again; `None` where the bytes are none that [`Out`] has written.
+pub struct In<'a>(pub &'a [u8]);
+
+impl In<'_> {
+    pub fn number(&mut self) -> Option<u64> {
+        let (number, rest) = self.0.split_first_chunk::<8>()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        let n = usize::try_from(self.number()?).ok()?;
+        (n <= self.0.len()).then_some(n)
+    }
+
+    pub fn numbers<T: TryFrom<u64>>(&mut self) -> Option<Vec<T>> {
+        (0..self.length()?).map(|_| T::try_from(self.number()?).ok()).collect()
+    }
+
+    /// As many as there are.
+    pub fn sites(&mut self) -> Option<Vec<Site>> {
+        (0..self.length()?).map(|_| self.site()).collect()
+    }
+
+    pub fn bit(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn small<T: TryFrom<u64>>(&mut self) -> Option<T> {
+        T::try_from(self.number()?).ok()
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let (text, rest) = self.0.split_at(self.length()?);
+        self.0 = rest;
+        String::from_utf8(text.to_vec()).ok()
+    }
+
+    fn site(&mut self) -> Option<Site> {
+        let (func, inst, at) = (self.small()?, self.small()?, self.small()?);
+        let kind = match self.number()? {
+            0 => SiteKind::Access {
+                size: self.small()?,
+                write: self.bit()?,
+                space: SPACES.get(self.small::<usize>()?)?,
+                span: self.number()?,
+            },
+            1 => SiteKind::Lanes,
+            2 => SiteKind::Pure { srcs: self.numbers()?, dsts: self.numbers()? },
+            3 => SiteKind::Effect { reads: self.small()?, writes: self.small()? },
+            4 => SiteKind::Barrier {
+                counted: self.bit()?,
+                reduces: match self.small::<usize>()? {
+                    0 => None,
+                    n => Some(*REDUCTIONS.get(n - 1)?),
+                },
+                arrives: self.bit()?,
+            },
+            5 => SiteKind::Fault(self.text()?.into()),
+            6 => SiteKind::Poll,
+            7 => SiteKind::Builtin { builtin: *BUILTINS.get(self.small::<usize>()?)?, args: self.small()? },
+            9 => SiteKind::Call,
+            8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
+            _ => return None,
+        };
+        Some(Site { func, inst, at, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_survive() {
+        let kinds = [
+            SiteKind::Access { size: 16, write: true, space: "generic", span: 512 },
+            SiteKind::Lanes,
+            SiteKind::Pure { srcs: vec![32, 1], dsts: vec![64] },
+            SiteKind::Effect { reads: 3, writes: 0 },
+            SiteKind::Barrier { counted: true, reduces: Some(Mod::Popc), arrives: false },
+            SiteKind::Barrier { counted: false, reduces: None, arrives: true },
+            SiteKind::Fault("trap".into()),
+            SiteKind::Poll,
+            SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
+            SiteKind::Fails(FaultKind::Undefined("f".into())),
+        ];
+        let sites: Vec<Site> = kinds.into_iter().map(|kind| Site { func: 1, inst: u32::MAX, at: 7, kind }).collect();
+        let mut out = Out::default();
+        out.number(sites.len() as u64);
+        assert!(sites.iter().all(|s| out.site(s)));
+        assert_eq!(In(&out.0).sites(), Some(sites));
+        for cut in 0..out.0.len() {
+            assert_eq!(In(&out.0[..cut]).sites(), None, "{cut} of {} bytes", out.0.len());
+        }
+    }
+}
