@@ -10,14 +10,15 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        oracle oracle-abi oracle-cases oracle-isa oracle-fold ulp
+        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
 	@echo "make test          build and run all tests"
 	@echo "make full-test     the same, with the long versions of the random tests"
 	@echo "make lint          rustfmt and clippy"
-	@echo "make bench         benchmarks"
+	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
+	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
 	@echo "make oracle-abi    compare the sm ABI with what ptxas compiles"
 	@echo "make oracle-cases  compare verdicts on random modules about functions with ptxas"
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
@@ -49,6 +50,14 @@ bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend
 	python3 benches/kernels/bench.py $(TARGET)/release/margay
 	python3 benches/calls/bench.py $(TARGET)/release/margay
+
+# Intel's OpenCL runtime from its own packages, in a folder that git ignores.
+bench-opencl: release .opencl/ready
+	python3 benches/kernels/bench.py $(TARGET)/release/margay --write benches/kernels
+
+.opencl/ready:
+	@scripts/opencl.sh .opencl
+	@touch $@
 
 # NVIDIA's compiler from its own packages, in a folder that git ignores. It needs no GPU.
 oracle: .oracle/ready

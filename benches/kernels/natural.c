@@ -1,5 +1,6 @@
-/* The same computations as a C programmer writes them for one core. Each prints the least and the median time of its rounds:
- * natural NAME ROUNDS */
+/* The same computations as a C programmer writes them for one core.
+ * natural NAME ROUNDS       prints the least and the median time of a round in nanoseconds
+ * natural NAME files DIR    writes the buffers before (DIR/<argument>.npy) and those that one round changes (DIR/want<argument>.npy) */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@ typedef struct { float a, b, c, d; int n; } Mix;
 
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 static void *make(size_t bytes) { void *p = aligned_alloc(64, (bytes + 63) / 64 * 64); memset(p, 0, bytes); return p; }
-static float *floats(size_t n) { float *p = make(n * 4); for (size_t i = 0; i < n; i++) p[i] = 0.25f + (float)(i * 7919 % 1000) / 1000; return p; }
+static float *floats(size_t n, size_t step) { float *p = make(n * 4); for (size_t i = 0; i < n; i++) p[i] = 0.25f + (float)(i * step % 1009) / 1000; return p; }
+static _Float16 *halves(size_t n, size_t step) { _Float16 *p = make(n * 2); for (size_t i = 0; i < n; i++) p[i] = (_Float16)(0.25f + (float)(i * step % 61) / 64); return p; }
 static int *ints(size_t n) { int *p = make(n * 4); for (size_t i = 0; i < n; i++) p[i] = (int)(i * 7919 % 100003); return p; }
 
 __attribute__((noinline)) static void saxpy(float a, const float *restrict x, float *restrict y, int n) { for (int i = 0; i < n; i++) y[i] = a * x[i] + y[i]; }
@@ -89,41 +91,78 @@ __attribute__((noinline)) static void black_scholes(const float *price, const fl
     }
 }
 
+/* Of every row: e to the power of each number, less the greatest, divided by their sum. */
+__attribute__((noinline)) static void softmax(float *restrict out, const float *restrict in, int rows, int n) {
+    for (int r = 0; r < rows; r++) {
+        const float *row = in + r * n;
+        float most = row[0], sum = 0;
+        for (int i = 1; i < n; i++) most = row[i] > most ? row[i] : most;
+        for (int i = 0; i < n; i++) sum += out[r * n + i] = expf(row[i] - most);
+        for (int i = 0; i < n; i++) out[r * n + i] /= sum;
+    }
+}
+__attribute__((noinline)) static void matmul(const _Float16 *restrict a, const _Float16 *restrict b, float *restrict c, int n) {
+    memset(c, 0, (size_t)n * n * 4);
+    for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) c[i * n + j] += (float)a[i * n + k] * (float)b[k * n + j];
+}
+
 static int by_value(const void *a, const void *b) { double x = *(const double *)a, y = *(const double *)b; return x < y ? -1 : x > y; }
+
+static void write_npy(const char *folder, const char *name, int argument, const char *type, const void *data, size_t n, size_t size) {
+    char path[4096], header[128];
+    snprintf(path, sizeof path, "%s/%s%d.npy", folder, name, argument);
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu,), }", type, n);
+    FILE *f = fopen(path, "wb");
+    if (!f) { perror(path); exit(2); }
+    fprintf(f, "\x93NUMPY\x01%c%c%c%-117s\n", 0, 118, 0, header);
+    fwrite(data, size, n, f);
+    fclose(f);
+}
 
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
-    const char *name = argv[1];
-    int rounds = atoi(argv[2]);
+    const char *name = argv[1], *folder = argc > 3 ? argv[3] : NULL;
+    int rounds = folder ? 1 : atoi(argv[2]), found = 0;
     double *ns = malloc(sizeof *ns * rounds);
-    float *x = floats(1 << 24), *y = floats(1 << 24), *z = floats(1 << 22), *f = make(1 << 26);
+    float *x = floats(1 << 24, 7919), *y = floats(1 << 24, 104729), *z = floats(1 << 22, 1299709), *f = make(1 << 26);
+    _Float16 *g = halves(1 << 16, 7919), *h = halves(1 << 16, 104729);
     int *n = ints(1 << 22), *o = make(1 << 24);
     uint8_t *bytes = make(1 << 22);
     for (int i = 0; i < 1 << 22; i++) bytes[i] = (uint8_t)(i * 7919 >> 4);
-#define CASE(label, call) if (!strcmp(name, label)) { found = 1; call; }
-    int found = 0;
+/* A buffer of the kernel: argument, type, data, number. */
+#define IN(argument, type, data, n) if (folder && stage == 0) write_npy(folder, "", argument, type, data, n, sizeof *(data));
+#define OUT(argument, type, data, n) IN(argument, type, data, n) if (folder && stage == 1) write_npy(folder, "want", argument, type, data, n, sizeof *(data));
+#define CASE(label, call, buffers) if (!strcmp(name, label)) { \
+        int stage = 0; \
+        found = 1; \
+        buffers \
+        double t = now(); \
+        call; \
+        ns[r] = now() - t, stage = 1; \
+        buffers \
+        (void)stage; \
+    }
     for (int r = 0; r < rounds; r++) {
-        double t = now();
-        CASE("empty", (void)0)
-        CASE("saxpy", saxpy(2, x, y, 1 << 22))
-        CASE("saxpy_l2", for (int k = 0; k < 16; k++) saxpy(2, x, y, 1 << 15))
-        CASE("sgemm", sgemm(x, y, f, 256))
-        CASE("nbody", nbody((Body *)x, f, 2048))
-        CASE("mandelbrot", mandelbrot(o, 512, 384, 256))
-        CASE("reduce", reduce(x, f, 4096))
-        CASE("hist_global", hist(bytes, (unsigned *)o, 1 << 22))
-        CASE("hist_shared", hist(bytes, (unsigned *)o, 1 << 22))
-        CASE("stencil", stencil(x, f, 2048, 2048))
-        CASE("struct_call", struct_call(f, 1 << 16))
-        CASE("fib_divergent", fib_divergent(o, 1 << 14))
-        CASE("scan", scan(n, o, 4096))
-        CASE("bitonic", bitonic(n, 256))
-        CASE("transpose", transpose(x, f, 2048))
-        CASE("black_scholes", black_scholes(x, y, z, f, 1 << 20))
-        ns[r] = now() - t;
+        CASE("saxpy", saxpy(2, x, y, 1 << 22), IN(1, "<f4", x, 1 << 22) OUT(2, "<f4", y, 1 << 22))
+        CASE("saxpy_l2", for (int k = 0; k < (folder ? 1 : 16); k++) saxpy(2, x, y, 1 << 15), IN(1, "<f4", x, 1 << 15) OUT(2, "<f4", y, 1 << 15))
+        CASE("sgemm", sgemm(x, y, f, 256), IN(0, "<f4", x, 1 << 16) IN(1, "<f4", y, 1 << 16) OUT(2, "<f4", f, 1 << 16))
+        CASE("nbody", nbody((Body *)x, f, 2048), IN(0, "<f4", x, 8192) OUT(1, "<f4", f, 6144))
+        CASE("mandelbrot", mandelbrot(o, 512, 384, 256), OUT(0, "<i4", o, 512 * 384))
+        CASE("reduce", reduce(x, f, 4096), IN(0, "<f4", x, 1 << 20) OUT(1, "<f4", f, 4096))
+        CASE("hist_global", hist(bytes, (unsigned *)o, 1 << 22), IN(0, "|u1", bytes, 1 << 22) OUT(1, "<u4", o, 256))
+        CASE("hist_shared", hist(bytes, (unsigned *)o, 1 << 22), IN(0, "|u1", bytes, 1 << 22) OUT(1, "<u4", o, 256))
+        CASE("stencil", stencil(x, f, 2048, 2048), IN(0, "<f4", x, 1 << 22) OUT(1, "<f4", f, 1 << 22))
+        CASE("struct_call", struct_call(f, 1 << 16), OUT(0, "<f4", f, 1 << 16))
+        CASE("fib_divergent", fib_divergent(o, 1 << 14), OUT(0, "<i4", o, 1 << 14))
+        CASE("scan", scan(n, o, 4096), IN(0, "<i4", n, 1 << 20) OUT(1, "<i4", o, 1 << 20))
+        CASE("bitonic", bitonic(n, 256), OUT(0, "<i4", n, 1 << 17))
+        CASE("transpose", transpose(x, f, 2048), IN(0, "<f4", x, 1 << 22) OUT(1, "<f4", f, 1 << 22))
+        CASE("black_scholes", black_scholes(x, y, z, f, 1 << 20), IN(0, "<f4", x, 1 << 20) IN(1, "<f4", y, 1 << 20) IN(2, "<f4", z, 1 << 20) OUT(3, "<f4", f, 1 << 20))
+        CASE("softmax", softmax(f, x, 1024, 1024), OUT(0, "<f4", f, 1 << 20) IN(1, "<f4", x, 1 << 20))
+        CASE("matmul", matmul(g, h, f, 256), IN(0, "<f2", g, 1 << 16) IN(1, "<f2", h, 1 << 16) OUT(2, "<f4", f, 1 << 16))
     }
     if (!found) return 2;
     qsort(ns, rounds, sizeof *ns, by_value);
-    printf("%.0f %.0f\n", ns[0], ns[rounds / 2]);
+    if (!folder) printf("%.0f %.0f\n", ns[0], ns[rounds / 2]);
     return 0;
 }
