@@ -1,7 +1,7 @@
 //! What an engine is: it prepares a kernel of a placed program, and runs CTAs of it piece by piece.
 
 use crate::{
-    Memory, Observer, Stop,
+    Counts, Memory, Observer, Stop,
     mem::{self, Allocation, Kind},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
@@ -67,6 +67,8 @@ pub struct Launch {
     pub stack_limit: u32,
     /// CTAs may wait for each other: all must make progress.
     pub cooperative: bool,
+    /// Code is to count what it executes.
+    pub count: bool,
 }
 
 /// What all CTAs of a launch share.
@@ -81,6 +83,8 @@ pub struct Grid<'a> {
     pub output: &'a (dyn Fn(&[u8]) + Sync),
     /// Who wants to see every access, if anybody.
     pub observer: Option<&'a dyn Observer>,
+    /// Sums of what is executed, if anybody wants them.
+    pub counts: Option<&'a Counts>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
     params: Arc<Allocation>,
     /// What cooperative groups synchronise the grid with, in cooperative launches.
@@ -107,12 +111,28 @@ impl<'a> Grid<'a> {
         if let Some(w) = &workspace {
             mem::store_bytes(&w.block, w.block.base(), &8u32.to_le_bytes());
         }
-        Ok(Grid { launch, image, memory, output, observer: None, params, workspace, started: Instant::now() })
+        Ok(Grid {
+            launch,
+            image,
+            memory,
+            output,
+            observer: None,
+            counts: None,
+            params,
+            workspace,
+            started: Instant::now(),
+        })
     }
 
     /// The same grid, watched.
     pub fn observed(mut self, observer: &'a dyn Observer) -> Grid<'a> {
         self.observer = Some(observer);
+        self
+    }
+
+    /// The same grid, counted: the launch must say so too.
+    pub fn counted(mut self, counts: Option<&'a Counts>) -> Grid<'a> {
+        self.counts = counts;
         self
     }
 

@@ -9,6 +9,7 @@
 
 pub mod barrier;
 pub mod builtin;
+mod count;
 mod engine;
 mod fault;
 pub mod lanes;
@@ -20,6 +21,7 @@ pub mod sem;
 pub mod tensor_map;
 pub mod texture;
 
+pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported, Work};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};

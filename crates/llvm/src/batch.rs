@@ -9,7 +9,7 @@ use crate::{
     tier::{Code, Tier},
     windows::Windows,
 };
-use margay_exec::{Batch, Grid, Meter, Stop};
+use margay_exec::{Batch, COUNTS, Grid, Meter, Stop};
 use std::{ops::Range, sync::Arc, time::Instant};
 
 /// Host stack that calls of device functions may use beside their frames, in bytes: in general, and where they recurse.
@@ -32,6 +32,7 @@ struct Desk<'a> {
     host: Box<Host<'a>>,
     ctx: Box<WarpCtx>,
     windows: Option<Windows>,
+    counts: Box<[u64; COUNTS]>,
     code: Arc<Code>,
 }
 
@@ -43,7 +44,9 @@ impl<'a> Desk<'a> {
         let host = Box::new(Host::new(grid, code.clone(), both, Some(meter), Crowd::default()));
         ctx.host = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
         ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-        Ok(Desk { host, ctx, windows: Some(windows), code })
+        let mut counts = Box::new([0; COUNTS]);
+        ctx.counts = counts.as_mut_ptr().expose_provenance() as u64;
+        Ok(Desk { host, ctx, counts, windows: Some(windows), code })
     }
 
     fn go(&mut self, stack: usize) -> Result<(), Stop> {
@@ -64,6 +67,9 @@ impl<'a> Desk<'a> {
 
 impl Drop for Desk<'_> {
     fn drop(&mut self) {
+        if let Some(counts) = self.host.grid.counts {
+            counts.add_all(&self.counts);
+        }
         if let Some(windows) = self.windows.take() {
             self.code.pool.give(windows);
         }
@@ -73,7 +79,6 @@ impl Drop for Desk<'_> {
 impl<'a> Worker<'a> {
     /// A worker for a launch.
     pub fn new(tier: Arc<Tier>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
-        tier.begin();
         let (hopes, desk) = (tier.may_improve(), Desk::new(tier.code(), grid, meter)?);
         Ok(Worker { tier, grid, meter, desk, hopes })
     }

@@ -11,7 +11,7 @@ use crate::{
     watch::Watch,
     windows::Windows,
 };
-use margay_exec::{Cta, Exhausted, Fault, FaultKind, Grid, Progress, Stop, mem};
+use margay_exec::{COUNTS, Cta, Exhausted, Fault, FaultKind, Grid, Progress, Stop, mem};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -45,6 +45,7 @@ pub struct SimdCta<'a> {
     host: Box<Host<'a>>,
     watch: Watch,
     windows: Option<Windows>,
+    counts: Box<[u64; COUNTS]>,
     code: Arc<Code>,
     tier: Arc<Tier>,
     stacks: &'a Stacks,
@@ -68,6 +69,7 @@ impl<'a> SimdCta<'a> {
             host,
             watch: Watch::default(),
             windows: None,
+            counts: Box::new([0; COUNTS]),
             code: code.clone(),
             tier,
             stacks,
@@ -75,6 +77,7 @@ impl<'a> SimdCta<'a> {
         for warp in 0..warps {
             let mut ctx = windows.context(compiled, grid, warp);
             (ctx.host, ctx.cta) = (address, cta);
+            ctx.counts = this.counts.as_mut_ptr().expose_provenance() as u64;
             ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
             this.contexts.push(ctx);
         }
@@ -218,6 +221,9 @@ impl Drop for SimdCta<'_> {
     fn drop(&mut self) {
         let stacks = self.fibers.iter_mut().filter_map(|f| f.take().map(Fiber::into_stack));
         self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
+        if let Some(counts) = self.host.grid.counts {
+            counts.add_all(&self.counts);
+        }
         if let Some(windows) = self.windows.take() {
             self.code.pool.give(windows);
         }

@@ -45,6 +45,8 @@ pub struct WarpCtx {
     pub end: u64,
     /// Where control goes when the warp waits, for warps with stacks.
     pub yielder: u64,
+    /// Cells of counts, for code that counts.
+    pub counts: u64,
     /// `%ntid`
     pub block: [u32; 3],
     /// `%nctaid`
@@ -93,6 +95,7 @@ pub mod at {
     pub const TIDS: u64 = offset_of!(WarpCtx, tids) as u64;
     pub const FIRST: u64 = offset_of!(WarpCtx, first) as u64;
     pub const END: u64 = offset_of!(WarpCtx, end) as u64;
+    pub const COUNTS: u64 = offset_of!(WarpCtx, counts) as u64;
     pub const BLOCK: u64 = offset_of!(WarpCtx, block) as u64;
     pub const GRID: u64 = offset_of!(WarpCtx, grid) as u64;
     pub const ENVIRONMENT: u64 = offset_of!(WarpCtx, environment) as u64;
@@ -123,6 +126,7 @@ pub mod at {
                 | TIDS
                 | FIRST
                 | END
+                | COUNTS
                 | DYNAMIC_SHARED
         ) || offset >= BLOCK && offset < CTA
     }

@@ -52,7 +52,8 @@ impl SimdEngine {
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         machine::initialize()?;
-        let options = emit::Options { warp, mask_registers: machine::mask_registers(), stacks: false };
+        let mask_registers = machine::mask_registers();
+        let options = emit::Options { warp, mask_registers, stacks: false, count: false };
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -118,21 +119,21 @@ struct SimdKernel {
     /// Why that was needed at first.
     refused: OnceLock<String>,
     stacks: cta::Stacks,
-    /// By block shape, and whether warps are to have stacks.
-    compiled: Mutex<HashMap<([u32; 3], bool), Outcome>>,
+    /// By block shape, whether warps are to have stacks, and whether code counts.
+    compiled: Mutex<HashMap<([u32; 3], bool, bool), Outcome>>,
     effort: Effort,
     log: Log,
 }
 
 impl SimdKernel {
     /// Code for a block shape: as a loop over CTAs where that can be, or, if `stacks`, warp by warp.
-    fn code(&self, block: [u32; 3], stacks: bool) -> Result<Outcome, Stop> {
+    fn code(&self, block: [u32; 3], stacks: bool, count: bool) -> Result<Outcome, Stop> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = compiled.get(&(block, stacks)) {
+        if let Some(found) = compiled.get(&(block, stacks, count)) {
             return Ok(found.clone());
         }
         // A kernel that waits is called warp by warp in any case.
-        if let Some(found @ Ok(tier)) = compiled.get(&(block, false))
+        if let Some(found @ Ok(tier)) = compiled.get(&(block, false, count))
             && tier.by_warp()
         {
             return Ok(found.clone());
@@ -141,10 +142,11 @@ impl SimdKernel {
             warp: WarpShape { block: Some(block), ..WarpShape::default() },
             mask_registers: self.mask_registers,
             stacks,
+            count,
         };
         let recipe = Recipe::new(self.image.clone(), self.kernel, options);
         let made = Tier::new(recipe, self.effort, &self.log)?;
-        compiled.insert((block, stacks), made.clone());
+        compiled.insert((block, stacks, count), made.clone());
         Ok(made)
     }
 
@@ -167,7 +169,7 @@ impl SimdKernel {
         match () {
             _ if launch.cluster != [1; 3] => Ok(Err(self.refused("a cluster launch"))),
             _ if watched => Ok(Err(self.refused("a watched launch"))),
-            _ => self.code(launch.block, stacks),
+            _ => self.code(launch.block, stacks, launch.count),
         }
     }
 
@@ -181,7 +183,10 @@ impl Kernel for SimdKernel {
         // One by one is how the scheduler runs CTAs that may wait for each other, and how it mixes them.
         let stacks = launch.cooperative || launch.seed != 0;
         match self.way(launch, false, stacks)? {
-            Ok(_) => Ok(()),
+            Ok(tier) => {
+                tier.begin();
+                Ok(())
+            }
             Err(refused) => self.fall_back(refused)?.make_ready(launch),
         }
     }

@@ -45,7 +45,7 @@ pub struct Tier {
     code: Mutex<Arc<Code>>,
     /// Nanoseconds that light code has run for.
     spent: AtomicU64,
-    /// Workers that have begun.
+    /// Launches that have begun.
     begun: AtomicU64,
     /// Nothing better is to be had, or somebody is at it.
     settled: AtomicBool,
@@ -121,7 +121,7 @@ impl Tier {
         }
     }
 
-    /// A worker begins: a kernel that is launched again is compiled again.
+    /// A launch begins: a kernel that is launched again is compiled again.
     pub fn begin(self: &Arc<Tier>) {
         match self.begun.fetch_add(1, Relaxed) {
             0 => {}

@@ -115,6 +115,7 @@ impl Windows {
             first: 0,
             end: 0,
             yielder: 0,
+            counts: 0,
             block: launch.block,
             grid: launch.grid,
             environment: [1, 2].map(|i| grid.environment(i)),

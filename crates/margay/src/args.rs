@@ -322,6 +322,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "human", value_name = "FORMAT")]
     pub stats: Option<StatsFormat>,
 
+    /// Count instructions, active lanes, gathers and bytes in the first launch, which takes longer; `--stats` for people does so
+    #[arg(long)]
+    pub count: bool,
+
     /// Write what happened when, for Perfetto or Chrome
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -329,6 +333,13 @@ pub struct RunArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub verdict: VerdictArgs,
+}
+
+impl RunArgs {
+    /// Whether the first launch is to be counted.
+    pub fn counts(&self) -> bool {
+        self.count || self.stats == Some(StatsFormat::Human)
+    }
 }
 
 /// How to write statistics.

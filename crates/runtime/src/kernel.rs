@@ -39,6 +39,8 @@ pub(crate) struct Prepared {
     pub engine: &'static str,
     /// It synchronises the grid through the workspace that only cooperative launches have.
     pub cooperative: bool,
+    /// What a CTA cost in earlier launches.
+    pub cost: crate::schedule::Cost,
     /// Keeps the module's variables in memory.
     pub _variables: Arc<crate::module::Variables>,
 }

@@ -3,9 +3,9 @@
 use crate::{
     Cancel, Error, StopReport,
     kernel::Prepared,
-    schedule::{self, Ended, Progress, Schedule},
+    schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Grid, Launch};
+use margay_exec::{Counts, Grid, Launch};
 use std::time::{Duration, Instant};
 
 /// What to launch with.
@@ -30,6 +30,10 @@ pub struct LaunchConfig<'a> {
     pub cancel: Option<Cancel>,
     /// Hears of CTAs that are done.
     pub progress: Option<Progress<'a>>,
+    /// Hears of what each thread of the host has done when.
+    pub spans: Option<Spans<'a>>,
+    /// Sums of what is executed; counting costs time.
+    pub counts: Option<&'a Counts>,
 }
 
 impl LaunchConfig<'static> {
@@ -45,6 +49,8 @@ impl LaunchConfig<'static> {
             threads: None,
             cancel: None,
             progress: None,
+            spans: None,
+            counts: None,
         }
     }
 }
@@ -76,7 +82,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let asked = Instant::now();
     kernel.code.make_ready(&launch).map_err(stopped)?;
     let compile = asked.elapsed();
-    let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?;
+    let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
     let schedule = Schedule {
         pool: device.pool(),
         workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),
@@ -84,6 +90,8 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
         stall: kernel.context.limits().stall,
         cancel: config.cancel.as_ref(),
         progress: config.progress,
+        spans: config.spans,
+        cost: &kernel.cost,
     };
     let start = Instant::now();
     match schedule::run(&*kernel.code, &grid, &schedule) {
@@ -147,5 +155,6 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
         seed: config.seed,
         stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
         cooperative: config.cooperative || kernel.cooperative,
+        count: config.counts.is_some(),
     })
 }

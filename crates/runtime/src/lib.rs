@@ -34,6 +34,6 @@ pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
 pub use module::{LoadOptions, Module, SourceText, Variable, check, find_abi};
 pub use params::{Params, ParamsError};
-pub use schedule::{Cancel, Progress};
+pub use schedule::{Cancel, Progress, Span, Spans};
 pub use stream::{Event, Stream};
 pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};

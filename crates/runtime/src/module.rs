@@ -138,6 +138,7 @@ impl Module {
             prepare_time: start.elapsed(),
             engine: engine.name(),
             cooperative,
+            cost: Default::default(),
             _variables: self.variables.clone(),
             image,
         };

@@ -8,8 +8,9 @@
 //! slices at random, the same way for the same seed.
 //!
 //! A kernel whose CTAs never wait for each other can take a range of them at once ([`margay_exec::Batch`]). Ranges grow
-//! until one takes about a millisecond, so that handing them out costs nothing and the end of a grid is shared evenly; other
-//! threads are woken only when the first range shows that there is work for them.
+//! until one takes about a millisecond, so that handing them out costs nothing and the end of a grid is shared evenly. Other
+//! threads are woken at once where earlier launches of the kernel tell that there is work for them, or when the first range
+//! shows it.
 
 use margay_exec::{Batch, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
@@ -56,6 +57,35 @@ impl Cancel {
 /// Called with CTAs done and CTAs in all, from any thread, whenever a unit is done.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
+/// What a thread of the host did between two looks at the grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Number of the thread in the launch; the caller is 0.
+    pub worker: usize,
+    /// Linear index of the first CTA.
+    pub first: u64,
+    /// How many CTAs.
+    pub ctas: u64,
+    /// When it began.
+    pub started: Instant,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Called with spans, from any thread.
+pub type Spans<'a> = &'a (dyn Fn(Span) + Sync);
+
+/// Nanoseconds of a CTA in earlier launches of a kernel.
+pub(crate) struct Cost(AtomicU64);
+
+impl Default for Cost {
+    /// A kernel that was never launched may be worth any number of threads: the first launch has made code, so waking them
+    /// is cheap beside it.
+    fn default() -> Cost {
+        Cost(AtomicU64::new(u64::MAX))
+    }
+}
+
 /// How a grid is to be run.
 pub(crate) struct Schedule<'a> {
     /// Threads to run CTAs on.
@@ -71,6 +101,10 @@ pub(crate) struct Schedule<'a> {
     pub cancel: Option<&'a Cancel>,
     /// Hears of CTAs that are done.
     pub progress: Option<Progress<'a>>,
+    /// Hears of what threads do.
+    pub spans: Option<Spans<'a>>,
+    /// Of the kernel.
+    pub cost: &'a Cost,
 }
 
 /// Why a grid did not run to its end.
@@ -89,6 +123,8 @@ struct Shared<'a> {
     next: AtomicU64,
     chunk: u64,
     done: AtomicU64,
+    /// Nanoseconds that ranges took.
+    nanoseconds: AtomicU64,
     spent: AtomicU64,
     /// Counts slices in which a unit got on.
     epoch: AtomicU64,
@@ -123,6 +159,8 @@ impl Idle {
 /// A cluster in flight.
 struct Unit<'a> {
     cta: Box<dyn Cta + 'a>,
+    /// Linear index of its first CTA.
+    first: u64,
     slices: u32,
     /// It only polled when it ran last.
     polls: bool,
@@ -146,6 +184,7 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         next: AtomicU64::new(0),
         chunk: if launch.cooperative { 1 } else { (units / (workers as u64 * 8)).clamp(1, 64) },
         done: AtomicU64::new(0),
+        nanoseconds: AtomicU64::new(0),
         spent: AtomicU64::new(0),
         epoch: AtomicU64::new(0),
         busy: AtomicU64::new(0),
@@ -156,16 +195,18 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         0 if !launch.cooperative && launch.cluster == [1; 3] => kernel.batch(grid, &shared).map_err(Ended::Stopped)?,
         _ => None,
     };
-    if let Some(batch) = batch {
-        shared.batches(batch, workers);
+    if let Some(mut batch) = batch {
+        shared.batches(&mut *batch, workers);
+        schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / units.max(1), Relaxed);
     } else if workers == 1 {
-        shared.work();
+        shared.work(0);
     } else {
+        let shared = &shared;
         schedule.pool.in_place_scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(|_| shared.work());
+            for worker in 1..workers {
+                scope.spawn(move |_| shared.work(worker));
             }
-            shared.work();
+            shared.work(0);
         });
     }
     let ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -176,7 +217,7 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
 }
 
 impl<'a> Shared<'a> {
-    fn work(&self) {
+    fn work(&self, worker: usize) {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
         let mut chunk = 0..0;
@@ -210,11 +251,13 @@ impl<'a> Shared<'a> {
             let Some(mut unit) = live.pop_front() else { return };
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
             let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
+            let started = Instant::now();
             let counts = u64::from(!unit.polls);
             self.busy.fetch_add(counts, Relaxed);
             let step = unit.cta.run(fuel);
             self.busy.fetch_sub(counts, Relaxed);
             unit.polls = matches!(step, Ok(Step::Waiting(_)));
+            self.span(worker, unit.first, self.ctas_of_unit(), started);
             match step {
                 Ok(Step::Done) => {
                     self.epoch.fetch_add(1, Relaxed);
@@ -247,34 +290,41 @@ impl<'a> Shared<'a> {
     }
 
     /// Runs the grid in ranges, on this thread and, if it is worth it, on others.
-    fn batches(&self, mut batch: Box<dyn Batch + '_>, workers: usize) {
+    fn batches(&self, batch: &mut dyn Batch, workers: usize) {
         let size = (self.units / (workers as u64 * 4)).clamp(1, FIRST_RANGE);
-        let start = Instant::now();
-        if !self.range(&mut *batch, size) {
-            return;
+        let known = Duration::from_nanos(self.schedule.cost.0.load(Relaxed).saturating_mul(self.units));
+        if workers > 1 && known < WORTH_WAKING {
+            // As cheap as ever, in all likelihood; the first range tells.
+            let start = Instant::now();
+            if !self.range(batch, size, 0) {
+                return;
+            }
+            let took = start.elapsed();
+            let left = self.units.saturating_sub(self.next.load(Relaxed));
+            if took.saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING {
+                return self.ranges(batch, size, 1, 0);
+            }
         }
-        let took = start.elapsed();
-        let left = self.units.saturating_sub(self.next.load(Relaxed));
-        if workers == 1 || took.saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING {
-            return self.ranges(&mut *batch, size, workers);
+        if workers == 1 {
+            return self.ranges(batch, size, 1, 0);
         }
         self.schedule.pool.in_place_scope(|scope| {
-            for _ in 1..workers {
-                scope.spawn(|_| match self.kernel.batch(self.grid, self) {
-                    Ok(Some(mut batch)) => self.ranges(&mut *batch, size, workers),
+            for worker in 1..workers {
+                scope.spawn(move |_| match self.kernel.batch(self.grid, self) {
+                    Ok(Some(mut batch)) => self.ranges(&mut *batch, size, workers, worker),
                     Ok(None) => {}
                     Err(stop) => self.end(Ended::Stopped(stop)),
                 });
             }
-            self.ranges(&mut *batch, size, workers);
+            self.ranges(batch, size, workers, 0);
         });
     }
 
     /// Runs ranges until none are left. They grow while they are short, but stay a fraction of what is left.
-    fn ranges(&self, batch: &mut dyn Batch, mut size: u64, workers: usize) {
+    fn ranges(&self, batch: &mut dyn Batch, mut size: u64, workers: usize, worker: usize) {
         loop {
             let start = Instant::now();
-            if !self.range(batch, size) {
+            if !self.range(batch, size, worker) {
                 return;
             }
             let took = start.elapsed();
@@ -289,16 +339,19 @@ impl<'a> Shared<'a> {
     }
 
     /// Runs the next range; whether there was one and all is well.
-    fn range(&self, batch: &mut dyn Batch, size: u64) -> bool {
+    fn range(&self, batch: &mut dyn Batch, size: u64, worker: usize) -> bool {
         let first = self.next.fetch_add(size, Relaxed);
         if first >= self.units || self.spend(0).is_err() {
             return false;
         }
         let end = (first + size).min(self.units);
+        let started = Instant::now();
         if let Err(stop) = batch.run(first..end) {
             self.end(Ended::Stopped(stop));
             return false;
         }
+        self.nanoseconds.fetch_add(started.elapsed().as_nanos() as u64, Relaxed);
+        self.span(worker, first, end - first, started);
         if let Some(progress) = self.schedule.progress {
             progress(self.done.fetch_add(end - first, Relaxed) + end - first, self.units);
         }
@@ -314,12 +367,26 @@ impl<'a> Shared<'a> {
         let Some(index) = chunk.next() else { return Ok(None) };
         let [x, y, _] = self.clusters.map(u64::from);
         let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
-        let first = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
-        Ok(Some(Unit { cta: self.kernel.start(self.grid, first)?, slices: 0, polls: false }))
+        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
+        let cta = self.kernel.start(self.grid, first)?;
+        let [x, y, z] = first.map(u64::from);
+        let [width, height, _] = self.grid.launch.grid.map(u64::from);
+        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, polls: false }))
+    }
+
+    fn ctas_of_unit(&self) -> u64 {
+        u64::from(self.grid.launch.cluster.iter().map(|n| (*n).max(1)).product::<u32>())
+    }
+
+    /// A thread has done something.
+    fn span(&self, worker: usize, first: u64, ctas: u64, started: Instant) {
+        if let Some(spans) = self.schedule.spans {
+            spans(Span { worker, first, ctas, started, time: started.elapsed() });
+        }
     }
 
     fn unit_done(&self) {
-        let ctas = u64::from(self.grid.launch.cluster.iter().map(|n| (*n).max(1)).product::<u32>());
+        let ctas = self.ctas_of_unit();
         let done = self.done.fetch_add(ctas, Relaxed) + ctas;
         if let Some(progress) = self.schedule.progress {
             progress(done, self.units * ctas);
@@ -426,6 +493,12 @@ mod tests {
     /// Runs the fake kernel; the log has (CTA, false) for its start and (CTA, true) for its end.
     fn go(setting: &Setting, behaviour: Behaviour) -> (Result<(), Ended>, Vec<(u64, bool)>) {
         let fake = Fake { behaviour, log: Mutex::default() };
+        let result = launch(&fake, setting);
+        let log = fake.log.lock().unwrap().clone();
+        (result, log)
+    }
+
+    fn launch(kernel: &dyn Kernel, setting: &Setting) -> Result<(), Ended> {
         let ir = Ir {
             funcs: Vec::new(),
             globals: Vec::new(),
@@ -447,12 +520,13 @@ mod tests {
             seed: setting.seed,
             stack_limit: 0,
             cooperative: setting.cooperative,
+            count: false,
         };
         let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
         let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();
         let (workers, instructions) = (setting.workers, setting.instructions);
-        let result = run(
-            &fake,
+        run(
+            kernel,
             &grid,
             &Schedule {
                 pool: &pool,
@@ -461,10 +535,10 @@ mod tests {
                 stall: Duration::from_millis(50),
                 cancel: None,
                 progress: None,
+                spans: None,
+                cost: &Cost::default(),
             },
-        );
-        let log = fake.log.lock().unwrap().clone();
-        (result, log)
+        )
     }
 
     fn ended(log: &[(u64, bool)]) -> Vec<u64> {
@@ -538,5 +612,34 @@ mod tests {
         let forever = Setting { instructions: Some(1_000_000), ..PLAIN };
         let (result, _) = go(&forever, Box::new(|_, _| Ok(Step::More)));
         assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("1000000")));
+    }
+
+    /// A kernel of which ranges of CTAs run at once; each of its two CTAs waits until the other one has begun.
+    struct Pair(std::sync::Barrier);
+
+    struct Half<'a>(&'a Pair);
+
+    impl Kernel for Pair {
+        fn start<'a>(&'a self, _: &'a Grid<'a>, _: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+            Err(Stop::Exhausted(Exhausted("one by one".into())))
+        }
+
+        fn batch<'a>(&'a self, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+            Ok(Some(Box::new(Half(self))))
+        }
+    }
+
+    impl Batch for Half<'_> {
+        fn run(&mut self, ctas: std::ops::Range<u64>) -> Result<(), Stop> {
+            assert_eq!(ctas.end - ctas.start, 1);
+            self.0.0.wait();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_first_launch_uses_all_threads_from_its_first_cta_on() {
+        let setting = Setting { grid: [2, 1, 1], workers: 2, ..PLAIN };
+        assert!(launch(&Pair(std::sync::Barrier::new(2)), &setting).is_ok());
     }
 }

@@ -232,6 +232,7 @@ impl Alone {
             pc: start,
             random: false,
             executed: 0,
+            lanes: 0,
             stop: None,
         };
         ctx.enter(0);

@@ -10,7 +10,7 @@ use super::{
     step::warp::recheck,
 };
 use crate::{
-    Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
+    Count, Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
     barrier::{BARRIERS, Barrier},
     mem::{self, Allocation, Kind},
 };
@@ -151,7 +151,7 @@ impl<'a> Cluster<'a> {
         let Member { state, warps } = &mut self.members[member];
         let warp = &mut warps[warp];
         let mut stop = None;
-        let (mut ran, mut executed) = (false, 0);
+        let (mut ran, mut executed, mut lanes) = (false, 0, 0);
         loop {
             if warp.ended {
                 warp.ended = false;
@@ -182,11 +182,12 @@ impl<'a> Cluster<'a> {
                 pc: group.pc,
                 random: self.random.is_some(),
                 executed,
+                lanes,
                 stop: None,
             };
             ctx.enter(group.frame);
             ctx.run(quantum);
-            executed = ctx.executed;
+            (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();
             // Barriers open between two turns of a group, before anybody runs on.
             if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS {
@@ -194,6 +195,10 @@ impl<'a> Cluster<'a> {
             }
         }
         state.clock += executed;
+        if let Some(counts) = self.grid.counts {
+            counts.add(Count::Instructions, executed);
+            counts.add(Count::Lanes, lanes);
+        }
         let polled = warp.spins >= SPINS;
         if polled && warp.ready.len() < 2 {
             warp.spins = 0;

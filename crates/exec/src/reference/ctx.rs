@@ -64,6 +64,8 @@ pub struct Ctx<'a> {
     pub random: bool,
     /// Ops executed since the group began to run.
     pub executed: u64,
+    /// Lanes that were active in them.
+    pub lanes: u64,
     /// Why the execution stops.
     pub stop: Option<Stop>,
 }
@@ -81,6 +83,7 @@ impl<'a> Ctx<'a> {
                     self.mask & if guard & NEGATED != 0 { !truth } else { truth }
                 }
             };
+            self.lanes += u64::from(self.active.count_ones());
             if self.active == 0 {
                 self.pc += 1;
                 continue;

@@ -160,6 +160,10 @@ impl Emitter<'_> {
             MemSpace::Generic => "generic",
             MemSpace::SharedCluster => return self.refuse(".shared::cluster"),
         };
+        let mut f = |e: &mut Self, address: &Address| {
+            e.count_access(space, bytes, address, mask);
+            f(e, address)
+        };
         let here = self.inst;
         let alone = |offset: i64| Check {
             members: vec![Member { inst: here, offset, bytes }],

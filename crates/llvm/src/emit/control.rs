@@ -168,6 +168,7 @@ impl Emitter<'_> {
         let func = self.func;
         let block = &func.blocks[b.0 as usize];
         let barrier = self.barrier_at[b.0 as usize];
+        self.count_block(block.insts.len as usize + usize::from(!matches!(block.term, Terminator::Jump(_))));
         for i in block.insts.range() {
             let inst = func.insts[i];
             (self.inst, self.at) = (i as u32, inst.at);

@@ -26,6 +26,8 @@ pub struct Options {
     pub mask_registers: bool,
     /// Write kernels to be called warp by warp, on stacks.
     pub stacks: bool,
+    /// Code counts what it executes.
+    pub count: bool,
 }
 
 /// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.

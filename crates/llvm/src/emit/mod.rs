@@ -23,6 +23,7 @@ mod call;
 mod context;
 mod control;
 mod convert;
+mod count;
 mod effect;
 mod frame;
 mod func;

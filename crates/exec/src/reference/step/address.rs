@@ -262,6 +262,9 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     if access == AccessKind::Store {
         ctx.cta.note_effect();
     }
+    if let Some(counts) = ctx.grid.counts {
+        counts.access(a.space, ctx.active, addresses, size);
+    }
     if let Some(observer) = ctx.grid.observer {
         observer.memory(&MemoryEvent {
             cta: ctx.cta.id,

@@ -2,21 +2,20 @@
 
 mod arguments;
 mod results;
+mod stats;
 mod watch;
 
 use super::{Result, device, failure, load, options};
 use crate::{
-    args::{RunArgs, StatsFormat},
+    args::RunArgs,
     exit::Failure,
     report::{Style, emit},
 };
 use arguments::Argument;
+use margay_exec::Counts;
 use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
 use serde_json::json;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
 
 /// Runs the command.
@@ -30,7 +29,8 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let started = Instant::now();
     let module = load(&context, &args.files, &load_options, style)?;
     let kernel = module.kernel(kernel_name(&module, args)?).map_err(|e| failure(e, style))?;
-    let mut compile = started.elapsed();
+    let front = started.elapsed();
+    let mut compile = front;
     if let Some(trace) = &trace {
         trace.span("check and prepare", started, json!({}));
     }
@@ -38,22 +38,31 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     let bound = arguments::bind(&context, &module, &args.bind)?;
     let (arguments, block) = arguments::make(&context, &kernel, &args.args)?;
     wanted.check(&arguments)?;
+    let counts = args.counts().then(Counts::default);
     let mut times = Vec::new();
     for number in 1..=args.repeat as usize {
-        let ran = launch(args, &kernel, &block, trace.as_deref(), number, style);
+        let ran =
+            launch(args, &kernel, &block, (trace.as_deref(), counts.as_ref().filter(|_| number == 1)), number, style);
         if let (Some(trace), Some(path), true) = (&trace, &args.trace, ran.is_err() || number == args.repeat as usize) {
+            trace.works(&kernel.works());
             trace.write(path)?;
         }
         let cost = ran?;
         compile += cost.compile;
-        times.push(cost.time);
+        // The launch that is counted takes longer.
+        if counts.is_none() || number > 1 || args.repeat == 1 {
+            times.push(cost.time);
+        }
     }
     for argument in arguments.iter().chain(&bound) {
         argument.save()?;
     }
     let outcome = wanted.report(&arguments, args)?;
     if let Some(format) = args.stats {
-        stats(format, args, &context, &kernel, compile, &mut times);
+        times.sort();
+        let threads = args.threads.unwrap_or_else(|| context.device().threads());
+        let measured = stats::Measured { kernel: &kernel, threads, compile, front, times, counts: counts.as_ref() };
+        emit(&format!("{}\n", measured.show(format, args)));
     }
     Ok(outcome)
 }
@@ -87,12 +96,17 @@ fn launch(
     args: &RunArgs,
     kernel: &Kernel,
     block: &[u8],
-    trace: Option<&Trace>,
+    (trace, counts): (Option<&Trace>, Option<&Counts>),
     number: usize,
     style: Style,
 ) -> std::result::Result<LaunchStats, Failure> {
     let watch = Watch::new(trace);
     let progress = |done, total| watch.update(done, total);
+    let spans = |span| {
+        if let Some(trace) = trace {
+            trace.work(span);
+        }
+    };
     let config = LaunchConfig {
         cluster: args.cluster,
         shared: args.shared,
@@ -102,6 +116,8 @@ fn launch(
         cancel: Some(watch::interrupt()),
         // Many launches are for measuring.
         progress: (args.repeat == 1 || trace.is_some()).then_some(&progress),
+        spans: trace.is_some().then_some(&spans),
+        counts,
         ..LaunchConfig::new(args.grid, args.block)
     };
     let started = Instant::now();
@@ -116,68 +132,6 @@ fn launch(
         Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
         Err(e) => Err(failure(e, style)),
     }
-}
-
-fn stats(
-    format: StatsFormat,
-    args: &RunArgs,
-    context: &Context,
-    kernel: &Kernel,
-    compile: Duration,
-    times: &mut [Duration],
-) {
-    times.sort();
-    let (least, median) = (times[0], times[times.len() / 2]);
-    let threads = args.threads.unwrap_or_else(|| context.device().threads());
-    let text = match format {
-        StatsFormat::Json => json!({
-            "kernel": kernel.name(),
-            "engine": kernel.engine(),
-            "fallback": kernel.fallback(),
-            "threads": threads,
-            "compile_ns": compile.as_nanos() as u64,
-            "kernel_ns_min": least.as_nanos() as u64,
-            "kernel_ns_median": median.as_nanos() as u64,
-            "launches": times.len(),
-            "compile_steps_ns": steps(kernel, false).into_iter().collect::<serde_json::Map<_, _>>(),
-            "background_steps_ns": steps(kernel, true).into_iter().collect::<serde_json::Map<_, _>>(),
-        })
-        .to_string(),
-        StatsFormat::Human => {
-            let ctas: u64 = args.grid.iter().map(|n| u64::from(*n)).product();
-            let each: u64 = args.block.iter().map(|n| u64::from(*n)).product();
-            let fallback = kernel.fallback().map(|why| format!("\n  by the reference engine, for {why}"));
-            format!(
-                "{} on the {} engine: {} CTAs of {} threads, {} launch{} on {} host thread{}{}\n  check and compile {:.3?}, kernel {:.3?} (median {:.3?})",
-                kernel.name(),
-                kernel.engine(),
-                ctas,
-                each,
-                times.len(),
-                if times.len() == 1 { "" } else { "es" },
-                threads,
-                if threads == 1 { "" } else { "s" },
-                fallback.unwrap_or_default(),
-                compile,
-                least,
-                median,
-            )
-        }
-    };
-    emit(&format!("{text}\n"));
-}
-
-/// What the engine did to make code, and the nanoseconds that each step took in all.
-fn steps(kernel: &Kernel, background: bool) -> Vec<(String, serde_json::Value)> {
-    let mut steps: Vec<(&str, u64)> = Vec::new();
-    for work in kernel.works().iter().filter(|w| w.background == background) {
-        let time = work.time.as_nanos() as u64;
-        match steps.iter_mut().find(|(what, _)| *what == work.what) {
-            Some((_, sum)) => *sum += time,
-            None => steps.push((work.what, time)),
-        }
-    }
-    steps.into_iter().map(|(what, time)| (what.to_string(), time.into())).collect()
 }
 
 /// An argument by number, for messages: "argument 2 (`n`, .u32)".

@@ -1,7 +1,8 @@
 //! What a person sees of a launch while it runs and afterwards: the bar, the end by Ctrl-C, the trace.
 
 use crate::exit::Failure;
-use margay_runtime::Cancel;
+use margay_exec::Work;
+use margay_runtime::{Cancel, Span};
 use serde_json::{Value, json};
 use std::{
     io::{IsTerminal, Write},
@@ -13,8 +14,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Points of the curve of finished CTAs that a trace keeps.
+/// Points of the curve of finished CTAs, and spans, that a trace keeps.
 const MOST_POINTS: usize = 100_000;
+
+/// Rows of a trace.
+const MAIN: usize = 1;
+const COMPILE: usize = 2;
+const BACKGROUND: usize = 3;
+const FIRST_WORKER: usize = 4;
 
 /// The switch that Ctrl-C throws. A second Ctrl-C ends the process at once.
 pub fn interrupt() -> Cancel {
@@ -114,14 +121,37 @@ impl Trace {
         Arc::new(Trace { zero: Instant::now(), events: Mutex::default(), points: Mutex::default() })
     }
 
-    /// Something that took from `start` until now.
+    /// Something that the main thread did from `start` until now.
     pub fn span(&self, name: &str, start: Instant, details: Value) {
-        let (at, took) = (start.duration_since(self.zero), start.elapsed());
-        let micros = |d: Duration| d.as_nanos() as f64 / 1e3;
-        let event = json!({
-            "name": name, "ph": "X", "pid": 1, "tid": 1, "ts": micros(at), "dur": micros(took), "args": details,
-        });
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.add(name, MAIN, (start, start.elapsed()), details);
+    }
+
+    /// CTAs that a thread of a launch ran.
+    pub fn work(&self, span: Span) {
+        let name = match span.ctas {
+            1 => format!("CTA {}", span.first),
+            n => format!("CTAs {} to {}", span.first, span.first + n - 1),
+        };
+        self.add(&name, FIRST_WORKER + span.worker, (span.started, span.time), json!({ "CTAs": span.ctas }));
+    }
+
+    /// What an engine did to make code.
+    pub fn works(&self, works: &[Work]) {
+        for work in works {
+            let thread = if work.background { BACKGROUND } else { COMPILE };
+            self.add(work.what, thread, (work.started, work.time), json!({}));
+        }
+    }
+
+    fn add(&self, name: &str, thread: usize, (start, took): (Instant, Duration), details: Value) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        if events.len() < MOST_POINTS {
+            let micros = |d: Duration| d.as_nanos() as f64 / 1e3;
+            let at = micros(start.duration_since(self.zero));
+            events.push(json!({
+                "name": name, "ph": "X", "pid": 1, "tid": thread, "ts": at, "dur": micros(took), "args": details,
+            }));
+        }
     }
 
     fn point(&self, done: u64) {
@@ -134,6 +164,20 @@ impl Trace {
     /// Writes it.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut threads: Vec<u64> = events.iter().filter_map(|e| e["tid"].as_u64()).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        for thread in threads {
+            let name = match thread as usize {
+                MAIN => "main".into(),
+                COMPILE => "compile".into(),
+                BACKGROUND => "compile in the background".into(),
+                worker => format!("worker {}", worker - FIRST_WORKER),
+            };
+            events.push(json!({
+                "name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": { "name": name },
+            }));
+        }
         for (at, done) in self.points.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let ts = at.as_nanos() as f64 / 1e3;
             events.push(json!({ "name": "CTAs done", "ph": "C", "pid": 1, "ts": ts, "args": { "CTAs": done } }));

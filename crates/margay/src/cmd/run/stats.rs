@@ -1,0 +1,181 @@
+//! `--stats`: what it cost, for people and for programs.
+
+use crate::args::{RunArgs, StatsFormat};
+use margay_exec::{COUNTED_SPACES, Count, Counts};
+use margay_ir::MemSpace;
+use margay_runtime::Kernel;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// What was measured of a run.
+pub struct Measured<'a> {
+    pub kernel: &'a Kernel,
+    pub threads: usize,
+    /// From the text to code that can be called, by the launches until then.
+    pub compile: Duration,
+    /// Checking, lowering and placing in it.
+    pub front: Duration,
+    /// Of launches that were not counted, if there are such; sorted.
+    pub times: Vec<Duration>,
+    /// Of the first launch, if it was counted.
+    pub counts: Option<&'a Counts>,
+}
+
+impl Measured<'_> {
+    /// The report.
+    pub fn show(&self, format: StatsFormat, args: &RunArgs) -> String {
+        match format {
+            StatsFormat::Json => self.json().to_string(),
+            StatsFormat::Human => self.human(args),
+        }
+    }
+
+    fn least(&self) -> Duration {
+        self.times.first().copied().unwrap_or_default()
+    }
+
+    fn median(&self) -> Duration {
+        self.times.get(self.times.len() / 2).copied().unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        let nanoseconds = |steps: Vec<(&'static str, Duration)>| {
+            let values = steps.into_iter().map(|(what, time)| (what.to_string(), json!(time.as_nanos() as u64)));
+            Value::Object(values.collect::<Map<_, _>>())
+        };
+        let mut out = json!({
+            "kernel": self.kernel.name(),
+            "engine": self.kernel.engine(),
+            "fallback": self.kernel.fallback(),
+            "threads": self.threads,
+            "compile_ns": self.compile.as_nanos() as u64,
+            "kernel_ns_min": self.least().as_nanos() as u64,
+            "kernel_ns_median": self.median().as_nanos() as u64,
+            "launches": self.times.len(),
+            "compile_steps_ns": nanoseconds(self.steps(false)),
+            "background_steps_ns": nanoseconds(self.steps(true)),
+        });
+        if let (Some(counts), Some(fields)) = (self.counts, out.as_object_mut()) {
+            let bytes = COUNTED_SPACES.map(|s| (space(s).to_string(), json!(counts.get(Count::Bytes(s)))));
+            let counted = json!({
+                "instructions": counts.get(Count::Instructions),
+                "lanes": counts.get(Count::Lanes),
+                "uniform": counts.get(Count::Uniform),
+                "contiguous": counts.get(Count::Contiguous),
+                "scattered": counts.get(Count::Scattered),
+                "bytes": Value::Object(bytes.into_iter().collect()),
+            });
+            fields.insert("counts".into(), counted);
+        }
+        out
+    }
+
+    fn human(&self, args: &RunArgs) -> String {
+        let product = |sizes: [u32; 3]| sizes.iter().map(|n| u64::from(*n)).product::<u64>();
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let mut out = format!(
+            "{} on the {} engine: {} CTAs of {} threads, {} host thread{}\n",
+            self.kernel.name(),
+            self.kernel.engine(),
+            product(args.grid),
+            product(args.block),
+            self.threads,
+            plural(self.threads),
+        );
+        if let Some(why) = self.kernel.fallback() {
+            out += &format!("  by the reference engine, for {why}\n");
+        }
+        let steps = [("check and lower", self.front)].into_iter().chain(self.steps(false));
+        let steps: Vec<String> = steps.map(|(what, time)| format!("{what} {time:.1?}")).collect();
+        out += &format!("  compile       {:.3?}: {}\n", self.compile, steps.join(", "));
+        let behind: Duration = self.steps(true).iter().map(|(_, time)| *time).sum();
+        if !behind.is_zero() {
+            out += &format!("                and {behind:.1?} in the background, for launches that come later\n");
+        }
+        let launches = self.times.len();
+        let (s, counted) =
+            (plural(launches), if args.repeat == 1 && self.counts.is_some() { ", counting" } else { "" });
+        out += &format!("  kernel        {:.3?}", self.least());
+        out += &format!(
+            " (median {:.3?}) in {launches} launch{}{counted}\n",
+            self.median(),
+            if s.is_empty() { "" } else { "es" }
+        );
+        let Some(counts) = self.counts else { return out };
+        let get = |count| counts.get(count);
+        let instructions = get(Count::Instructions);
+        out += &format!(
+            "  instructions  {} of warps, {:.1} of 32 lanes active\n",
+            grouped(instructions),
+            get(Count::Lanes) as f64 / instructions.max(1) as f64
+        );
+        out += &format!(
+            "  accesses      {} contiguous, {} to one address, {} gathers and scatters\n",
+            grouped(get(Count::Contiguous)),
+            grouped(get(Count::Uniform)),
+            grouped(get(Count::Scattered))
+        );
+        let bytes = COUNTED_SPACES.iter().map(|s| (space(*s), get(Count::Bytes(*s)))).filter(|(_, n)| *n > 0);
+        let bytes: Vec<String> = bytes.map(|(name, n)| format!("{name} {}", size(n))).collect();
+        out += &format!("  bytes         {}", if bytes.is_empty() { "none".into() } else { bytes.join(", ") });
+        out
+    }
+
+    /// What the engine did to make code: each step, and the time that it took in all.
+    fn steps(&self, background: bool) -> Vec<(&'static str, Duration)> {
+        let mut steps: Vec<(&'static str, Duration)> = Vec::new();
+        for work in self.kernel.works().iter().filter(|w| w.background == background) {
+            match steps.iter_mut().find(|(what, _)| *what == work.what) {
+                Some((_, sum)) => *sum += work.time,
+                None => steps.push((work.what, work.time)),
+            }
+        }
+        steps
+    }
+}
+
+fn space(space: MemSpace) -> &'static str {
+    match space {
+        MemSpace::Generic => "generic",
+        MemSpace::Global => "global",
+        MemSpace::Const => "const",
+        MemSpace::Shared => "shared",
+        MemSpace::SharedCluster => "shared::cluster",
+        MemSpace::Local => "local",
+        MemSpace::KernelParam => "param",
+    }
+}
+
+/// `12 345 678`
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1.5 MiB`
+fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let unit = (0..units.len() - 1).find(|u| bytes >> (10 * (u + 1)) == 0).unwrap_or(units.len() - 1);
+    match unit {
+        0 => format!("{bytes} B"),
+        _ => format!("{:.1} {}", bytes as f64 / (1u64 << (10 * unit)) as f64, units[unit]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!([grouped(7), grouped(1000), grouped(12_345_678)], ["7", "1 000", "12 345 678"]);
+        assert_eq!([size(0), size(1023), size(1536), size(3 << 30)], ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
+    }
+}
