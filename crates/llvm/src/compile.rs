@@ -74,7 +74,11 @@ impl Facts {
         let mut out = Out::default();
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
-        [*keep_size, u64::from(*frame), *frames as u64].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
+        [*keep_size, u64::from(*frame), *frames as u64]
+            .into_iter()
+            .chain(flags)
+            .chain([sites.len() as u64])
+            .for_each(|n| out.number(n));
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
 

@@ -72,6 +72,7 @@ impl Alone {
             pc: start,
             random: false,
             executed: 0,
+            lanes: 0,
             stop: None,
         };
         ctx.enter(frame);
