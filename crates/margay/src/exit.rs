@@ -1,6 +1,6 @@
 //! How a command ends: exit codes, and the report of a bug.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,6 +50,11 @@ impl Failure {
     }
 }
 
+/// Writes a line to standard error. That nobody listens (`margay ... 2>&1 | head`) is no failure.
+pub fn complain(line: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Makes panics end as a short report.
 pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
@@ -58,8 +63,8 @@ pub fn report_panics() {
         let what = what.unwrap_or("no message");
         let place =
             panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
-        eprintln!("margay has a bug: {what}");
-        eprintln!("  at {place}, margay {}", env!("CARGO_PKG_VERSION"));
-        eprintln!("  please report it with the command line and the PTX file");
+        complain(format_args!("margay has a bug: {what}"));
+        complain(format_args!("  at {place}, margay {}", env!("CARGO_PKG_VERSION")));
+        complain("  please report it with the command line and the PTX file");
     }));
 }

@@ -46,7 +46,7 @@ fn run(cli: &Cli) -> Outcome {
     };
     let outcome = result.unwrap_or_else(|Failure { message, outcome }| {
         if !message.is_empty() {
-            eprintln!("{}", message.trim_end());
+            exit::complain(message.trim_end());
         }
         outcome
     });

@@ -2,13 +2,15 @@
 
 use crate::{BlockId, Func, Terminator};
 
-/// A natural loop in layout order: the blocks at positions `first..=last`, entered at its header, which stands first.
+/// A loop in layout order: the blocks at positions `first..=last`. Its header stands first; a natural loop is entered there only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loop {
     /// Layout position of the header.
     pub first: u32,
     /// Layout position of the last block.
     pub last: u32,
+    /// It is entered at other blocks too, or holds retreating edges to other blocks than headers.
+    pub tangled: bool,
 }
 
 /// The graph's shape.
@@ -147,6 +149,37 @@ fn dominates(idom: &[Option<u32>], a: u32, mut b: u32) -> bool {
     }
 }
 
+/// The blocks of a loop.
+struct Body {
+    header: u32,
+    blocks: Vec<bool>,
+    tangled: bool,
+}
+
+/// Marks what is reached from some blocks over unmarked ones.
+fn reach(marked: &mut [bool], mut work: Vec<u32>, next: impl Fn(u32) -> Vec<u32>) {
+    while let Some(x) = work.pop() {
+        if !std::mem::replace(&mut marked[x as usize], true) {
+            work.extend(next(x));
+        }
+    }
+}
+
+/// Adds the blocks of a loop that control enters at several places: those that its header reaches and that reach the header,
+/// without blocks that come before it. Lanes may wait at any of them, so nothing that follows may begin before all have left.
+fn tangle(body: &mut Body, succs: &[Vec<BlockId>], preds: &[Vec<BlockId>], number: &[u32]) {
+    let header = body.header;
+    let from_header = |edges: &[Vec<BlockId>]| {
+        let mut marked = vec![false; number.len()];
+        let within = |b: &BlockId| number[b.0 as usize] != u32::MAX && number[b.0 as usize] >= number[header as usize];
+        reach(&mut marked, vec![header], |x| edges[x as usize].iter().filter(|b| within(b)).map(|b| b.0).collect());
+        marked
+    };
+    for (block, (reached, reaching)) in from_header(succs).into_iter().zip(from_header(preds)).enumerate() {
+        body.blocks[block] |= reached && reaching;
+    }
+}
+
 /// Orders blocks so that loops are contiguous: a stable reordering of the reverse post-order in which, once a header is
 /// placed, the blocks of its loop come before all others.
 fn layout(
@@ -159,39 +192,37 @@ fn layout(
     let mut number = vec![u32::MAX; n];
     rpo.iter().enumerate().for_each(|(i, b)| number[b.0 as usize] = i as u32);
     let mut reducible = true;
-    // Bodies of natural loops, merged by header.
-    let mut bodies: Vec<(u32, Vec<bool>)> = Vec::new();
+    // Bodies of loops, merged by header.
+    let mut bodies: Vec<Body> = Vec::new();
     for b in rpo {
         for s in &succs[b.0 as usize] {
             if number[s.0 as usize] > number[b.0 as usize] {
                 continue;
             }
-            if !dominates(idom, s.0, b.0) {
-                reducible = false;
-                continue;
-            }
-            let at = bodies.iter().position(|(h, _)| *h == s.0).unwrap_or_else(|| {
-                let mut body = vec![false; n];
-                body[s.0 as usize] = true;
-                bodies.push((s.0, body));
+            let natural = dominates(idom, s.0, b.0);
+            reducible &= natural;
+            let at = bodies.iter().position(|body| body.header == s.0).unwrap_or_else(|| {
+                let mut blocks = vec![false; n];
+                blocks[s.0 as usize] = true;
+                bodies.push(Body { header: s.0, blocks, tangled: false });
                 bodies.len() - 1
             });
-            let body = &mut bodies[at].1;
-            let mut work = vec![b.0];
-            while let Some(x) = work.pop() {
-                if !std::mem::replace(&mut body[x as usize], true) {
-                    work.extend(preds[x as usize].iter().map(|p| p.0));
-                }
+            let body = &mut bodies[at];
+            if natural {
+                reach(&mut body.blocks, vec![b.0], |x| preds[x as usize].iter().map(|p| p.0).collect());
+            } else if !std::mem::replace(&mut body.tangled, true) {
+                tangle(body, succs, preds, &number);
             }
         }
     }
     let size = |body: &Vec<bool>| body.iter().filter(|x| **x).count();
-    bodies.sort_by_key(|(h, body)| (std::cmp::Reverse(size(body)), number[*h as usize]));
+    bodies.sort_by_key(|body| (std::cmp::Reverse(size(&body.blocks)), number[body.header as usize]));
     // Depth-first placement by loop nest: sort key is the path of headers.
     let mut order: Vec<BlockId> = rpo.to_vec();
-    for (header, body) in &bodies {
-        let Some(at) = order.iter().position(|b| b.0 == *header) else { continue };
-        let (inside, outside): (Vec<BlockId>, Vec<BlockId>) = order[at..].iter().partition(|b| body[b.0 as usize]);
+    for body in &bodies {
+        let Some(at) = order.iter().position(|b| b.0 == body.header) else { continue };
+        let (inside, outside): (Vec<BlockId>, Vec<BlockId>) =
+            order[at..].iter().partition(|b| body.blocks[b.0 as usize]);
         order.truncate(at);
         order.extend(inside);
         order.extend(outside);
@@ -199,14 +230,14 @@ fn layout(
     let mut position = vec![u32::MAX; n];
     order.iter().enumerate().for_each(|(i, b)| position[b.0 as usize] = i as u32);
     let mut loops = Vec::new();
-    for (header, body) in &bodies {
-        let places = order.iter().filter(|b| body[b.0 as usize]).map(|b| position[b.0 as usize]);
+    for body in &bodies {
+        let places = order.iter().filter(|b| body.blocks[b.0 as usize]).map(|b| position[b.0 as usize]);
         let last = places.max().unwrap_or(0);
-        let first = position[*header as usize];
-        if (last - first + 1) as usize != size(body) {
+        let first = position[body.header as usize];
+        if (last - first + 1) as usize != size(&body.blocks) {
             reducible = false;
         }
-        loops.push(Loop { first, last });
+        loops.push(Loop { first, last, tangled: body.tangled });
     }
     // Forward edges must lead forward in the new order, or sweeps would miss pending lanes.
     for b in &order {

@@ -224,10 +224,12 @@ pub(super) fn result(
         _ if variant.op == Opcode::Mbarrier && (variant.has(Mod::TestWait) || variant.has(Mod::TryWait)) => {
             if uniform && !warp.cta && !warp.parted { Fact::UNIFORM } else { Fact::VARYING }
         }
-        // Votes are the same for all lanes that take part.
-        Effect::Warp if matches!(variant.op, Opcode::Vote | Opcode::Activemask) && !warp.cta && !warp.parted => {
-            Fact::UNIFORM
-        }
+        // Votes are the same for all lanes that take part together; lanes with other member masks take part in other votes.
+        Effect::Warp if variant.op == Opcode::Activemask && !warp.cta && !warp.parted => Fact::UNIFORM,
+        Effect::Warp if variant.op == Opcode::Vote && !warp.cta && !warp.parted => match srcs.get(1) {
+            Some(members) if members.shape != Shape::Uniform => Fact::VARYING,
+            _ => Fact::UNIFORM,
+        },
         _ => Fact::VARYING,
     }
 }

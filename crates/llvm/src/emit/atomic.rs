@@ -224,11 +224,11 @@ impl Rmw {
             "umin" => pick("ult"),
             "umax" => pick("ugt"),
             "uinc_wrap" => format!(
-                "  %more# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %more#\n"
+                "  %up# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %up#\n"
             ),
             "udec_wrap" => format!(
-                "  %less# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
-                 %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %less#\n"
+                "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
+                 %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
             ),
             // A NaN is canonical.
             "fadd" if self.elem == Elem::F32 => {

@@ -8,7 +8,10 @@ use super::{
     text::{Elem, Ty, Val, constant, int},
 };
 use crate::ctx::{Helper, at};
-use margay_ir::{BlockId, Inst, Terminator, pass::Shape};
+use margay_ir::{
+    BlockId, Inst, Terminator,
+    pass::{Loop, Shape},
+};
 use margay_isa::{Effect, Mod};
 
 impl Emitter<'_> {
@@ -54,8 +57,7 @@ impl Emitter<'_> {
             if !self.region.contains(&header) {
                 continue;
             }
-            let waiting = self.get_pending(header.0);
-            let mut any = self.any(&waiting);
+            let mut any = self.waits_in(l);
             let (back, on) = (self.masked_label(header), self.w.label("left"));
             if self.spins {
                 let patient = self.spend();
@@ -74,6 +76,21 @@ impl Emitter<'_> {
             None => self.swept_label(),
         };
         self.w.jump(&label);
+    }
+
+    /// Whether lanes wait for the next round of a loop: at its header, or anywhere in one that has several entries.
+    fn waits_in(&mut self, l: Loop) -> Val {
+        let last = if l.tangled { l.last } else { l.first };
+        let mut waiting = int(Elem::I1, 0);
+        for position in l.first..=last {
+            let block = self.cfg.order[position as usize];
+            if self.region.contains(&block) {
+                let mask = self.get_pending(block.0);
+                let any = self.any(&mask);
+                waiting = self.w.op("or", &waiting, &any);
+            }
+        }
+        waiting
     }
 
     /// After the last block: done, unless lanes wait at barriers, or an irreducible graph left some waiting behind the sweep.

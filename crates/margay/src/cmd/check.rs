@@ -3,7 +3,7 @@
 use super::{Result, name, options, read};
 use crate::{
     args::{CheckArgs, MessageFormat},
-    exit::{Failure, Outcome},
+    exit::{Failure, Outcome, complain},
     report::{self, Found, Style},
 };
 use margay_check::Options;
@@ -60,7 +60,7 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
                 logs.extend(checked.found);
             }
             Err(e) => {
-                eprintln!("{}", e.message);
+                complain(e.message);
                 failed = failed.max(e.outcome);
             }
         }
@@ -77,7 +77,8 @@ pub fn run(args: &CheckArgs, style: Style) -> Result {
 fn summary(errors: usize, warnings: usize, files: usize) {
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     if errors + warnings > 0 {
-        eprintln!("{}, {} in {}", count(errors, "error"), count(warnings, "warning"), count(files, "file"));
+        let (errors, warnings) = (count(errors, "error"), count(warnings, "warning"));
+        complain(format_args!("{errors}, {warnings} in {}", count(files, "file")));
     }
 }
 
@@ -90,7 +91,7 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
         let (fixed, count) = apply_fixes(&text, &diagnostics);
         if count > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
-            eprintln!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" });
+            complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
             text = fixed;
             (source, checked, diagnostics) = check(&SourceText { name: &name, text: &text }, options);
             levels.apply(&mut diagnostics);

@@ -3,7 +3,7 @@
 use super::{Result, name, read};
 use crate::{
     args::FmtArgs,
-    exit::{Failure, Outcome},
+    exit::{Failure, Outcome, complain},
     report::emit,
 };
 
@@ -38,7 +38,7 @@ pub fn run(args: &FmtArgs) -> Result {
         let formatted = match margay_syntax::format(&parsed, &options) {
             Ok(formatted) => formatted,
             Err(why) => {
-                eprintln!("error: {name} has {why} (`margay check` shows them), and was left alone");
+                complain(format_args!("error: {name} has {why} (`margay check` shows them), and was left alone"));
                 outcome = Outcome::Findings;
                 continue;
             }

@@ -4,7 +4,7 @@ use super::{Argument, arguments::HostBuffer};
 use crate::{
     args::RunArgs,
     cmd::Result,
-    exit::{Failure, Outcome},
+    exit::{Failure, Outcome, complain},
     report::emit,
 };
 use margay::{
@@ -60,7 +60,8 @@ impl Wanted {
             match compare(&got, &wanted, tolerance) {
                 Ok(()) => emit(&format!("argument {index} equals {}\n", path.display())),
                 Err(difference) => {
-                    eprintln!("error: argument {index} differs from {}: {difference}", path.display());
+                    let path = path.display();
+                    complain(format_args!("error: argument {index} differs from {path}: {difference}"));
                     outcome = Outcome::Findings;
                 }
             }

@@ -86,8 +86,8 @@ impl<'t> Watch<'t> {
         let bar = "█".repeat(full) + &"░".repeat(width as usize - full);
         let left = now as f64 / 1e3 * (total - done.min(total)) as f64 / done.max(1) as f64;
         if let Ok(mut shown) = self.shown.lock() {
-            eprint!("\r{bar} {percent:3} % of {total} CTAs, {left:.0} s left  ");
-            let _ = std::io::stderr().flush();
+            let mut to = std::io::stderr();
+            let _ = write!(to, "\r{bar} {percent:3} % of {total} CTAs, {left:.0} s left  ").and_then(|()| to.flush());
             *shown = true;
         }
     }
@@ -95,7 +95,7 @@ impl<'t> Watch<'t> {
     /// Takes the line away.
     pub fn clear(&self) {
         if self.shown.lock().is_ok_and(|shown| *shown) {
-            eprint!("\r{:78}\r", "");
+            let _ = write!(std::io::stderr(), "\r{:78}\r", "");
         }
     }
 

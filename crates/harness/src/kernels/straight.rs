@@ -1,0 +1,444 @@
+//! Straight code: arithmetic, memory, warp operations, exchanges through shared memory.
+//!
+//! Registers: `%v` 32-bit, `%w` 64-bit, `%h` 16-bit, `%f` and `%g` floats of both widths, `%p` predicates, which a thread owns;
+//! `%u` is the same for all threads of a CTA; `%m0` to `%m9` are masks, one for each depth; `%x`, `%y`, `%a` are scratch.
+
+use super::{COUNTERS, INPUT, THREADS, tree::At};
+use crate::random::Random;
+
+/// Registers of each kind.
+pub(super) const KINDS: [(&str, &str, usize); 6] =
+    [("v", "b32", 8), ("w", "b64", 4), ("h", "b16", 4), ("f", "f32", 4), ("g", "f64", 2), ("p", "pred", 4)];
+
+fn own(r: &mut Random, kind: &str) -> String {
+    let n = KINDS.iter().find(|k| k.0 == kind).map_or(1, |k| k.2);
+    format!("%{kind}{}", r.below(n))
+}
+
+/// A 32-bit operand that may differ between threads, or is an index, or a constant.
+fn word(r: &mut Random) -> String {
+    match r.below(12) {
+        0 => r.pick(&["%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ntid.x", "%laneid", "%nctaid.y"]).into(),
+        1 => r.pick(&["%lin", "%gid", "%lin", "%gid", "%lane"]).into(),
+        2 => format!("%u{}", r.below(4)),
+        3 => format!("{}", r.pick(&[0, 1, 2, 3, 5, 31, 32, 255, 65_535, 0x8000_0000u32, 0xffff_ffff, 0x7fff_ffff])),
+        4 => format!("{}", r.bits() as u32 >> r.below(32)),
+        _ => own(r, "v"),
+    }
+}
+
+/// One that must be a register.
+fn register(r: &mut Random, out: &mut Vec<String>) -> String {
+    let w = word(r);
+    if w.starts_with("%v") || w.starts_with("%u") || w == "%lin" || w == "%gid" || w == "%lane" {
+        return w;
+    }
+    out.push(format!("mov.u32 %x0, {w};"));
+    "%x0".into()
+}
+
+/// One that all threads of a CTA share.
+fn common(r: &mut Random) -> String {
+    match r.below(6) {
+        0 => r.pick(&["%ctaid.x", "%ctaid.y", "%ntid.x", "%nctaid.x"]).into(),
+        1 => format!("{}", r.below(9)),
+        _ => format!("%u{}", r.below(4)),
+    }
+}
+
+/// Code that leaves a word's low bits in `%x1`: an index below a power of two.
+fn index(r: &mut Random, below: u32, out: &mut Vec<String>) {
+    let w = if r.chance(20) { common(r) } else { word(r) };
+    out.push(format!("mov.u32 %x1, {w};"));
+    if r.chance(30) {
+        out.push(format!("mad.lo.u32 %x1, %x1, {}, {};", r.pick(&[1, 2, 3, 4, 8, 0xffff_ffffu32]), r.below(40)));
+    }
+    out.push(format!("and.b32 %x1, %x1, {};", below - 1));
+}
+
+/// A comparison into `%q` of a depth.
+pub(super) fn test(r: &mut Random, depth: usize, cta: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    let op = r.pick(&["eq", "ne", "lt", "le", "gt", "ge"]);
+    if cta {
+        out.push(format!("mov.u32 %x0, {};", common(r)));
+        out.push(format!("and.b32 %x0, %x0, {};", r.pick(&[1, 3, 7])));
+        out.push(format!("setp.{op}.u32 %q{depth}, %x0, {};", r.below(4)));
+        return out;
+    }
+    match r.below(6) {
+        0 => {
+            let a = own(r, "f");
+            let op = r.pick(&["lt", "ge", "ltu", "equ", "neu", "num", "nan"]);
+            out.push(format!("setp.{op}.f32 %q{depth}, {a}, {};", own(r, "f")));
+        }
+        1 => out.push(format!("mov.pred %q{depth}, {};", own(r, "p"))),
+        2 => {
+            let p = own(r, "p");
+            let a = own(r, "w");
+            out.push(format!("setp.{op}.and.s64 %q{depth}, {a}, {}, {p};", own(r, "w")));
+        }
+        3 => {
+            out.push(format!("and.b32 %x0, %lane, {};", r.pick(&[1, 2, 7, 16, 24, 31])));
+            out.push(format!("setp.{op}.u32 %q{depth}, %x0, {};", r.below(20)));
+        }
+        _ => {
+            let a = register(r, &mut out);
+            let b = own(r, "v");
+            out.push(format!("xor.b32 %x0, {a}, {b};"));
+            out.push(format!("and.b32 %x0, %x0, {};", r.pick(&[1, 3, 7, 15, 0x8000_0001u32])));
+            out.push(format!("setp.{op}.s32 %q{depth}, %x0, {};", r.below(4)));
+        }
+    }
+    out
+}
+
+/// A condition that few threads meet, into `%q9`.
+pub(super) fn rare(r: &mut Random) -> Vec<String> {
+    let mut out = Vec::new();
+    if r.chance(50) {
+        out.push(format!("add.u32 %x0, %gid, {};", r.below(64)));
+        out.push(format!("and.b32 %x0, %x0, {};", r.pick(&[7, 15, 31])));
+        out.push(format!("setp.eq.u32 %q9, %x0, {};", r.below(8)));
+    } else {
+        out.push(format!("setp.ge.u32 %q9, %lin, {};", 3 + r.below(120)));
+    }
+    out
+}
+
+/// How often a loop runs, into `%n` of a depth.
+pub(super) fn bound(r: &mut Random, depth: usize, cta: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    if cta {
+        out.push(format!("mov.u32 %x0, {};", common(r)));
+        out.push("and.b32 %x0, %x0, 3;".into());
+        out.push(format!("add.u32 %n{depth}, %x0, {};", 1 + r.below(3)));
+    } else {
+        let a = register(r, &mut out);
+        out.push(format!("bfe.u32 %x0, {a}, {}, 3;", r.below(20)));
+        out.push(format!("mov.u32 %n{depth}, %x0;"));
+    }
+    out
+}
+
+/// A number below a count, into `%n` of a depth.
+pub(super) fn select(r: &mut Random, depth: usize, count: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let a = register(r, &mut out);
+    out.push(format!("rem.u32 %n{depth}, {a}, {count};"));
+    out
+}
+
+/// A few instructions that may stand at a place.
+pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
+    let mut out = Vec::new();
+    if at.cta && r.chance(30) {
+        exchange(r, &mut out);
+        return out;
+    }
+    for _ in 0..1 + r.below(4) {
+        match r.below(20) {
+            0..2 if at.warp => warp(r, at, &mut out),
+            2..5 => load(r, &mut out),
+            5..8 => store(r, &mut out),
+            8 => atomic(r, &mut out),
+            9 if at.cta => {
+                // All threads of the CTA do the same.
+                let (a, b) = (common(r), r.below(4));
+                out.push(format!("mov.u32 %x0, {a};"));
+                out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
+            }
+            _ => arithmetic(r, &mut out),
+        }
+    }
+    out
+}
+
+fn guard(r: &mut Random) -> String {
+    match r.chance(15) {
+        true => format!("@{}{} ", r.pick(&["", "!"]), own(r, "p")),
+        false => String::new(),
+    }
+}
+
+fn arithmetic(r: &mut Random, out: &mut Vec<String>) {
+    let g = guard(r);
+    let (v, w, h, f, d, p) = (own(r, "v"), own(r, "w"), own(r, "h"), own(r, "f"), own(r, "g"), own(r, "p"));
+    let a = register(r, out);
+    let (b, c) = (word(r), own(r, "v"));
+    let b = if b.contains('.') || b == "%laneid" { own(r, "v") } else { b };
+    let (w1, h1, f1, d1, p1) = (own(r, "w"), own(r, "h"), own(r, "f"), own(r, "g"), own(r, "p"));
+    let (w2, f2, p2) = (own(r, "w"), own(r, "f"), own(r, "p"));
+    let n = r.below(32);
+    let line = match r.below(34) {
+        0 => format!("{} {v}, {a}, {b};", r.pick(&["add.u32", "sub.s32", "mul.lo.u32", "mul.hi.s32", "mul.hi.u32"])),
+        1 => format!("{} {v}, {a}, {b};", r.pick(&["and.b32", "or.b32", "xor.b32", "min.s32", "max.u32", "min.u32"])),
+        2 => format!("{} {v}, {a}, {b};", r.pick(&["shl.b32", "shr.u32", "shr.s32"])),
+        3 => {
+            out.push(format!("or.b32 %x0, {c}, 1;"));
+            format!("{} {v}, {a}, %x0;", r.pick(&["div.u32", "rem.u32", "rem.s32"]))
+        }
+        4 => format!("mad.lo.s32 {v}, {a}, {b}, {c};"),
+        5 => format!("mad.wide.{} {w}, {a}, {c}, {w1};", r.pick(&["u32", "s32"])),
+        6 => format!("mul.wide.{} {w}, {a}, {c};", r.pick(&["u32", "s32"])),
+        7 => format!(
+            "{} {w}, {w1}, {w2};",
+            r.pick(&["add.s64", "sub.u64", "mul.lo.u64", "mul.hi.u64", "xor.b64", "min.s64"])
+        ),
+        8 => format!("{} {w}, {w1}, {a};", r.pick(&["shl.b64", "shr.u64", "shr.s64"])),
+        9 => {
+            out.push(format!("or.b64 %y0, {w2}, 1;"));
+            format!("{} {w}, {w1}, %y0;", r.pick(&["div.u64", "rem.u64"]))
+        }
+        10 => format!("cvt.{} {v}, {h1};", r.pick(&["u32.u16", "s32.s16", "s32.s8", "u32.u8"])),
+        11 => format!("cvt.{} {h}, {a};", r.pick(&["u16.u32", "s16.s32", "sat.u8.s32", "sat.s16.s32"])),
+        12 => format!("cvt.{} {w}, {a};", r.pick(&["u64.u32", "s64.s32"])),
+        13 => format!("cvt.{} {v}, {w1};", r.pick(&["u32.u64", "sat.s32.s64"])),
+        14 => format!(
+            "{} {h}, {h1}, {};",
+            r.pick(&["add.u16", "sub.s16", "mul.lo.u16", "max.s16", "xor.b16"]),
+            own(r, "h")
+        ),
+        15 => format!(
+            "{} {f}, {f1}, {f2};",
+            r.pick(&["add.f32", "sub.rn.f32", "mul.f32", "add.ftz.f32", "min.f32", "max.NaN.f32"])
+        ),
+        16 => format!("fma.{} {f}, {f1}, {f2}, {f};", r.pick(&["rn.f32", "rz.f32", "rn.ftz.f32"])),
+        17 => format!("{} {d}, {d1}, {d};", r.pick(&["add.f64", "mul.f64", "div.rn.f64", "min.f64"])),
+        18 => format!("cvt.{} {f}, {a};", r.pick(&["rn.f32.s32", "rz.f32.u32"])),
+        19 => format!("cvt.{} {v}, {f1};", r.pick(&["rzi.s32.f32", "rni.u32.f32"])),
+        20 => format!("cvt.{} {d}, {};", r.pick(&["f64.f32"]), f1),
+        21 => format!("mov.b32 {f}, {a};"),
+        22 => format!("mov.b32 {v}, {f1};"),
+        23 => format!("mov.b64 {w}, {{{a}, {c}}};"),
+        24 => format!("mov.b64 {{{v}, %x3}}, {w1};"),
+        25 => format!("prmt.b32 {v}, {a}, {c}, {};", r.bits() & 0x7777),
+        26 => format!("lop3.b32 {v}, {a}, {c}, {v}, {};", r.bits() & 255),
+        27 => format!("shf.{}.wrap.b32 {v}, {a}, {c}, {n};", r.pick(&["l", "r"])),
+        28 => format!("{} {v}, {a}, {n}, {};", r.pick(&["bfe.u32", "bfe.s32"]), r.below(33)),
+        29 => format!("{} {v}, {a};", r.pick(&["popc.b32", "clz.b32", "brev.b32", "not.b32", "neg.s32", "abs.s32"])),
+        30 => format!("selp.b32 {v}, {a}, {c}, {p};"),
+        31 => format!("setp.{}.{} {p}, {a}, {c};", r.pick(&["lt", "ge", "eq", "ne"]), r.pick(&["u32", "s32"])),
+        32 => format!("{} {p}, {p1}, {p2};", r.pick(&["and.pred", "or.pred", "xor.pred"])),
+        _ => {
+            out.push(format!("{g}add.cc.u32 {v}, {a}, {c};"));
+            return out.push(format!("addc.u32 {}, {c}, 0;", own(r, "v")));
+        }
+    };
+    out.push(format!("{g}{line}"));
+}
+
+/// Leaves the address of a place that the thread owns in `%a`: in the space that is named, `bytes` wide. Returns the space.
+fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
+    let space = r.pick(&["global", "global", "rows", "shared", "shared", "local", "generic", "generic"]);
+    let slots = if space == "shared" { 16 / bytes } else { 64 / bytes };
+    if r.chance(50) {
+        out.push(format!("mov.u32 %x1, {};", r.below(slots as usize)));
+    } else {
+        index(r, slots, out);
+    }
+    match space {
+        "global" => out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %own;")),
+        // Word by word, threads side by side.
+        "rows" => {
+            out.push("and.b32 %x1, %x1, 15;".into());
+            out.push("mad.lo.u32 %x1, %x1, %threads, %gid;".into());
+            out.push(format!("mad.wide.u32 %a, %x1, 8, %rows;"));
+            return "global";
+        }
+        "shared" => {
+            out.push(format!("mad.lo.u32 %x1, %x1, {bytes}, %mine;"));
+            out.push("cvt.u64.u32 %a, %x1;".into());
+        }
+        "local" => {
+            out.push("mov.u64 %a, stack;".into());
+            out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %a;"));
+        }
+        _ => {
+            // One of three spaces, as the thread's values choose.
+            out.push(format!("and.b32 %x1, %x1, {};", 16 / bytes - 1));
+            out.push("cvt.u64.u32 %a, %mine;".into());
+            out.push("cvta.shared.u64 %a, %a;".into());
+            out.push("mov.u64 %y0, stack;".into());
+            out.push("cvta.local.u64 %y0, %y0;".into());
+            out.push(format!("selp.b64 %a, %a, %y0, {};", own(r, "p")));
+            out.push("cvta.global.u64 %y0, %own;".into());
+            out.push(format!("selp.b64 %a, %a, %y0, {};", own(r, "p")));
+            out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %a;"));
+            return "";
+        }
+    }
+    space
+}
+
+/// Types that memory is accessed with: bytes, and what follows the space in the mnemonic with the registers.
+fn access(r: &mut Random, loading: bool) -> (u32, String, String) {
+    let (v, w) = (own(r, "v"), own(r, "w"));
+    match r.below(9) {
+        0 => (1, if loading { r.pick(&[".u8", ".s8"]).into() } else { ".u8".into() }, v),
+        1 => (2, ".u16".into(), own(r, "h")),
+        2 => (8, ".u64".into(), w),
+        3 => (8, ".v2.u32".into(), if loading { "{%v0, %v3}".into() } else { format!("{{{v}, %v1}}") }),
+        4 => (
+            16,
+            ".v4.u32".into(),
+            if loading { "{%v1, %v5, %v2, %v0}".into() } else { format!("{{{v}, %v1, %v6, %v2}}") },
+        ),
+        5 => (4, ".f32".into(), own(r, "f")),
+        6 => (8, ".f64".into(), own(r, "g")),
+        _ => (4, ".u32".into(), v),
+    }
+}
+
+fn spaced(space: &str) -> String {
+    if space.is_empty() { String::new() } else { format!(".{space}") }
+}
+
+fn load(r: &mut Random, out: &mut Vec<String>) {
+    let (bytes, ty, to) = access(r, true);
+    if r.chance(40) {
+        // From what nobody writes.
+        let global = r.chance(60);
+        index(r, if global { INPUT * 4 / bytes } else { 64 / bytes }, out);
+        let g = guard(r);
+        if global {
+            out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %input;"));
+            let how = r.pick(&[".global", ".global.nc", "", ".global"]);
+            return out.push(format!("{g}ld{how}{ty} {to}, [%a];"));
+        }
+        out.push("mov.u64 %a, table;".into());
+        out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %a;"));
+        return out.push(format!("{g}ld.const{ty} {to}, [%a];"));
+    }
+    // A row holds 8 bytes.
+    let (bytes, ty, to) = if bytes == 16 { (4, ".u32".into(), own(r, "v")) } else { (bytes, ty, to) };
+    let space = place(r, bytes, out);
+    out.push(format!("{}ld{}{ty} {to}, [%a];", guard(r), spaced(space)));
+}
+
+fn store(r: &mut Random, out: &mut Vec<String>) {
+    let (bytes, ty, from) = access(r, false);
+    let (bytes, ty, from) =
+        if bytes == 16 && r.chance(70) { (4, ".u32".into(), own(r, "v")) } else { (bytes, ty, from) };
+    if bytes == 16 {
+        index(r, 4, out);
+        out.push("mad.wide.u32 %a, %x1, 16, %own;".into());
+        return out.push(format!("{}st.global{ty} [%a], {from};", guard(r)));
+    }
+    let space = place(r, bytes, out);
+    out.push(format!("{}st{}{ty} [%a], {from};", guard(r), spaced(space)));
+}
+
+/// Operations on words that threads share, whose order does not show.
+fn atomic(r: &mut Random, out: &mut Vec<String>) {
+    let ops = ["add.u32", "min.u32", "max.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.s32", "inc.u32"];
+    let which = r.below(COUNTERS as usize / 16);
+    index(r, 16, out);
+    let value = if which == 8 { "1000".into() } else { register(r, out) };
+    out.push(format!("add.u32 %x1, %x1, {};", which * 16));
+    let shared = r.chance(40);
+    if shared {
+        // Shared counters begin with the same values in every CTA and are written at the end by `text`.
+        out.push("mov.u64 %a, counters;".into());
+        out.push("mad.wide.u32 %a, %x1, 4, %a;".into());
+    } else {
+        out.push("mad.wide.u32 %a, %x1, 4, %counters;".into());
+    }
+    let space = if shared { "shared" } else { "global" };
+    let g = guard(r);
+    match which == 8 || r.chance(30) {
+        true => out.push(format!("{g}atom.{space}.{} %x3, [%a], {value};", ops[which])),
+        false => out.push(format!("{g}red.{space}.{} [%a], {value};", ops[which])),
+    }
+    if r.chance(30) {
+        // On a word of its own the result counts.
+        index(r, 8, out);
+        out.push("mad.wide.u32 %a, %x1, 4, %own;".into());
+        let (v, a) = (own(r, "v"), own(r, "v"));
+        out.push(match r.below(4) {
+            0 => format!("atom.global.cas.b32 {v}, [%a], {a}, {};", own(r, "v")),
+            1 => format!("atom.global.exch.b32 {v}, [%a], {a};"),
+            2 => format!("atom.global.add.f32 {}, [%a], {};", own(r, "f"), own(r, "f")),
+            _ => format!("atom.global.add.u32 {v}, [%a], {a};"),
+        });
+    }
+}
+
+/// Operations over the lanes that `%m` of the depth names.
+fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
+    let m = format!("%m{}", at.depth);
+    let (v, a, p) = (own(r, "v"), own(r, "v"), own(r, "p"));
+    match r.below(9) {
+        0 => out.push(format!("vote.sync.ballot.b32 {v}, {p}, {m};")),
+        1 => out.push(format!("vote.sync.{}.pred {p}, {}, {m};", r.pick(&["any", "all", "uni"]), own(r, "p"))),
+        2 => out.push(format!("redux.sync.{} {v}, {a}, {m};", r.pick(&["add.s32", "min.u32", "max.s32", "xor.b32"]))),
+        3 => {
+            out.push(format!("and.b32 %x0, {a}, 7;"));
+            out.push(format!("match.any.sync.b32 {v}, %x0, {m};"));
+        }
+        4 => out.push(format!("match.all.sync.b32 {v}|{p}, {a}, {m};")),
+        _ => {
+            let (way, bounds) = r.pick(&[
+                ("idx", 31u32),
+                ("up", 0),
+                ("down", 31),
+                ("bfly", 31),
+                ("idx", 0x181f),
+                ("bfly", 0x1c1f),
+                ("down", 0x181f),
+            ]);
+            let by = if r.chance(50) { format!("{}", 1 + r.below(16)) } else { register(r, out) };
+            out.push(format!("mov.u32 %x2, {by};"));
+            out.push("and.b32 %x2, %x2, 31;".into());
+            let by = if by.starts_with('%') { "%x2".into() } else { by };
+            out.push(format!("shfl.sync.{way}.b32 %x3|%q7, {a}, {by}, {bounds}, {m};"));
+            // What a lane that takes no part holds is not defined: then the own value stays.
+            let segment = bounds >> 8;
+            out.push(match way {
+                "up" => format!("sub.u32 %x4, %lane, {by};"),
+                "down" => format!("add.u32 %x4, %lane, {by};"),
+                "bfly" => format!("xor.b32 %x4, %lane, {by};"),
+                _ => format!("lop3.b32 %x4, %lane, %x2, {segment}, 0xac;"),
+            });
+            out.push("and.b32 %x4, %x4, 31;".into());
+            out.push(format!("shr.u32 %x4, {m}, %x4;"));
+            out.push("and.b32 %x4, %x4, 1;".into());
+            out.push("setp.ne.u32 %q8, %x4, 0;".into());
+            out.push("not.pred %q7, %q7;".into());
+            out.push("or.pred %q8, %q8, %q7;".into());
+            out.push(format!("selp.b32 {v}, %x3, {a}, %q8;"));
+        }
+    }
+}
+
+/// A phase in which each thread writes one word, and one in which all may read any of them.
+fn exchange(r: &mut Random, out: &mut Vec<String>) {
+    let barrier = |r: &mut Random| -> String {
+        r.pick(&["bar.sync 0;", "barrier.sync 1;", "bar.sync 7;", "barrier.sync.aligned 0;", "bar.sync 0;"]).into()
+    };
+    let bits = THREADS - 1;
+    match r.below(3) {
+        0 => out.push(format!("xor.b32 %x1, %lin, {};", r.below(THREADS as usize))),
+        1 => out.push(format!("mad.lo.u32 %x1, %lin, {}, {};", 1 + 2 * r.below(20), r.below(300))),
+        _ => out.push("mov.u32 %x1, %lin;".into()),
+    }
+    out.push(format!("and.b32 %x1, %x1, {bits};"));
+    out.push("mov.u64 %a, exchanged;".into());
+    out.push("mad.wide.u32 %a, %x1, 4, %a;".into());
+    out.push(format!("st.shared.u32 [%a], {};", own(r, "v")));
+    match r.below(4) {
+        0 => out.push(format!("bar.red.popc.u32 {}, 0, {};", own(r, "v"), own(r, "p"))),
+        1 => out.push(format!("bar.red.{}.pred {}, 2, {};", r.pick(&["and", "or"]), own(r, "p"), own(r, "p"))),
+        _ => out.push(barrier(r)),
+    }
+    for _ in 0..1 + r.below(3) {
+        index(r, THREADS, out);
+        out.push("mov.u64 %a, exchanged;".into());
+        out.push("mad.wide.u32 %a, %x1, 4, %a;".into());
+        out.push(format!("ld.shared.u32 {}, [%a];", own(r, "v")));
+        if r.chance(40) {
+            arithmetic(r, out);
+        }
+    }
+    out.push(barrier(r));
+}

@@ -1,0 +1,224 @@
+//! The trees that random kernels are, and how they are drawn.
+
+use super::{BLOCKS, GRIDS, straight};
+use crate::random::Random;
+
+/// A piece of a function's body.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Node {
+    /// Instructions, one a line.
+    Straight(Vec<String>),
+    /// A branch. `test` sets the predicate `%q` of its depth.
+    If { test: Vec<String>, then: Vec<Node>, other: Vec<Node> },
+    /// A loop. `bound` sets `%n` of its depth, and the loop runs while a counter is below.
+    Loop { bound: Vec<String>, tail: bool, body: Vec<Node> },
+    /// Leaves the innermost loop, or begins its next round, if `test` sets `%q9`.
+    Leave { test: Vec<String>, next: bool },
+    /// A jump through a table; `select` sets `%n` of its depth to a number below that of the cases. A case falls through to
+    /// the next one if its flag says so.
+    Switch { select: Vec<String>, cases: Vec<(Vec<Node>, bool)> },
+    /// Blocks that jump to each other as their values please, until a budget is spent.
+    Tangle { blocks: Vec<(Vec<Node>, Vec<String>, usize)> },
+    /// Ends some threads, if `test` sets `%q9`; the others count themselves anew.
+    Exit { test: Vec<String> },
+    /// A call of a device function, or of one of two functions by address if the predicate `%q9` that `choose` sets says so.
+    Call { callee: usize, other: Option<(usize, Vec<String>)> },
+}
+
+/// A device function. All have one signature.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// What it does.
+    pub body: Vec<Node>,
+    /// It calls itself until its depth is used up.
+    pub recursive: bool,
+}
+
+/// A module with the kernel `k`.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// Device functions; one calls those before it.
+    pub functions: Vec<Function>,
+    /// The kernel's body.
+    pub kernel: Vec<Node>,
+    /// The grid.
+    pub grid: [u32; 3],
+    /// The block.
+    pub block: [u32; 3],
+    /// Scalars that the kernel gets.
+    pub scalars: [u32; 2],
+}
+
+/// What holds where a node stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    /// Nesting of branches and loops.
+    pub depth: usize,
+    /// All threads of the CTA come here together.
+    pub cta: bool,
+    /// `%m` of the depth names the lanes that are here.
+    pub warp: bool,
+    /// Inside of a loop that may be left early.
+    pub leave: bool,
+    /// The kernel's outermost level.
+    pub top: bool,
+    /// Functions that may be called.
+    pub callees: usize,
+}
+
+/// Deepest nesting.
+pub(super) const DEPTH: usize = 5;
+
+impl Module {
+    /// The module of a seed.
+    pub fn new(seed: u64) -> Module {
+        let mut random = Random::new(seed);
+        let r = &mut random;
+        let count = r.below(4);
+        let functions = (0..count)
+            .map(|i| {
+                let at = At { depth: 0, cta: false, warp: i % 2 == 1, leave: false, top: false, callees: i };
+                let size = 1 + r.below(3);
+                Function { body: nodes(r, at, size), recursive: r.chance(25) }
+            })
+            .collect();
+        let at = At { depth: 0, cta: true, warp: true, leave: false, top: true, callees: count };
+        let size = 2 + r.below(5);
+        let kernel = nodes(r, at, size);
+        let grid = r.pick(GRIDS);
+        Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars: [r.bits() as u32, r.below(9) as u32] }
+    }
+
+    /// Modules with a bit less in them.
+    pub fn smaller(&self) -> Vec<Module> {
+        let mut out: Vec<Module> =
+            less(&self.kernel).into_iter().map(|kernel| Module { kernel, ..self.clone() }).collect();
+        for i in 0..self.functions.len() {
+            for body in less(&self.functions[i].body) {
+                let mut m = self.clone();
+                m.functions[i].body = body;
+                out.push(m);
+            }
+        }
+        if self.grid != [1; 3] {
+            out.push(Module { grid: [1; 3], ..self.clone() });
+        }
+        out
+    }
+}
+
+/// Bodies with one node left out, replaced by what it holds, or itself made smaller; the largest steps first.
+fn less(body: &[Node]) -> Vec<Vec<Node>> {
+    let mut out = Vec::new();
+    let replaced = |i: usize, with: Vec<Node>| [&body[..i], &with, &body[i + 1..]].concat();
+    if body.len() > 3 {
+        out.push(body[body.len() / 2..].to_vec());
+        out.push(body[..body.len() / 2].to_vec());
+    }
+    for i in 0..body.len() {
+        out.push(replaced(i, Vec::new()));
+    }
+    for (i, node) in body.iter().enumerate() {
+        match node {
+            Node::Straight(lines) if lines.len() > 1 && !lines.iter().any(|l| l.contains("bar")) => {
+                for k in 0..lines.len() {
+                    let mut fewer = lines.clone();
+                    fewer.remove(k);
+                    out.push(replaced(i, vec![Node::Straight(fewer)]));
+                }
+            }
+            Node::If { test, then, other } => {
+                for then in less(then) {
+                    out.push(replaced(i, vec![Node::If { test: test.clone(), then, other: other.clone() }]));
+                }
+                for other in less(other) {
+                    out.push(replaced(i, vec![Node::If { test: test.clone(), then: then.clone(), other }]));
+                }
+            }
+            Node::Loop { bound, tail, body } => {
+                for body in less(body) {
+                    out.push(replaced(i, vec![Node::Loop { bound: bound.clone(), tail: *tail, body }]));
+                }
+            }
+            Node::Switch { select, cases } => {
+                for k in 0..cases.len() {
+                    for body in less(&cases[k].0) {
+                        let mut cases = cases.clone();
+                        cases[k].0 = body;
+                        out.push(replaced(i, vec![Node::Switch { select: select.clone(), cases }]));
+                    }
+                }
+            }
+            Node::Tangle { blocks } => {
+                for k in 0..blocks.len() {
+                    for body in less(&blocks[k].0) {
+                        let mut blocks = blocks.clone();
+                        blocks[k].0 = body;
+                        out.push(replaced(i, vec![Node::Tangle { blocks }]));
+                    }
+                }
+            }
+            Node::Call { callee, other: Some(_) } => {
+                out.push(replaced(i, vec![Node::Call { callee: *callee, other: None }]));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn nodes(r: &mut Random, at: At, size: usize) -> Vec<Node> {
+    (0..size.max(1)).map(|_| node(r, at, size)).collect()
+}
+
+fn node(r: &mut Random, at: At, size: usize) -> Node {
+    let within = At { depth: at.depth + 1, top: false, ..at };
+    let smaller = (size * 3 / 4).min(4);
+    if at.depth >= DEPTH || size <= 1 {
+        return Node::Straight(straight::lines(r, at));
+    }
+    match r.below(20) {
+        0..4 => {
+            // Of a condition that all threads share, or not.
+            let cta = at.cta && r.chance(40);
+            let within = At { cta, ..within };
+            let then = nodes(r, within, smaller);
+            let other = if r.chance(50) { nodes(r, within, smaller) } else { Vec::new() };
+            Node::If { test: straight::test(r, at.depth, cta), then, other }
+        }
+        4..7 => {
+            let cta = at.cta && r.chance(60);
+            let tail = cta && r.chance(50);
+            // Lanes that leave early cannot be counted by the header.
+            let leave = !cta && r.chance(40);
+            let within = At { cta, leave, warp: at.warp && !leave, ..within };
+            Node::Loop { bound: straight::bound(r, at.depth, cta), tail, body: nodes(r, within, smaller) }
+        }
+        7 => {
+            let count = 2 + r.below(5);
+            let within = At { cta: false, warp: false, ..within };
+            let cases = (0..count).map(|_| (nodes(r, within, smaller), r.chance(30))).collect();
+            Node::Switch { select: straight::select(r, at.depth, count), cases }
+        }
+        8 => {
+            let count = 2 + r.below(4);
+            let within = At { cta: false, warp: false, leave: false, ..within };
+            let blocks = (0..count)
+                .map(|_| (nodes(r, within, smaller.min(2)), straight::test(r, at.depth, false), r.below(count)))
+                .collect();
+            Node::Tangle { blocks }
+        }
+        9..11 if at.leave => Node::Leave { test: straight::test(r, 9, false), next: r.chance(50) },
+        11 if at.top => Node::Exit { test: straight::rare(r) },
+        12..15 if at.callees > 0 => {
+            // Every other function asks which lanes are with it.
+            let step = if at.warp { 1 } else { 2 };
+            let mut callee = || r.below(at.callees.div_ceil(step)) * step;
+            let (callee, second) = (callee(), callee());
+            let other = r.chance(30).then(|| (second, straight::test(r, 9, false)));
+            Node::Call { callee, other }
+        }
+        _ => Node::Straight(straight::lines(r, at)),
+    }
+}

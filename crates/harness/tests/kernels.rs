@@ -1,0 +1,146 @@
+//! Random kernels give the same results on every engine and under every ABI.
+//!
+//! `MARGAY_KERNELS=1000` tries more than the ordinary tests do, from the seed `MARGAY_KERNELS_FROM`.
+
+use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
+use margay_harness::{
+    kernels::{COUNTERS, INPUT, Module, WORDS},
+    random::Random,
+};
+use margay_runtime::{Device, DeviceOptions};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Warp instructions after which a kernel is not worth its time.
+const FUEL: u64 = 2_000_000;
+/// Launches after which an engine has compiled a kernel with all its effort.
+const LAUNCHES: usize = 3;
+
+/// How a launch ended: what it left in memory, or why it stopped.
+#[derive(PartialEq, Debug)]
+enum End {
+    Bytes(Vec<u8>),
+    Stopped(String),
+    /// It ran for too long, or no plan carries it.
+    Skipped,
+}
+
+fn stopped(e: &Error) -> End {
+    match e {
+        Error::NoPlan(_) => End::Skipped,
+        Error::Stopped(report) => match &report.stop {
+            Stop::Exhausted(_) => End::Skipped,
+            Stop::Fault(fault) => End::Stopped(format!("{e} {}", fault.notes.join("; "))),
+            _ => End::Stopped(e.to_string()),
+        },
+        e => End::Stopped(e.to_string()),
+    }
+}
+
+/// What each launch leaves in the buffers.
+fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usize) -> Vec<End> {
+    let text = m.text();
+    let context = device.context();
+    context.set_limits(Limits { instructions: Some(FUEL), ..Limits::default() });
+    let options = LoadOptions { abi: Some(abi.into()), engine: Some(engine.into()), ..LoadOptions::default() };
+    let launch = || -> Result<Vec<End>, Error> {
+        let kernel = context.load(&[SourceText { name: "kernel", text: &text }], &options)?.kernel("k")?;
+        let threads: u32 = m.grid.iter().chain(&m.block).product();
+        let mut random = Random::new(5);
+        let mut words = |n: u32| -> Vec<u8> { (0..n).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect() };
+        let (input, sums) = (words(INPUT), words(COUNTERS));
+        let own = vec![0; (threads * (WORDS + 32) * 4) as usize];
+        let mut ends = Vec::new();
+        for _ in 0..launches {
+            let buffer = |data: &[u8]| -> Result<Buffer, Error> {
+                let buffer = context.buffer(data.len() as u64)?;
+                buffer.write(0, data)?;
+                Ok(buffer)
+            };
+            let (input, own, sums) = (buffer(&input)?, buffer(&own)?, buffer(&sums)?);
+            let mut block = kernel.arguments();
+            for buffer in [&input, &own, &sums] {
+                block.push_address(buffer.address()).expect("an address fits");
+            }
+            for scalar in m.scalars {
+                block.push(&scalar.to_le_bytes()).expect("a scalar fits");
+            }
+            let block = block.finish().expect("all arguments are there");
+            ends.push(match kernel.launch(&LaunchConfig::new(m.grid, m.block), &block) {
+                Ok(_) => End::Bytes([own.to_vec()?, sums.to_vec()?].concat()),
+                Err(e) => stopped(&e),
+            });
+        }
+        Ok(ends)
+    };
+    launch().unwrap_or_else(|e| vec![stopped(&e)])
+}
+
+/// The first word in which two launches differ, for people.
+fn difference(want: &End, got: &End, m: &Module) -> Option<String> {
+    match (want, got) {
+        (End::Skipped, _) | (_, End::Skipped) => None,
+        (End::Bytes(a), End::Bytes(b)) if a == b => None,
+        (End::Bytes(a), End::Bytes(b)) => {
+            let at = a.iter().zip(b).position(|(x, y)| x != y)? & !3;
+            let word = |v: &[u8]| u32::from_le_bytes([v[at], v[at + 1], v[at + 2], v[at + 3]]);
+            let threads: u32 = m.grid.iter().chain(&m.block).product();
+            let (thread, word_at) = (at as u32 / (WORDS * 4), at as u32 % (WORDS * 4));
+            let place = match () {
+                () if thread < threads => format!("thread {thread}, byte {word_at}"),
+                () => format!("byte {} behind", at as u32 - threads * WORDS * 4),
+            };
+            Some(format!("{place}: {:#x} expected, {:#x} found", word(a), word(b)))
+        }
+        (End::Stopped(_), End::Stopped(_)) if want == got => Some(format!("both stop: {want:?}")),
+        (a, b) => {
+            let name = |e: &End| match e {
+                End::Stopped(why) => why.clone(),
+                _ => "the end".into(),
+            };
+            Some(format!("{} expected, {} found", name(a), name(b)))
+        }
+    }
+}
+
+/// What differs, under which engine and ABI.
+fn wrong(device: &Arc<Device>, m: &Module, abis: &[&str]) -> Option<String> {
+    let want = run(device, m, "reference", "ptx", 1).pop()?;
+    if let End::Stopped(why) = &want {
+        return Some(format!("the reference engine stops: {why}"));
+    }
+    for engine in device.engine_names() {
+        for (i, abi) in abis.iter().enumerate() {
+            let launches = if engine != "reference" && i == 0 { LAUNCHES } else { 1 };
+            for (n, got) in run(device, m, engine, abi, launches).iter().enumerate() {
+                if let Some(why) = difference(&want, got, m) {
+                    return Some(format!("engine {engine}, ABI {abi}, launch {n}: {why}"));
+                }
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn random_kernels_agree() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let from = number("MARGAY_KERNELS_FROM").unwrap_or(0);
+    let engines = margay::engines();
+    let device = Device::with(DeviceOptions { threads: Some(2), engines }).expect("a device");
+    let all: Vec<&str> = margay_ir::abi::registry().iter().map(|a| a.name()).collect();
+    for seed in from..from + number("MARGAY_KERNELS").unwrap_or(12) {
+        let mut m = Module::new(seed);
+        let abis = ["ptx", all[seed as usize % all.len()]];
+        let Some(mut why) = wrong(&device, &m, &abis) else { continue };
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(120) {
+            let smaller = m.smaller().into_iter().find_map(|s| Some((wrong(&device, &s, &abis)?, s)));
+            let Some((w, s)) = smaller else { break };
+            (why, m) = (w, s);
+        }
+        panic!("module {seed}, grid {:?}, block {:?}, scalars {:?}: {why}\n{}", m.grid, m.block, m.scalars, m.text());
+    }
+}
