@@ -23,6 +23,8 @@ struct Rmw {
     integer: Elem,
     /// Other threads may be at the same place.
     locked: bool,
+    /// Subnormal numbers count as zeros: single-precision sums in global memory (manual, section 9.7.13.5).
+    flush: bool,
     /// Old values are wanted.
     result: bool,
 }
@@ -42,7 +44,8 @@ impl Emitter<'_> {
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
-        let rmw = Rmw { name, elem, integer, locked, result: dst.is_some() };
+        let flush = ty == Type::F32 && inst.space == Some(MemSpace::Global);
+        let rmw = Rmw { name, elem, integer, locked, flush, result: dst.is_some() };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
@@ -173,6 +176,9 @@ impl Emitter<'_> {
         let ty = Ty::lanes(rmw.integer);
         let list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
         self.w.declared.insert(if all { rmw.list(one) } else { rmw.walk() });
+        if rmw.sums() {
+            self.w.declared.insert(sum(rmw.flush));
+        }
         let name = rmw.function(all, one);
         let bits = match lanes {
             _ if all => String::new(),
@@ -189,6 +195,11 @@ impl Emitter<'_> {
 }
 
 impl Rmw {
+    /// Whether LLVM's own operation lacks something: NaNs are canonical, and subnormal numbers may count as zeros.
+    fn sums(self) -> bool {
+        self.locked && self.name == "fadd" && self.elem == Elem::F32
+    }
+
     fn function(self, all: bool, one: bool) -> String {
         let word = |on: bool, word: &'static str| if on { word } else { "" };
         format!(
@@ -196,7 +207,10 @@ impl Rmw {
             self.name,
             word(all, ".all"),
             word(one, ".one"),
-            word(self.locked, ".locked"),
+            match (self.locked, self.flush) {
+                (true, true) => ".locked.flush",
+                (locked, _) => word(locked, ".locked"),
+            },
             word(self.result, ".old"),
             Ty::scalar(self.elem)
         )
@@ -205,6 +219,9 @@ impl Rmw {
     /// The step of a lane; names end in `#`.
     fn step(self) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        if self.sums() {
+            return format!("  %old# = call float @{}(ptr %p#, float %v#)\n", sum_name(self.flush));
+        }
         if self.locked {
             return match self.name {
                 "cas" => format!(
@@ -300,6 +317,42 @@ impl Rmw {
         let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values)");
         lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
     }
+}
+
+fn sum_name(flush: bool) -> &'static str {
+    if flush { "margay.sum.flush" } else { "margay.sum" }
+}
+
+/// The function that adds to a single-precision number which others may change meanwhile.
+fn sum(flush: bool) -> String {
+    // A zero with the sign of what has no exponent.
+    let flushed = |name: &str| {
+        format!(
+            "  %{name}.size = and i32 %{name}, 2147483647\n  %{name}.small = icmp ult i32 %{name}.size, 8388608\n  \
+             %{name}.zero = and i32 %{name}, -2147483648\n  \
+             %{name}.flat = select i1 %{name}.small, i32 %{name}.zero, i32 %{name}\n"
+        )
+    };
+    let (mut before, mut operands, mut after, mut new) = (String::new(), String::new(), String::new(), "kept");
+    let (mut a, mut b) = ("seen", "bits");
+    if flush {
+        (a, b, new) = ("seen.flat", "bits.flat", "kept.flat");
+        before = flushed("bits");
+        operands = flushed("seen");
+        after = flushed("kept");
+    }
+    format!(
+        "define internal float @{}(ptr %p, float %v) #1 {{\nentry:\n  %bits = bitcast float %v to i32\n{before}  \
+         %first = load atomic i32, ptr %p monotonic, align 4\n  br label %again\nagain:\n  \
+         %seen = phi i32 [ %first, %entry ], [ %found, %again ]\n{operands}  %x = bitcast i32 %{a} to float\n  \
+         %y = bitcast i32 %{b} to float\n  %sum = fadd float %x, %y\n  %raw = bitcast float %sum to i32\n  \
+         %size = and i32 %raw, 2147483647\n  %nan = icmp ugt i32 %size, 2139095040\n  \
+         %kept = select i1 %nan, i32 2147483647, i32 %raw\n{after}  \
+         %pair = cmpxchg ptr %p, i32 %seen, i32 %{new} monotonic monotonic\n  \
+         %found = extractvalue {{ i32, i1 }} %pair, 0\n  %done = extractvalue {{ i32, i1 }} %pair, 1\n  \
+         br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}",
+        sum_name(flush)
+    )
 }
 
 /// The `atomicrmw` operation of a variant, and the element that it works on.
