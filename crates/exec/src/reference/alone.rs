@@ -27,13 +27,10 @@ use std::{
 
 /// Whether an instruction can be executed alone.
 pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
-    let offered = match func.variant(inst).op {
-        Opcode::Bar | Opcode::Barrier | Opcode::Call => false,
-        Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore => false,
-        _ => true,
-    };
+    use Opcode::{Alloca, Bar, Barrier, Call, Stackrestore, Stacksave};
+    let refused = matches!(func.variant(inst).op, Bar | Barrier | Call | Alloca | Stacksave | Stackrestore);
     let own = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_), _) | Operand::FrameAddr(..));
-    offered && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
+    !refused && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
 }
 
 /// Registers that an instruction reads, its guard's too, and those that it writes; each once.
