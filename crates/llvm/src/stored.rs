@@ -136,7 +136,8 @@ impl In<'_> {
     }
 
     fn text(&mut self) -> Option<String> {
-        let (text, rest) = self.0.split_at(self.length()?);
+        let length = self.length()?;
+        let (text, rest) = self.0.split_at(length);
         self.0 = rest;
         String::from_utf8(text.to_vec()).ok()
     }
@@ -187,6 +188,7 @@ mod tests {
             SiteKind::Barrier { counted: false, reduces: None, arrives: true },
             SiteKind::Fault("trap".into()),
             SiteKind::Poll,
+            SiteKind::Call,
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];
