@@ -20,6 +20,7 @@ mod reference;
 pub mod sem;
 pub mod tensor_map;
 pub mod texture;
+mod unmodelled;
 
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported, Work};
@@ -28,3 +29,4 @@ pub use lanes::{LANES, Row};
 pub use mem::Memory;
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};
 pub use reference::{MULTIPROCESSORS, Reference, alone};
+pub use unmodelled::unmodelled;

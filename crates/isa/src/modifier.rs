@@ -167,6 +167,14 @@ modifiers! {
     LaunchDependents = "launch_dependents", Mask = "mask",
     // cvta
     To = "to",
+    // fabric
+    Fabric = "fabric", TryGet = "try_get", TryPut = "try_put", TryRed = "try_red", TryPullred = "try_pullred", TryAtom = "try_atom",
+    Submit = "submit", OpRestrictFetching = "op_restrict::fetching", SyncRestrictRead = "sync_restrict::read",
+    SyncRestrictReads = "sync_restrict::reads", MbarrierCompleteTx16B = "mbarrier::complete_tx::16B",
+    MbarrierReportFabric = "mbarrier::report::fabric", CountedBytes = "counted::bytes", Multimem = "multimem",
+    // sparse vectors
+    Sp1to2 = "sp::1:2", Sp1to4 = "sp::1:4", Sp1to8 = "sp::1:8", Sp1to16 = "sp::1:16", Sp2to4 = "sp::2:4", Sp2to8 = "sp::2:8",
+    Sp2to16 = "sp::2:16", Sp4to8 = "sp::4:8", Sp4to16 = "sp::4:16", Spcompress = "spcompress",
     // video
     Po = "po", Shr7 = "shr7", Shr15 = "shr15",
     // textures and surfaces
@@ -186,10 +194,18 @@ modifiers! {
     Im2colNoOffsW = "im2col_no_offs::w", SyncRestrictReadMmaA = "sync_restrict::shared::read::mma::a", MulticastClusterAll = "multicast::cluster::all",
     CpMask = "cp_mask", IgnoreOob = "ignore_oob", Tile = "tile", TileGather4 = "tile::gather4", TileScatter4 = "tile::scatter4",
     Im2col = "im2col", Im2colW = "im2col::w", Im2colW128 = "im2col::w::128", Im2colNoOffs = "im2col_no_offs",
-    CtaGroup1 = "cta_group::1", CtaGroup2 = "cta_group::2",
+    CtaGroup1 = "cta_group::1", CtaGroup2 = "cta_group::2", MulticastCluster16b = "multicast::cluster::16b",
+    OverrideGlobalAddress = "override::global_address", OverrideGlobalDim = "override::global_dim",
+    OverrideGlobalDimStride = "override::global_dim_stride", ReportDisabled = "mbarrier::report::disabled",
+    ReportPer16Bytes8 = "mbarrier::report::validity::per_16bytes::8", ReportPer16Bytes80 = "mbarrier::report::validity::per_16bytes::80",
+    ReportPer16Bytes8000 = "mbarrier::report::validity::per_16bytes::8000",
+    ReportPer16Bytes80000000 = "mbarrier::report::validity::per_16bytes::80000000",
+    ReportPerElementFf = "mbarrier::report::validity::per_element::ff",
     // mbarrier
     Init = "init", Inval = "inval", ExpectTx = "expect_tx", CompleteTx = "complete_tx", ArriveDrop = "arrive_drop",
     NoComplete = "noComplete", TestWait = "test_wait", TryWait = "try_wait", Parity = "parity", PendingCount = "pending_count",
+    CheckLayout = "check_layout", LayoutV0 = "layout::v0", LayoutV1 = "layout::v1", PhasePrimary = "phase_type::primary",
+    PhaseConditional = "phase_type::conditional",
     // multimem
     LdReduce = "ld_reduce", St = "st", AccF32 = "acc::f32", AccF16 = "acc::f16", Cp = "cp",
     // tensor maps and cluster launches
@@ -264,4 +280,6 @@ modifiers! {
     CollectorB2Fill = "collector::b2::fill", CollectorB2Use = "collector::b2::use", CollectorB2Lastuse = "collector::b2::lastuse",
     CollectorB2Discard = "collector::b2::discard", CollectorB3Fill = "collector::b3::fill", CollectorB3Use = "collector::b3::use",
     CollectorB3Lastuse = "collector::b3::lastuse", CollectorB3Discard = "collector::b3::discard",
+    CollectorBFill = "collector::b::fill", CollectorBUse = "collector::b::use", CollectorBLastuse = "collector::b::lastuse",
+    CollectorBDiscard = "collector::b::discard", DecompressLutB = "decompress::lut::b",
 }

@@ -506,8 +506,6 @@ pub enum Accuracy {
 pub struct Form {
     /// Modifiers in the manual's order.
     pub slots: &'static [Slot],
-    /// ptxas takes it although the manual has no such form.
-    pub lax: bool,
     /// How many of the first slots ptxas reads as part of the opcode: they stand first, in this order (`mul.lo`, `cvta.to`).
     pub fixed: u8,
     /// Operands in order.
@@ -530,7 +528,6 @@ pub struct Form {
 pub const fn form(slots: &'static [Slot], operands: &'static [Opnd]) -> Form {
     Form {
         slots,
-        lax: false,
         fixed: 0,
         operands,
         since: Since::ALWAYS,
@@ -570,12 +567,6 @@ impl Form {
     /// Refused from PTX ISA `major.minor` on for targets from `sm_NN` on.
     pub const fn until(mut self, major: u16, minor: u16, sm: u16) -> Form {
         self.until = Some(Until { ptx: Version::new(major, minor), sm });
-        self
-    }
-
-    /// ptxas takes it although the manual has no such form.
-    pub const fn lax(mut self) -> Form {
-        self.lax = true;
         self
     }
 

@@ -60,6 +60,13 @@ pub static COMMON: &[Need] = &[
     m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::U64)]), m(Mod::Cc, 4, 3, 20).with(&[Word::Type(Type::S64)]),
     need_on(Word::Mod(Mod::MulticastCluster32b), (9, 4), RUBIN), need_on(Word::Mod(Mod::KindTi16), (9, 4), RUBIN),
     need_on(Word::Mod(Mod::Im2colNoOffsW), (9, 4), RUBIN), need_on(Word::Mod(Mod::SyncRestrictReadMmaA), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::OverrideGlobalAddress), (9, 4), RUBIN), need_on(Word::Mod(Mod::ReportDisabled), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::ReportPer16Bytes8), (9, 4), RUBIN), need_on(Word::Mod(Mod::ReportPer16Bytes80), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::ReportPer16Bytes8000), (9, 4), RUBIN), need_on(Word::Mod(Mod::ReportPer16Bytes80000000), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::ReportPerElementFf), (9, 4), RUBIN), need_on(Word::Mod(Mod::DecompressLutB), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::CollectorBFill), (9, 4), RUBIN), need_on(Word::Mod(Mod::CollectorBUse), (9, 4), RUBIN),
+    need_on(Word::Mod(Mod::CollectorBLastuse), (9, 4), RUBIN), need_on(Word::Mod(Mod::CollectorBDiscard), (9, 4), RUBIN),
+    m(Mod::MulticastCluster16b, 9, 4, 90),
     m(Mod::Exclusive, 9, 4, 0),
     m(Mod::Sys, 8, 4, 0).with(&[Word::Type(Type::B128)]), m(Mod::SharedCluster, 7, 8, 90),
 ];

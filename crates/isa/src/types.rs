@@ -57,7 +57,8 @@ types! {
     E2m1x2 = "e2m1x2", 8, Float; Ue8m0 = "ue8m0", 8, Float; Ue4m3 = "ue4m3", 8, Float; Ue8m0x2 = "ue8m0x2", 16, Float; Ue5m3x2 = "ue5m3x2", 16, Float;
     S2f6x2 = "s2f6x2", 16, Float; E4m3x4 = "e4m3x4", 32, Float; E5m2x4 = "e5m2x4", 32, Float; E3m2x4 = "e3m2x4", 32, Float;
     E2m3x4 = "e2m3x4", 32, Float; E2m1x4 = "e2m1x4", 16, Float;
-    B1 = "b1", 1, Bits; U4 = "u4", 4, Unsigned; S4 = "s4", 4, Signed; U2 = "u2", 2, Unsigned; S2 = "s2", 2, Signed;
+    Ue8m0x4 = "ue8m0x4", 32, Float; E2m1p4x4 = "e2m1p4x4", 32, Float;
+    B1 = "b1", 1, Bits; B2 = "b2", 2, Bits; B4 = "b4", 4, Bits; U4 = "u4", 4, Unsigned; S4 = "s4", 4, Signed; U2 = "u2", 2, Unsigned; S2 = "s2", 2, Signed;
     Pred = "pred", 1, Pred;
     TexRef = "texref", 64, Opaque; SamplerRef = "samplerref", 64, Opaque; SurfRef = "surfref", 64, Opaque;
 }

@@ -50,15 +50,18 @@ impl<'a> Walker<'a, '_> {
 
     fn indexed(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, base: u32, index: u32) -> Operand {
         let tree = self.tree;
-        let (Some(name), Some(at)) = (tree.operands.get(base as usize), tree.operands.get(index as usize)) else {
+        let Some(name) = tree.operands.get(base as usize) else {
             return Operand::Error;
         };
-        if matches!(at.kind, Kind::Name) && !matches!(tree.str(at.span), "WARP_SZ") {
-            self.report.push(
-                Diagnostic::new(Code::OperandForm, at.span, "an array is indexed by a constant")
-                    .help("add the register to the array's address first"),
-            );
-            return Operand::Error;
+        if let Some(operand) = self.register_index(index) {
+            // The variable must fit all the same.
+            return match (operand, self.is_array(name.span)) {
+                (Operand::Computed, true) => match self.based(c, want, name.span, 0, op.span) {
+                    Operand::Error => Operand::Error,
+                    _ => Operand::Computed,
+                },
+                _ => Operand::Error,
+            };
         }
         let offset = self.offset(index, false).unwrap_or(0);
         if !self.is_array(name.span) {

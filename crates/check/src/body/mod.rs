@@ -4,11 +4,14 @@
 mod address;
 mod call;
 mod declare;
+mod destination;
 mod explain;
 mod instr;
 mod memo;
 mod names;
 mod operand;
+mod source;
+mod symbol;
 mod vector;
 mod walk;
 
@@ -146,6 +149,9 @@ pub enum Operand {
     Symbol(SymRef, i64),
     /// A bracketed address.
     Address(Base, i64),
+    /// A variable indexed by a register (`a[%r1]`), or a register and an offset as a value (`%r1+4`): ptxas takes both, the manual
+    /// gives them no meaning.
+    Computed,
     /// A bracketed list.
     Group(List<Operand>),
     /// A vector in braces.

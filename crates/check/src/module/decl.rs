@@ -272,7 +272,10 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
     {
         report.push(lack.diagnose(module, "`.b128`", ty_at));
     }
-    if space == Space::Tex && module.version >= Version::new(1, 5) && module.version_at.is_some() {
+    if space == Space::Tex && at == ShapeAt::Body {
+        let d = Diagnostic::new(Code::VariableSpace, var.space, "texture variables are declared at module level");
+        report.push(d.help("move the declaration before the function"));
+    } else if space == Space::Tex && module.version >= Version::new(1, 5) && module.version_at.is_some() {
         report.push(
             Diagnostic::new(Code::Removed, var.space, "the space `.tex` was removed in PTX ISA 1.5")
                 .help("declare `.global .texref`"),

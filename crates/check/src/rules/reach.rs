@@ -6,9 +6,7 @@
 use super::stack_in_text;
 use crate::body::{Facts, Walker};
 use crate::report::{Report, lacking, since};
-use crate::{
-    Abi, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, GlobalId, Init, Linkage, Module, Options, Symbol,
-};
+use crate::{Abi, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module, Options, Symbol};
 use margay_isa::{Space, Type};
 use margay_syntax::{
     Span,
@@ -42,6 +40,7 @@ pub(crate) fn whole(module: &Module, facts: &[Facts], options: &Options, report:
     let graph = Graph::new(module, facts, options);
     graph.relocatable(report);
     graph.unresolved(report);
+    graph.open_arrays(report);
     graph.formals(report);
     graph.recursion(report);
     graph.without_abi(report);
@@ -171,6 +170,22 @@ impl<'a> Graph<'a> {
                     )
                     .help("declare it `.extern`, or remove the declaration"),
                 ),
+            }
+        }
+    }
+
+    /// Arrays of open size that nobody defines: without `-c` ptxas wants their size. Other extern variables it defines itself.
+    fn open_arrays(&self, report: &mut Report) {
+        let open = |g: &&Global| {
+            g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared
+        };
+        if !self.options.relocatable {
+            for g in self.module.globals.iter().filter(open) {
+                let text = format!("`{}` is declared and never defined", g.name);
+                report.ptxas_only(
+                    Diagnostic::new(Code::UnresolvedExtern, g.span, text)
+                        .help("define it, or compile with `-c` and link the module that defines it"),
+                );
             }
         }
     }

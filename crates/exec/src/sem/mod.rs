@@ -44,7 +44,7 @@ pub type PureFn = fn(variant: &Variant, active: u32, src: &[&[Row]], dst: &mut [
 /// (they matter where a row moves between shapes, such as `mov.b64 {a, b}, c`, and where registers may be wider than the type).
 /// `None`: not supported yet, or a matter of the machine (`cvta`, `isspacep`, `mapa`, `getctarank`, `createpolicy`).
 pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
-    if v.op.row().effect != Effect::Pure {
+    if v.op.row().effect != Effect::Pure || crate::unmodelled(v) {
         return None;
     }
     let t = mode::ty(v, 0).unwrap_or(Type::B32);

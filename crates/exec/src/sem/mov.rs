@@ -10,6 +10,17 @@ pub(super) fn mov(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
         Type::Pred => return Some(|_, _, s, d| d[0].0[0] = s[0][0].0[0]),
         t => t.bits(),
     };
+    if v.vec() > 1 {
+        // Element by element; one value is for all of them.
+        return Some(|v, _, s, d| {
+            let rows = (d.len() / v.vec() as usize).max(1);
+            for (i, d) in d.chunks_mut(rows).enumerate() {
+                let from = s[i.min(s.len() - 1)];
+                let n = d.len().min(from.len());
+                d[..n].copy_from_slice(&from[..n]);
+            }
+        });
+    }
     match (src_bits.len(), dst_bits.len(), total) {
         (1, 1, _) if lanes::rows(src_bits[0]) == lanes::rows(dst_bits[0]) => Some(|_, _, s, d| d.copy_from_slice(s[0])),
         // A constant or a special register of another width.

@@ -241,6 +241,9 @@ impl Builder<'_, '_> {
                 let (base, offset, _) = self.base(base, offset, at)?;
                 out.push(Operand::Mem(base, offset));
             }
+            check::Operand::Computed => {
+                return Err(self.unsupported(at.span, "a register with an index or offset as an operand"));
+            }
             check::Operand::Label(_) => return Err(self.unsupported(at.span, "the address of a label")),
             check::Operand::Table(_) => return Err(self.unsupported(at.span, "the address of a table of targets")),
             check::Operand::Text(span) => {

@@ -67,14 +67,14 @@ pub static RED: Op = joined!("red", Memory, "Read, modify and write memory as on
         form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), req(&EXTREME), T.of(INT32)], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90),
         form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), req(&BITWISE), T.of(&[B32])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90),
         form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), one(M::Add), T.of(&[U32, S32, U64])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90),
-        form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), one(M::Add), T.of(&[S64])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90).lax(),
+        form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), one(M::Add), T.of(&[S64])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90), // not in the manual
         form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 7).sm(100),
         form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B.reg()]).fixed(1).ptx(8, 7).sm(100),
         // in global memory ptxas takes every operation, and `.relaxed`
-        form(&[one(M::Async), one(M::Relaxed), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL).lax(),
-        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&COUNTING), T.of(&[U32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL).lax(),
-        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&EXTREME), T.of(INT32)], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL).lax(),
-        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&BITWISE), T.of(&[B32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL).lax(),
+        form(&[one(M::Async), one(M::Relaxed), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
+        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&COUNTING), T.of(&[U32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
+        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&EXTREME), T.of(INT32)], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
+        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&BITWISE), T.of(&[B32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
     ]));
 const MBAR: Opnd = addr().named("mbar").space(M::SharedCluster);
 const RELEASE_GLOBAL: &[Need] = &[m(M::Release, 8, 7, 100), m(M::Global, 8, 7, 100)];

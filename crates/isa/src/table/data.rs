@@ -10,6 +10,9 @@ pub static MOV: Op = joined!("mov", Pure, "Move a value or an address; pack and 
     rows("9.7.9.4", &[
         form(&[T.of(&[B16, B32, B64, B128])], &[d(T).count(Count::Free), a(T).count(Count::Free).special()])
             .rules(&[Rule::MovOperand]).only(&[t(B128, 8, 3, 70)]),
+        // not in the manual; ptxas copies element by element
+        form(&[req(&VEC4), T.of(&[B16, B32, B64, U16, U32, U64, S16, S32, S64, F32, F64])],
+             &[d(T).count(Count::ByVec), a(T).count(Count::ByVec).special()]).rules(&[Rule::NarrowVector]),
     ]));
 
 static SHFL_MODE: Class = Class::new("shuffle mode", &[M::Up, M::Down, M::Bfly, M::Idx]);
@@ -68,7 +71,7 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
+             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS), // not in the manual
         form(&[one(M::ProxyReadonly), opt(&GLOBAL), opt(&NC), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
              &[LD_D, LD_A]).ptx(9, 4).sm(90).only(NEEDS).rules(ACCESS),
         form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
@@ -78,7 +81,7 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
         form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[LD_D, addr()]).ptx(8, 2).sm(70).only(NEEDS),
         form(&[one(M::Mmio), one(M::Acquire), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[LD_D, addr()]).ptx(9, 3).sm(70).only(NEEDS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&LD_COP), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
-             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS).lax(),
+             &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS), // not in the manual
     ]),
     rows("9.7.9.9", &[
         form(&[one(M::Global), opt(&NC_COP), one(M::Nc), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
@@ -98,7 +101,7 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
              &[addr(), ST_B, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS),
+             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS), // not in the manual
         form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&VEC), T.of(DATA)],
              &[addr(), ST_B]).ptx(1, 1).only(NEEDS).rules(ACCESS),
         form(&[req(&ST_SEM), req(&SCOPE), opt(&ATOM_SPACE), opt(&L1_EVICT), opt(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
@@ -106,22 +109,24 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
         form(&[one(M::Mmio), one(M::Relaxed), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[addr(), ST_B]).ptx(8, 2).sm(70).only(NEEDS),
         form(&[one(M::Mmio), one(M::Release), one(M::Sys), opt(&MMIO_SPACE), T.of(DATA)], &[addr(), ST_B]).ptx(9, 3).sm(70).only(NEEDS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&ST_COP), req(&L2_EVICT), opt(&HINT), opt(&VEC), T.of(DATA)],
-             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS).lax(),
+             &[addr(), ST_B, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS), // not in the manual
     ]),
     rows("9.7.9.12", &[
         form(&[one(M::Async), opt(&WEAK), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, B128, U32, U64, S32, S64, F32, F64])],
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]).only(ASYNC128),
         form(&[one(M::Async), opt(&CLUSTER), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
-             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]),
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]), // not in the manual
         form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
         form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
-        form(&[one(M::Async), opt(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 1).sm(90).only(&[m(M::Global, 8, 7, 100)]).lax(),
+        form(&[one(M::Async), opt(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 1).sm(90).only(&[m(M::Global, 8, 7, 100)]), // not in the manual
         form(&[one(M::Async), opt(&WEAK), req(&SHARED_OWN), opt(&COMPLETION), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
-             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]).lax(),
+             &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]), // not in the manual
     ]),
     rows("9.7.9.13", &[
         form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
-             &[addr(), src(Pointer).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
+             &[addr(), src(Is(U64)).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
+        form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
+             &[addr(), src(Is(U32)).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(9, 0).sm(100),
     ]));
 const ASYNC128: &[Need] = &[t(B128, 9, 2, 90)];
 static SHARED_OWN: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
@@ -137,7 +142,7 @@ static TENSORMAP_SPACE: Class = Class::new("state space", &[M::Const, M::Param])
 pub static PREFETCH_: Op = op("prefetch", "9.7.9.15", Memory, "Bring a line into a cache.", &[
     form(&[opt(&PREFETCH_SPACE), req(&CACHE_LEVEL)], &[addr()]).ptx(2, 0).sm(20),
     form(&[one(M::Global), req(&PREFETCH_EVICT)],    &[addr()]).ptx(7, 4).sm(80),
-    form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80).lax(),
+    form(&[req(&PREFETCH_EVICT)],                    &[addr()]).ptx(7, 4).sm(80), // not in the manual
     form(&[opt(&GLOBAL), one(M::L1B32), one(M::ValidAddr)], &[addr()]).ptx(9, 4).sm(90),
     form(&[opt(&TENSORMAP_SPACE), one(M::Tensormap)], &[addr()]).ptx(8, 0).sm(90),
 ]);
@@ -159,6 +164,8 @@ static SECONDARY: Class = Class::new("secondary priority", &[M::L2EvictFirst, M:
 pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Pure, "Make a cache policy for `.L2::cache_hint`.", &[
     form(&[one(M::Range), opt(&GLOBAL), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
          &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
+    form(&[one(M::Range), one(M::Fabric), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
+         &[dst(Is(U64)).named("cache-policy"), super::fabric::handle(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(9, 4).sm(100),
     form(&[one(M::Fractional), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
          &[dst(Is(U64)).named("cache-policy"), src(Is(F32)).named("fraction").opt()]).fixed(1).ptx(7, 4).sm(80),
     form(&[one(M::Cvt), one(M::L2), T.of(&[B64])], &[dst(Is(U64)).named("cache-policy"), src(Is(U64)).named("access-property")]).fixed(1).ptx(7, 4).sm(80),

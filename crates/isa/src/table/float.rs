@@ -15,7 +15,7 @@ static F64_: &[Type] = &[F64];
 
 pub static TESTP: Op = op("testp", "9.7.3.1", Pure, "Test a property of a floating-point number.", &[
     form(&[req(&PROPERTY), T.of(&[F32, F64])],        &[p_out(), a(T)]).ptx(2, 0).sm(20),
-    form(&[T.of(&[F32, F64])],                        &[p_out(), a(T)]).ptx(2, 0).sm(20).lax(),
+    form(&[T.of(&[F32, F64])],                        &[p_out(), a(T)]).ptx(2, 0).sm(20), // not in the manual
 ]);
 static PROPERTY: Class =
     Class::new("property", &[M::Finite, M::Infinite, M::Number, M::Notanumber, M::Normal, M::Subnormal]);
@@ -42,7 +42,7 @@ pub static FMA: Op = joined!("fma", Pure, "`d = a * b + c` with one rounding.",
         form(&[req(&RND), opt(&FTZ), opt(&SAT), T.of(F32_)], &[d(T), a(T), b(T), c(T)]).ptx(2, 0).sm(20),
         form(&[req(&RND), opt(&FTZ), T.of(&[F32x2])], &[d(T), a(T), b(T), c(T)]).ptx(8, 6).sm(100),
         form(&[req(&RND), T.of(F64_)],                &[d(T), a(T), b(T), c(T)]).ptx(1, 4).only(DIRECTED64_13),
-    ]), half::FMA, super::mixed::FMA);
+    ]), half::FMA, super::mixed::FMA, super::alternate::FMA);
 pub static MAD: Rows = rows("9.7.3.7", &[
     // without rounding: for sm_1x, and elsewhere up to PTX ISA 3.1, where it means `.rn`
     form(&[opt(&FTZ), opt(&SAT), T.of(F32_)],         &[d(T), a(T), b(T), c(T)]).until(3, 2, 20),
@@ -80,7 +80,7 @@ pub static RCP: Op = op("rcp", "9.7.3.13", Pure, "`d = 1 / a`.", &[
     form(&[req(&RND), opt(&FTZ), T.of(F32_)],         &[d(T), a(T)]).ptx(1, 4).sm(20),
     form(&[req(&RND), T.of(F64_)],                    &[d(T), a(T)]).ptx(1, 4).only(DIRECTED64),
     form(&[one(M::Approx), one(M::Ftz), T.of(F64_)],  &[d(T), a(T)]).ptx(2, 1).sm(20).relative(-20.0).section("9.7.3.14"),
-    form(&[req(&RND), one(M::Ftz), T.of(F64_)],       &[d(T), a(T)]).ptx(1, 4).only(DIRECTED64).lax(),
+    form(&[req(&RND), one(M::Ftz), T.of(F64_)],       &[d(T), a(T)]).ptx(1, 4).only(DIRECTED64), // not in the manual
     form(&[T.of(F32_)],                               &[d(T), a(T)]).until(1, 4, 0).ulp(1.0), // ptxas refuses `rcp.f64`
 ]);
 pub static SQRT: Op = op("sqrt", "9.7.3.15", Pure, "The square root.", &[

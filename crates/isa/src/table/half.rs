@@ -23,9 +23,9 @@ pub static FMA: Rows = rows("9.7.4.4", &[
     form(&[one(M::Rn), opt(&FTZ), one(M::Relu), T.of(HALF)], &[d(T), a(T), b(T), c(T)]).ptx(7, 0).sm(80),
     form(&[one(M::Rn), opt(&RELU), T.of(BRAIN)],      &[d(T), a(T), b(T), c(T)]).ptx(7, 0).sm(80),
     form(&[one(M::Rn), one(M::Oob), opt(&RELU), T.of(&[F16, F16x2, Bf16, Bf16x2])], &[d(T), a(T), b(T), c(T)]).ptx(8, 1).sm(90),
-    form(&[one(M::Rn), one(M::Oob), one(M::Sat), T.of(HALF)], &[d(T), a(T), b(T), c(T)]).ptx(8, 1).sm(90).lax(),
-    form(&[req(&DIRECTED), opt(&RELU), T.of(BRAIN)],  &[d(T), a(T), b(T), c(T)]).ptx(7, 0).sm(80).lax(),
-    form(&[req(&DIRECTED), one(M::Oob), opt(&RELU), T.of(BRAIN)], &[d(T), a(T), b(T), c(T)]).ptx(8, 1).sm(90).lax(),
+    form(&[one(M::Rn), one(M::Oob), one(M::Sat), T.of(HALF)], &[d(T), a(T), b(T), c(T)]).ptx(8, 1).sm(90), // not in the manual
+    form(&[req(&DIRECTED), opt(&RELU), T.of(BRAIN)],  &[d(T), a(T), b(T), c(T)]).ptx(7, 0).sm(80), // not in the manual
+    form(&[req(&DIRECTED), one(M::Oob), opt(&RELU), T.of(BRAIN)], &[d(T), a(T), b(T), c(T)]).ptx(8, 1).sm(90), // not in the manual
 ]);
 static DIRECTED: Class = Class::new("rounding", &[M::Rz, M::Rm, M::Rp]);
 pub static NEG: Rows = rows("9.7.4.5", &[

@@ -1,6 +1,6 @@
 //! Integer arithmetic (manual, section 9.7.1). Opcodes that floating point has too gather their rows here.
 
-use super::{class::*, extended, float, half, mixed};
+use super::{alternate, class::*, extended, float, half, mixed};
 use crate::{Effect::Pure, Mod as M, Ty::*, Type::*, Var::*, *};
 
 pub static ADD: Op = joined!("add", Pure, "`d = a + b`; integers wrap unless `.sat`.",
@@ -11,7 +11,7 @@ pub static ADD: Op = joined!("add", Pure, "`d = a + b`; integers wrap unless `.s
         form(&[T.of(&[U16x2, S16x2])],            &[d(T), a(T), b(T)]).ptx(8, 0).sm(90),
         form(&[one(M::Sat), T.of(&[U32, U16x2, S16x2])], &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
         form(&[opt(&SAT), T.of(&[U8x4, S8x4])],   &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
-    ]), extended::ADD_CC, float::ADD, half::ADD, mixed::ADD);
+    ]), extended::ADD_CC, float::ADD, half::ADD, mixed::ADD, mixed::ADD_PACKED, alternate::ADD);
 /// Four bytes at a time, and saturation of packed halves.
 const PACKED: &[Target] = &[Target::family(107), Target::family(120), Target::arch(120)];
 pub static SUB: Op = joined!("sub", Pure, "`d = a - b`; integers wrap unless `.sat`.",
@@ -19,12 +19,12 @@ pub static SUB: Op = joined!("sub", Pure, "`d = a - b`; integers wrap unless `.s
         form(&[T.of(INT)],                        &[d(T), a(T), b(T)]),
         form(&[one(M::Sat), T.of(&[S32])],        &[d(T), a(T), b(T)]),
         form(&[opt(&SAT), T.of(&[U8x4, S8x4])],   &[d(T), a(T), b(T)]).ptx(9, 2).targets(PACKED),
-    ]), extended::SUB_CC, float::SUB, half::SUB, mixed::SUB);
+    ]), extended::SUB_CC, float::SUB, half::SUB, mixed::SUB, mixed::SUB_PACKED, alternate::SUB);
 pub static MUL: Op = joined!("mul", Pure, "`d = a * b`, or a half of the product, or all of it.",
     rows("9.7.1.3", &[
         form(&[req(&HI_LO), T.of(INT)],           &[d(T), a(T), b(T)]).fixed(1),
         form(&[one(M::Wide), T.of(&[U16, U32, S16, S32])], &[dst(Wide(T)), a(T), b(T)]).fixed(1),
-    ]), float::MUL, half::MUL);
+    ]), float::MUL, half::MUL, mixed::MUL_PACKED, alternate::MUL);
 pub static MAD: Op = joined!("mad", Pure, "`d = a * b + c` with a half of the product, or all of it.",
     rows("9.7.1.4", &[
         form(&[req(&HI_LO), T.of(INT)],           &[d(T), a(T), b(T), c(T)]).fixed(1),

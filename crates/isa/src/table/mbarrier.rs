@@ -40,6 +40,11 @@ const fn done() -> Opnd {
     p_out().named("waitComplete")
 }
 
+static LAYOUT: Class = Class::new("layout", &[M::LayoutV0, M::LayoutV1]);
+/// States of the other layout have no pending count.
+static LAYOUT0: Class = Class::new("layout", &[M::LayoutV0]);
+static LAYOUTS: &[Need] = &[m(M::SharedCta, 7, 8, 80), m(M::LayoutV0, 9, 3, 90), m(M::LayoutV1, 9, 3, 90)];
+
 static CTA: &[Need] = &[m(M::SharedCta, 7, 8, 80)];
 static SEM: &[Need] = &[m(M::SharedCta, 7, 8, 80), m(M::Relaxed, 8, 6, 90), m(M::Cluster, 8, 0, 90)];
 
@@ -84,7 +89,7 @@ transactions!(EXPECT_TX, "9.7.13.15.11", ExpectTx);
 transactions!(COMPLETE_TX, "9.7.13.15.12", CompleteTx);
 
 pub static INIT: Rows = rows("9.7.13.15.9", &[
-    form(&[one(M::Init), opt(&SHARED), T.of(&[B64])],  &[addr(), count()]).fixed(1).ptx(7, 0).sm(80).only(CTA).rules(&[Rule::SharedVariable]),
+    form(&[one(M::Init), opt(&LAYOUT), opt(&SHARED), T.of(&[B64])],  &[addr(), count()]).fixed(1).ptx(7, 0).sm(80).only(LAYOUTS).rules(&[Rule::SharedVariable]),
 ]);
 pub static INVAL: Rows = rows("9.7.13.15.10", &[
     form(&[one(M::Inval), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(1).ptx(7, 0).sm(80).only(CTA).rules(&[Rule::SharedVariable]),
@@ -100,8 +105,42 @@ pub static WAIT: Rows = rows("9.7.13.15.16", &[
     form(&[one(M::TryWait), one(M::Parity), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])], &[done(), addr(), parity(), hint().opt()]).fixed(2).ptx(8, 0).sm(90).only(SEM).rules(&[Rule::SharedVariable]),
 ]);
 pub static PENDING_COUNT: Rows = rows("9.7.13.15.17", &[
-    form(&[one(M::PendingCount), T.of(&[B64])], &[dst(Ty::Is(U32)).named("count"), old_state()]).fixed(1).ptx(7, 0).sm(80),
+    form(&[one(M::PendingCount), opt(&LAYOUT0), T.of(&[B64])], &[dst(Ty::Is(U32)).named("count"), old_state()]).fixed(1).ptx(7, 0).sm(80).only(LAYOUTS),
+]);
+/// Section 9.7.15.16.21 of the manual of PTX ISA 9.4.
+pub static CHECK_LAYOUT: Rows = rows("9.7.15.16.21", &[
+    form(&[one(M::CheckLayout), req(&LAYOUT), opt(&SHARED), T.of(&[B64])], &[p_out(), addr()]).fixed(1).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+]);
+
+/// Waits that name the kind of phase: with `.phase_type::primary` a predicate and a value may report an error.
+macro_rules! phases {
+    ($name:ident: $($word:ident [$($parity:ident)?] $fixed:literal [$($old:expr),*];)*) => {
+        static $name: Rows = rows("9.7.15.16.19", &[$(
+            form(&[one(M::$word), $(one(M::$parity),)? one(M::PhasePrimary), opt(&SHARED), T.of(&[B64])],                                     &[reported(), addr(), $($old),*]).fixed($fixed).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+            form(&[one(M::$word), $(one(M::$parity),)? one(M::PhasePrimary), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])],   &[reported(), addr(), $($old),*]).fixed($fixed).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+            form(&[one(M::$word), $(one(M::$parity),)? one(M::PhasePrimary), opt(&SHARED), T.of(&[B64])],                                     &[reported(), report(), addr(), $($old),*]).fixed($fixed).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+            form(&[one(M::$word), $(one(M::$parity),)? one(M::PhasePrimary), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])],   &[reported(), report(), addr(), $($old),*]).fixed($fixed).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+        )*]);
+    };
+}
+const fn reported() -> Opnd {
+    done().pair(Ty::Is(Pred))
+}
+const fn report() -> Opnd {
+    dst(Ty::Is(B8)).named("reportValue")
+}
+phases! { PRIMARY:
+    TestWait [] 1 [old_state()];
+    TestWait [Parity] 2 [parity()];
+    TryWait [] 1 [old_state(), hint().opt()];
+    TryWait [Parity] 2 [parity(), hint().opt()];
+}
+static CONDITIONAL: Rows = rows("9.7.15.16.19", &[
+    form(&[one(M::TestWait), one(M::Parity), one(M::PhaseConditional), opt(&SHARED), T.of(&[B64])],                                   &[done(), addr(), parity()]).fixed(2).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+    form(&[one(M::TestWait), one(M::Parity), one(M::PhaseConditional), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])], &[done(), addr(), parity()]).fixed(2).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+    form(&[one(M::TryWait), one(M::Parity), one(M::PhaseConditional), opt(&SHARED), T.of(&[B64])],                                    &[done(), addr(), parity(), hint().opt()]).fixed(2).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+    form(&[one(M::TryWait), one(M::Parity), one(M::PhaseConditional), req(&WAITING), req(&CTA_CLUSTER), opt(&SHARED), T.of(&[B64])],  &[done(), addr(), parity(), hint().opt()]).fixed(2).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
 ]);
 
 pub static MBARRIER: Op = joined!("mbarrier", Memory, "Initialise, arrive at, and wait for barrier objects in shared memory.",
-    INIT, INVAL, EXPECT_TX, COMPLETE_TX, ARRIVE, ARRIVE_DROP, WAIT, PENDING_COUNT);
+    INIT, INVAL, EXPECT_TX, COMPLETE_TX, ARRIVE, ARRIVE_DROP, WAIT, PENDING_COUNT, CHECK_LAYOUT, PRIMARY, CONDITIONAL);

@@ -1,6 +1,8 @@
 //! The rows, one file per section of the manual's chapter 9.7, and the [`Opcode`]s that name them.
 
 #[rustfmt::skip] // one row a line: the tables are read down their columns
+mod alternate;
+#[rustfmt::skip]
 mod atomic;
 #[rustfmt::skip]
 mod class;
@@ -16,6 +18,8 @@ mod copy;
 mod data;
 #[rustfmt::skip]
 mod extended;
+#[rustfmt::skip]
+mod fabric;
 #[rustfmt::skip]
 mod float;
 #[rustfmt::skip]
@@ -34,6 +38,8 @@ mod mixed;
 mod mma;
 #[rustfmt::skip]
 mod multimem;
+#[rustfmt::skip]
+mod sparse;
 #[rustfmt::skip]
 mod stack;
 #[rustfmt::skip]
@@ -105,7 +111,8 @@ ops! {
     Nanosleep = misc::NANOSLEEP; Pmevent = misc::PMEVENT; Trap = misc::TRAP; Setmaxnreg = misc::SETMAXNREG;
     // asynchronous copies and barrier objects
     Cp = copy::CP; Mbarrier = mbarrier::MBARRIER; Multimem = multimem::MULTIMEM; Tensormap = multimem::TENSORMAP;
-    Clusterlaunchcontrol = multimem::CLUSTERLAUNCHCONTROL;
+    Clusterlaunchcontrol = multimem::CLUSTERLAUNCHCONTROL; Fabric = fabric::FABRIC; Spcompress = sparse::SPCOMPRESS;
+    Spdecompress = sparse::SPDECOMPRESS;
     // matrices
     Mma = mma::MMA; Ldmatrix = mma::LDMATRIX; Stmatrix = mma::STMATRIX; Movmatrix = mma::MOVMATRIX; Wmma = wmma::WMMA; Wgmma = wgmma::WGMMA; Tcgen05 = tcgen05::TCGEN05;
     // textures and surfaces

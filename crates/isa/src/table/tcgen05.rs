@@ -9,7 +9,7 @@ use crate::{Effect::Warp, Mod as M, Type::*, Var::T, *};
 static CTA_GROUP: Class = Class::new("CTA group", &[M::CtaGroup1, M::CtaGroup2]);
 static OPT_SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
 static OPT_SHARED_CLUSTER: Class = Class::new("state space", &[M::SharedCluster]);
-static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster32b]);
+static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster16b, M::MulticastCluster32b]);
 
 /// A tensor-memory address.
 const fn tmem(name: &'static str) -> Opnd {
@@ -70,6 +70,23 @@ static LD_RED: Rows = rows("9.7.16.8.3", &[
     form(&[one(M::Ld), one(M::Red), one(M::Sync), one(M::Aligned), one(M::S16x32bx2), req(&X2_TO_128), req(&MIN_MAX), opt(&ABS), opt(&NAN), T.of(&[F32])], &[loaded(F32), d(T).named("redval"), tmem("taddr"), split()]).fixed(2).ptx(8, 8).targets(REDUCING),
     form(&[one(M::Ld), one(M::Red), one(M::Sync), one(M::Aligned), one(M::S16x32bx2), req(&X2_TO_128), req(&MIN_MAX), T.of(&[U32, S32])],                  &[loaded(B32), d(T).named("redval"), tmem("taddr"), split()]).fixed(2).ptx(8, 8).targets(REDUCING),
 ]);
+/// Loads that keep two of every four elements (PTX ISA 9.4, section 9.7.18.8).
+static LD_SPARSE: Rows = rows("9.7.18.8.3", &[
+    form(&[one(M::Ld), one(M::Spcompress), one(M::Sync), one(M::Aligned), one(M::S32x32b), req(&X4_TO_128), req(&MIN_MAX), one(M::Sp2to4), opt(&ABS), opt(&NAN), T.of(&[F32]), Var::U.of(&[B2])],
+         &[indices(), kept(), tmem("taddr")]).fixed(2).ptx(9, 4).targets(A107),
+    form(&[one(M::Ld), one(M::Red), one(M::Spcompress), one(M::Sync), one(M::Aligned), one(M::S32x32b), req(&X4_TO_128), req(&MIN_MAX), one(M::Sp2to4), opt(&ABS), opt(&NAN), T.of(&[F32]), Var::U.of(&[B2])],
+         &[indices(), kept(), d(T).named("redval"), tmem("taddr")]).fixed(3).ptx(9, 4).targets(A107),
+]);
+static A107: &[Target] = &[Target::arch(107)];
+static X4_TO_128: Class = Class::new("repetitions", &[M::X4, M::X8, M::X16, M::X32, M::X64, M::X128]);
+const fn indices() -> Opnd {
+    static COUNT: &[(M, u8)] = &[(M::X64, 2), (M::X128, 4)];
+    dst(Ty::Is(B32)).named("mdata").count(Count::Table(COUNT))
+}
+const fn kept() -> Opnd {
+    static COUNT: &[(M, u8)] = &[(M::X4, 2), (M::X8, 4), (M::X16, 8), (M::X32, 16), (M::X64, 32), (M::X128, 64)];
+    dst(Ty::Is(B32)).named("cdata").count(Count::Table(COUNT))
+}
 static ST: Rows = rows("9.7.16.8.4", &[
     form(&[one(M::St), one(M::Sync), one(M::Aligned), req(&S64), req(&X1_TO_128), opt(&UNPACK), T.of(&[B32])],           &[tmem("taddr"), stored()]).fixed(1).ptx(8, 6).targets(F100),
     form(&[one(M::St), one(M::Sync), one(M::Aligned), one(M::S16x128b), req(&X1_TO_64), opt(&UNPACK), T.of(&[B32])],     &[tmem("taddr"), stored()]).fixed(1).ptx(8, 6).targets(F100),
@@ -102,7 +119,7 @@ static FENCE: Rows = rows("9.7.16.11.1", &[
 static RESTRICT: Class = Class::new("restriction", &[M::SyncRestrictReadMmaA]);
 static COMMIT: Rows = rows("9.7.16.12.1", &[
     form(&[one(M::Commit), req(&CTA_GROUP), one(M::MbarrierArriveOne), opt(&RESTRICT), opt(&OPT_SHARED_CLUSTER), opt(&MULTICAST), T.of(&[B64])],
-         &[addr().named("mbar"), src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster]),
+         &[addr().named("mbar"), src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]),
            src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])]).fixed(1).ptx(8, 6).targets(F100),
 ]);
 
@@ -118,6 +135,7 @@ static FILL_B: Class = Class::new("collector usage", &[
     M::CollectorB0Fill, M::CollectorB0Use, M::CollectorB0Lastuse, M::CollectorB0Discard, M::CollectorB1Fill, M::CollectorB1Use, M::CollectorB1Lastuse, M::CollectorB1Discard,
     M::CollectorB2Fill, M::CollectorB2Use, M::CollectorB2Lastuse, M::CollectorB2Discard, M::CollectorB3Fill, M::CollectorB3Use, M::CollectorB3Lastuse, M::CollectorB3Discard,
 ]);
+static REUSE_B: Class = Class::new("collector usage", &[M::CollectorBFill, M::CollectorBUse, M::CollectorBLastuse, M::CollectorBDiscard]);
 static MXF8_SIZE: Class = Class::new("scale vector size", &[M::ScaleVec1X, M::Block32]);
 static MXF4_SIZE: Class = Class::new("scale vector size", &[M::ScaleVec2X, M::Block32]);
 static NVF4_SIZE: Class = Class::new("scale vector size", &[M::ScaleVec2X, M::ScaleVec4X, M::Block16, M::Block32]);
@@ -152,30 +170,30 @@ static ARCHS: &[Target] = &[Target::arch(100), Target::arch(103), Target::arch(1
 macro_rules! mma {
     ($name:ident, $section:literal, [$($sp:expr)?], [$($meta:expr)?], $fixed:literal, $fours:expr) => {
         static $name: Rows = rows($section, &[
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A)],                        &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A)],                        &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A)],                        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A)],                        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), one(M::Ashift), opt(&KEEP_A)],        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), one(M::Ashift), opt(&KEEP_A)],        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A)],                       &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A)],                       &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A)],                       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A)],                       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), one(M::Ashift), opt(&KEEP_A)],       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), one(M::Ashift), opt(&KEEP_A)],       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A)],                           &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A)],                           &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A)],                           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A)],                           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), one(M::Ashift), opt(&KEEP_A)],           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), one(M::Ashift), opt(&KEEP_A)],           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), opt(&MXF8_SIZE), opt(&FILL_A)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets(F100).only(BLOCKS),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), opt(&MXF8_SIZE), opt(&FILL_A)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets(F100).only(BLOCKS),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4), one(M::BlockScale), opt(&MXF4_SIZE), opt(&FILL_A)],     &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets($fours).only(BLOCKS),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4), one(M::BlockScale), opt(&MXF4_SIZE), opt(&FILL_A)],     &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets($fours).only(BLOCKS),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4nvf4), one(M::BlockScale), req(&NVF4_SIZE), opt(&FILL_A)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 7).targets($fours).only(BLOCKS),
-            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4nvf4), one(M::BlockScale), req(&NVF4_SIZE), opt(&FILL_A)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 7).targets($fours).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A), opt(&REUSE_B)],                        &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A), opt(&REUSE_B)],                        &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A), opt(&REUSE_B)],                        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), opt(&FILL_A), opt(&REUSE_B)],                        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&FLOAT_KINDS), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],        &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(F100),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A), opt(&REUSE_B)],                       &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A), opt(&REUSE_B)],                       &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A), opt(&REUSE_B)],                       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), opt(&FILL_A), opt(&REUSE_B)],                       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), req(&SCALED_KINDS), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],       &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable(), scale_input()]).fixed($fixed).ptx(8, 6).targets(F_SCALE_D),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A), opt(&REUSE_B)],                           &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A), opt(&REUSE_B)],                           &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A), opt(&REUSE_B)],                           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), opt(&FILL_A), opt(&REUSE_B)],                           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindI8), one(M::Ashift), opt(&KEEP_A), opt(&REUSE_B)],           &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), lanes(), enable()]).fixed($fixed).ptx(8, 6).targets(A100_I8),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), opt(&MXF8_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets(F100).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), opt(&MXF8_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets(F100).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4), one(M::BlockScale), opt(&MXF4_SIZE), opt(&FILL_A), opt(&REUSE_B)],     &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets($fours).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4), one(M::BlockScale), opt(&MXF4_SIZE), opt(&FILL_A), opt(&REUSE_B)],     &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 6).targets($fours).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4nvf4), one(M::BlockScale), req(&NVF4_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 7).targets($fours).only(BLOCKS),
+            form(&[one(M::Mma), $($sp,)? req(&CTA_GROUP), one(M::KindMxf4nvf4), one(M::BlockScale), req(&NVF4_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), $($meta,)? idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed($fixed).ptx(8, 7).targets($fours).only(BLOCKS),
         ]);
     };
 }
@@ -183,6 +201,15 @@ macro_rules! mma {
 static F_SCALE_D: &[Target] = &[Target::family(100)];
 mma!(MMA, "9.7.16.10.9.1", [], [], 1, F100);
 mma!(MMA_SP, "9.7.16.10.9.2", [one(M::Sp)], [matrix("sp-meta-tmem")], 1, A100);
+/// Products whose B is looked up in a table of tensor memory (PTX ISA 9.4, section 9.7.18.10).
+static MMA_LUT: Rows = rows("9.7.18.10.9.1", &[
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindF8f6f4), one(M::DecompressLutB), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), matrix("lut-tmem"), idesc(), enable()]).fixed(1).ptx(9, 4).targets(F107),
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindF8f6f4), one(M::DecompressLutB), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), matrix("lut-tmem"), idesc(), lanes(), enable()]).fixed(1).ptx(9, 4).targets(F107),
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindF8f6f4), one(M::DecompressLutB), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), matrix("lut-tmem"), idesc(), enable()]).fixed(1).ptx(9, 4).targets(F107),
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindF8f6f4), one(M::DecompressLutB), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), matrix("lut-tmem"), idesc(), lanes(), enable()]).fixed(1).ptx(9, 4).targets(F107),
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), one(M::DecompressLutB), opt(&MXF8_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), desc("a-desc"), desc("b-desc"), matrix("lut-tmem"), idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed(1).ptx(9, 4).targets(F107).only(BLOCKS),
+    form(&[one(M::Mma), req(&CTA_GROUP), one(M::KindMxf8f6f4), one(M::BlockScale), one(M::DecompressLutB), opt(&MXF8_SIZE), opt(&FILL_A), opt(&REUSE_B)], &[matrix("d-tmem"), matrix("a-tmem"), desc("b-desc"), matrix("lut-tmem"), idesc(), matrix("scale-A-tmem"), matrix("scale-B-tmem"), enable()]).fixed(1).ptx(9, 4).targets(F107).only(BLOCKS),
+]);
 
 /// Weight-stationary products.
 macro_rules! mma_ws {
@@ -199,4 +226,4 @@ mma_ws!(MMA_WS, "9.7.16.10.9.3", [], [], 2);
 mma_ws!(MMA_WS_SP, "9.7.16.10.9.4", [one(M::Sp)], [matrix("sp-meta-tmem")], 2);
 
 pub static TCGEN05: Op = joined!("tcgen05", Warp, "Allocate, move and multiply in tensor memory.",
-    ALLOC, LD, LD_RED, ST, WAIT, CP, SHIFT, MMA, MMA_SP, MMA_WS, MMA_WS_SP, FENCE, COMMIT);
+    ALLOC, LD, LD_RED, LD_SPARSE, ST, WAIT, CP, SHIFT, MMA, MMA_SP, MMA_LUT, MMA_WS, MMA_WS_SP, FENCE, COMMIT);

@@ -4,6 +4,7 @@
 //! layer. In independent mode a sampler is named, in unified mode none. Offsets `e` are integers, the reference `f` of a depth
 //! comparison is a float; forms without either are older.
 
+use super::class::UNI;
 use crate::{Effect::Memory, Mod as M, Type::*, Var::{T, U}, *};
 
 static LINE: Class = Class::new("geometry", &[M::D1, M::D2]);
@@ -77,12 +78,12 @@ static NEEDS: &[Need] = &[
 macro_rules! tex {
     ($name:ident, $fixed:literal: $(($($way:ident)?) $geom:ident [$ctype:ident] $plain:ident $sampled:ident [$($more:expr),*] ($major:literal, $minor:literal) $sm:literal;)*) => {
         static $name: Rows = rows("9.7.10.3", &[$(
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[$ctype])], &[texel(4), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[$ctype])], &[texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
-            form(&[$(one(M::$way),)? req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[$ctype])], &[texel(4), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[$ctype])], &[texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V4), T.of(FLOATS), U.of(&[$ctype])], &[float_texel(4), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($plain) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(UNIFIED),
+            form(&[$(one(M::$way),)? opt(&UNI), req(&$geom), one(M::V2), T.of(PAIRS), U.of(&[$ctype])], &[texel(2), fetch($sampled) $(, $more)*]).fixed($fixed).ptx($major, $minor).sm($sm).only(NEEDS).rules(INDEPENDENT),
         )*]);
     };
 }
@@ -174,10 +175,10 @@ pub static TEX: Op = joined!("tex", Memory, "Sample a texture.", PLAIN, BASE, LE
 
 macro_rules! gather {
     ($($geom:ident $plain:ident $sampled:ident [$($more:expr),*] ($major:literal, $minor:literal) $sm:literal;)*) => { &[$(
-        form(&[req(&COMPONENT), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
-        form(&[req(&COMPONENT), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
-        form(&[req(&COMPONENT), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
-        form(&[req(&COMPONENT), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
     )*] };
 }
 pub static TLD4: Op = op("tld4", "9.7.10.4", Memory, "Fetch one component of the four texels that bilinear filtering would read.", gather! {

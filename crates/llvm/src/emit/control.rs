@@ -451,6 +451,9 @@ impl Emitter<'_> {
         }
         let variant = self.func.variant(inst);
         let name = variant.op.row().name;
+        if margay_exec::unmodelled(variant) {
+            return self.refuse(variant.to_string());
+        }
         match (variant.op.row().effect, name) {
             (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
             (_, "alloca" | "stacksave" | "stackrestore") => self.stack_op(inst),

@@ -322,7 +322,12 @@ impl<'t> Lexer<'t> {
         if is(first, ALPHA) {
             self.follow(start + 2);
             while self.byte(self.at) == b':' && self.byte(self.at + 1) == b':' && is(self.byte(self.at + 2), FOLLOW) {
+                let at = self.at + 2;
                 self.follow(self.at + 3);
+                // `.sp::2:4`
+                if is(self.byte(at), DIGIT) && self.byte(self.at) == b':' && is(self.byte(self.at + 1), DIGIT) {
+                    self.follow(self.at + 2);
+                }
             }
             return T::Dot;
         }

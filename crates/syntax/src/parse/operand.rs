@@ -5,6 +5,9 @@ use crate::lex::T;
 use crate::tree::{Expr, Kind, List, Operand, UnaryOp};
 use crate::{Code, Diagnostic, Span};
 
+/// Most names in a row that brackets hold.
+const MOST_NAMES: usize = 4;
+
 impl Parser<'_> {
     /// One operand.
     #[inline]
@@ -159,22 +162,56 @@ impl Parser<'_> {
                 "expected `]`",
             ));
         }
+        let mut names = 1;
         while self.eat(T::Comma) {
             match self.t.kind {
-                T::Ident => {
+                T::Ident if names < MOST_NAMES => {
                     let span = self.bump().span;
                     self.scratch.push(Operand { kind: Kind::Name, span });
+                    names += 1;
                 }
                 T::LBrace => {
                     let vector = self.vector()?;
                     self.scratch.push(vector);
-                    // Coordinates come last.
-                    break;
+                    if names > 1 && self.eat(T::Comma) {
+                        self.overrides()?;
+                    }
+                    return self.close(T::RBrack, open);
                 }
-                _ => return Err(self.expected("a name or `{`")),
+                _ if names < MOST_NAMES => return Err(self.expected("a name or `{`")),
+                _ => return Err(self.expected("`{`")),
             }
         }
+        if names == MOST_NAMES {
+            return Err(self.expected("`,` and coordinates in braces"));
+        }
         self.close(T::RBrack, open)
+    }
+
+    /// What follows the first vector of a tensor copy that replaces sizes, or sizes and strides, of the tensor map:
+    /// `{x}` or `{lower}, upper, {x, y}`.
+    fn overrides(&mut self) -> Result<()> {
+        let vector = |p: &mut Self| {
+            if !p.at(T::LBrace) {
+                return Err(p.expected("`{`"));
+            }
+            let vector = p.vector()?;
+            p.scratch.push(vector);
+            Ok(())
+        };
+        vector(self)?;
+        if !self.eat(T::Comma) {
+            return Ok(());
+        }
+        if !self.at(T::Ident) {
+            return Err(self.expected("a name"));
+        }
+        let span = self.bump().span;
+        self.scratch.push(Operand { kind: Kind::Name, span });
+        if !self.eat(T::Comma) {
+            return Err(self.expected("`,`"));
+        }
+        vector(self)
     }
 
     /// `{a, b.x, 1, _}`

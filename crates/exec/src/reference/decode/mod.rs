@@ -238,8 +238,11 @@ impl<'i> Decoder<'i> {
     fn inst(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         (self.temps, self.pred_temps) = (0, 0);
         self.at = inst.at;
-        let effect = func.variant(inst).op.row().effect;
-        match effect {
+        let variant = func.variant(inst);
+        if crate::unmodelled(variant) {
+            return Err(self.unsupported(format!("`{variant}`")));
+        }
+        match variant.op.row().effect {
             Effect::Pure => self.pure(func, inst),
             Effect::Call => self.call(func, inst),
             Effect::Memory | Effect::Control | Effect::Warp => self.effect(func, inst),

@@ -1,0 +1,379 @@
+//! Operands that are read: registers, vectors, constants, constant expressions, names as values
+//! (manual, chapter 6 and sections 9.2 to 9.4).
+
+use super::names::Binding;
+use super::operand::Named;
+use super::walk::Walker;
+use super::{Candidate, Operand, RegId, SymRef, Want};
+use crate::compat::{self, Constants};
+use crate::consts::{self, Const};
+use crate::module;
+use margay_isa::{Kind as TypeKind, Opcode, Rule, Type};
+use margay_syntax::{
+    Span,
+    diag::{Code, Diagnostic},
+    tree::{self, Expr, Kind, UnaryOp},
+};
+
+impl<'a> Walker<'a, '_> {
+    pub(super) fn src(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        match op.kind {
+            Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_)
+                if !want.element && want.count.is_some_and(|n| n > 1 || want.opnd.braces()) =>
+            {
+                self.constant_for_vector(want, op)
+            }
+            Kind::Name => match self.named(op.span) {
+                Named::Reg(reg, decl) => {
+                    self.reads(reg, op.span);
+                    let d = &self.body.regs[decl as usize];
+                    if compat::has(want.regs, d.ty) && want.count == Some(u32::from(d.vector)) {
+                        return Operand::Reg(reg);
+                    }
+                    self.whole_register(c, want, decl, op.span);
+                    Operand::Reg(reg)
+                }
+                other => self.named_source(c, want, op, other),
+            },
+            Kind::Int { value, .. } => {
+                let value = value.get() as i64;
+                self.integer(c, want, value, op.span)
+            }
+            Kind::Float { bits, single } => {
+                self.float(want, single, op.span);
+                Operand::Float { bits: bits.get(), single }
+            }
+            Kind::Expr(index) => self.expression(c, want, op, index),
+            Kind::Not(inner) => self.negated(c, want, op, inner),
+            Kind::Braces(list) => self.vector(c, want, op, list, false),
+            Kind::Sum { base, offset, minus } => self.sum(c, want, op, (base, offset, minus)),
+            Kind::Index { base, index } if c.rules.contains(&Rule::MovOperand) => {
+                self.element_address(base, index, op.span)
+            }
+            Kind::Brackets(_) => self.needless_brackets(op),
+            Kind::Error => Operand::Error,
+            _ => self.wrong_kind(want, op, "a register or constant"),
+        }
+    }
+
+    #[cold]
+    fn named_source(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, named: Named) -> Operand {
+        match named {
+            Named::Reg(reg, _) => Operand::Reg(reg),
+            Named::Element(reg, decl, component) => {
+                self.reads(reg, op.span);
+                self.register_fits(c, want, want.regs, decl, op.span);
+                Operand::Element(reg, component)
+            }
+            Named::Part(reg, decl, selector) => {
+                self.reads(reg, op.span);
+                self.part(c, want, reg, decl, selector, false)
+            }
+            Named::Special(special, component) => {
+                self.special_fits(c, want, special, component, op.span);
+                Operand::Special(special, component)
+            }
+            Named::Symbol(symbol) => self.symbol_value(c, want, symbol, None, op.span),
+            Named::Label(_) | Named::Table(_) => self.wrong_kind(want, op, "a register or constant"),
+            Named::Faulty => Operand::Error,
+            Named::Unknown => match self.tree.str(op.span) {
+                "WARP_SZ" => self.integer(c, want, 32, op.span),
+                "_" => {
+                    self.report.push(
+                        Diagnostic::new(Code::Discard, op.span, "`_` has no value")
+                            .here("only results can be discarded"),
+                    );
+                    Operand::Error
+                }
+                _ => self.unknown(op.span, if c.rules.contains(&Rule::MovOperand) { "name" } else { "register" }),
+            },
+        }
+    }
+
+    /// The address of a variable or function as a value. `mov` takes it; ptxas takes functions nearly wherever a constant may
+    /// stand, and variables with an offset where an integer may.
+    pub(super) fn symbol_value(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        symbol: SymRef,
+        offset: Option<i64>,
+        span: Span,
+    ) -> Operand {
+        let integer =
+            want.ty.is_none_or(|t| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned));
+        let fits = match (symbol, offset) {
+            (SymRef::Func(_), Some(_)) => false,
+            (SymRef::Func(_), None) => want.opnd.imm && takes_functions(c.variant.op),
+            (_, None) => c.rules.contains(&Rule::MovOperand) && integer,
+            (_, Some(_)) => want.opnd.imm && integer,
+        };
+        if !fits || want.element {
+            return self.no_symbol_here(c, want, symbol, span);
+        }
+        crate::rules::addresses::taken(self, symbol, span);
+        Operand::Symbol(symbol, offset.unwrap_or(0))
+    }
+
+    fn sum(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        op: &'a tree::Operand,
+        (base, offset, minus): (u32, u32, bool),
+    ) -> Operand {
+        let tree = self.tree;
+        let Some(name) = tree.operands.get(base as usize).filter(|o| matches!(o.kind, Kind::Name)) else {
+            return self.constant(c, want, op);
+        };
+        match self.named(name.span) {
+            Named::Symbol(symbol) => {
+                let offset = self.offset(offset, minus);
+                self.symbol_value(c, want, symbol, Some(offset.unwrap_or(0)), op.span)
+            }
+            Named::Reg(reg, decl) if self.adds_offset(want, decl) => {
+                self.reads(reg, name.span);
+                self.offset(offset, minus);
+                Operand::Computed
+            }
+            Named::Unknown if tree.str(name.span) == "WARP_SZ" => self.constant(c, want, op),
+            Named::Unknown => self.unknown(name.span, "variable"),
+            Named::Faulty => Operand::Error,
+            _ => self.wrong_kind(want, op, "a register or constant"),
+        }
+    }
+
+    /// Whether ptxas takes the register with an offset for this value.
+    fn adds_offset(&self, want: &Want, decl: u32) -> bool {
+        let d = &self.body.regs[decl as usize];
+        let integer = |t: Type| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned);
+        want.opnd.imm && !want.element && want.ty.is_some_and(integer) && integer(d.ty) && d.vector == 1
+    }
+
+    /// `a[3]` as a value: the address of an element, by bytes as ptxas has it.
+    fn element_address(&mut self, base: u32, index: u32, span: Span) -> Operand {
+        let tree = self.tree;
+        let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
+        if !self.is_array(name.span) {
+            return Operand::Error;
+        }
+        if let Some(operand) = self.register_index(index) {
+            return operand;
+        }
+        match self.named(name.span) {
+            Named::Symbol(symbol) => {
+                let offset = self.offset(index, false).unwrap_or(0);
+                crate::rules::addresses::taken(self, symbol, span);
+                Operand::Symbol(symbol, offset)
+            }
+            Named::Unknown => self.unknown(name.span, "variable"),
+            _ => Operand::Error,
+        }
+    }
+
+    /// `a[%r1]`, `a[%r1+4]`: ptxas takes integers and bits of any width.
+    pub(super) fn register_index(&mut self, index: u32) -> Option<Operand> {
+        let tree = self.tree;
+        let at = tree.operands.get(index as usize)?;
+        let name = match at.kind {
+            Kind::Name => at,
+            Kind::Sum { base, .. } => tree.operands.get(base as usize)?,
+            _ => return None,
+        };
+        if !matches!(name.kind, Kind::Name) || tree.str(name.span) == "WARP_SZ" {
+            return None;
+        }
+        let Named::Reg(reg, decl) = self.named(name.span) else { return None };
+        self.reads(reg, name.span);
+        let d = &self.body.regs[decl as usize];
+        if !d.ty.is_int() && d.ty.kind() != TypeKind::Bits || d.vector != 1 {
+            let text = tree.str(name.span);
+            let declared = d.name;
+            self.report.push(
+                Diagnostic::new(Code::OperandForm, name.span, format!("`{text}` cannot be an index"))
+                    .here("an index is an integer")
+                    .label(declared, "declared here"),
+            );
+            return Some(Operand::Error);
+        }
+        Some(Operand::Computed)
+    }
+
+    /// The value of an offset; complains if it is no integer constant.
+    pub(super) fn offset(&mut self, index: u32, minus: bool) -> Option<i64> {
+        match consts::eval_index(self.tree, index) {
+            Ok(Const::Int { value, .. }) => Some(if minus { value.wrapping_neg() } else { value }),
+            Ok(_) => {
+                let span = self.tree.operands[index as usize].span;
+                self.report.push(Diagnostic::new(Code::ConstantType, span, "the offset of an address is an integer"));
+                None
+            }
+            Err(e) => {
+                module::constant_error(self.tree, e, self.report);
+                None
+            }
+        }
+    }
+
+    fn expression(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, index: u32) -> Operand {
+        // `-r.h0` of the video instructions is an expression to the parser.
+        if let (true, Some(Expr::Unary(UnaryOp::Minus, inner))) = (want.opnd.neg, self.tree.exprs.get(index as usize))
+            && let Some(inner) = self.tree.operands.get(*inner as usize)
+            && matches!(inner.kind, Kind::Name)
+        {
+            return match self.named(inner.span) {
+                Named::Reg(reg, decl) => {
+                    self.reads(reg, inner.span);
+                    self.register_fits(c, want, want.regs, decl, inner.span);
+                    Operand::Part { reg, part: None, neg: true }
+                }
+                Named::Part(reg, decl, selector) => {
+                    self.reads(reg, inner.span);
+                    self.part(c, want, reg, decl, selector, true)
+                }
+                Named::Unknown => self.unknown(inner.span, "register"),
+                Named::Faulty => Operand::Error,
+                _ => self.wrong_kind(want, op, "a register"),
+            };
+        }
+        self.constant(c, want, op)
+    }
+
+    /// A constant expression as a value.
+    fn constant(&mut self, c: &Candidate, want: &Want, op: &tree::Operand) -> Operand {
+        match consts::eval(self.tree, op) {
+            Ok(Const::Int { value, .. }) => self.integer(c, want, value, op.span),
+            Ok(Const::Double(x)) => {
+                self.float(want, false, op.span);
+                Operand::Float { bits: x.to_bits(), single: false }
+            }
+            Ok(Const::Single(bits)) => {
+                self.float(want, true, op.span);
+                Operand::Float { bits: u64::from(bits), single: true }
+            }
+            Err(consts::ConstError::NotConstant(span)) if self.is_register(span) => {
+                self.report.push(
+                    Diagnostic::new(
+                        Code::Negation,
+                        op.span,
+                        "operands are registers or constants, not expressions over registers",
+                    )
+                    .label(span, "this is a register")
+                    .help("compute it with an instruction of its own"),
+                );
+                Operand::Error
+            }
+            Err(e) => {
+                module::constant_error(self.tree, e, self.report);
+                Operand::Error
+            }
+        }
+    }
+
+    fn is_register(&self, span: Span) -> bool {
+        matches!(self.names.get(self.tree.str(span)), Some((Binding::Reg(_), _)))
+    }
+
+    pub(super) fn imm(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {
+        match op.kind {
+            Kind::Int { value, .. } => {
+                let value = value.get() as i64;
+                self.integer(c, want, value, op.span)
+            }
+            Kind::Name if self.tree.str(op.span) != "WARP_SZ" => match self.named(op.span) {
+                Named::Faulty => Operand::Error,
+                Named::Unknown => self.unknown(op.span, "constant"),
+                _ => self.wrong_kind(want, op, "a constant"),
+            },
+            Kind::Error => Operand::Error,
+            Kind::Braces(_) | Kind::Brackets(_) | Kind::Pair(_) | Kind::Not(_) => {
+                self.wrong_kind(want, op, "a constant")
+            }
+            _ => self.constant(c, want, op),
+        }
+    }
+
+    /// An integer constant for an operand.
+    pub(super) fn integer(&mut self, c: &Candidate, want: &Want, value: i64, span: Span) -> Operand {
+        let fits = matches!(want.constants, Constants::Int | Constants::Bits | Constants::Any);
+        if !fits || !want.opnd.imm {
+            return self.no_integer(c, want, value, span);
+        }
+        let opnd = want.opnd;
+        if !opnd.values.is_empty() || opnd.range.is_some() || opnd.step != 1 {
+            self.in_range(want, value, span);
+        }
+        if let Some(ty) = want.ty
+            && ty.bits() < 64
+            && ty != Type::Pred
+            && !(-(1i64 << (ty.bits() - 1).min(62))..1i64 << ty.bits().min(62)).contains(&value)
+        {
+            self.truncated(ty, value, span);
+        }
+        Operand::Int(value)
+    }
+
+    /// A floating-point constant for an operand; complains if it does not fit.
+    pub(super) fn float(&mut self, want: &Want, single: bool, span: Span) {
+        let exact = match want.ty.map(Type::bits) {
+            Some(32) => single,
+            Some(64) => !single,
+            _ => false,
+        };
+        let fits = match want.constants {
+            Constants::Float | Constants::Any => true,
+            Constants::Bits => exact,
+            Constants::Int | Constants::None => false,
+        };
+        if !fits || !want.opnd.imm {
+            self.no_float(want, single, span);
+        }
+    }
+
+    /// `!p`
+    fn negated(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand, inner: u32) -> Operand {
+        let tree = self.tree;
+        let Some(inner) = tree.operands.get(inner as usize) else { return Operand::Error };
+        if !matches!(inner.kind, Kind::Name) {
+            return self.constant(c, want, op);
+        }
+        match self.named(inner.span) {
+            Named::Reg(reg, decl) => {
+                self.reads(reg, inner.span);
+                let ty = self.body.regs[decl as usize].ty;
+                if ty != Type::Pred {
+                    self.no_negation(op.span, inner.span, decl);
+                    return Operand::Error;
+                }
+                // ptxas takes `!p` wherever a predicate is read.
+                self.register_fits(c, want, want.regs, decl, inner.span);
+                Operand::Not(reg)
+            }
+            Named::Unknown => self.unknown(inner.span, "register"),
+            Named::Faulty => Operand::Error,
+            _ => self.wrong_kind(want, op, "a predicate"),
+        }
+    }
+
+    pub(super) fn part(&mut self, c: &Candidate, want: &Want, reg: RegId, decl: u32, selector: Span, neg: bool) -> Operand {
+        let text = self.tree.str(selector);
+        let Some(parts) = want.opnd.parts else {
+            self.bad_selector(selector, 0, 1);
+            return Operand::Error;
+        };
+        let part = parts.parse(text);
+        if part.is_none() {
+            self.bad_part(parts, selector);
+        }
+        self.register_fits(c, want, want.regs, decl, selector);
+        Operand::Part { reg, part, neg }
+    }
+}
+
+/// Whether a function's name may be a source operand. These are lowered to calls, or take no other address.
+fn takes_functions(op: Opcode) -> bool {
+    !matches!(
+        op,
+        Opcode::Div | Opcode::Rem | Opcode::Shfl | Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg
+    )
+}
