@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold ulp
+        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -24,6 +24,7 @@ help:
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
 	@echo "make oracle-fold   compare instructions on constants with what ptxas folds them to"
 	@echo "make ulp           the largest error of every approximate instruction over all single-precision numbers"
+	@echo "make oracle-mutants  compare verdicts on modules with single random faults with ptxas"
 
 setup:
 	@scripts/setup.sh
@@ -81,3 +82,6 @@ oracle-fold: oracle
 # A quarter of an hour on one core.
 ulp:
 	$(CARGO) run --release -q -p margay-exec --example ulp
+
+oracle-mutants: oracle
+	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-mutants -- --count 2000 tests/mutants tests/run

@@ -52,7 +52,7 @@ impl Walk<'_> {
         for o in opnds {
             let ty = immediate_type(self.variant, o.ty);
             match o.role {
-                Role::Group(inner) => self.walk(&inner.iter().collect::<Vec<_>>()),
+                Role::Group(inner) => self.walk(&self.variant.inside(inner).collect::<Vec<_>>()),
                 Role::Dst => {
                     let n = self.count(o, 0);
                     self.dsts.extend(std::iter::repeat_n(part(o, ty, n), n));

@@ -33,7 +33,12 @@ impl Variant {
 
     /// The operands that the instruction takes: those of the row, less those whose modifier ([`crate::Opnd::when`]) is absent.
     pub fn operands(&self) -> impl Iterator<Item = &'static Opnd> + '_ {
-        self.row().operands.iter().filter(|o| o.when.is_empty() || o.when.iter().any(|m| self.has(*m)))
+        self.inside(self.row().operands)
+    }
+
+    /// The same of a bracketed list ([`Role::Group`]).
+    pub fn inside(&self, list: &'static [Opnd]) -> impl Iterator<Item = &'static Opnd> + '_ {
+        list.iter().filter(|o| o.when.is_empty() || o.when.iter().any(|m| self.has(*m)))
     }
 
     /// How many registers an operand holds; `None` where the row leaves it open ([`Count::Free`]).

@@ -121,13 +121,9 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
             Shape::Address(Box::new(base))
         }
         Role::Var => register(variant, opnd, 7, rng)?,
-        Role::Group(inner) => Shape::Group(
-            inner
-                .iter()
-                .filter(|o| o.when.is_empty() || o.when.iter().any(|m| variant.has(*m)))
-                .map(|o| operand(variant, o, rng))
-                .collect::<Option<_>>()?,
-        ),
+        Role::Group(inner) => {
+            Shape::Group(variant.inside(inner).map(|o| operand(variant, o, rng)).collect::<Option<_>>()?)
+        }
         Role::Label => Shape::Label,
         Role::Table => Shape::Table,
         Role::Handle(t) => Shape::Handle(t),

@@ -195,15 +195,13 @@ impl Variant {
             },
             (Role::Group(inner), Shape::Group(shapes)) => {
                 let mut rest = &shapes[..];
-                inner.iter().filter(|o| o.when.is_empty() || o.when.iter().any(|m| self.has(*m))).all(|o| {
-                    match rest.split_first() {
-                        Some((shape, tail)) if self.takes(o, shape) => {
-                            rest = tail;
-                            true
-                        }
-                        Some(_) => false,
-                        None => o.optional,
+                self.inside(inner).all(|o| match rest.split_first() {
+                    Some((shape, tail)) if self.takes(o, shape) => {
+                        rest = tail;
+                        true
                     }
+                    Some(_) => false,
+                    None => o.optional,
                 }) && rest.is_empty()
             }
             (Role::Label, Shape::Label) | (Role::Table, Shape::Table) => true,

@@ -190,10 +190,7 @@ fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
         _ => type_of(variant, t).map_or(Types::MAX, |t| compat::registers(t, opnd.wider)),
     };
     let inner: Box<[Want]> = match opnd.role {
-        Role::Group(list) => {
-            let present = |o: &&Opnd| o.when.is_empty() || o.when.iter().any(|m| variant.has(*m));
-            list.iter().filter(|o| present(o)).map(|o| want(variant, o)).collect()
-        }
+        Role::Group(list) => variant.inside(list).map(|o| want(variant, o)).collect(),
         _ => Box::new([]),
     };
     Want {

@@ -251,7 +251,6 @@ impl<'a> Walker<'a, '_> {
             _ => self.wrong_kind(want, op, "a texture, sampler or surface"),
         }
     }
-
 }
 
 fn component(text: &str) -> Option<Component> {

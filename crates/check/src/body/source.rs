@@ -355,7 +355,15 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    pub(super) fn part(&mut self, c: &Candidate, want: &Want, reg: RegId, decl: u32, selector: Span, neg: bool) -> Operand {
+    pub(super) fn part(
+        &mut self,
+        c: &Candidate,
+        want: &Want,
+        reg: RegId,
+        decl: u32,
+        selector: Span,
+        neg: bool,
+    ) -> Operand {
         let text = self.tree.str(selector);
         let Some(parts) = want.opnd.parts else {
             self.bad_selector(selector, 0, 1);
@@ -372,8 +380,5 @@ impl<'a> Walker<'a, '_> {
 
 /// Whether a function's name may be a source operand. These are lowered to calls, or take no other address.
 fn takes_functions(op: Opcode) -> bool {
-    !matches!(
-        op,
-        Opcode::Div | Opcode::Rem | Opcode::Shfl | Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg
-    )
+    !matches!(op, Opcode::Div | Opcode::Rem | Opcode::Shfl | Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg)
 }

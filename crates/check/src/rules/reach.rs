@@ -6,7 +6,10 @@
 use super::stack_in_text;
 use crate::body::{Facts, Walker};
 use crate::report::{Report, lacking, since};
-use crate::{Abi, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module, Options, Symbol};
+use crate::{
+    Abi, Extent, Formal, FormalSpace, FuncId, FuncKind, Function, Global, GlobalId, Init, Linkage, Module, Options,
+    Symbol,
+};
 use margay_isa::{Space, Type};
 use margay_syntax::{
     Span,
@@ -176,9 +179,8 @@ impl<'a> Graph<'a> {
 
     /// Arrays of open size that nobody defines: without `-c` ptxas wants their size. Other extern variables it defines itself.
     fn open_arrays(&self, report: &mut Report) {
-        let open = |g: &&Global| {
-            g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared
-        };
+        let open =
+            |g: &&Global| g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared;
         if !self.options.relocatable {
             for g in self.module.globals.iter().filter(open) {
                 let text = format!("`{}` is declared and never defined", g.name);

@@ -59,7 +59,7 @@ impl Info {
 impl Slot {
     fn new(variant: &Variant, opnd: &'static Opnd) -> Slot {
         let inner = match opnd.role {
-            Role::Group(inner) => inner.iter().map(|o| Slot::new(variant, o)).collect(),
+            Role::Group(inner) => variant.inside(inner).map(|o| Slot::new(variant, o)).collect(),
             _ => Box::default(),
         };
         let lead = opnd.lead.map(|ty| immediate_type(variant, ty));

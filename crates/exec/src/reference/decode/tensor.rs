@@ -31,7 +31,7 @@ pub(super) fn named(func: &Func, inst: &Inst) -> Vec<Named> {
     for o in v.operands() {
         match o.role {
             Role::Dst => {}
-            Role::Group(inner) => inner.iter().for_each(&mut add),
+            Role::Group(inner) => v.inside(inner).for_each(&mut add),
             _ => add(o),
         }
     }

@@ -30,7 +30,7 @@ fn read_operands(v: &Variant) -> Vec<&'static Opnd> {
     let mut out = Vec::new();
     for o in v.operands().filter(|o| o.role != Role::Dst) {
         match o.role {
-            Role::Group(inner) => out.extend(inner),
+            Role::Group(inner) => out.extend(v.inside(inner)),
             _ => out.push(o),
         }
     }

@@ -1,0 +1,147 @@
+//! Two judges side by side: whether both refuse a module, and at which line first.
+
+use crate::tools::Verdict;
+use margay_check::{Options, check};
+use margay_syntax::{LineIndex, Severity, parse};
+use std::collections::BTreeMap;
+
+/// The first error: its line, if it has one, and its text.
+pub type Refusal = (Option<u32>, String);
+
+/// How often the judges agreed, and where they did not.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Modules that both judged.
+    pub judged: usize,
+    /// Verdicts that are the same.
+    pub agree: usize,
+    /// Modules that both refused.
+    pub refused: usize,
+    /// Those of them whose error ptxas places.
+    pub placed: usize,
+    /// Those of them whose first error margay has on that very line.
+    pub same_line: usize,
+    /// And those within one line of it.
+    pub near: usize,
+    /// Modules that ptxas crashed on; they count for nothing.
+    pub crashes: usize,
+    differences: BTreeMap<String, Vec<(usize, String)>>,
+}
+
+impl Tally {
+    /// Judges module `i` and compares with what ptxas said.
+    pub fn add(&mut self, i: usize, text: &str, relocatable: bool, ptxas: &Verdict) {
+        if !ptxas.accepted && !ptxas.messages.contains("error") && !ptxas.messages.contains("fatal") {
+            self.crashes += 1;
+            return;
+        }
+        self.judged += 1;
+        match (ptxas.accepted, margay(text, relocatable)) {
+            (true, None) => self.agree += 1,
+            (true, Some((line, text))) => {
+                self.differ(i, format!("refused by margay: {}", shape(&text)), format!("line {line:?}: {text}"));
+            }
+            (false, None) => {
+                let (line, text) = first_error(&ptxas.messages);
+                self.differ(i, format!("accepted by margay: {}", shape(&text)), format!("line {line:?}: {text}"));
+            }
+            (false, Some((line, text))) => {
+                self.agree += 1;
+                self.refused += 1;
+                let (their_line, their_text) = first_error(&ptxas.messages);
+                if let (Some(ours), Some(theirs)) = (line, their_line) {
+                    self.placed += 1;
+                    self.same_line += usize::from(ours == theirs);
+                    self.near += usize::from(ours.abs_diff(theirs) <= 1);
+                    if ours != theirs {
+                        let what = format!("margay {ours}: {text}\n      ptxas {theirs}: {their_text}");
+                        self.differ(i, format!("another line: {} / {}", shape(&text), shape(&their_text)), what);
+                    }
+                }
+            }
+        }
+    }
+
+    fn differ(&mut self, i: usize, kind: String, what: String) {
+        self.differences.entry(kind).or_default().push((i, what));
+    }
+
+    /// Prints the differences, the commonest first, with `show` examples of each, which `name` names; then the figures.
+    pub fn print(&self, show: usize, mut name: impl FnMut(usize) -> String) {
+        let mut groups: Vec<_> = self.differences.iter().collect();
+        groups.sort_by_key(|(_, list)| std::cmp::Reverse(list.len()));
+        for (kind, list) in &groups {
+            println!("{} x {kind}", list.len());
+            for (i, what) in list.iter().take(show) {
+                println!("    {}: {what}", name(*i));
+            }
+        }
+        println!(
+            "{} of {} verdicts agree ({:.2} %), {} of them refusals",
+            self.agree,
+            self.judged,
+            self.percent(),
+            self.refused
+        );
+        println!(
+            "the first error stands on ptxas's line in {} of {} that it places, within one line in {} ({:.2} %)",
+            self.same_line,
+            self.placed,
+            self.near,
+            self.near_percent()
+        );
+        if self.crashes > 0 {
+            println!("ptxas crashed on {} more", self.crashes);
+        }
+    }
+
+    /// Share of verdicts that agree, in percent.
+    pub fn percent(&self) -> f64 {
+        100.0 * self.agree as f64 / self.judged.max(1) as f64
+    }
+
+    /// Share of first errors within one line, in percent.
+    pub fn near_percent(&self) -> f64 {
+        100.0 * self.near as f64 / self.placed.max(1) as f64
+    }
+}
+
+/// Margay's verdict: nothing, or the first error.
+fn margay(text: &str, relocatable: bool) -> Option<Refusal> {
+    let (_, messages) = check(parse(text), &Options { relocatable, ..Options::default() });
+    let errors = messages.into_iter().filter(|m| m.severity == Severity::Error);
+    let error = errors.min_by_key(|m| m.span().start)?;
+    let line = LineIndex::new(text).line(error.span().start);
+    Some((Some(line), format!("{} {}", error.code.info().number, error.message)))
+}
+
+/// The first line with an error in what ptxas printed.
+fn first_error(log: &str) -> Refusal {
+    let errors = log.lines().filter(|l| l.contains("error") || l.contains("fatal"));
+    let mut first = None;
+    for line in errors {
+        let place = line.split_once(", line ").and_then(|(_, rest)| rest.split_once(';'));
+        let number = place.and_then(|(n, _)| n.parse().ok());
+        let text = place.map_or(line, |(_, text)| text).trim();
+        if number.is_some() {
+            return (number, text.to_owned());
+        }
+        first.get_or_insert((None, text.to_owned()));
+    }
+    first.unwrap_or((None, log.trim().to_owned()))
+}
+
+/// The message without names and numbers, to group by.
+fn shape(message: &str) -> String {
+    let mut out = String::new();
+    let mut quoted = false;
+    for c in message.chars() {
+        match c {
+            '\'' | '`' => quoted = !quoted,
+            _ if quoted => {}
+            '0'..='9' => out.push('#'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,225 @@
+//! Single random faults in the text of a module: a token dropped, doubled, exchanged or replaced; a modifier, type, space or
+//! number changed; a line moved, a directive added, another version or target.
+
+use crate::Random;
+use margay_isa::{Target, Version};
+
+/// What a token is, as far as faults care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Blanks and comments.
+    Space,
+    /// `.f32`, `.global`, `.L2::cache_hint`
+    Dotted,
+    /// `%r1`, `add`, `$L1`
+    Name,
+    /// `0x10`, `1.5`
+    Number,
+    /// `"text"`
+    Text,
+    /// Anything else, one character.
+    Sign,
+}
+
+/// A kind of fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// A token less.
+    Drop,
+    /// A token twice.
+    Double,
+    /// Two neighbours exchanged.
+    Exchange,
+    /// Another token of its kind, from elsewhere in the module.
+    Replace,
+    /// A token of any kind where it does not belong.
+    Insert,
+    /// A letter more, less, or another.
+    Misspell,
+    /// Another modifier, type or space, or one more.
+    Modifier,
+    /// Another number.
+    Number,
+    /// A line less, twice, or at another place.
+    Line,
+    /// A directive where it may not stand.
+    Directive,
+    /// Another `.version`.
+    Version,
+    /// Another `.target`.
+    Target,
+}
+
+impl Fault {
+    /// All of them; what touches single tokens more than once, since it comes in more ways.
+    const DRAWN: &'static [Fault] = {
+        use Fault::*;
+        &[
+            Drop, Drop, Double, Exchange, Replace, Replace, Replace, Insert, Misspell, Misspell, Modifier, Modifier,
+            Modifier, Modifier, Number, Number, Line, Line, Line, Directive, Version, Target,
+        ]
+    };
+}
+
+#[rustfmt::skip]
+const MODIFIERS: &[&str] = &[
+    ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16", ".u32", ".u64", ".s8", ".s16", ".s32", ".s64", ".f16", ".f16x2",
+    ".bf16", ".bf16x2", ".tf32", ".f32", ".f32x2", ".f64", ".pred", ".global", ".shared", ".local", ".const", ".param",
+    ".reg", ".shared::cta", ".shared::cluster", ".rn", ".rz", ".rm", ".rni", ".ftz", ".sat", ".satfinite", ".approx", ".full",
+    ".lo", ".hi", ".wide", ".cc", ".eq", ".ne", ".lt", ".geu", ".and", ".or", ".v2", ".v4", ".v8", ".ca", ".cg", ".nc",
+    ".volatile", ".relaxed", ".acquire", ".release", ".weak", ".cta", ".gpu", ".sys", ".cluster", ".sync", ".aligned", ".uni",
+    ".to", ".up", ".all", ".add", ".min", ".exch", ".cas", ".relu", ".x", ".y", ".x2", ".x4", ".trans", ".row", ".col",
+    ".noftz", ".1d", ".2d", ".a2d", ".cube", ".trap", ".clamp", ".async", ".bulk", ".tensor", ".mbarrier", ".L1::no_allocate",
+    ".L2::cache_hint", ".align", ".bogus",
+];
+
+#[rustfmt::skip]
+const NUMBERS: &[&str] = &[
+    "0", "1", "-1", "3", "7", "33", "256", "65536", "0xffffffff", "0x1ffffffff", "18446744073709551616", "0f3F800000", "1.0",
+    "0d3FF0000000000000", "08", "'a'", "5U", "99999999999",
+];
+
+#[rustfmt::skip]
+const DIRECTIVES: &[&str] = &[
+    ".maxntid 256", ".minnctapersm 2", ".maxnreg 32", ".reqntid 32, 1, 1", ".pragma \"nounroll\";", ".visible", ".extern",
+    ".weak", ".noreturn", ".reg .b32 %added;", ".shared .align 4 .b8 added[16];", ".global .u32 added = 5;",
+    ".local .b32 added[4];", ".param .b32 added;", ".loc 1 2 3", ".file 1 \"a.cu\"", ".version 7.0", ".target sm_80",
+    ".address_size 64", ".entry added() { ret; }", ".func added() { ret; }", ".explicitcluster", ".reqnctapercluster 2",
+    ".maxclusterrank 8", ".callprototype ();", ".alias a, b;", "{", "}", ";", "@%p1", ".blocksareclusters", "ret;", "exit;",
+    "added:",
+];
+
+/// The module with one fault; nothing if this module has no place for the one drawn.
+pub fn mutant(text: &str, random: &mut Random) -> Option<(Fault, String)> {
+    let fault = *random.pick(Fault::DRAWN);
+    let new = match fault {
+        Fault::Version => header(text, ".version", &random.pick(Version::ALL).to_string()),
+        Fault::Target => header(text, ".target", &random.pick(Target::ALL).0.to_string()),
+        Fault::Line | Fault::Directive => Some(lines(text, fault, random)),
+        _ => tokens_changed(text, fault, random),
+    }?;
+    (new != text).then_some((fault, new))
+}
+
+/// Another word after a directive of the header.
+fn header(text: &str, directive: &str, word: &str) -> Option<String> {
+    let at = text.find(directive)? + directive.len();
+    let start = at + text[at..].find(|c: char| !c.is_whitespace())?;
+    let end = start + text[start..].find(|c: char| c.is_whitespace() || c == ',')?;
+    Some(format!("{}{word}{}", &text[..start], &text[end..]))
+}
+
+fn lines(text: &str, fault: Fault, random: &mut Random) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let at = random.below(lines.len() as u64) as usize;
+    if fault == Fault::Directive {
+        lines.insert(at, *random.pick(DIRECTIVES));
+    } else {
+        match random.below(3) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at]),
+            _ => {
+                let line = lines.remove(at);
+                lines.insert(random.below(lines.len() as u64 + 1) as usize, line);
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn tokens_changed(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
+    let mut tokens = tokens(text);
+    let wanted: fn(Kind) -> bool = match fault {
+        Fault::Modifier => |k| k == Kind::Dotted,
+        Fault::Number => |k| k == Kind::Number,
+        Fault::Misspell => |k| matches!(k, Kind::Name | Kind::Dotted),
+        _ => |k| k != Kind::Space,
+    };
+    let places: Vec<usize> = (0..tokens.len()).filter(|i| wanted(tokens[*i].0)).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let at = *random.pick(&places);
+    let (kind, token) = tokens[at].clone();
+    match fault {
+        Fault::Drop => drop(tokens.remove(at)),
+        Fault::Double => {
+            tokens.insert(at, (Kind::Space, " ".to_owned()));
+            tokens.insert(at, (kind, token));
+        }
+        Fault::Exchange => {
+            let other = *places.iter().find(|i| **i > at)?;
+            tokens.swap(at, other);
+        }
+        Fault::Replace => {
+            let alike: Vec<usize> = places.iter().copied().filter(|i| tokens[*i].0 == kind).collect();
+            tokens[at].1 = tokens[*random.pick(&alike)].1.clone();
+        }
+        Fault::Insert => {
+            let added = tokens[*random.pick(&places)].clone();
+            tokens.splice(at..at, [added, (Kind::Space, " ".to_owned())]);
+        }
+        Fault::Misspell => {
+            let place = 1.min(token.len() - 1) + random.below(token.len().max(2) as u64 - 1) as usize;
+            let letter = *random.pick(&["a", "c", "x", "0", "2", "_"]);
+            let end = (place + random.below(2) as usize).min(token.len());
+            let spelled = |from: usize| token.get(from..).unwrap_or_default();
+            tokens[at].1 = format!("{}{letter}{}", token.get(..place).unwrap_or_default(), spelled(end));
+        }
+        Fault::Modifier => match random.below(4) {
+            0 => tokens[at].1.clear(),
+            1 => tokens[at].1 += *random.pick(MODIFIERS),
+            _ => tokens[at].1 = (*random.pick(MODIFIERS)).to_owned(),
+        },
+        Fault::Number => tokens[at].1 = (*random.pick(NUMBERS)).to_owned(),
+        Fault::Line | Fault::Directive | Fault::Version | Fault::Target => return None,
+    }
+    Some(tokens.into_iter().map(|t| t.1).collect())
+}
+
+fn tokens(text: &str) -> Vec<(Kind, String)> {
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '%');
+    let mut out: Vec<(Kind, String)> = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let until = |stop: &dyn Fn(char) -> bool| rest.find(stop).unwrap_or(rest.len());
+        let (kind, end) = match first {
+            _ if rest.starts_with("//") => (Kind::Space, until(&|c| c == '\n')),
+            _ if rest.starts_with("/*") => (Kind::Space, rest.find("*/").map_or(rest.len(), |n| n + 2)),
+            c if c.is_whitespace() => (Kind::Space, until(&|c| !c.is_whitespace())),
+            '"' => (Kind::Text, rest[1..].find('"').map_or(rest.len(), |n| n + 2)),
+            '.' if rest[1..].starts_with(word) => {
+                (Kind::Dotted, rest[1..].find(|c| !word(c) && c != ':').map_or(rest.len(), |n| n + 1))
+            }
+            c if c.is_ascii_digit() => (Kind::Number, until(&|c| !word(c) && c != '.')),
+            c if word(c) => (Kind::Name, until(&|c| !word(c))),
+            c => (Kind::Sign, c.len_utf8()),
+        };
+        let (token, tail) = rest.split_at(end);
+        out.push((kind, token.to_owned()));
+        rest = tail;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_make_up_the_text() {
+        let text = "ld.global.L2::cache_hint.f32 %f1, [a+0x10]; // here\n\"s\" 1.5 /* x */ @!%p";
+        let joined: String = tokens(text).into_iter().map(|t| t.1).collect();
+        assert_eq!(joined, text);
+    }
+
+    #[test]
+    fn every_fault_changes_something() {
+        let text = ".version 8.0\n.target sm_80\n.entry k() {\n.reg .b32 %r<3>;\nadd.u32 %r1, %r2, 5;\nret;\n}\n";
+        let mut random = Random::new(1);
+        let made: Vec<_> = (0..400).filter_map(|_| mutant(text, &mut random)).collect();
+        assert!(made.len() > 350);
+        assert!(made.iter().all(|(_, new)| new != text));
+        assert!(Fault::DRAWN.iter().all(|f| made.iter().any(|m| m.0 == *f)));
+    }
+}
