@@ -4,11 +4,8 @@
 //! with them is named by `MARGAY_PTXAS`, else they are looked for on the path. Nothing here is needed to use margay.
 #![forbid(unsafe_code)]
 
-<<<<<<< HEAD
-pub mod fold;
-=======
 pub mod compare;
->>>>>>> 0ab5162 (Compare margay with ptxas on modules with single faults; take one-element vectors of surfaces; refuse extern arrays of open size)
+pub mod fold;
 pub mod modules;
 pub mod mutate;
 pub mod sass;
