@@ -71,7 +71,7 @@ impl Drop for Desk<'_> {
             counts.add_all(&self.counts);
         }
         if let Some(windows) = self.windows.take() {
-            self.code.pool.give(windows);
+            self.host.give(windows);
         }
     }
 }

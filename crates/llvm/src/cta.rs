@@ -7,7 +7,7 @@ use crate::{
     enter::{Fiber, Stack},
     host::Host,
     thunk,
-    tier::{Code, Tier},
+    tier::Tier,
     watch::Watch,
     windows::Windows,
 };
@@ -46,7 +46,6 @@ pub struct SimdCta<'a> {
     watch: Watch,
     windows: Option<Windows>,
     counts: Box<[u64; COUNTS]>,
-    code: Arc<Code>,
     tier: Arc<Tier>,
     stacks: &'a Stacks,
 }
@@ -70,7 +69,6 @@ impl<'a> SimdCta<'a> {
             watch: Watch::default(),
             windows: None,
             counts: Box::new([0; COUNTS]),
-            code: code.clone(),
             tier,
             stacks,
         };
@@ -151,7 +149,7 @@ impl<'a> SimdCta<'a> {
         let polls = |(warp, c): (usize, &WarpCtx)| {
             let runs = self.fibers[warp].is_some() && c.waits == 0;
             let site = (c.polls as usize).checked_sub(1).filter(|_| runs)?;
-            let what = match self.code.compiled.sites[site].kind {
+            let what = match self.host.code.compiled.sites[site].kind {
                 SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
                 _ => "poll memory",
             };
@@ -225,7 +223,7 @@ impl Drop for SimdCta<'_> {
             counts.add_all(&self.counts);
         }
         if let Some(windows) = self.windows.take() {
-            self.code.pool.give(windows);
+            self.host.give(windows);
         }
     }
 }

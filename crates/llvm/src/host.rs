@@ -5,13 +5,17 @@ use crate::{
     ctx::{WarpCtx, status},
     emit::SiteKind,
     tier::Code,
+    windows::Windows,
 };
 use margay_exec::{
     Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, alone, builtin, lanes,
-    mem::{self, Allocation},
+    mem::{self, Allocation, Kind},
 };
 use margay_ir::{Builtin, FuncId};
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 /// Callers that a fault names at most.
 const MOST_CALLERS: usize = 64;
@@ -28,6 +32,8 @@ pub struct Host<'a> {
     pub crowd: RefCell<Crowd>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<alone::Machine>>,
+    /// Code came by a parameter block: where that lies is nothing to be remembered for the next launch.
+    fleeting: Cell<bool>,
     stopped: RefCell<Option<Stop>>,
 }
 
@@ -55,8 +61,17 @@ impl<'a> Host<'a> {
             meter,
             crowd: RefCell::new(crowd),
             machine: RefCell::new(None),
+            fleeting: Cell::new(false),
             stopped: RefCell::new(None),
         }
+    }
+
+    /// Gives windows back.
+    pub fn give(&self, mut windows: Windows) {
+        if self.fleeting.get() {
+            windows.forget();
+        }
+        self.code.pool.give(windows);
     }
 
     /// Why code stopped.
@@ -200,6 +215,9 @@ impl Host<'_> {
             }
         }
         let a = self.grid.memory.find(address)?;
+        if a.kind == Kind::Param {
+            self.fleeting.set(true);
+        }
         Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
     }
 

@@ -53,7 +53,8 @@ impl SimdEngine {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         machine::initialize()?;
         let mask_registers = machine::mask_registers();
-        let options = emit::Options { warp, mask_registers, stacks: false, count: false };
+        let options =
+            emit::Options { warp, mask_registers, half_floats: machine::half_floats(), stacks: false, count: false };
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -141,6 +142,7 @@ impl SimdKernel {
         let options = emit::Options {
             warp: WarpShape { block: Some(block), ..WarpShape::default() },
             mask_registers: self.mask_registers,
+            half_floats: machine::half_floats(),
             stacks,
             count,
         };

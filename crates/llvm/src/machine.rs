@@ -44,6 +44,11 @@ pub fn mask_registers() -> bool {
     host().1.split(',').any(|f| f == "+avx512vl")
 }
 
+/// Whether the host converts between half and single precision.
+pub fn half_floats() -> bool {
+    host().1.split(',').any(|f| f == "+f16c")
+}
+
 /// A target machine for the host.
 pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();

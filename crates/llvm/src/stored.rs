@@ -62,9 +62,11 @@ impl Out {
         }
         let place = |found: Option<usize>| found.map_or(u64::MAX, |i| i as u64);
         match &site.kind {
-            SiteKind::Access { size, write, space, span } => {
+            SiteKind::Access { size, write, space, span, shift } => {
                 let space = place(SPACES.iter().position(|s| s == space));
-                [0, u64::from(*size), u64::from(*write), space, *span].into_iter().for_each(|n| self.number(n));
+                [0, u64::from(*size), u64::from(*write), space, *span, u64::from(*shift)]
+                    .into_iter()
+                    .for_each(|n| self.number(n));
             }
             SiteKind::Lanes => self.number(1),
             SiteKind::Pure { srcs, dsts } => {
@@ -150,6 +152,7 @@ impl In<'_> {
                 write: self.bit()?,
                 space: SPACES.get(self.small::<usize>()?)?,
                 span: self.number()?,
+                shift: self.small()?,
             },
             1 => SiteKind::Lanes,
             2 => SiteKind::Pure { srcs: self.numbers()?, dsts: self.numbers()? },
@@ -180,7 +183,7 @@ mod tests {
     #[test]
     fn sites_survive() {
         let kinds = [
-            SiteKind::Access { size: 16, write: true, space: "generic", span: 512 },
+            SiteKind::Access { size: 16, write: true, space: "generic", span: 512, shift: 3 },
             SiteKind::Lanes,
             SiteKind::Pure { srcs: vec![32, 1], dsts: vec![64] },
             SiteKind::Effect { reads: 3, writes: 0 },

@@ -44,9 +44,13 @@ extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [
     let ((ctx, host), addresses) = unsafe { (host(ctx), &*addresses) };
     match host.check(ctx, site as usize, mask, addresses) {
         Ok([start, length]) => {
-            let SiteKind::Access { size, span, .. } = host.code.compiled.sites[site as usize].kind else { return 0 };
-            for (at, span) in [(site, span), (site + 1, u64::from(size))] {
-                let entry = [start, (length + 1).saturating_sub(span)];
+            let SiteKind::Access { size, span, shift, .. } = host.code.compiled.sites[site as usize].kind else {
+                return 0;
+            };
+            for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
+                let low = start.next_multiple_of(1 << shift);
+                let places = (length + 1).saturating_sub(span).saturating_sub(low - start);
+                let entry = [low, places.div_ceil(1 << shift)];
                 // SAFETY: `sites` has one entry for every site of the kernel, and every access has two sites; only this thread
                 // uses them during the call.
                 unsafe {

@@ -20,6 +20,8 @@ pub struct Windows {
     keep: Vec<Row>,
     alive: Vec<u32>,
     tids: Vec<Row>,
+    /// The memory in which `sites` are valid, and its epoch.
+    memory: Option<(usize, u64)>,
 }
 
 /// Windows that nobody uses at the moment.
@@ -41,8 +43,10 @@ impl Pool {
         };
         match found {
             Some(mut windows) => {
-                // Memory may have been freed since.
-                windows.sites.fill([1, 0]);
+                let memory = memory(grid);
+                if std::mem::replace(&mut windows.memory, memory) != memory {
+                    windows.sites.fill([1, 0]);
+                }
                 Ok(windows)
             }
             None => Windows::new(compiled, grid),
@@ -56,6 +60,11 @@ impl Pool {
             pool.push(windows);
         }
     }
+}
+
+/// Tells memories apart, and whether anything in one was freed.
+fn memory(grid: &Grid<'_>) -> Option<(usize, u64)> {
+    Some((std::ptr::from_ref(grid.memory).addr(), grid.memory.epoch()))
 }
 
 /// Bytes of the shared window, and from one local window to the next.
@@ -89,7 +98,13 @@ impl Windows {
             keep: vec![Row::ZERO; (compiled.keep_size as usize).div_ceil(128) + 1],
             alive: vec![0; warps as usize],
             tids,
+            memory: memory(grid),
         })
+    }
+
+    /// What was found valid is so no longer.
+    pub fn forget(&mut self) {
+        self.memory = None;
     }
 
     /// The context for code that runs with these windows.

@@ -115,7 +115,8 @@ impl std::error::Error for MemoryError {}
 #[derive(Debug)]
 pub struct Memory {
     blocks: RwLock<BTreeMap<u64, Arc<Allocation>>>,
-    /// Counts frees, so that whoever remembers an allocation can see that it may be gone.
+    /// Counts frees, so that whoever remembers an allocation can see that it may be gone. Parameter blocks do not count: they
+    /// go with their launch, and nobody may remember one for longer.
     epoch: AtomicU64,
     used: AtomicU64,
     limit: AtomicU64,
@@ -179,7 +180,9 @@ impl Memory {
         if gone.kind == Kind::Heap {
             self.heap_used.fetch_sub(size, Relaxed);
         }
-        self.epoch.fetch_add(1, Relaxed);
+        if gone.kind != Kind::Param {
+            self.epoch.fetch_add(1, Relaxed);
+        }
         Ok(())
     }
 
@@ -232,7 +235,7 @@ impl Memory {
         a.block.contains(address, 1).then(|| a.clone())
     }
 
-    /// Changes whenever an allocation was freed.
+    /// Changes whenever an allocation was freed that more than one launch may use.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Relaxed)
     }

@@ -180,14 +180,16 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
         (Type::F32, Type::F16) if !sat => lift!(a: u16 => f32 { fp::from_f16(a) }),
         (Type::F32, Type::Bf16) if !sat && !ftz => lift!(a: u16 => f32 { fp::from_bf16(a) }),
         (Type::F16, Type::F32) if r == Rnd::Nearest && !sat && !ftz => lift!(a: f32 => u16 { fp::to_f16(a) }),
-        (Type::Bf16, Type::F32) if r == Rnd::Nearest && !sat => lift!(a: f32 => u16 { fp::to_bf16(a) }),
+        (Type::Bf16, Type::F32) if r == Rnd::Nearest && !sat && !ftz => lift!(a: f32 => u16 { fp::to_bf16(a) }),
         (Type::F16, Type::F32) if !sat && !ftz => match r {
             Rnd::Zero => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Zero, false) as u16 }),
             Rnd::Down => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Down, false) as u16 }),
             Rnd::Up => lift!(a: f32 => u16 { F16.pack_f32(a, Rnd::Up, false) as u16 }),
             _ => None,
         },
-        (Type::Bf16, Type::F32) if r == Rnd::Zero => lift!(a: f32 => u16 { BF16.pack_f32(a, Rnd::Zero, false) as u16 }),
+        (Type::Bf16, Type::F32) if r == Rnd::Zero && !ftz => {
+            lift!(a: f32 => u16 { BF16.pack_f32(a, Rnd::Zero, false) as u16 })
+        }
         (Type::Tf32, Type::F32) => match r {
             Rnd::Away => lift!(a: f32 => f32 { tf32(a, Rnd::Away) }),
             Rnd::Nearest => lift!(a: f32 => f32 { tf32(a, Rnd::Nearest) }),

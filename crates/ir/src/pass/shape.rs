@@ -243,7 +243,8 @@ fn arithmetic(variant: &Variant, srcs: &[Fact], ops: &[Operand]) -> Fact {
     let t = variant.t();
     let bits = t.bits();
     let integer = (t.is_int() || t.kind() == Kind::Bits) && (bits == 32 || bits == 64);
-    let plain = !variant.has(Mod::Sat) && !variant.has(Mod::Cc) && !variant.has(Mod::Hi);
+    let high = variant.has(Mod::Hi) && variant.op != Opcode::Setp;
+    let plain = !variant.has(Mod::Sat) && !variant.has(Mod::Cc) && !high;
     if !integer || !plain {
         return Fact::VARYING;
     }
@@ -280,6 +281,7 @@ fn arithmetic(variant: &Variant, srcs: &[Fact], ops: &[Operand]) -> Fact {
             Operand::Imm(d) if d.is_power_of_two() => masked(*a, d - 1, bits),
             _ => None,
         },
+        (Opcode::Setp, [a, b]) => compared(variant, *a, *b, ops[1]),
         (Opcode::Mov, [a]) => Some(*a),
         (Opcode::Cvt, [a]) => match variant.ty(Var::U) {
             Some(u) if u.is_int() && u.bits() == 32 && bits == 64 => widened(*a, u.is_signed()),
@@ -395,6 +397,27 @@ fn shifted(a: Fact, k: u32, bits: u32, signed: bool) -> Option<Fact> {
     })
 }
 
+/// `a < b` and its like, where `b` lies where no row of `a` passes by.
+fn compared(variant: &Variant, a: Fact, b: Fact, bound: Operand) -> Option<Fact> {
+    // The bits in which lanes differ, and in which the bound must be zero, or all ones where rows end on it.
+    let k = 64 - a.span()?.leading_zeros();
+    if b.shape != Shape::Uniform {
+        return None;
+    }
+    let begins = match bound {
+        Operand::Imm(v) => v.trailing_zeros(),
+        _ => u32::from(b.align),
+    };
+    let ends = match bound {
+        Operand::Imm(v) => v.trailing_ones(),
+        _ => 0,
+    };
+    let has = |mods: &[Mod]| mods.iter().any(|m| variant.has(*m));
+    let apart = has(&[Mod::Lt, Mod::Ge, Mod::Lo, Mod::Hs]) && begins >= k
+        || has(&[Mod::Gt, Mod::Le, Mod::Hi, Mod::Ls]) && ends >= k;
+    (apart && a.carry_free(k) && a.rows()?.0 == 32 && a.sure).then_some(Fact::UNIFORM)
+}
+
 /// `a & mask`, for masks of low bits and masks that clear low bits.
 fn masked(a: Fact, mask: u64, bits: u32) -> Option<Fact> {
     let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
@@ -461,6 +484,42 @@ mod tests {
                 assert!(high >= 64 || most >> high == 0, "{made}: {most:#x} is not below 2^{high}");
             }
         }
+    }
+
+    /// `%tid.x < b` is the same along a warp only where `b` divides warps.
+    #[test]
+    fn comparisons_that_warps_agree_on() {
+        let warp = WarpShape { block: Some([256, 1, 1]), ..WarpShape::default() };
+        let tid = warp.fact(Special::Tid, Component::X);
+        let setp = Opcode::ALL.iter().find(|op| **op == Opcode::Setp).expect("a row");
+        let variant = |m: Mod| {
+            let words = [margay_isa::Word::Mod(m), margay_isa::Word::Type(margay_isa::Type::U32)];
+            (0..setp.row().forms.len() as u16).find_map(|form| Variant::new(*setp, form, &words)).expect("a variant")
+        };
+        for m in [Mod::Lt, Mod::Le, Mod::Gt, Mod::Ge, Mod::Eq] {
+            for bound in 0..300u64 {
+                let agree = (0..8).all(|w| {
+                    let holds = |t: u64| match m {
+                        Mod::Lt => t < bound,
+                        Mod::Le => t <= bound,
+                        Mod::Gt => t > bound,
+                        Mod::Ge => t >= bound,
+                        _ => t == bound,
+                    };
+                    (0..32).all(|l| holds(32 * w + l) == holds(32 * w))
+                });
+                let found = compared(&variant(m), tid, Fact::constant(bound), Operand::Imm(bound));
+                assert!(found.is_none() || agree, "%tid.x {m:?} {bound}");
+                let divides = match m {
+                    Mod::Lt | Mod::Ge => bound % 32 == 0,
+                    Mod::Le | Mod::Gt => bound % 32 == 31,
+                    _ => false,
+                };
+                assert_eq!(found.is_some(), divides, "%tid.x {m:?} {bound}");
+            }
+        }
+        let varying = Operand::Special(Special::Tid, Component::X);
+        assert!(compared(&variant(Mod::Lt), Fact::constant(32), tid, varying).is_none());
     }
 
     /// Chains of operations on `%tid` in blocks of all shapes, against what they compute.

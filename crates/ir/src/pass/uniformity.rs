@@ -274,7 +274,11 @@ impl Analysis<'_> {
         let known: Option<Vec<Fact>> = ops.iter().map(|s| self.operand(s)).collect();
         let srcs = known?;
         let bits = variant.t().bits();
-        let written = if variant.has(Mod::Wide) { 2 * bits } else { bits };
+        let written = match variant.op {
+            Opcode::Setp => 1,
+            _ if variant.has(Mod::Wide) => 2 * bits,
+            _ => bits,
+        };
         let width = |o: &Operand, bits: u32| match o {
             Operand::Reg(r) => func.regs[r.0 as usize].bits() == bits,
             _ => true,

@@ -328,19 +328,22 @@ impl Emitter<'_> {
     }
 
     /// Registers the sites of an access: its own, and the one for lanes one by one behind it.
-    fn access_site(&mut self, member: Member, check: &Check, span: u64) -> usize {
+    fn access_site(&mut self, member: Member, check: &Check, (span, shift): (u64, u32)) -> usize {
         let (inst, at) = (self.inst, self.at);
         (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
         let (write, space) = (check.write, check.space);
-        let stores = self.func.variant(&self.func.insts[member.inst as usize]).op == Opcode::St;
-        let write = if check.members.len() > 1 { stores } else { write };
-        let site = self.site(SiteKind::Access { size: member.bytes, write, space, span });
+        let write = if check.members.len() > 1 { self.stores(member.inst) } else { write };
+        let site = self.site(SiteKind::Access { size: member.bytes, write, space, span, shift });
         self.site(SiteKind::Lanes);
         (self.inst, self.at) = (inst, at);
         site
     }
 
-    /// Start, and bytes less the span, of the range that was valid last.
+    fn stores(&self, inst: u32) -> bool {
+        self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
+    }
+
+    /// Where accesses may begin: the start of the range that was valid last, and how many places there are.
     fn cached(&mut self, site: usize) -> (Val, Val) {
         let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
         let [low, limit] = [0, 8].map(|field| {
@@ -371,27 +374,41 @@ impl Emitter<'_> {
         };
         let (least, end) = check.extent();
         let span = reach.unsigned_abs() + (end - least) as u64;
-        let sites: Vec<usize> = check
-            .members
-            .iter()
-            .map(|m| {
-                self.access_site(*m, check, if m.inst == check.members[0].inst { span } else { u64::from(m.bytes) })
-            })
-            .collect();
+        let (odd, odd_at) = check.odd();
+        // A place that is no multiple of what accesses must be aligned to becomes a huge number by a rotation: one comparison is
+        // enough then.
+        let shift = match address {
+            Address::Rows { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
+            _ => 0,
+        };
+        // Memory that may be written may be read.
+        let lead = check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0);
+        let mut sites = Vec::new();
+        for (i, m) in check.members.iter().enumerate() {
+            let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
+            sites.push(self.access_site(*m, check, range));
+        }
         let (low, limit) = match &window {
-            Window::Fixed { low, size } => (low.clone(), self.places(size, span)),
-            Window::Cached => self.cached(sites[0]),
+            Window::Fixed { low, size } => {
+                let places = self.places(size, span);
+                let granules = self.w.op_const("add", &places, (1 << shift) - 1);
+                (low.clone(), self.w.op_const("lshr", &granules, i128::from(shift)))
+            }
+            Window::Cached => self.cached(sites[lead]),
         };
         let firsts: Vec<Val> = match address {
             Address::Rows { bases, .. } => bases.clone(),
             Address::Lanes(v) => vec![v.clone()],
         };
-        let (odd, odd_at) = check.odd();
         let mut bad: Option<Val> = None;
         let mut all: Option<Val> = None;
         for first in &firsts {
             let least = self.w.op_const("add", first, i128::from(least + reach.min(0)));
-            let within = self.w.op("sub", &least, &low);
+            let mut within = self.w.op("sub", &least, &low);
+            if shift > 0 {
+                let amount = constant(within.ty, i128::from(shift));
+                within = self.w.intrinsic("llvm.fshr", within.ty, &[&within, &within, &amount]);
+            }
             let outside = self.w.cmp("icmp uge", &within, &limit);
             bad = Some(self.either(bad, outside));
             let aligned = self.w.op_const("add", first, i128::from(odd_at & odd));
@@ -399,9 +416,11 @@ impl Emitter<'_> {
         }
         let (Some(mut bad), Some(all)) = (bad, all) else { return };
         if odd > 0 {
-            let rest = self.w.op_const("and", &all, i128::from(odd));
-            let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
-            bad = self.w.op("or", &bad, &crooked);
+            if shift == 0 {
+                let rest = self.w.op_const("and", &all, i128::from(odd));
+                let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
+                bad = self.w.op("or", &bad, &crooked);
+            }
             if let Address::Rows { stride, .. } = address
                 && stride & odd != 0
             {
@@ -475,7 +494,7 @@ impl Emitter<'_> {
         let bits = self.lane_bits(mask);
         let buffer = self.w.alloca("[32 x i64]", 64);
         for member in &check.members {
-            let site = self.access_site(*member, check, u64::from(member.bytes));
+            let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
             let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
             self.w.store(&here, &buffer, 64);
             self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);

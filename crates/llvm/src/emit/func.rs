@@ -24,6 +24,8 @@ pub struct Options {
     pub warp: WarpShape,
     /// Masks live in mask registers (AVX-512), so a packed mask is an `i32`; else it is `<32 x i32>`.
     pub mask_registers: bool,
+    /// The host converts `.f16` (F16C).
+    pub half_floats: bool,
     /// Write kernels to be called warp by warp, on stacks.
     pub stacks: bool,
     /// Code counts what it executes.
@@ -108,6 +110,8 @@ pub(super) struct Emitter<'a> {
     pub barrier_at: Vec<Option<u32>>,
     /// Lanes that wait at a barrier, by barrier; where warps can wait.
     pub waiting: Vec<Val>,
+    /// All threads of a CTA reach every barrier, in whole warps.
+    pub together: bool,
     /// Blocks being written, by layout position, and what their labels begin with.
     pub region: Vec<BlockId>,
     pub tag: String,
@@ -229,6 +233,7 @@ pub fn emit(
         barriers,
         barrier_at,
         waiting: Vec::new(),
+        together: false,
         region,
         tag: String::new(),
         alive: None,

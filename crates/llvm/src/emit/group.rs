@@ -42,14 +42,13 @@ pub(super) enum Grouped {
 pub(super) fn find(func: &Func) -> HashMap<u32, Grouped> {
     let mut found = HashMap::new();
     for block in &func.blocks {
-        let mut open: HashMap<(VReg, Option<MemSpace>, bool), Vec<Member>> = HashMap::new();
+        let mut open: HashMap<(VReg, Option<MemSpace>), Vec<Member>> = HashMap::new();
         for i in block.insts.range() {
             let inst = &func.insts[i];
             let variant = func.variant(inst);
             if let Some((r, offset)) = plain(func, inst) {
-                let write = variant.op == Opcode::St && inst.space != Some(MemSpace::Shared);
                 let member = Member { inst: i as u32, offset, bytes: variant.t().bytes() * variant.vec() };
-                let group = open.entry((r, inst.space, write)).or_default();
+                let group = open.entry((r, inst.space)).or_default();
                 if !fits(group, member, inst.space == Some(MemSpace::Shared)) {
                     close(std::mem::take(group), &mut found);
                 }

@@ -5,14 +5,15 @@
 
 use super::{
     func::{Emitter, Options, Result},
+    prepare::trivial_exit,
     text::{Elem, Ty, Val, int},
 };
 use crate::ctx::{at, status};
 use margay_ir::{
-    BlockId, Func, Inst, Operand, VReg,
-    pass::{Cfg, Cut, Regions, Uniformity},
+    BlockId, Func, GlobalId, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
+    pass::{Cfg, Cut, Regions, Uniformity, cfg::successors},
 };
-use margay_isa::Mod;
+use margay_isa::{Effect, Mod, Opcode, Space};
 
 /// The warp and CTA that code is being written for.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct Current {
     pub warp: Val,
     /// Address of the local window of its lane 0.
     pub local: Val,
-    /// Variables of the CTA's index.
+    /// The CTA's index.
     pub cta: [Val; 3],
     /// Variable of the region that comes after the current one; 0 for none.
     pub next: Val,
@@ -65,12 +66,13 @@ impl Emitter<'_> {
     pub fn grid(&mut self) -> Result<()> {
         let wide = Ty::scalar(Elem::I64);
         let linear = self.w.alloca("i64", 8);
-        let cta = [0; 3].map(|_| self.w.alloca("i32", 4));
         let (warp, next) = (self.w.alloca("i32", 4), self.w.alloca("i32", 4));
         let (first, end) = (self.ctx_value(Elem::I64, at::FIRST), self.ctx_value(Elem::I64, at::END));
         let size = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
         self.w.store(&first, &linear, 8);
         let mut rest = first;
+        // The index lives in the context: what a kernel does not ask for takes no register.
+        let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
         for (p, n) in cta.iter().zip(&size) {
             let n = self.w.cast("zext", n, Elem::I64);
             let index = self.w.op("urem", &rest, &n);
@@ -88,40 +90,69 @@ impl Emitter<'_> {
         self.w.block("finished");
         self.w.line(format_args!("ret i32 {}", status::DONE));
         self.w.block("cta.begin");
-        for (i, p) in cta.iter().enumerate() {
-            let index = self.w.load(Ty::scalar(Elem::I32), p, 4);
-            let to = self.ctx_pointer(at::CTA + 4 * i as u64);
-            self.w.store(&index, &to, 4);
+        let indices = cta.clone().map(|p| self.w.load(Ty::scalar(Elem::I32), &p, 4));
+        if self.mentions_shared() {
+            self.clear_shared();
         }
-        self.clear_shared();
         self.w.jump("r0.head");
         let regions = Regions::new(&self.cfg, &self.barriers);
+        self.together = self.stay_together(&regions);
         for (k, region) in regions.list.iter().enumerate() {
             (self.tag, self.region) = (format!("r{k}."), region.blocks.clone());
-            self.region_loop(k, region.entry, &cta, [&warp, &next], &region.barriers)?;
+            self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
         }
         self.current = None;
         self.w.block("cta.done");
         let here = self.w.load(wide, &linear, 8);
         let here = self.w.op_const("add", &here, 1);
         self.w.store(&here, &linear, 8);
-        // x first, then y, then z.
-        let mut carry = int(Elem::I1, 1);
-        for (p, n) in cta.iter().zip(&size) {
+        // x first, then y, then z; mostly x is all.
+        for (i, p) in cta.iter().enumerate() {
             let old = self.w.load(Ty::scalar(Elem::I32), p, 4);
-            let step = self.w.cast("zext", &carry, Elem::I32);
-            let new = self.w.op("add", &old, &step);
-            let wraps = self.w.cmp("icmp eq", &new, n);
-            let new = self.w.select(&wraps, &int(Elem::I32, 0), &new);
+            let new = self.w.op_const("add", &old, 1);
             self.w.store(&new, p, 4);
-            carry = wraps;
+            let Some(n) = size.get(i) else { break };
+            let wraps = self.w.cmp("icmp eq", &new, n);
+            let carry = self.w.label("carry");
+            self.w.branch_unlikely(&wraps, &carry, "cta.next");
+            self.w.block(&carry);
+            self.w.store(&int(Elem::I32, 0), p, 4);
         }
-        let old = self.w.load(Ty::scalar(Elem::I32), &cta[2], 4);
-        let step = self.w.cast("zext", &carry, Elem::I32);
-        let new = self.w.op("add", &old, &step);
-        self.w.store(&new, &cta[2], 4);
         self.w.jump("cta.next");
         Ok(())
+    }
+
+    /// Whether all threads of a CTA reach every barrier alive, in whole warps: none ends in a region that has one behind it.
+    fn stay_together(&self, regions: &Regions) -> bool {
+        let func = self.func;
+        let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
+        let ends = |b: &BlockId| {
+            let term = &func.blocks[b.0 as usize].term;
+            let exits = |to: BlockId| trivial_exit(func, to);
+            matches!(term, Terminator::Ret | Terminator::Exit) || successors(term).into_iter().any(exits)
+        };
+        let waits = regions.list.iter().filter(|r| !r.barriers.is_empty());
+        whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
+    }
+
+    /// Whether the kernel, or what it calls, may look at shared memory.
+    fn mentions_shared(&self) -> bool {
+        let func = self.func;
+        let shared = |g: GlobalId| self.ir.globals[g.0 as usize].space == Space::Shared;
+        let mentions = |inst: &Inst| {
+            let variant = func.variant(inst);
+            let operands = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts));
+            let named = |o: &Operand| match o {
+                Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => shared(*g),
+                _ => false,
+            };
+            let plain = matches!(variant.op.row().effect, Effect::Pure)
+                || matches!(variant.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red);
+            let known = plain && !matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster));
+            !known && !matches!(variant.op, Opcode::Cvta if !variant.has(Mod::Shared))
+                || operands.into_iter().any(named)
+        };
+        !func.calls.is_empty() || func.insts.iter().any(mentions)
     }
 
     /// Shared memory begins as zeros. What lies behind the window up to a multiple of 64 bytes is nobody's.
@@ -201,7 +232,7 @@ impl Emitter<'_> {
         // All lanes of the warp have ended.
         let done = self.done_label();
         self.w.block(&done);
-        if self.masks && !self.barriers.is_empty() {
+        if self.masks && !self.barriers.is_empty() && !self.together {
             let p = self.alive_lanes();
             self.w.store(&int(Elem::I32, 0), &p, 4);
         }
@@ -227,7 +258,7 @@ impl Emitter<'_> {
         if self.is_reduction(barrier) {
             self.vote_at(barrier)?;
         }
-        if self.masks {
+        if self.masks && !self.together {
             let lanes = self.active_bits();
             let p = self.alive_lanes();
             self.w.store(&lanes, &p, 4);
@@ -297,7 +328,7 @@ impl Emitter<'_> {
 
     /// Lanes of the current warp that begin a region; a warp without any goes to `after`.
     fn lanes_of(&mut self, later: bool, after: &str) -> Val {
-        if !self.masks {
+        if !self.masks || self.together && later {
             return int(Elem::I32, -1);
         }
         if later {

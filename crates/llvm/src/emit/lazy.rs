@@ -1,6 +1,6 @@
 //! Registers that may hold the host's NaNs where PTX has canonical ones, until somebody looks at their bits.
 
-use super::alu::arithmetic;
+use super::float::arithmetic;
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Variant};
 

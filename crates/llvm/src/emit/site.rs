@@ -16,6 +16,8 @@ pub enum SiteKind {
         space: &'static str,
         /// Bytes from the first to behind the last lane of a row.
         span: u64,
+        /// Rows begin at multiples of two to this from where the memory begins, and are counted in steps of as much.
+        shift: u32,
     },
     /// The same for the lanes of the access before one by one.
     Lanes,

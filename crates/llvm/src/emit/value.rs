@@ -150,7 +150,7 @@ impl Emitter<'_> {
                 None => self.ctx_value(Elem::I32, at::BLOCK + 4 * index),
             },
             Ctaid => match self.current.as_ref().map(|c| c.cta[index as usize].clone()) {
-                Some(p) => self.w.load(Ty::scalar(Elem::I32), &p, 4),
+                Some(index) => index,
                 None => self.ctx_value(Elem::I32, at::CTA + 4 * index),
             },
             Nctaid => self.ctx_value(Elem::I32, at::GRID + 4 * index),
