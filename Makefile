@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants ulp
+        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants golden ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -25,6 +25,7 @@ help:
 	@echo "make oracle-fold   compare instructions on constants with what ptxas folds them to"
 	@echo "make ulp           the largest error of every approximate instruction over all single-precision numbers"
 	@echo "make oracle-mutants  compare verdicts on modules with single random faults with ptxas"
+	@echo "make golden        run the cases on the GPU and record what it computes in tests/golden"
 
 setup:
 	@scripts/setup.sh
@@ -85,3 +86,7 @@ ulp:
 
 oracle-mutants: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-mutants -- --count 2000 tests/mutants tests/run
+
+# Ends with a message where there is no driver or no GPU.
+golden:
+	$(CARGO) run --release -q -p margay-golden

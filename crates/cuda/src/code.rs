@@ -180,7 +180,7 @@ fn of_fault(kind: &FaultKind) -> Code {
     match kind {
         FaultKind::OutOfBounds(_) | FaultKind::ReadOnly(_) => Code::ILLEGAL_ADDRESS,
         FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
-        FaultKind::Trap | FaultKind::Breakpoint | FaultKind::Barrier(_) => Code::LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::Breakpoint | FaultKind::Barrier(_) | FaultKind::Hazard(_) => Code::LAUNCH_FAILED,
         FaultKind::Assert(..) => Code::ASSERT,
         FaultKind::Stack(_) => Code::HARDWARE_STACK_ERROR,
         FaultKind::BadTarget(_) | FaultKind::Undefined(_) => Code::INVALID_PC,

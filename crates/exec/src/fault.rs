@@ -83,6 +83,8 @@ pub enum FaultKind {
     Descriptor(String),
     /// A handle of a texture, sampler or surface that is none, or that nothing is bound to.
     BadHandle(String),
+    /// A use whose result the manual leaves undefined, found by a checker.
+    Hazard(String),
     /// An undefined function was called.
     Undefined(String),
 }

@@ -27,6 +27,6 @@ pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progres
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
-pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind};
+pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent};
 pub use reference::{MULTIPROCESSORS, Reference, alone};
 pub use unmodelled::unmodelled;

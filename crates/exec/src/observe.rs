@@ -12,7 +12,7 @@ pub struct MemoryEvent<'a> {
     pub warp: u32,
     /// Lanes that access.
     pub lanes: u32,
-    /// Addresses by lane, in the space; host addresses for generic and global.
+    /// Host addresses by lane.
     pub addresses: &'a [u64; LANES],
     /// Bytes that each lane accesses.
     pub size: u32,
@@ -20,6 +20,10 @@ pub struct MemoryEvent<'a> {
     pub space: MemSpace,
     /// What it does.
     pub access: AccessKind,
+    /// Volatile or ordered: threads may talk through it.
+    pub strong: bool,
+    /// Host addresses of the shared memory of the CTA (first) and of the others of its cluster, with their sizes.
+    pub windows: &'a [(u64, u64)],
     /// Function and place.
     pub at: (FuncId, SourcePlace),
 }
@@ -61,14 +65,36 @@ pub enum SyncKind {
     Cluster,
     /// A `.sync` instruction of a warp with that member mask.
     Warp(u32),
+    /// An operation on the barrier object at that host address.
+    Object(u64),
     /// `fence`, `membar`
     Fence,
+}
+
+/// A use whose result the manual leaves undefined.
+#[derive(Clone, Debug)]
+pub struct UndefinedEvent {
+    /// CTA index in the grid.
+    pub cta: [u32; 3],
+    /// Warp index in the CTA.
+    pub warp: u32,
+    /// The lane.
+    pub lane: u32,
+    /// What it does, with the operand.
+    pub what: String,
+    /// Function and place.
+    pub at: (FuncId, SourcePlace),
 }
 
 /// Told about accesses and synchronisation by the engine. Calls come from several host threads when CTAs run in parallel.
 pub trait Observer: Sync {
     /// Before an access that has passed all checks.
     fn memory(&self, event: &MemoryEvent<'_>);
+
+    /// A use with an undefined result.
+    fn undefined(&self, event: UndefinedEvent) {
+        let _ = event;
+    }
 
     /// At a synchronisation.
     fn sync(&self, event: &SyncEvent) {

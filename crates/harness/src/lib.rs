@@ -5,6 +5,7 @@ pub mod calls;
 pub mod case;
 pub mod check;
 pub mod expr;
+pub mod golden;
 pub mod kernels;
 pub mod mutate;
 pub mod random;

@@ -218,22 +218,24 @@ enum Given {
 }
 
 /// Where a buffer lives.
-enum Store {
+pub(crate) enum Store {
     Buffer(Buffer),
+    /// On another machine, at that address.
+    Elsewhere(u64),
     /// As an image; whether a reference gets it.
     Image(Image, bool),
 }
 
-struct Named {
-    device: Store,
+pub(crate) struct Named {
+    pub(crate) device: Store,
     /// What the buffer held before the launch.
-    before: Array,
+    pub(crate) before: Array,
     /// What it holds.
-    now: Array,
+    pub(crate) now: Array,
 }
 
-struct Buffers {
-    by_name: HashMap<String, Named>,
+pub(crate) struct Buffers {
+    pub(crate) by_name: HashMap<String, Named>,
 }
 
 impl Buffers {
@@ -255,6 +257,7 @@ impl Buffers {
                 named.before = named.now.clone();
                 match &mut named.device {
                     Store::Buffer(buffer) => Ok(Given::Address(buffer.address())),
+                    Store::Elsewhere(address) => Ok(Given::Address(*address)),
                     Store::Image(_, true) => Ok(Given::Bound),
                     Store::Image(image, false) => image.handle(context).map(Given::Address),
                 }
@@ -282,7 +285,7 @@ impl Buffers {
         }
     }
 
-    fn contents(&self, element: Element, n: u64, init: &BufferInit) -> Result<Vec<u8>, String> {
+    pub(crate) fn contents(&self, element: Element, n: u64, init: &BufferInit) -> Result<Vec<u8>, String> {
         Ok(match init {
             BufferInit::Fill(Fill::Zeros) => vec![0; n as usize * element.bytes()],
             BufferInit::Fill(Fill::Iota) => (0..n).flat_map(|i| element.iota(i)).collect(),
@@ -318,6 +321,7 @@ impl Buffers {
         for named in self.by_name.values_mut() {
             let data = match &named.device {
                 Store::Buffer(buffer) => buffer.to_vec(),
+                Store::Elsewhere(_) => continue,
                 Store::Image(image, _) => image.contents(),
             };
             named.now.data = data.map_err(|e| e.to_string())?;
@@ -333,7 +337,7 @@ impl Buffers {
         }
     }
 
-    fn holds(&self, expect: &Expect) -> Result<(), String> {
+    pub(crate) fn holds(&self, expect: &Expect) -> Result<(), String> {
         let fail = |why: String| format!("line {}: {}: {why}", expect.line, expect.text);
         let named = self.by_name.get(&expect.buffer).ok_or_else(|| fail("no buffer of that name".into()))?;
         let index = |e: &Expr| match e.eval(&At0 { buffers: self, index: 0 }) {

@@ -25,6 +25,13 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// What `margay run --check` looks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RunCheck {
+    /// Uses whose result is undefined
+    Undefined,
+}
+
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[allow(missing_docs)]
@@ -281,6 +288,11 @@ pub struct RunArgs {
     /// Threads of the host that run CTAs
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+
+    /// Report uses that the manual leaves undefined (races in shared memory, reads of what nobody wrote there, lanes that a warp
+    /// instruction counts on and that do not take part); on the reference engine
+    #[arg(long, value_name = "WHAT")]
+    pub check: Option<RunCheck>,
 
     /// CTAs may wait for each other (grid barriers)
     #[arg(long)]

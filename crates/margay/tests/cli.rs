@@ -219,3 +219,37 @@ fn a_launch_that_no_gpu_takes_is_refused() {
     assert!(refused(&["--shared", "999999"]).contains("shared memory"));
     assert!(refused(&["--block", "1,2,3,4"]).contains("at most three"));
 }
+
+/// Neighbours 32 threads apart exchange words of shared memory, with a barrier in between or without one; a shuffle reads a
+/// lane that does not take part.
+fn exchange(between: &str, source: u32) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 4 .b32 x[64];\n.visible .entry k()\n{{\n\
+         .reg .b32 %i, %v, %at;\nmov.u32 %i, %tid.x;\nmov.u32 %at, x;\nmad.lo.u32 %at, %i, 4, %at;\n\
+         st.shared.u32 [%at], %i;\n{between}\nxor.b32 %at, %at, 128;\nld.shared.u32 %v, [%at];\n\
+         shfl.sync.idx.b32 %v, %v, {source}, 0x1f, 0xffffffff;\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn undefined_uses_are_reported_when_asked() {
+    let run = |text: &str, extra: &[&str]| with_input(&[&["run", "-", "--block", "64"], extra].concat(), text);
+    let check = ["--check", "undefined"];
+    let race = exchange("", 0);
+    assert_eq!(code(&run(&race, &[])), 0);
+    let output = run(&race, &check);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("race: writes .shared+0x80") && err(&output).contains("<stdin>:11"), "{}", err(&output));
+    let ordered = run(&exchange("bar.sync 0;", 0), &check);
+    assert_eq!(code(&ordered), 0, "{}", err(&ordered));
+    let unwritten =
+        run(&exchange("bar.sync 0;\nadd.u32 %at, %at, 0;", 0).replace("st.shared.u32 [%at], %i;", ""), &check);
+    assert_eq!(code(&unwritten), 1);
+    assert!(err(&unwritten).contains("uninitialised: reads .shared+0x"), "{}", err(&unwritten));
+    let absent = exchange("bar.sync 0;", 20)
+        .replace("shfl", "setp.ge.u32 %p, %i, 48;\n@%p ret;\nshfl")
+        .replace(".reg .b32", ".reg .pred %p;\n.reg .b32");
+    let output = run(&absent, &check);
+    assert_eq!(code(&output), 1);
+    assert!(err(&output).contains("of lane 20, which does not take part"), "{}", err(&output));
+}

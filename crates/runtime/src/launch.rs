@@ -5,7 +5,7 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Grid, Launch};
+use margay_exec::{Counts, Grid, Launch, Observer};
 use std::time::{Duration, Instant};
 
 /// What to launch with.
@@ -34,6 +34,8 @@ pub struct LaunchConfig<'a> {
     pub spans: Option<Spans<'a>>,
     /// Sums of what is executed; counting costs time.
     pub counts: Option<&'a Counts>,
+    /// Sees every access, on the reference engine: a [`crate::Checker`].
+    pub observer: Option<&'a dyn Observer>,
 }
 
 impl LaunchConfig<'static> {
@@ -51,6 +53,7 @@ impl LaunchConfig<'static> {
             progress: None,
             spans: None,
             counts: None,
+            observer: None,
         }
     }
 }
@@ -83,6 +86,10 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     kernel.code.make_ready(&launch).map_err(stopped)?;
     let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
+    let grid = match config.observer {
+        Some(observer) => grid.observed(observer),
+        None => grid,
+    };
     let schedule = Schedule {
         pool: device.pool(),
         workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod checker;
 mod context;
 mod device;
 mod error;
@@ -27,6 +28,7 @@ mod stream;
 mod texture;
 
 pub use buffer::Buffer;
+pub use checker::Checker;
 pub use context::{Context, Limits, Output};
 pub use device::{Device, DeviceOptions};
 pub use error::{Error, Rejected, StopReport};

@@ -98,6 +98,7 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::Deadlock(who) => both(format!("deadlock: {who}"), ""),
         FaultKind::Barrier(why) => both(format!("barrier: {why}"), ""),
         FaultKind::Descriptor(why) => both(format!("bad descriptor: {why}"), ""),
+        FaultKind::Hazard(why) => both(why.clone(), ""),
         FaultKind::BadHandle(why) => both(format!("bad handle: {why}"), ""),
         FaultKind::Undefined(name) => both(format!("`{name}` is called, and defined nowhere"), ""),
     }

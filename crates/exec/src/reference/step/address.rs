@@ -14,6 +14,7 @@ use crate::{
     mem::{Allocation, Kind, Memory, nearest},
 };
 use margay_ir::MemSpace;
+use margay_isa::Mod;
 use std::sync::Arc;
 
 /// Bits of an offset into one CTA's shared window.
@@ -265,18 +266,34 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     if let Some(counts) = ctx.grid.counts {
         counts.access(a.space, ctx.active, addresses, size);
     }
-    if let Some(observer) = ctx.grid.observer {
-        observer.memory(&MemoryEvent {
-            cta: ctx.cta.id,
-            warp: ctx.warp.index,
-            lanes: ctx.active,
-            addresses,
-            size,
-            space: a.space,
-            access,
-            at: (ctx.func.id, ctx.func.place(ctx.pc)),
-        });
+    if ctx.grid.observer.is_some() {
+        tell(ctx, ctx.active, a, addresses, size, access);
     }
+}
+
+/// Tells of the access of some lanes.
+#[cold]
+pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    let Some(observer) = ctx.grid.observer else { return };
+    let own = &ctx.cta.shared.block;
+    let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
+    let windows: Vec<(u64, u64)> = std::iter::once(own).chain(others).map(|b| (b.base(), b.len() as u64)).collect();
+    let strong = ctx.func.ops.get(ctx.pc as usize).is_some_and(|op| {
+        let v = ctx.func.variant(op);
+        [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio].iter().any(|m| v.has(*m))
+    });
+    observer.memory(&MemoryEvent {
+        cta: ctx.cta.id,
+        warp: ctx.warp.index,
+        lanes,
+        addresses,
+        size,
+        space: a.space,
+        access,
+        strong,
+        windows: &windows,
+        at: (ctx.func.id, ctx.func.place(ctx.pc)),
+    });
 }
 
 /// Generic addresses from those of a space (`cvta`), in place.

@@ -5,7 +5,7 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, observe, rank_of};
+use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of, tell};
 use super::{atomic, mbarrier};
 use crate::{AccessKind, FaultKind, LANES, mem};
 use margay_ir::MemSpace;
@@ -25,8 +25,15 @@ pub struct End<'o> {
     pub host: u64,
 }
 
+fn watched(ctx: &Ctx<'_>, lane: usize, end: End<'_>, bytes: usize, access: AccessKind) {
+    if ctx.grid.observer.is_some() {
+        tell(ctx, 1 << lane, end.address, &[end.host; LANES], bytes as u32, access);
+    }
+}
+
 /// Reads for a lane.
 pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
+    watched(ctx, lane, end, bytes.len(), AccessKind::Load);
     let found = find_allocation!(ctx, end.region, end.host, lane);
     match found.and_then(|a| mem::load_bytes(&a.block, end.host, bytes)) {
         Some(()) => Ok(()),
@@ -36,6 +43,7 @@ pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> R
 
 /// Writes for a lane.
 pub fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
+    watched(ctx, lane, end, bytes.len(), AccessKind::Store);
     let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| a.kind.writable());
     let inside = found.filter(|a| a.block.contains(end.host, bytes.len()));
     match inside.and_then(|a| mem::store_bytes(&a.block, end.host, bytes)) {
@@ -62,8 +70,6 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         }
         _ => ctx.doubles(s),
     });
-    let first = ctx.first();
-    let shown = sizes[first].min(MOST) as u32;
     let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
     let to_region = addresses(ctx, &c.to, 1, &mut to)?;
     let from_region = match &c.from {
@@ -74,10 +80,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         Some(a) => addresses(ctx, a, 8, &mut signal)?,
         None => Region::Generic,
     };
-    if let Some(a) = &c.from {
-        observe(ctx, a, &from, shown, AccessKind::Load);
-    }
-    observe(ctx, &c.to, &to, shown, AccessKind::Store);
+    ctx.cta.note_effect();
     let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
     let right = match c.kind {
         CopyKind::Trimmed { right } => ctx.doubles(right),

@@ -11,8 +11,8 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation};
-use super::copy::peers;
-use crate::{FaultKind, LANES, mem};
+use super::{copy::peers, warp::notify};
+use crate::{FaultKind, LANES, SyncKind, mem};
 
 /// Largest count of arrivals and of transactions.
 const MOST: u64 = (1 << 20) - 1;
@@ -82,6 +82,7 @@ fn update(
     b: &ObjectOp,
     change: impl FnOnce(Object) -> Result<Object, &'static str>,
 ) -> Result<u64, Flow> {
+    notify(ctx, 1 << lane, SyncKind::Object(host));
     let found = find_allocation!(ctx, region, host, lane).and_then(|a| mem::load::<u64>(&a.block, host));
     let Some(old) = found else { return Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)) };
     let wrong = |ctx: &mut Ctx<'_>, what: &str| ctx.fault(lane, FaultKind::Barrier(what.into()), Vec::new());

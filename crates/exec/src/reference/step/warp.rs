@@ -9,7 +9,7 @@ use super::super::{
     state::{Select, Wait, Warp, lanes},
 };
 use crate::{
-    FaultKind, LANES, Row, SyncEvent, SyncKind,
+    FaultKind, LANES, Row, SyncEvent, SyncKind, UndefinedEvent,
     lanes::{u32s, u64s},
     sem::fp,
 };
@@ -179,8 +179,38 @@ fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
 /// An instruction without `.sync`: the active lanes take part.
 pub fn converged(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
+    if ctx.grid.observer.is_some() {
+        examine(ctx, op, w, ctx.active, ctx.active);
+    }
     execute(ctx, w, ctx.active);
     Flow::Next
+}
+
+/// Tells of lanes of a member mask that have ended, and of shuffles from lanes that do not take part.
+#[cold]
+fn examine(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, active: u32, members: u32) {
+    let Some(observer) = ctx.grid.observer else { return };
+    let name = ctx.func.variant(op);
+    let tell = |lane: usize, what: String| {
+        let at = (ctx.func.id, ctx.func.place(ctx.pc));
+        observer.undefined(UndefinedEvent { cta: ctx.cta.id, warp: ctx.warp.index, lane: lane as u32, what, at });
+    };
+    let taking_part = members & ctx.warp.live;
+    let threads = ctx.grid.launch.block.iter().product::<u32>().saturating_sub(ctx.warp.index * LANES as u32);
+    let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
+    if let Some(gone) = lanes(members & !ctx.warp.live & born).next() {
+        let first = active.trailing_zeros() as usize;
+        tell(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
+    }
+    let WarpKind::Shuffle(mode) = w.kind else { return };
+    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
+    gather(w, &ctx.regs, &ctx.func.consts, active, &mut input);
+    for lane in lanes(active) {
+        let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
+        if taking_part >> from & 1 == 0 {
+            tell(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
+        }
+    }
 }
 
 /// A `.sync` instruction; the last source is the member mask.
@@ -190,7 +220,8 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let masks = ctx.words(*mask_source);
     let first = ctx.first();
     let members = masks[first];
-    if ctx.active == ctx.mask && members == ctx.active && masks == [members; LANES] {
+    let watched = ctx.grid.observer.is_some();
+    if ctx.active == ctx.mask && members == ctx.active && masks == [members; LANES] && !watched {
         execute(ctx, w, members);
         return Flow::Next;
     }
@@ -206,6 +237,9 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
         }
         notify(ctx, same, SyncKind::Warp(members));
+        if watched {
+            examine(ctx, op, w, same, members);
+        }
         if same == members & ctx.warp.live {
             execute(ctx, w, same);
         } else {

@@ -8,12 +8,12 @@ mod watch;
 use super::{Result, device, failure, load, options};
 use crate::{
     args::RunArgs,
-    exit::Failure,
+    exit::{Failure, Outcome},
     report::{Style, emit},
 };
 use arguments::Argument;
-use margay_exec::Counts;
-use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
+use margay_exec::{Counts, Observer, Stop};
+use margay_runtime::{Checker, Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module, StopReport};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
@@ -120,6 +120,8 @@ fn launch(
         counts,
         ..LaunchConfig::new(args.grid, args.block)
     };
+    let checker = args.check.map(|_| Checker::new(args.block));
+    let config = LaunchConfig { observer: checker.as_ref().map(|c| c as &dyn Observer), ..config };
     let started = Instant::now();
     let result = kernel.launch(&config, block);
     watch.clear();
@@ -127,7 +129,18 @@ fn launch(
         let details = json!({ "grid": args.grid, "block": args.block, "engine": kernel.engine() });
         trace.span(kernel.name(), started, details);
     }
+    let found = checker.map(|c| c.findings()).unwrap_or_default();
+    let undefined = !found.is_empty();
+    if undefined {
+        let image = kernel.image();
+        let shown = found.into_iter().map(|fault| {
+            let report = StopReport { stop: Stop::Fault(Box::new(fault)), image: image.clone() };
+            margay::render::stop(&report, style.err)
+        });
+        eprint!("{}", shown.collect::<Vec<_>>().join("\n"));
+    }
     match result {
+        Ok(_) if undefined => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => Ok(stats),
         Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
         Err(e) => Err(failure(e, style)),
