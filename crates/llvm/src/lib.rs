@@ -120,11 +120,13 @@ struct SimdKernel {
     /// Why that was needed at first.
     refused: OnceLock<String>,
     stacks: cta::Stacks,
-    /// By block shape, whether warps are to have stacks, and whether code counts.
-    compiled: Mutex<HashMap<([u32; 3], bool, bool), Outcome>>,
+    compiled: Mutex<HashMap<Variant, Outcome>>,
     effort: Effort,
     log: Log,
 }
+
+/// What code is compiled for: block shape, whether warps are to have stacks, and whether code counts.
+type Variant = ([u32; 3], bool, bool);
 
 impl SimdKernel {
     /// Code for a block shape: as a loop over CTAs where that can be, or, if `stacks`, warp by warp.

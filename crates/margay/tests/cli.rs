@@ -239,7 +239,11 @@ fn undefined_uses_are_reported_when_asked() {
     assert_eq!(code(&run(&race, &[])), 0);
     let output = run(&race, &check);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("race: writes .shared+0x80") && err(&output).contains("<stdin>:11"), "{}", err(&output));
+    assert!(
+        err(&output).contains("race: writes .shared+0x80") && err(&output).contains("<stdin>:11"),
+        "{}",
+        err(&output)
+    );
     let ordered = run(&exchange("bar.sync 0;", 0), &check);
     assert_eq!(code(&ordered), 0, "{}", err(&ordered));
     let unwritten =

@@ -243,7 +243,7 @@ fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
         "rows" => {
             out.push("and.b32 %x1, %x1, 15;".into());
             out.push("mad.lo.u32 %x1, %x1, %threads, %gid;".into());
-            out.push(format!("mad.wide.u32 %a, %x1, 8, %rows;"));
+            out.push("mad.wide.u32 %a, %x1, 8, %rows;".into());
             return "global";
         }
         "shared" => {

@@ -80,7 +80,9 @@ impl Emitter<'_> {
         if let (Type::F16x2 | Type::Bf16x2, Type::F32, [high, low]) = (to, from, srcs) {
             let half = Half::plain(to == Type::Bf16x2);
             let [high, low] = [high, low].map(|s| self.float(s, Type::F32, false));
-            let (Some(high), Some(low)) = (self.to_half(&high?, half, modes), self.to_half(&low?, half, modes)) else {
+            let (Some(high), Some(low)) =
+                (self.rounded_to_half(&high?, half, modes), self.rounded_to_half(&low?, half, modes))
+            else {
                 return Ok(None);
             };
             return Ok(Some(self.join_halves(&low, &high)));
@@ -94,10 +96,10 @@ impl Emitter<'_> {
         match (format(from), format(to)) {
             (Format::Integer, Format::Integer) => {
                 let v = self.value(source, Elem::int(from.bits()))?;
-                let v = if modes.sat { self.into_range(&v, from, to) } else { v };
+                let v = if modes.sat { self.clamped(&v, from, to) } else { v };
                 Ok(Some(self.w.resize(&v, Elem::int(to.bits()), from.is_signed())))
             }
-            (Format::Integer, Format::Single | Format::Double) => self.from_integer(source, from, to, modes),
+            (Format::Integer, Format::Single | Format::Double) => self.integer_to_float(source, from, to, modes),
             (Format::Half { brain }, Format::Integer | Format::Single) if self.has_halves(brain) => {
                 let v = self.value(source, Elem::I16)?;
                 let v = self.read_half(Half::plain(brain), &v);
@@ -105,25 +107,25 @@ impl Emitter<'_> {
                     return Ok(None);
                 }
                 if to.is_int() {
-                    return Ok(self.to_integer(&v, to, modes, nan));
+                    return Ok(self.float_to_integer(&v, to, modes, nan));
                 }
                 Ok(modes.integral.is_none().then(|| self.finished_single(&v, modes)))
             }
             (Format::Single, Format::Integer) => {
                 let v = self.float(source, from, modes.ftz)?;
-                Ok(self.to_integer(&v, to, modes, nan))
+                Ok(self.float_to_integer(&v, to, modes, nan))
             }
             (Format::Double, Format::Integer) => {
                 let v = self.float(source, from, false)?;
-                Ok(self.to_integer(&v, to, modes, 1 << (to.bits() - 1)))
+                Ok(self.float_to_integer(&v, to, modes, 1 << (to.bits() - 1)))
             }
             (Format::Single, Format::Half { brain }) => {
                 let v = self.float(source, from, modes.ftz)?;
-                Ok(self.to_half(&v, Half::plain(brain), modes))
+                Ok(self.rounded_to_half(&v, Half::plain(brain), modes))
             }
             (Format::Single, Format::Tf32) => {
                 let v = self.value(source, Elem::I32)?;
-                Ok(self.to_tf32(&v, modes))
+                Ok(self.rounded_to_tf32(&v, modes))
             }
             (Format::Single, Format::Double) if !modes.sat && modes.integral.is_none() && !modes.relu => {
                 let bits = self.value(source, Elem::I32)?;
@@ -162,7 +164,7 @@ impl Emitter<'_> {
     }
 
     /// An integer clamped to the range of another type.
-    fn into_range(&mut self, v: &Val, from: Type, to: Type) -> Val {
+    fn clamped(&mut self, v: &Val, from: Type, to: Type) -> Val {
         let range = |t: Type| match t.is_signed() {
             true => (-(1i128 << (t.bits() - 1)), (1i128 << (t.bits() - 1)) - 1),
             false => (0, (1i128 << t.bits()) - 1),
@@ -179,7 +181,7 @@ impl Emitter<'_> {
     }
 
     /// An integer as a float. In a direction only where double precision holds the integer.
-    fn from_integer(&mut self, source: &Operand, from: Type, to: Type, modes: Modes) -> Result<Option<Val>> {
+    fn integer_to_float(&mut self, source: &Operand, from: Type, to: Type, modes: Modes) -> Result<Option<Val>> {
         if modes.sat || modes.relu || modes.direction.is_some() && from.bits() == 64 {
             return Ok(None);
         }
@@ -218,7 +220,7 @@ impl Emitter<'_> {
     }
 
     /// A number in single precision as a half.
-    fn to_half(&mut self, v: &Val, half: Half, modes: Modes) -> Option<Val> {
+    fn rounded_to_half(&mut self, v: &Val, half: Half, modes: Modes) -> Option<Val> {
         if modes.integral.is_some() || !self.has_halves(half.brain) {
             return None;
         }
@@ -235,7 +237,7 @@ impl Emitter<'_> {
     }
 
     /// Bits in single precision with a mantissa of ten bits.
-    fn to_tf32(&mut self, bits: &Val, modes: Modes) -> Option<Val> {
+    fn rounded_to_tf32(&mut self, bits: &Val, modes: Modes) -> Option<Val> {
         if modes.sat || modes.relu || modes.ftz || modes.integral.is_some() {
             return None;
         }
@@ -257,7 +259,7 @@ impl Emitter<'_> {
     }
 
     /// A float as an integer of a type: `nan` for NaN, the nearest end for what is out of range.
-    fn to_integer(&mut self, v: &Val, to: Type, modes: Modes, nan: i128) -> Option<Val> {
+    fn float_to_integer(&mut self, v: &Val, to: Type, modes: Modes, nan: i128) -> Option<Val> {
         let name = modes.integral?;
         if modes.relu {
             return None;

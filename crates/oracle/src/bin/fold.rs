@@ -51,6 +51,9 @@ fn place(v: &Variant) -> Option<(Version, Target)> {
     preferred.into_iter().find(fits).map(|t| (Version::LAST, t))
 }
 
+/// What is compiled together: for which version and target, and the instructions with their kernels' names.
+type Batch = ((Version, Target), Vec<(String, Probe)>);
+
 /// What the reference engine stores, kernel by kernel.
 fn compute(context: &Arc<Context>, text: &str, probes: &[Probe]) -> Result<Vec<Option<Vec<u8>>>, String> {
     let module = context
@@ -162,7 +165,7 @@ fn main() -> ExitCode {
     };
     let context = device.context();
     let mut rng = sample::Rng(options.seed);
-    let mut batches: BTreeMap<String, ((Version, Target), Vec<(String, Probe)>)> = BTreeMap::new();
+    let mut batches: BTreeMap<String, Batch> = BTreeMap::new();
     let mut tally = Tally::default();
     for _ in 0..options.rounds {
         // Addresses and handles are nobody's constants.
