@@ -69,6 +69,8 @@ fn every_row_decodes_and_runs() {
                 tried += 1;
                 let why = match result {
                     Ok(None) => continue,
+                    // What no engine knows is refused by name.
+                    Ok(Some(why)) if margay_exec::unmodelled(&variant) && why.starts_with("unsupported") => continue,
                     Ok(Some(why)) => why,
                     Err(_) => format!("a panic\n{module}"),
                 };

@@ -251,7 +251,8 @@ fn undefined_uses_are_reported_when_asked() {
     assert_eq!(code(&unwritten), 1);
     assert!(err(&unwritten).contains("uninitialised: reads .shared+0x"), "{}", err(&unwritten));
     let absent = exchange("bar.sync 0;", 20)
-        .replace("shfl", "setp.ge.u32 %p, %i, 48;\n@%p ret;\nshfl")
+        .replace("shfl", "and.b32 %at, %i, 31;\nsetp.ge.u32 %p, %at, 16;\n@%p ret;\nshfl")
+        .replace("0xffffffff", "0xffff")
         .replace(".reg .b32", ".reg .pred %p;\n.reg .b32");
     let output = run(&absent, &check);
     assert_eq!(code(&output), 1);
