@@ -149,6 +149,10 @@ impl Recipe {
     }
 }
 
+/// Bytes of LLVM IR beyond which a kernel is left to the reference engine: LLVM takes minutes for it, and tens of megabytes of
+/// stack for its frames.
+const LARGEST: usize = 4 << 20;
+
 /// A kernel as LLVM IR.
 pub struct Draft {
     text: String,
@@ -179,7 +183,11 @@ impl Draft {
         let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
         let frame = ir.stage.funcs[kernel.0 as usize].frame_size;
         let text = module(&bodies, &declared);
-        let frames = text.len() * 4;
+        if text.len() > LARGEST {
+            let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
+            return Err(Refused { what, func: kernel, at: 0 });
+        }
+        let frames = text.len() * 16;
         let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame, frames };
         Ok(Draft { text, facts: Arc::new(facts) })
     }
