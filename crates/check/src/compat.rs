@@ -1,7 +1,5 @@
-//! Which register types an operand of an instruction type takes (manual, sections 9.2, 9.4.1 and 5.2).
-//!
-//! The tables were settled by asking ptxas for every pair. `.f16x2` registers count as 32 untyped bits except where a float
-//! is wanted; a wider register is taken by instructions whose row says so (`ld`, `st`, `cvt`).
+//! Which register types an operand of an instruction type takes (manual, sections 9.2, 9.4.1 and 5.2), as sets: what the
+//! instruction table says ([`Type::takes`]), asked once for each mnemonic.
 
 use margay_isa::{Kind, Type};
 
@@ -18,38 +16,19 @@ pub(crate) const fn has(set: Types, t: Type) -> bool {
     set >> (t as u8) & 1 != 0
 }
 
+/// The register types of which that holds.
+pub(crate) fn those(holds: impl Fn(Type) -> bool) -> Types {
+    Type::ALL.iter().filter(|r| r.is_register() && holds(**r)).fold(0, |set, r| set | only(*r))
+}
+
 /// Register types that an operand of type `ty` takes.
 pub(crate) fn registers(ty: Type, wider: bool) -> Types {
-    Type::ALL.iter().filter(|r| r.is_register() && accepts(ty, **r, wider)).fold(0, |set, r| set | only(*r))
+    those(|r| ty.takes(r, wider))
 }
 
 /// Register types that may hold an address.
 pub(crate) fn addresses() -> Types {
-    Type::ALL
-        .iter()
-        .filter(|r| r.is_register() && r.bits() <= 64 && (r.is_int() || r.kind() == Kind::Bits || **r == Type::F16x2))
-        .fold(0, |set, r| set | only(*r))
-}
-
-fn accepts(ty: Type, reg: Type, wider: bool) -> bool {
-    if ty == Type::Pred || reg == Type::Pred {
-        return ty == reg;
-    }
-    // Values narrower than a byte, and packed formats, travel in the smallest register of bits that holds them.
-    let bits = ty.bits().max(8).next_power_of_two();
-    let fits = if wider { reg.bits() >= bits } else { reg.bits() == bits };
-    let untyped = reg.kind() == Kind::Bits;
-    fits && match ty.kind() {
-        Kind::Bits => true,
-        Kind::Signed | Kind::Unsigned => untyped || reg.is_int() || reg == Type::F16x2,
-        Kind::Float => match ty {
-            Type::F16 | Type::F16x2 | Type::F32 | Type::F64 => untyped || reg == ty,
-            _ => untyped,
-        },
-        Kind::Packed => untyped || reg == Type::F16x2,
-        Kind::Pred => false,
-        Kind::Opaque => untyped || reg.is_int(),
-    }
+    those(Type::holds_address)
 }
 
 /// What constants an operand of a type takes.

@@ -9,6 +9,8 @@ use margay_syntax::{
 
 /// More findings than this are dropped: nobody reads them, and memory stays bounded.
 const LIMIT: usize = 10_000;
+/// So many warnings are kept; whoever reads them all has read enough.
+const WARNINGS: usize = 1_000;
 
 /// The findings of a check.
 #[derive(Debug)]
@@ -21,10 +23,14 @@ pub(crate) struct Report {
     pub(crate) silent: bool,
     /// Number of errors so far.
     pub(crate) errors: usize,
+    /// Number of warnings kept so far.
+    warnings: usize,
     /// Where the parser found errors, in order: names may be missing near them.
     pub(crate) broken: Vec<u32>,
     /// Suggestions ("did you mean") are costly; they stop after a while.
     pub(crate) suggestions_left: u32,
+    /// What a mnemonic should have been is found by trying; that stops after a while, too.
+    explanations_left: u32,
 }
 
 impl Report {
@@ -35,8 +41,10 @@ impl Report {
             verdict: options.verdict,
             silent: false,
             errors: 0,
+            warnings: 0,
             broken: Vec::new(),
             suggestions_left: 100,
+            explanations_left: 1000,
         }
     }
 
@@ -47,11 +55,24 @@ impl Report {
 
     /// Adds a finding.
     #[cold]
-    pub(crate) fn push(&mut self, d: Diagnostic) {
-        self.errors += usize::from(d.severity == Severity::Error);
-        if !self.silent && self.diagnostics.len() < LIMIT {
-            self.diagnostics.push(d);
+    pub(crate) fn push(&mut self, mut d: Diagnostic) {
+        let error = d.severity == Severity::Error;
+        self.errors += usize::from(error);
+        if self.silent || self.diagnostics.len() >= LIMIT || !error && !self.may_warn() {
+            return;
         }
+        if !error {
+            self.warnings += 1;
+            if self.warnings == WARNINGS {
+                d.notes.push("there may be more warnings; these are enough".to_owned());
+            }
+        }
+        self.diagnostics.push(d);
+    }
+
+    /// Whether another warning would be kept.
+    pub(crate) fn may_warn(&self) -> bool {
+        !self.silent && self.warnings < WARNINGS
     }
 
     /// Adds something that the text forbids and ptxas lets pass.
@@ -78,6 +99,13 @@ impl Report {
     pub(crate) fn is_broken(&self, span: Span) -> bool {
         let next = self.broken.partition_point(|at| *at < span.start);
         self.broken.get(next).is_some_and(|at| *at <= span.end)
+    }
+
+    /// Whether another finding may be explained at length.
+    pub(crate) fn may_explain(&mut self) -> bool {
+        let may = !self.silent && self.explanations_left > 0;
+        self.explanations_left = self.explanations_left.saturating_sub(1);
+        may
     }
 
     /// Whether another costly suggestion may be computed.

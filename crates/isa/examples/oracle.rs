@@ -1,7 +1,7 @@
 //! Compares the instruction table with ptxas: `MARGAY_PTXAS=/path/to/ptxas cargo run --example oracle [OPCODE...]`.
 //!
-//! Three questions, each over instructions made from the table, some thousand to a module; ptxas names errors by line, so one
-//! run judges them all.
+//! Three questions, each over instructions made from the table, some hundred to a module; ptxas names errors by line, so one
+//! run judges most of them.
 //! * `available`: is every form accepted under exactly the versions and targets that its row says?
 //! * `words`: are mnemonics with one fault refused exactly where the table refuses them?
 //! * `operands`: the same for one fault in the operands.
@@ -21,9 +21,13 @@ struct Ptxas {
 }
 
 impl Ptxas {
-    /// One verdict an instruction: the errors that ptxas reports on its line. It stops at the first instruction that it
-    /// cannot parse, so that one is judged, taken out, and the rest asked again.
+    /// One verdict an instruction: the errors that ptxas reports on its line.
     fn judge(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
+        list.chunks(CHUNK).flat_map(|chunk| self.judge_together(version, target, chunk)).collect()
+    }
+
+    /// ptxas stops at the first instruction that it cannot parse, so that one is judged, taken out, and the rest asked again.
+    fn judge_together(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
         let mut verdicts = vec![Vec::new(); list.len()];
         let mut open: Vec<usize> = (0..list.len()).collect();
         while !open.is_empty() {
@@ -42,8 +46,8 @@ impl Ptxas {
                 }
                 Err((None, _)) => {
                     let (left, right) = texts.split_at(texts.len() / 2);
-                    let mut both = self.judge(version, target, left);
-                    both.extend(self.judge(version, target, right));
+                    let mut both = self.judge_together(version, target, left);
+                    both.extend(self.judge_together(version, target, right));
                     for (i, v) in open.drain(..).zip(both) {
                         verdicts[i] = v;
                     }
@@ -109,6 +113,9 @@ impl Ptxas {
         Ok(verdicts)
     }
 }
+
+/// Instructions in one module: few, since each that cannot be parsed costs another run; many, since a run costs something.
+const CHUNK: usize = 300;
 
 /// Differences, by opcode, form and what ptxas says, with examples.
 #[derive(Default)]

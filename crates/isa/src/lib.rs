@@ -12,8 +12,11 @@
 
 mod modifier;
 mod notation;
+mod operand;
+mod parts;
 mod resolve;
 mod row;
+mod rule;
 pub mod sample;
 mod shape;
 mod since;
@@ -24,10 +27,13 @@ mod target;
 mod types;
 
 pub use modifier::{Class, Mod, Word};
+pub use operand::*;
+pub use parts::{Part, Parts};
 pub use resolve::{Mismatch, Resolved, Variant, resolve};
 pub use row::*;
+pub use rule::Rule;
 pub use shape::Shape;
-pub use since::{COMMON, Missing, Need, Since, Until, m, need, need_on, t};
+pub use since::{Asked, COMMON, Missing, Need, Since, Until, m, need, need_on, t};
 pub use space::Space;
 pub use special::{Component, Special, SpecialInfo};
 pub use table::Opcode;

@@ -1,8 +1,8 @@
 //! From an opcode and its modifier words to a row: [`resolve()`], and the [`Variant`] that it yields.
 
 use crate::{
-    Class, Count, Form, Missing, Mod, Op, Opcode, Opnd, Role, Rule, Since, Slot, Space, Target, Type, VARS, Var,
-    Version, Word, table,
+    Asked, COMMON, Class, Count, Form, Missing, Mod, Op, Opcode, Opnd, Role, Rule, Since, Slot, Space, Target, Type,
+    VARS, Var, Version, Word, table,
 };
 
 /// An instruction's opcode, form and chosen modifiers: what every stage after `check` carries.
@@ -57,20 +57,25 @@ impl Variant {
     /// Whether a module of that version and target has this instruction; if not, the word that it lacks (none: the form as
     /// a whole) and what that needs.
     pub fn available(&self, version: Version, target: Target) -> Result<(), (Option<Word>, Missing)> {
-        let row = self.row();
-        row.since.check(version, target).map_err(|m| (None, m))?;
-        if let Some(until) = row.until.filter(|u| version >= u.ptx && target.sm >= u.sm) {
-            return Err((None, Missing::Removed(until)));
+        for (asked, since) in self.asks() {
+            let word = if let Asked::Word(need) = asked { Some(need.word) } else { None };
+            since.check(version, target).map_err(|m| (word, m))?;
         }
+        match self.row().until.filter(|u| version >= u.ptx && target.sm >= u.sm) {
+            Some(until) => Err((None, Missing::Removed(until))),
+            None => Ok(()),
+        }
+    }
+
+    /// What it asks of version and target: the form, a generic address that it may use (section 5.1 has them since 2.0), and
+    /// the words that need more.
+    pub fn asks(&self) -> impl Iterator<Item = (Asked, Since)> {
+        let row = self.row();
         let generic =
             self.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
-        if generic {
-            Since::new(2, 0, 20).check(version, target).map_err(|m| (None, m))?;
-        }
-        for need in row.needs.iter().chain(crate::COMMON).filter(|n| n.applies(&self.words)) {
-            need.since.check(version, target).map_err(|m| (Some(need.word), m))?;
-        }
-        Ok(())
+        let address = generic.then_some((Asked::GenericAddress, Since::new(2, 0, 20)));
+        let words = row.needs.iter().chain(COMMON).filter(|n| n.applies(&self.words));
+        [(Asked::Form, row.since)].into_iter().chain(address).chain(words.map(|n| (Asked::Word(n), n.since)))
     }
 
     /// The rule of the row that these words break together, and the words; nothing if they go together.

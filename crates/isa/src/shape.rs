@@ -129,6 +129,22 @@ impl Variant {
         }
     }
 
+    /// Whether a register declared with type `reg` may stand for this operand, or a part of it (element, partner, what a
+    /// bracketed address starts from) that has the type `ty`.
+    pub fn takes_register(&self, opnd: &Opnd, ty: Ty, reg: Type) -> bool {
+        let wide = |t: Type| t.bits() >= 32 && t != Type::F16x2;
+        match (ty, self.resolve_ty(ty)) {
+            (Ty::Any, _) => true,
+            (Ty::Untyped(wanted), _) => reg == wanted,
+            // A packed register is 32 untyped bits to an instruction's own type, but not where the manual fixes `.u32`.
+            (Ty::Is(wanted), _) if wanted.is_int() && reg == Type::F16x2 => false,
+            (_, Some(wanted)) => wanted.takes(reg, opnd.wider),
+            (Ty::Pointer, None) => reg.holds_address() && (opnd.role == Role::Addr || wide(reg)),
+            // An optional type that was left out.
+            (_, None) => true,
+        }
+    }
+
     /// The state space that the instruction names; [`Space::Generic`] without one.
     pub fn space(&self) -> Space {
         self.words.iter().find_map(|w| w.as_space()).unwrap_or(Space::Generic)
@@ -139,7 +155,7 @@ impl Variant {
         let mut rest = shapes;
         let mut left_out = false;
         if let [Shape::Vector(_), Shape::Vector(_)] = shapes
-            && self.op == crate::Opcode::Mov
+            && self.row().rules.contains(&Rule::MovOperand)
         {
             return false; // one side is a scalar
         }
@@ -189,10 +205,7 @@ impl Variant {
             (Role::Addr, Shape::Unified(inner)) => opnd.unified && self.takes(opnd, inner),
             (Role::Var, Shape::Symbol(space)) => self.space() == Space::Generic || *space == self.space(),
             (Role::Var, Shape::Int(_)) => true,
-            (Role::Var, Shape::Reg(t, _)) => match self.resolve_ty(opnd.ty) {
-                Some(ty) => ty.takes(*t, false),
-                None => t.holds_address() && t.bits() >= 32 && *t != Type::F16x2,
-            },
+            (Role::Var, Shape::Reg(t, _)) => self.takes_register(opnd, opnd.ty, *t),
             (Role::Group(inner), Shape::Group(shapes)) => {
                 let mut rest = &shapes[..];
                 self.inside(inner).all(|o| match rest.split_first() {
@@ -228,11 +241,7 @@ impl Variant {
     fn address(&self, opnd: &Opnd, base: &Shape) -> bool {
         let space = opnd.space.and_then(Mod::space).unwrap_or(self.space());
         match base {
-            Shape::Reg(t, _) => match opnd.ty {
-                Ty::Pointer => t.holds_address(),
-                Ty::Untyped(wanted) => *t == wanted,
-                ty => self.resolve_ty(ty).is_some_and(|wanted| wanted.takes(*t, false)),
-            },
+            Shape::Reg(t, _) => self.takes_register(opnd, opnd.ty, *t),
             Shape::Symbol(_) if opnd.ty != Ty::Pointer => false,
             Shape::Symbol(s) => *s == space || space == Space::Generic && *s != Space::Param,
             Shape::Int(_) => space == Space::Local,
@@ -245,11 +254,7 @@ impl Variant {
         match (shape, self.resolve_ty(ty)) {
             (Shape::Sink, _) => opnd.sink && !read,
             (Shape::Not(inner), Some(Type::Pred)) => read && matches!(**inner, Shape::Reg(Type::Pred, _)),
-            (Shape::Reg(t, _), Some(wanted)) if matches!(ty, Ty::Untyped(_)) => *t == wanted,
-            // A packed register is 32 untyped bits to an instruction's own type, but not where the manual fixes `.u32`.
-            (Shape::Reg(Type::F16x2, _), Some(wanted)) if matches!(ty, Ty::Is(_)) && wanted.is_int() => false,
-            (Shape::Reg(t, _), Some(ty)) => ty.takes(*t, opnd.wider),
-            (Shape::Reg(t, _), None) => ty == Ty::Any || t.holds_address() && t.bits() >= 32 && *t != Type::F16x2,
+            (Shape::Reg(t, _), _) => self.takes_register(opnd, ty, *t),
             (Shape::Special(t), Some(ty)) => {
                 read && opnd.special
                     && !ty.is_float()

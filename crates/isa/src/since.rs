@@ -36,6 +36,17 @@ pub struct Need {
     pub since: Since,
 }
 
+/// What of an instruction asks for a version and target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// The form itself.
+    Form,
+    /// An address without a state space.
+    GenericAddress,
+    /// One of its words.
+    Word(&'static Need),
+}
+
 /// Why something is not available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {

@@ -34,9 +34,11 @@ macro_rules! types {
             pub const fn name(self) -> &'static str { match self { $(Type::$variant => $name,)* } }
 
             /// Width in bits of one value (a packed type counts as a whole); 1 for `.pred`, 64 for opaque types.
+            #[inline]
             pub const fn bits(self) -> u32 { match self { $(Type::$variant => $bits,)* } }
 
             /// What the bits stand for.
+            #[inline]
             pub const fn kind(self) -> Kind { match self { $(Type::$variant => Kind::$kind,)* } }
 
             /// The type of that name (no dot).
@@ -76,6 +78,7 @@ impl Type {
     }
 
     /// Bytes that one value takes in memory, rounded up; 0 for `.pred`, which has no memory form.
+    #[inline]
     pub const fn bytes(self) -> u32 {
         if matches!(self, Type::Pred) { 0 } else { self.bits().div_ceil(8) }
     }
@@ -86,16 +89,19 @@ impl Type {
     }
 
     /// True for signed and unsigned integers (not for bits).
+    #[inline]
     pub const fn is_int(self) -> bool {
         matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
     /// True for floating point of any format.
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }
 
     /// Types that `.reg` may declare (section 5.2.1; `.b8`-sized registers exist for `ld`/`st`/`cvt`).
+    #[inline]
     pub const fn is_register(self) -> bool {
         use Type::*;
         matches!(

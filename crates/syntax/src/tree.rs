@@ -404,16 +404,19 @@ impl Tree {
     }
 
     /// The text under a span.
+    #[inline]
     pub fn str(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 
     /// Operands of a list.
+    #[inline]
     pub fn operands(&self, list: List<Operand>) -> &[Operand] {
         &self.operands[list.range()]
     }
 
     /// Statements of a body.
+    #[inline]
     pub fn stmts(&self, list: List<Stmt>) -> &[Stmt] {
         &self.stmts[list.range()]
     }

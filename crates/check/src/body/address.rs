@@ -5,7 +5,7 @@ use super::walk::Walker;
 use super::{Base, Candidate, Operand, SymRef, Want, space_of};
 use crate::consts::{self, Const};
 use crate::{Extent, compat};
-use margay_isa::{Space, Ty};
+use margay_isa::{Mod, Opcode, Space, Ty};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -22,7 +22,7 @@ impl<'a> Walker<'a, '_> {
                 _ => self.wrong_kind(want, op, "one address"),
             },
             // `variable[3]` is an address as it stands.
-            Kind::Index { base, index } => self.indexed(c, want, op, base, index),
+            Kind::Index { base, index } if takes_elements(c) => self.indexed(c, want, op, base, index),
             Kind::Error => Operand::Error,
             _ => self.missing_brackets(want, op),
         }
@@ -161,6 +161,11 @@ impl<'a> Walker<'a, '_> {
         if c.access > 0 && ty.kind() == margay_isa::Kind::Opaque {
             return self.opaque_access(ty, span, declared);
         }
+        if c.variant.op == Opcode::St && c.variant.has(Mod::Bulk) && wanted.is_some() {
+            let text = format!("`{}` names a variable", self.tree.str(self.mnemonic()));
+            let found = Diagnostic::new(Code::OperandForm, span, text).help("move its address to a register first");
+            return self.report.ptxas_only(found);
+        }
         if c.access > 0 && wanted.is_some() {
             crate::rules::addresses::constant(self, c, symbol, offset, span);
         }
@@ -195,6 +200,16 @@ impl<'a> Walker<'a, '_> {
         let tree = self.tree;
         let (name, offset, minus) = match op.kind {
             Kind::Name => (op.span, None, false),
+            Kind::Index { base, index } => {
+                let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
+                if !self.is_array(name.span) {
+                    return Operand::Error;
+                }
+                if let Some(operand) = self.register_index(index) {
+                    return operand;
+                }
+                (name.span, Some(index), false)
+            }
             Kind::Sum { base, offset, minus } => match tree.operands.get(base as usize) {
                 Some(o) if matches!(o.kind, Kind::Name) => (o.span, Some(offset), minus),
                 _ => return self.wrong_kind(want, op, "a variable or register"),
@@ -215,7 +230,9 @@ impl<'a> Walker<'a, '_> {
             }
             Named::Symbol(symbol) => {
                 let offset = offset.and_then(|o| self.offset(o, minus)).unwrap_or(0);
-                let wanted = want_space(c, want);
+                // Generic, too, `mapa` and `getctarank` are about shared memory.
+                let cluster = matches!(c.variant.op, Opcode::Mapa | Opcode::Getctarank).then_some(Space::Shared);
+                let wanted = want_space(c, want).or(cluster);
                 if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
                     self.wrong_space(c, want, symbol, op.span);
                 } else {
@@ -227,6 +244,17 @@ impl<'a> Walker<'a, '_> {
             Named::Unknown => self.unknown(name, "name"),
             _ => self.wrong_kind(want, op, "a variable or register"),
         }
+    }
+}
+
+/// Whether ptxas reads `variable[3]` as an address: in plain loads and stores.
+fn takes_elements(c: &Candidate) -> bool {
+    let v = &c.variant;
+    match v.op {
+        Opcode::Ld | Opcode::Ldu => true,
+        Opcode::St => !v.has(Mod::Async) && !v.has(Mod::Bulk),
+        Opcode::Multimem => v.has(Mod::Red),
+        _ => false,
     }
 }
 

@@ -96,7 +96,7 @@ impl<'a> Walker<'a, '_> {
             pair: 0,
             count: Some(1),
             regs: want.pair,
-            ty: want.opnd.pair.and_then(|t| super::memo::type_of(&c.variant, t)),
+            ty: want.opnd.pair.and_then(|t| c.variant.resolve_ty(t)),
             ..want.clone()
         };
         let at = self.body.operands.len() as u32;

@@ -4,7 +4,7 @@
 use crate::compat::{self, Constants, Types};
 use crate::report::{Lack, lacking};
 use crate::{FxHashMap, Module};
-use margay_isa::{COMMON, Mod, Opcode, Opnd, Role, Rule, Since, Space, Ty, Type, Until, Variant, Word, resolve};
+use margay_isa::{Asked, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Word, resolve};
 
 /// What an operand must be, with all type variables bound.
 #[derive(Clone, Debug)]
@@ -177,17 +177,10 @@ fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
 }
 
 fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
-    let ty = type_of(variant, opnd.ty);
-    let regs = |t: Ty| match t {
+    let ty = variant.resolve_ty(opnd.ty);
+    let regs = |ty: Ty| match ty {
         Ty::Any => Types::MAX,
-        Ty::Pointer if opnd.role == Role::Addr => compat::addresses(),
-        Ty::Pointer => {
-            (compat::registers(Type::U32, false) | compat::registers(Type::U64, false)) & !compat::only(Type::F16x2)
-        }
-        // Where the row itself names an integer type, ptxas does not count `.f16x2` registers as bits.
-        Ty::Is(t) if t.is_int() => compat::registers(t, opnd.wider) & !compat::only(Type::F16x2),
-        Ty::Untyped(t) => compat::only(t),
-        _ => type_of(variant, t).map_or(Types::MAX, |t| compat::registers(t, opnd.wider)),
+        _ => compat::those(|reg| variant.takes_register(opnd, ty, reg)),
     };
     let inner: Box<[Want]> = match opnd.role {
         Role::Group(list) => variant.inside(list).map(|o| want(variant, o)).collect(),
@@ -209,65 +202,29 @@ fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
     }
 }
 
-/// The type that a type expression stands for.
-pub(crate) fn type_of(variant: &Variant, ty: Ty) -> Option<Type> {
-    match ty {
-        Ty::Of(v) => variant.ty(v),
-        Ty::Is(t) | Ty::Untyped(t) => Some(t),
-        Ty::Wide(v) => variant.ty(v).map(|t| resize(t, t.bits() * 2)),
-        Ty::Size(v) => variant.ty(v).map(Type::untyped),
-        Ty::Int(v) => variant.ty(v).map(|t| match t.bits() {
-            8 => Type::U8,
-            16 => Type::U16,
-            64 => Type::U64,
-            _ => Type::U32,
-        }),
-        Ty::Pointer | Ty::Any => None,
-    }
-}
-
-fn resize(ty: Type, size: u32) -> Type {
-    use Type::{F16, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
-    let same = |types: &[Type]| types.iter().copied().find(|t| t.bits() == size);
-    let kin: &[Type] = match ty {
-        _ if ty.is_signed() => &[S8, S16, S32, S64],
-        _ if ty.is_int() => &[U8, U16, U32, U64],
-        _ if ty.is_float() => &[F16, F32, F64],
-        _ => &[],
-    };
-    same(kin).unwrap_or(Type::of_bits(size))
-}
-
 fn unavailable(variant: &Variant, module: &Module) -> Option<Unavailable> {
-    let row = variant.row();
-    let op = variant.op.row().name;
-    if let Some(lack) = lacking(module, &row.since) {
-        // The opcode as a whole may be what is too new; if not, this form of it is.
-        let whole = variant.op.row().forms.iter().all(|f| lacking(module, &f.since).is_some());
-        let name = || {
-            let fixed = variant.words.iter().take(row.fixed.into());
-            fixed.fold(op.to_owned(), |name, word| name + "." + word.name())
-        };
-        return Some(Unavailable::Lacks(if whole { format!("`{}`", name()) } else { format!("`{variant}`") }, lack));
-    }
-    let generic =
-        variant.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
-    if let (true, Some(lack)) = (generic, lacking(module, &Since::new(2, 0, 20))) {
-        return Some(Unavailable::Lacks(format!("a generic address on `{op}`"), lack));
-    }
-    for need in row.needs.iter().chain(COMMON).filter(|n| n.applies(&variant.words)) {
-        if let Some(lack) = lacking(module, &need.since) {
-            let what = match need.with {
-                [] => format!("`.{}` on `{op}`", need.word.name()),
+    let op = variant.op.row();
+    let found = variant.asks().find_map(|(asked, since)| Some((asked, lacking(module, &since)?)));
+    if let Some((asked, lack)) = found {
+        let what = match asked {
+            // The opcode as a whole may be what is too new; if not, this form of it is.
+            Asked::Form if op.forms.iter().all(|f| lacking(module, &f.since).is_some()) => {
+                let fixed = variant.words.iter().take(variant.row().fixed.into());
+                format!("`{}`", fixed.fold(op.name.to_owned(), |name, word| name + "." + word.name()))
+            }
+            Asked::Form => format!("`{variant}`"),
+            Asked::GenericAddress => format!("a generic address on `{}`", op.name),
+            Asked::Word(need) => match need.with {
+                [] => format!("`.{}` on `{}`", need.word.name(), op.name),
                 with => {
                     let with: Vec<String> = with.iter().map(|w| format!("`.{}`", w.name())).collect();
-                    format!("`.{}` with {} on `{op}`", need.word.name(), with.join(" "))
+                    format!("`.{}` with {} on `{}`", need.word.name(), with.join(" "), op.name)
                 }
-            };
-            return Some(Unavailable::Lacks(what, lack));
-        }
+            },
+        };
+        return Some(Unavailable::Lacks(what, lack));
     }
-    let until = row.until.filter(|u| {
+    let until = variant.row().until.filter(|u| {
         module.version_at.is_some() && module.target_at.is_some() && module.version >= u.ptx && module.target.sm >= u.sm
     });
     until.map(Unavailable::Removed)

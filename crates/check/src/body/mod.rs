@@ -149,8 +149,8 @@ pub enum Operand {
     Symbol(SymRef, i64),
     /// A bracketed address.
     Address(Base, i64),
-    /// A variable indexed by a register (`a[%r1]`), or a register and an offset as a value (`%r1+4`): ptxas takes both, the manual
-    /// gives them no meaning.
+    /// What ptxas takes and the manual gives no meaning: a variable indexed by a register (`a[%r1]`), a register and an offset as
+    /// a value (`%r1+4`), one value for a vector, a vector for one element of a surface.
     Computed,
     /// A bracketed list.
     Group(List<Operand>),

@@ -148,11 +148,12 @@ impl<'a> Walker<'a, '_> {
         if global.space != Space::Reg || global.first.start > span.start {
             return None;
         }
-        if let Some(decl) = self.body.regs.iter().find(|d| d.global == Some(id)) {
-            return Some(Operand::Reg(decl.first));
+        if let Some(reg) = self.module_registers.get(&id) {
+            return Some(Operand::Reg(*reg));
         }
         let decl = self.register(global.ty, global.vector, 1, false, global.span, Some(id));
         let reg = self.body.regs[decl as usize].first;
+        self.module_registers.insert(id, reg);
         // Others may write it.
         self.wrote(reg);
         Some(Operand::Reg(reg))

@@ -8,7 +8,7 @@ use super::{Candidate, Operand, RegId, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
 use crate::module;
-use margay_isa::{Kind as TypeKind, Opcode, Rule, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -21,7 +21,18 @@ impl<'a> Walker<'a, '_> {
             Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_)
                 if !want.element && want.count.is_some_and(|n| n > 1 || want.opnd.braces()) =>
             {
-                self.constant_for_vector(want, op)
+                if !spreads(c, want) {
+                    return self.constant_for_vector(want, op);
+                }
+                let one = Want { count: Some(1), ..want.clone() };
+                match self.src(c, &one, op) {
+                    Operand::Error => Operand::Error,
+                    _ => {
+                        let found = self.no_vector(want, op.span);
+                        self.report.text_only(found);
+                        Operand::Computed
+                    }
+                }
             }
             Kind::Name => match self.named(op.span) {
                 Named::Reg(reg, decl) => {
@@ -30,8 +41,9 @@ impl<'a> Walker<'a, '_> {
                     if compat::has(want.regs, d.ty) && want.count == Some(u32::from(d.vector)) {
                         return Operand::Reg(reg);
                     }
+                    let single = d.vector == 1 && want.count.is_some_and(|n| n > 1);
                     self.whole_register(c, want, decl, op.span);
-                    Operand::Reg(reg)
+                    if single { Operand::Computed } else { Operand::Reg(reg) }
                 }
                 other => self.named_source(c, want, op, other),
             },
@@ -47,8 +59,8 @@ impl<'a> Walker<'a, '_> {
             Kind::Not(inner) => self.negated(c, want, op, inner),
             Kind::Braces(list) => self.vector(c, want, op, list, false),
             Kind::Sum { base, offset, minus } => self.sum(c, want, op, (base, offset, minus)),
-            Kind::Index { base, index } if c.rules.contains(&Rule::MovOperand) => {
-                self.element_address(base, index, op.span)
+            Kind::Index { base, index } if c.variant.op == Opcode::Mov => {
+                self.element_address(c, want, (base, index), op.span)
             }
             Kind::Brackets(_) => self.needless_brackets(op),
             Kind::Error => Operand::Error,
@@ -71,6 +83,10 @@ impl<'a> Walker<'a, '_> {
             }
             Named::Special(special, component) => {
                 self.special_fits(c, want, special, component, op.span);
+                let single = component.is_some() || special.info().width == 1;
+                if single && want.count.is_some_and(|n| n > 1) {
+                    return Operand::Computed;
+                }
                 Operand::Special(special, component)
             }
             Named::Symbol(symbol) => self.symbol_value(c, want, symbol, None, op.span),
@@ -85,7 +101,7 @@ impl<'a> Walker<'a, '_> {
                     );
                     Operand::Error
                 }
-                _ => self.unknown(op.span, if c.rules.contains(&Rule::MovOperand) { "name" } else { "register" }),
+                _ => self.unknown(op.span, if c.variant.op == Opcode::Mov { "name" } else { "register" }),
             },
         }
     }
@@ -105,7 +121,7 @@ impl<'a> Walker<'a, '_> {
         let fits = match (symbol, offset) {
             (SymRef::Func(_), Some(_)) => false,
             (SymRef::Func(_), None) => want.opnd.imm && takes_functions(c.variant.op),
-            (_, None) => c.rules.contains(&Rule::MovOperand) && integer,
+            (_, None) => c.variant.op == Opcode::Mov && integer,
             (_, Some(_)) => want.opnd.imm && integer,
         };
         if !fits || want.element {
@@ -143,28 +159,28 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    /// Whether ptxas takes the register with an offset for this value.
+    /// Whether ptxas takes the register with an offset for this value: where the register alone would do, and any integer for
+    /// any other.
     fn adds_offset(&self, want: &Want, decl: u32) -> bool {
         let d = &self.body.regs[decl as usize];
         let integer = |t: Type| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned);
-        want.opnd.imm && !want.element && want.ty.is_some_and(integer) && integer(d.ty) && d.vector == 1
+        let fits = compat::has(want.regs, d.ty) || want.ty.is_some_and(integer) && integer(d.ty);
+        want.opnd.imm && !want.element && fits && d.vector == 1
     }
 
     /// `a[3]` as a value: the address of an element, by bytes as ptxas has it.
-    fn element_address(&mut self, base: u32, index: u32, span: Span) -> Operand {
+    fn element_address(&mut self, c: &Candidate, want: &Want, (base, index): (u32, u32), span: Span) -> Operand {
         let tree = self.tree;
         let Some(name) = tree.operands.get(base as usize) else { return Operand::Error };
         if !self.is_array(name.span) {
             return Operand::Error;
         }
-        if let Some(operand) = self.register_index(index) {
-            return operand;
-        }
+        let computed = self.register_index(index);
         match self.named(name.span) {
             Named::Symbol(symbol) => {
-                let offset = self.offset(index, false).unwrap_or(0);
-                crate::rules::addresses::taken(self, symbol, span);
-                Operand::Symbol(symbol, offset)
+                let offset = if computed.is_some() { 0 } else { self.offset(index, false).unwrap_or(0) };
+                let address = self.symbol_value(c, want, symbol, Some(offset), span);
+                if address == Operand::Error { address } else { computed.unwrap_or(address) }
             }
             Named::Unknown => self.unknown(name.span, "variable"),
             _ => Operand::Error,
@@ -376,6 +392,12 @@ impl<'a> Walker<'a, '_> {
         self.register_fits(c, want, want.regs, decl, selector);
         Operand::Part { reg, part, neg }
     }
+}
+
+/// Whether ptxas takes one value for a vector that is read. The manual gives that no meaning.
+pub(super) fn spreads(c: &Candidate, want: &Want) -> bool {
+    let written = matches!(c.variant.op, Opcode::Mov | Opcode::Sust) && want.opnd.count == Count::ByVec;
+    want.opnd.role == Role::Src && !want.element && (written || matches!(want.opnd.count, Count::AtLeast(_)))
 }
 
 /// Whether a function's name may be a source operand. These are lowered to calls, or take no other address.

@@ -19,13 +19,13 @@ impl<'a> Walker<'a, '_> {
         let d = self.body.regs[decl as usize];
         if d.vector == 1 {
             self.register_fits(c, want, want.regs, decl, span);
-            return self.vector_fits(want, decl, span);
+            return self.vector_fits(c, want, decl, span);
         }
         match (want.count, want.ty) {
             // The whole vector is packed into one value.
             (None, Some(ty)) if d.ty.bits() * u32::from(d.vector) == ty.bits() => {}
             (Some(n), Some(ty)) if n == u32::from(d.vector) && d.ty.bits() == ty.bits() => {}
-            (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(want, decl, span),
+            (Some(n), _) if n != u32::from(d.vector) => self.vector_fits(c, want, decl, span),
             _ => self.register_fits(c, want, want.regs, decl, span),
         }
     }
@@ -47,6 +47,13 @@ impl<'a> Walker<'a, '_> {
             && n as usize != items.len()
             && !(spare && items.len() > n as usize)
         {
+            if ignores_rest(c, want) && matches!(items.len(), 2 | 4) {
+                // Its elements must fit all the same.
+                let whole = Want { count: Some(items.len() as u32), ..want.clone() };
+                if self.vector(c, &whole, op, list, dst) == Operand::Error {
+                    return Operand::Error;
+                }
+            }
             return self.wrong_vector(c, want, op, items.len());
         }
         if items.len() == 1 && !braces_allowed(c, want) {
@@ -98,14 +105,18 @@ impl<'a> Walker<'a, '_> {
     /// The one type of the elements must fit.
     fn joined(&mut self, c: &Candidate, strict: &Want, op: &tree::Operand, items: &'a [tree::Operand], start: usize) {
         let mut join = Join::default();
+        let (mut special_at, mut constant) = (None, false);
         for i in 0..items.len() {
             match self.body.operands[start + i] {
                 Operand::Error => return,
                 Operand::Sink => join.sinks += 1,
-                Operand::Int(_) => join.int = true,
-                Operand::Float { .. } => join.float = true,
+                Operand::Int(_) => (join.int, constant) = (true, true),
+                Operand::Float { .. } => (join.float, constant) = (true, true),
                 Operand::Reg(reg) | Operand::Element(reg, _) => join.register(self.body.decl(reg).ty),
-                Operand::Special(special, _) => join.register(special.info().ty),
+                Operand::Special(special, _) => {
+                    special_at = Some(items[i].span);
+                    join.register(special.info().ty);
+                }
                 _ => {}
             }
         }
@@ -119,6 +130,11 @@ impl<'a> Walker<'a, '_> {
                 .help("name a register for one of them"),
             );
             return;
+        }
+        if let Some(at) = special_at.filter(|_| constant) {
+            let text = format!("`{}` stands in one vector with a constant", self.tree.str(at));
+            let found = Diagnostic::new(Code::SpecialRegister, at, text).help("move it to a register first");
+            return self.report.ptxas_only(found);
         }
         let fits = match join.first {
             Some(first) => compat::has(strict.regs, join.bits.unwrap_or(first)) && !join.widths,
@@ -209,13 +225,18 @@ impl Join {
 
 /// What the first element must be where it has a type of its own.
 fn lead(c: &Candidate, want: &Want) -> Want {
-    let ty = want.opnd.lead.and_then(|t| super::memo::type_of(&c.variant, t));
+    let ty = want.opnd.lead.and_then(|t| c.variant.resolve_ty(t));
     Want {
         ty,
         regs: ty.map_or(Types::MAX, |t| compat::registers(t, false)),
         constants: ty.map_or(Constants::Any, compat::constants),
         ..want.clone()
     }
+}
+
+/// Whether ptxas takes a vector for a single element of a surface and ignores the rest.
+pub(super) fn ignores_rest(c: &Candidate, want: &Want) -> bool {
+    matches!(c.variant.op, Opcode::Suld | Opcode::Sust) && want.opnd.count == Count::ByVec && want.count == Some(1)
 }
 
 /// Whether a single register may stand in braces: where vectors are possible, on loads, stores (of surfaces, too) and `mov`; where they are

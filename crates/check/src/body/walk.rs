@@ -3,10 +3,10 @@
 use super::names::{Binding, Names};
 use super::{Body, Entry, LabelId, Memo, RegDecl, RegId, TableId, TargetTable};
 use crate::module::{self, Module};
-use crate::report::Report;
+use crate::report::{Report, lacking, since};
 use crate::rules::pointers::Origins;
 use crate::rules::sequence::{Run, Use};
-use crate::{FormalSpace, FuncId, Function, GlobalId, Symbol};
+use crate::{FormalSpace, FuncId, Function, FxHashMap, GlobalId, Symbol};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic},
@@ -131,6 +131,8 @@ pub(crate) struct Walker<'a, 'm> {
     /// First label of each block, in order of the blocks.
     blocks: Vec<u32>,
     blocks_seen: usize,
+    /// What stands for registers of module scope in this body.
+    pub(super) module_registers: FxHashMap<GlobalId, RegId>,
 }
 
 /// An operand of an instruction.
@@ -184,6 +186,7 @@ impl<'a, 'm> Walker<'a, 'm> {
             labels: Vec::new(),
             blocks: Vec::new(),
             blocks_seen: 0,
+            module_registers: FxHashMap::default(),
         }
     }
 
@@ -349,6 +352,13 @@ impl<'a, 'm> Walker<'a, 'm> {
         let tree = self.tree;
         match tree.str(d.name) {
             ".loc" => self.loc(d),
+            // Not in the manual.
+            name @ ".loc_intermediate" => {
+                if let Some(lack) = lacking(self.module, &since(9, 4, 0)) {
+                    self.report.push(lack.diagnose(self.module, &format!("`{name}`"), d.name));
+                }
+                self.position(d);
+            }
             ".branchtargets" => {
                 let targets = tree.operands(d.args).iter().filter_map(|o| self.branch_target(o)).collect();
                 self.table(TargetTable::Branch(targets));
@@ -440,13 +450,19 @@ impl<'a, 'm> Walker<'a, 'm> {
     }
 
     fn loc(&mut self, d: &Directive) {
-        let mut numbers = [0u32; 3];
+        let [file, line, column] = self.position(d);
+        self.body.locs.push((self.body.insts.len() as u32, file, line, column));
+    }
+
+    /// File, line and column.
+    fn position(&mut self, d: &Directive) -> [u32; 3] {
+        let mut numbers = [0; 3];
         for (slot, o) in numbers.iter_mut().zip(self.tree.operands(d.args)) {
             if let Kind::Int { value, .. } = o.kind {
-                *slot = u32::try_from(value.get()).unwrap_or(0);
+                *slot = module::narrow(self.tree, o.span, value.get(), self.report).unwrap_or(0);
             }
         }
-        self.body.locs.push((self.body.insts.len() as u32, numbers[0], numbers[1], numbers[2]));
+        numbers
     }
 
     /// The variant that a candidate has in this body.

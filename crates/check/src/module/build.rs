@@ -117,7 +117,7 @@ impl Builder<'_> {
         let tree = self.tree;
         let [index, path, ..] = tree.operands(d.args) else { return };
         let (Kind::Int { value, .. }, Kind::String) = (index.kind, path.kind) else { return };
-        let Ok(index_value) = u32::try_from(value.get()) else { return };
+        let Some(index_value) = func::narrow(tree, index.span, value.get(), self.report) else { return };
         let text: Box<str> = tree.str(path.span).trim_matches('"').into();
         if let Some((first, before)) = self.files.get(&index_value) {
             self.report.push(

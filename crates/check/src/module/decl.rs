@@ -111,14 +111,15 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
         _ => match Space::from_name(name) {
             Some(space) if space != Space::Sreg => space,
             _ => {
-                report.push(
-                    Diagnostic::new(
-                        Code::VariableSpace,
-                        span,
-                        format!("`{text}` is no state space that variables live in"),
-                    )
-                    .note("variables live in .reg, .const, .global, .local, .param, .shared"),
-                );
+                let d = if text.is_empty() {
+                    Diagnostic::new(Code::VariableSpace, span, "a parameter without a state space")
+                        .here("expected `.param` or `.reg`")
+                } else {
+                    let message = format!("`{text}` is no state space that variables live in");
+                    Diagnostic::new(Code::VariableSpace, span, message)
+                        .note("variables live in .reg, .const, .global, .local, .param, .shared")
+                };
+                report.push(d);
                 return None;
             }
         },

@@ -169,6 +169,8 @@ const KNOWN: &[Known] = &[
     Known { name: ".maxnctapersm", since: since(1, 3, 0), positive: true },
     Known { name: ".reqnctapercluster", since: since(7, 8, 90), positive: false },
     Known { name: ".explicitcluster", since: since(7, 8, 90), positive: false },
+    // Not in the manual.
+    Known { name: ".minperctamemory", since: since(9, 4, 80), positive: false },
     Known { name: ".maxclusterrank", since: since(7, 8, 90), positive: false },
     Known { name: ".blocksareclusters", since: since(9, 0, 90), positive: false },
 ];
@@ -216,25 +218,14 @@ fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: 
 
 fn number(tree: &Tree, arg: &tree::Operand, name: &str, positive: bool, report: &mut Report) -> Option<u32> {
     match consts::eval(tree, arg) {
-        Ok(Const::Int { value: 0, .. }) if positive => {
-            report.push(Diagnostic::new(
-                Code::DirectiveValue,
-                arg.span,
-                format!("`{name}` takes positive numbers, found 0"),
-            ));
-            None
-        }
         Ok(Const::Int { value, .. }) => {
-            let value = u32::try_from(value).ok();
-            if value.is_none() {
-                let text = tree.str(arg.span);
-                report.push(Diagnostic::new(
-                    Code::DirectiveValue,
-                    arg.span,
-                    format!("{text} does not fit into 32 bits"),
-                ));
+            let value = narrow(tree, arg.span, value as u64, report)?;
+            if positive && value == 0 {
+                let text = format!("`{name}` takes positive numbers, found {}", tree.str(arg.span));
+                report.push(Diagnostic::new(Code::DirectiveValue, arg.span, text));
+                return None;
             }
-            value
+            Some(value)
         }
         Ok(_) => None,
         Err(e) => {
@@ -242,6 +233,17 @@ fn number(tree: &Tree, arg: &tree::Operand, name: &str, positive: bool, report: 
             None
         }
     }
+}
+
+/// The number of a directive in 32 bits; complains if it has more. What is negative as a 64-bit number is cut off, as ptxas
+/// cuts it off.
+pub(crate) fn narrow(tree: &Tree, span: Span, value: u64, report: &mut Report) -> Option<u32> {
+    if (i64::from(u32::MAX) + 1..=i64::MAX).contains(&(value as i64)) {
+        let text = format!("{} does not fit into 32 bits", tree.str(span));
+        report.push(Diagnostic::new(Code::DirectiveValue, span, text));
+        return None;
+    }
+    Some(value as u32)
 }
 
 /// Directives that exclude or need each other.

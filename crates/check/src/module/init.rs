@@ -36,6 +36,35 @@ pub(crate) fn evaluate(
     (filler.out, open)
 }
 
+/// What is wrong with a property of a texture, sampler or surface (section 5.3): ptxas knows these fields, and these names
+/// as the value of any.
+fn property(tree: &Tree, ty: Type, name: u32, value: u32) -> Option<Diagnostic> {
+    const SIZES: &[&str] = &["width", "height", "depth", "channel_data_type", "channel_order", "array_size"];
+    const SAMPLING: &[&str] = &["addr_mode_0", "addr_mode_1", "addr_mode_2", "filter_mode"];
+    const VALUES: &[&str] = &["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border", "nearest", "linear"];
+    let parts: [&[&str]; 3] = match ty {
+        Type::TexRef => [SIZES, SAMPLING, &["normalized_coords", "num_mipmap_levels", "num_samples"]],
+        Type::SurfRef => [SIZES, &["memory_layout"], &[]],
+        _ => [SAMPLING, &["force_unnormalized_coords"], &[]],
+    };
+    let (name, value) = (tree.operands.get(name as usize)?, tree.operands.get(value as usize)?);
+    let (field, found) = (tree.str(name.span), tree.str(value.span));
+    let (span, message, known) = if !parts.concat().contains(&field) {
+        (name.span, format!("a `{ty}` has no field `{field}`"), parts.concat())
+    } else if matches!(value.kind, Kind::Name) && !VALUES.contains(&found) {
+        (value.span, format!("`{found}` is no value of `{field}`"), VALUES.to_vec())
+    } else {
+        return None;
+    };
+    let d = Diagnostic::new(Code::InitializerType, span, message);
+    let near = nearest(if span == name.span { field } else { found }, known.iter().copied());
+    let d = d.note(format!("there are {}", known.join(", ")));
+    Some(match near {
+        Some(near) => d.fix(span, near, format!("write `{near}`")),
+        None => d,
+    })
+}
+
 struct Filler<'a> {
     tree: &'a Tree,
     module: &'a Module,
@@ -104,6 +133,7 @@ impl Filler<'_> {
                 let tree = self.tree;
                 for field in &tree.operands[list.range()] {
                     let Kind::Field(name, value) = field.kind else { continue };
+                    property(tree, self.shape.ty, name, value).into_iter().for_each(|d| self.fail(d));
                     let text = |i: u32| tree.operands.get(i as usize).map_or("", |o| tree.str(o.span)).into();
                     self.out.push(Init::Property { name: text(name), value: text(value) });
                 }

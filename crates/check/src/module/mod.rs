@@ -9,7 +9,7 @@ mod init;
 
 pub(crate) use build::{add_alias, check, pragma};
 pub(crate) use decl::{Shape, ShapeAt, constant_error, declare, extent, family};
-pub(crate) use func::signature;
+pub(crate) use func::{narrow, signature};
 pub(crate) use init::evaluate;
 
 use margay_isa::{Space, Target, Type, Version};

@@ -14,6 +14,9 @@ pub(crate) fn finish(w: &mut Walker<'_, '_>) {
 /// Registers that are read and never written.
 fn never_written(w: &mut Walker<'_, '_>) {
     for (reg, span) in std::mem::take(&mut w.reads) {
+        if !w.report.may_warn() {
+            return;
+        }
         let word = w.written.get(reg.0 as usize / 64).copied().unwrap_or(0);
         if word >> (reg.0 % 64) & 1 == 0 {
             let name = w.tree.str(span);

@@ -242,7 +242,7 @@ impl Builder<'_, '_> {
                 out.push(Operand::Mem(base, offset));
             }
             check::Operand::Computed => {
-                return Err(self.unsupported(at.span, "a register with an index or offset as an operand"));
+                return Err(self.unsupported(at.span, "an operand that ptxas takes and the manual gives no meaning"));
             }
             check::Operand::Label(_) => return Err(self.unsupported(at.span, "the address of a label")),
             check::Operand::Table(_) => return Err(self.unsupported(at.span, "the address of a table of targets")),

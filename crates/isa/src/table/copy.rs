@@ -50,14 +50,14 @@ const fn size() -> Opnd {
     src(Ty::Is(U32)).named("size").step(16)
 }
 const fn cta_mask() -> Opnd {
-    src(Ty::Is(B16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]).range(0, 0xffff)
+    src(Ty::Is(U16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]).range(0, 0xffff)
 }
 /// Clusters of more than 16 CTAs have masks of 32 bits.
 const fn cta_mask32() -> Opnd {
     src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])
 }
 const fn byte_mask() -> Opnd {
-    src(Ty::Is(B16)).named("byteMask").when(&[M::CpMask]).range(0, 0xffff)
+    src(Ty::Is(U16)).named("byteMask").when(&[M::CpMask])
 }
 const fn cp_size(values: &'static [i64]) -> Opnd {
     imm(Ty::Is(U32)).named("cp-size").values(values)
@@ -134,15 +134,17 @@ pub static ARRIVE: Rows = rows("9.7.13.15.15", &[
 ]);
 
 /// Where bulk copies are ordered.
+/// From one CTA of a cluster to another.
+static CLUSTER_SCOPE: Class = Class::new("scope", &[M::Cta, M::Cluster]);
 pub static ORDERED: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110)];
 pub static BULK: Rows = rows("9.7.9.25.4.1", &[
     form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT), T.of(&[B128])], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(9, 3).targets(ORDERED),
-    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft"), src(Ty::Is(U32)).named("ignoreBytesRight"), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90),
+    form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft").range(0, 15), src(Ty::Is(U32)).named("ignoreBytesRight").range(0, 15), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90),
     form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(8, 0).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT), opt(&REPORT), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(9, 3).targets(ORDERED),
     form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90),
-    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(9, 3).targets(ORDERED),
+    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&CLUSTER_SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(9, 3).targets(ORDERED),
     form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]),
     form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK), T.of(&[B128])], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(9, 3).targets(ORDERED).only(&[m(M::CpMask, 8, 6, 100)]),
 ]);
@@ -158,7 +160,7 @@ pub static BULK_GROUPS: Rows = rows("9.7.9.27.2", &[
 macro_rules! reduce_rows {
     // to the shared memory of another CTA
     (cluster: $($op:expr => $types:expr;)*) => { &[$(
-        form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), $op, T.of($types)],
+        form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::Relaxed), req(&CLUSTER_SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), $op, T.of($types)],
              &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(3).ptx(9, 3).sm(90),
         form(&[one(M::Reduce), one(M::Async), one(M::Bulk), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), $op, T.of($types)],
              &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(3).ptx(8, 0).sm(90),

@@ -124,7 +124,7 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
     ]),
     rows("9.7.9.13", &[
         form(&[one(M::Bulk), opt(&WEAK), opt(&SHARED_CTA)],
-             &[addr(), src(Pointer).named("size").step(8), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
+             &[addr(), src(Pointer).named("size").step(8).range(0, 1 << 24), imm(Is(U64)).named("initval").values(&[0])]).fixed(1).ptx(8, 6).sm(100),
     ]));
 const ASYNC128: &[Need] = &[t(B128, 9, 2, 90)];
 static SHARED_OWN: Class = Class::new("state space", &[M::Shared, M::SharedCta]);

@@ -17,7 +17,9 @@ pub fn run(args: &ExplainArgs) -> Result {
         }
         return Ok(Outcome::Clean);
     };
-    let code = Code::find(text).ok_or_else(|| {
+    // The number alone will do.
+    let by_number = || ["E", "W"].iter().find_map(|kind| Code::find(&format!("{kind}{text:0>4}")));
+    let code = Code::find(text).or_else(by_number).ok_or_else(|| {
         Failure::usage(format!("no code `{text}`; `margay explain` without a code lists all of them"))
     })?;
     let info = code.info();

@@ -314,16 +314,19 @@ impl Parser<'_> {
         }
     }
 
-    /// `.loc 1 7 3`, `.loc 1 7 3, function_name NAME, inlined_at 1 9 5` (section 11.5.4). It ends without a semicolon.
+    /// `.loc 1 7 3`, `.loc 1 7 3, function_name NAME, inlined_at 1 9 5` (section 11.5.4), and ptxas's `.loc_intermediate 1 7 3`.
+    /// They end without a semicolon.
     fn loc(&mut self) -> Result<u32> {
+        let whole = self.word() == ".loc";
         let name = self.bump().span;
         let base = self.scratch.len();
-        let result = self.loc_parts();
+        let result = if whole { self.loc_parts() } else { self.position() };
         let args = self.list(base);
         let index = self.directive(name, args, name.to(self.prev));
         result?;
         if self.at(T::Semi) {
-            self.stray_semicolons("`.loc` ends without a semicolon");
+            let message = format!("`{}` ends without a semicolon", self.str(name));
+            self.stray_semicolons(&message);
         }
         Ok(index)
     }

@@ -27,6 +27,10 @@ impl<'a> Walker<'a, '_> {
             let message = format!("`{name}` with {} modifiers: no form takes so many", parts.len() - 1);
             return self.report.push(Diagnostic::new(Code::WrongModifier, at(0), message));
         }
+        if !self.report.may_explain() {
+            let message = format!("`{name}` has no form with these modifiers");
+            return self.report.push(Diagnostic::new(Code::WrongModifier, instr.mnemonic, message));
+        }
         let forms = op.row().forms;
         let possible = || {
             let words = forms.iter().flat_map(|f| f.slots).flat_map(slot_words);

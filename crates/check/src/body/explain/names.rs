@@ -137,8 +137,10 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is a variable, not a label"),
             ));
         }
-        // The label may stand in what the parser had to skip.
-        if self.report.is_broken(self.tree.funcs[self.func.node as usize].span) {
+        // The label may stand in what the parser had to skip, or behind a brace that closes the body too early.
+        let body = self.tree.funcs[self.func.node as usize].span;
+        let next = self.tree.funcs.get(self.func.node as usize + 1).map_or(u32::MAX, |f| f.span.start);
+        if self.report.is_broken(Span::new(body.start, body.end.max(next))) {
             return;
         }
         let mut d = Diagnostic::new(Code::UnknownLabel, span, format!("no label `{name}` in `{}`", self.func.name));

@@ -58,6 +58,14 @@ impl<'a> Walker<'a, '_> {
         if matches!(op.kind, Kind::Name | Kind::Sum { .. } | Kind::Int { .. }) {
             d = d.fix(op.span, format!("[{text}]"), format!("write `[{text}]`"));
         }
+        if let Kind::Index { base, index } = op.kind
+            && let (Some(base), Some(index)) =
+                (self.tree.operands.get(base as usize), self.tree.operands.get(index as usize))
+            && matches!(index.kind, Kind::Int { .. })
+        {
+            let address = format!("[{}+{}]", self.tree.str(base.span), self.tree.str(index.span));
+            d = d.fix(op.span, &address, format!("write `{address}`: the offset counts bytes"));
+        }
         self.report.push(d);
         if matches!(op.kind, Kind::Name) {
             // An unknown name is another fault, and a known one is read.

@@ -123,7 +123,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// Complains if a register's vector size is not the operand's.
-    pub(in crate::body) fn vector_fits(&mut self, want: &Want, decl: u32, span: Span) {
+    pub(in crate::body) fn vector_fits(&mut self, c: &Candidate, want: &Want, decl: u32, span: Span) {
         let d = self.body.regs[decl as usize];
         let Some(n) = want.count else { return };
         if n == u32::from(d.vector) {
@@ -148,7 +148,12 @@ impl<'a> Walker<'a, '_> {
         } else {
             (format!("`{text}` moves {n} values here, `{name}` holds {}", d.vector), format!("use `.v{}`", d.vector))
         };
-        self.report.push(Diagnostic::new(Code::VectorSize, span, message).label(d.name, "declared here").help(help));
+        let found = Diagnostic::new(Code::VectorSize, span, message).label(d.name, "declared here").help(help);
+        if d.vector == 1 && spreads(c, want) || d.vector > 1 && ignores_rest(c, want) {
+            self.report.text_only(found);
+        } else {
+            self.report.push(found);
+        }
     }
 
     /// A load or store of a texture, sampler or surface.
@@ -165,18 +170,19 @@ impl<'a> Walker<'a, '_> {
     /// A constant where a vector is wanted.
     #[cold]
     pub(in crate::body) fn constant_for_vector(&mut self, want: &Want, op: &tree::Operand) -> Operand {
+        let found = self.no_vector(want, op.span);
+        self.report.push(found);
+        Operand::Error
+    }
+
+    /// The finding that something single stands where a vector is wanted.
+    #[cold]
+    pub(in crate::body) fn no_vector(&mut self, want: &Want, span: Span) -> Diagnostic {
         let (text, n) = (self.tree.str(self.mnemonic()), count(want.count.unwrap_or(1) as usize, "register"));
         let operand = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
-        let found = self.tree.str(op.span);
-        self.report.push(
-            Diagnostic::new(
-                Code::VectorSize,
-                op.span,
-                format!("{operand} of `{text}` is a vector of {n}, found the constant {found}"),
-            )
-            .help("name the registers in braces"),
-        );
-        Operand::Error
+        let found = self.tree.str(span);
+        let message = format!("{operand} of `{text}` is a vector of {n}, found the constant {found}");
+        Diagnostic::new(Code::VectorSize, span, message).help("name the registers in braces")
     }
 
     /// A vector in braces has another number of elements.
@@ -237,6 +243,10 @@ impl<'a> Walker<'a, '_> {
                 format!("`{text}` cannot be split into {} of equal width", count(found, "element")),
             ),
         };
+        if matches!(found, 2 | 4) && ignores_rest(c, want) {
+            self.report.text_only(d);
+            return Operand::Computed;
+        }
         self.report.push(d);
         Operand::Error
     }

@@ -75,21 +75,23 @@ impl<'a> Walker<'a, '_> {
         let name = self.tree.str(span);
         let info = special.info();
         let text = self.tree.str(self.mnemonic());
-        if !want.opnd.special && c.variant.op.row().name != "cvt" {
+        // ptxas reads them in a vector that is stored, too.
+        let stored = want.element && c.variant.op == Opcode::St;
+        if !want.opnd.special && !stored && c.variant.op != Opcode::Cvt {
             let d = Diagnostic::new(Code::SpecialRegister, span, format!("`{text}` does not read special registers"))
                 .help(format!("move it first: `mov{} t, {name};`", info.ty));
             return self.report.push(d);
         }
         let whole = component.is_none() && info.width > 1;
         let n = want.count.unwrap_or(1);
-        if whole && n == 1 || !whole && n > 1 {
-            let d = if whole {
-                Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a vector of 4"))
-                    .help(format!("name one element: `{name}.x`"))
-            } else {
-                Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a scalar, `{text}` moves {n} values"))
-            };
-            return self.report.push(d);
+        if whole && n != u32::from(info.width) {
+            let d = Diagnostic::new(Code::VectorSize, span, format!("`{name}` is a vector of {}", info.width));
+            return self.report.push(d.help(format!("name one element: `{name}.x`")));
+        }
+        if !whole && n > 1 {
+            let text = format!("`{name}` is a scalar, `{text}` moves {n} values");
+            let d = Diagnostic::new(Code::VectorSize, span, text);
+            return if spreads(c, want) { self.report.text_only(d) } else { self.report.push(d) };
         }
         if let Some(ty) = want.ty {
             // Before 2.0 the vector registers had 16 bits, and `mov.u16` reads their lower half still.
