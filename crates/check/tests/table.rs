@@ -2,7 +2,7 @@
 //! and target that exist, and names the section of the manual that it stands in.
 
 use margay_check::{FuncId, Options, check};
-use margay_isa::{Form, Opcode, Shape, Since, Target, Variant, Version, sample};
+use margay_isa::{Form, Mod, Opcode, Rule, Shape, Since, Target, Variant, Version, sample};
 use margay_syntax::{diag::Severity, format, parse};
 
 /// Every form with its opcode and number.
@@ -28,6 +28,11 @@ fn read(text: &str) -> Result<Variant, String> {
     Ok(body.variant(inst).clone())
 }
 
+/// Whether shapes tell what the form takes: not that of `call`, nor that `st.bulk.shared::cta` takes no variable by name.
+fn is_told(variant: &Variant) -> bool {
+    variant.op != Opcode::Call && !(variant.op == Opcode::St && variant.has(Mod::Bulk) && variant.has(Mod::SharedCta))
+}
+
 #[test]
 fn forms_read_back() {
     let mut rng = sample::Rng(1);
@@ -36,7 +41,7 @@ fn forms_read_back() {
         let tries: Vec<(Variant, Vec<Shape>)> = sample::mnemonics(form, 4, &mut rng)
             .into_iter()
             .filter_map(|words| Variant::new(op, index, &words))
-            .filter(|v| v.clash().is_none() && home(v).is_some())
+            .filter(|v| v.clash().is_none() && is_told(v) && home(v).is_some())
             .filter_map(|v| sample::operands(&v, &mut rng).map(|shapes| (v, shapes)))
             .collect();
         if tries.is_empty() {
@@ -44,7 +49,11 @@ fn forms_read_back() {
         }
         for (variant, shapes) in tries {
             let Some((version, target)) = home(&variant) else { continue };
-            let (text, _) = sample::module(version, target, &[sample::text(&variant.to_string(), &shapes)]);
+            let (mut text, _) = sample::module(version, target, &[sample::text(&variant.to_string(), &shapes)]);
+            if form.rules.contains(&Rule::IndependentMode) || text.contains("samplerref") {
+                text =
+                    text.replacen(&format!(".target {target}"), &format!(".target {target}, texmode_independent"), 1);
+            }
             let printed = format(&parse(&text), &Default::default()).unwrap_or_default();
             for text in [&text, &printed] {
                 match read(text) {
@@ -55,10 +64,9 @@ fn forms_read_back() {
             }
         }
     }
-    std::fs::write("/tmp/isa/wrong.txt", wrong.join("\n====\n")).unwrap();
     assert!(wrong.is_empty(), "{} of them, such as\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
-    // What `call` takes, and where a function may use its parameters, no shape tells.
-    assert_eq!(untold, ["call 0"; 0]);
+    // No shape tells what `call` takes.
+    assert_eq!(untold, ["call 0"]);
 }
 
 /// Whether it names versions and targets that exist.

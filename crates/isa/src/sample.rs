@@ -106,7 +106,7 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
             }
             _ => single(variant, opnd, rng)?,
         },
-        Role::Imm => Shape::Int(constant(opnd, rng)),
+        Role::Imm => Shape::Int(constant(variant, opnd, rng)),
         Role::Addr if opnd.ty != Ty::Pointer => Shape::Address(Box::new(Shape::Reg(Type::B32, 7))),
         Role::Addr => {
             let space = opnd.space.and_then(Mod::space).unwrap_or(variant.space());
@@ -122,7 +122,8 @@ pub fn operand(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
         }
         Role::Var => register(variant, opnd, 7, rng)?,
         Role::Group(inner) => {
-            Shape::Group(variant.inside(inner).map(|o| operand(variant, o, rng)).collect::<Option<_>>()?)
+            // ptxas reads no constant in a bracketed list.
+            Shape::Group(variant.inside(inner).map(|o| operand(variant, &o.reg(), rng)).collect::<Option<_>>()?)
         }
         Role::Label => Shape::Label,
         Role::Table => Shape::Table,
@@ -143,10 +144,10 @@ fn single(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
     }
     if opnd.imm && rng.once_in(4) {
         match ty {
-            Some(t) if t.takes_int() => return Some(Shape::Int(constant(opnd, rng))),
+            Some(t) if t.takes_int() => return Some(Shape::Int(constant(variant, opnd, rng))),
             Some(Type::F32) => return Some(Shape::Float { single: true }),
             Some(Type::F64) => return Some(Shape::Float { single: false }),
-            None if opnd.ty != crate::Ty::Any => return Some(Shape::Int(constant(opnd, rng))),
+            None if opnd.ty != crate::Ty::Any => return Some(Shape::Int(constant(variant, opnd, rng))),
             _ => {}
         }
     }
@@ -154,10 +155,13 @@ fn single(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> Option<Shape> {
     Some(if opnd.not && rng.once_in(3) { Shape::Not(Box::new(reg)) } else { reg })
 }
 
-fn constant(opnd: &Opnd, rng: &mut Rng) -> i64 {
+fn constant(variant: &Variant, opnd: &Opnd, rng: &mut Rng) -> i64 {
     let value = match (rng.pick(opnd.values), opnd.range) {
         (Some(v), _) => *v,
+        // No more than the fewest bytes that are copied.
+        (None, _) if variant.row().rules.contains(&Rule::CopySourceSize) => rng.below(5) as i64,
         (None, Some((low, high))) => low + (rng.bits() % (high.abs_diff(low).saturating_add(1).max(1))) as i64,
+        (None, None) if variant.row().rules.contains(&Rule::StackAlignment) => 1 << rng.below(7),
         (None, None) => 1 + rng.below(7) as i64,
     };
     if opnd.step > 1 { (value / opnd.step).max(1) * opnd.step } else { value }
@@ -168,7 +172,7 @@ fn register(variant: &Variant, opnd: &Opnd, number: u8, rng: &mut Rng) -> Option
     let fitting: Vec<Type> = Type::ALL
         .iter()
         .copied()
-        .filter(|r| r.is_register() && ty.takes(*r, opnd.wider))
+        .filter(|r| r.is_register() && variant.takes_register(opnd, opnd.ty, *r))
         // Half-precision and very wide registers are not known to every version: only where nothing else will do.
         .filter(|r| {
             !matches!(r, Type::F16 | Type::F16x2 | Type::B128) || ty.takes(*r, false) && ty.untyped() == Type::B128

@@ -32,6 +32,8 @@ pub(crate) struct Facts {
     pub(crate) prototypes: Vec<(Box<Function>, Span)>,
     /// Targets of the lists that calls name, with the place of the call.
     pub(crate) listed: Vec<(FuncId, Span)>,
+    /// The groups of CTAs that share tensor memory.
+    pub(crate) groups: crate::rules::pair::Groups,
     /// The first `cvta.const` or `cvta.to.const`.
     pub(crate) cvta_const: Option<Span>,
     /// The first `ld.param` of a call's result that no earlier call feeds.

@@ -8,6 +8,7 @@ pub(crate) fn finish(w: &mut Walker<'_, '_>) {
     if w.report.errors == 0 && !w.report.silent {
         never_written(w);
         super::barrier::finish(w);
+        super::pair::note(w);
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod matrix;
 pub(crate) mod mbarrier;
 pub(crate) mod memory;
 pub(crate) mod mov;
+pub(crate) mod pair;
 pub(crate) mod param;
 pub(crate) mod pointer;
 pub(crate) mod pointers;

@@ -53,6 +53,7 @@ pub(crate) fn whole(module: &Module, facts: &[Facts], options: &Options, report:
     graph.unified(report);
     graph.shared(report);
     graph.constant_space(report);
+    graph.tensor_memory(report);
 }
 
 struct Graph<'a> {
@@ -113,6 +114,23 @@ impl<'a> Graph<'a> {
     fn reached(&self) -> impl Iterator<Item = (usize, &'a Function, &'a Facts)> + '_ {
         let all = self.module.funcs.iter().zip(self.facts).enumerate();
         all.filter(|(i, _)| self.reached[*i]).map(|(i, (f, facts))| (i, f, facts))
+    }
+
+    /// A kernel and what it reaches share tensor memory in one way.
+    fn tensor_memory(&self, report: &mut Report) {
+        if self.facts.iter().all(|f| f.groups == [None; 2]) {
+            return;
+        }
+        for (i, f, _) in self.reached().filter(|(_, f, _)| f.kind == FuncKind::Kernel) {
+            let (mut seen, mut open) = (vec![false; self.facts.len()], vec![i]);
+            while let Some(i) = open.pop() {
+                if !std::mem::replace(&mut seen[i], true) {
+                    open.extend(self.next(i).into_iter().filter(|j| !seen[*j]));
+                }
+            }
+            let reached = seen.iter().zip(self.facts).filter(|(seen, _)| **seen).map(|(_, facts)| facts);
+            super::pair::mixed(&f.name, reached).into_iter().for_each(|d| report.push(d));
+        }
     }
 
     /// Relocatable compilation came with PTX ISA 3.1.
