@@ -5,7 +5,7 @@ Expectations as in scalar.py. What a manual at hand does not say is from NVIDIA'
 magnitudes and overflows to NaN, or with `.rz` to the largest number) and from the instructions that ptxas makes.
 """
 import os
-from scalar import (BF, BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, H16P, OUT, PAIRS, S32, S32P, U32, U64, F, Case, Format, fix, flush,
+from scalar import (BF, BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, H16P, OUT, PAIRS, S32, S32P, U32, U64, F, Case, Format, arith, fix, flush,
                     mask, pair, sign)
 
 QUADS = [(0x01ff807f, 0x01018001), (0x00ff7f80, 0x80ff0180), (0x12345678, 0x9abcdef0), (0xffffffff, 0x01010101), (0x7f7f7f7f, 0x01020380), (0, 0xff00ff00), (0x80808080, 0x80808080), (0xfe01c864, 0x03fe4040)]
@@ -151,9 +151,37 @@ def conversions(c):
                 c.row(f"cvt.{mode}.pzo.{t}x2.f32 {{d}}, {{0}}, {{1}}", 32, [32, 32], S32P + [(0xb2ffffff, 0x80000001)], lambda x, y, p=plus: p(x) << 16 | p(y))
 
 
+def mixed(c):
+    """Halves among singles (section 9.7.5): exact operands, one rounding; cutting a cut sum again to a half changes nothing."""
+    both = lambda f: lambda *v: mask(f(*[mask(x, w) for x, w in v]), 32) | f(*[x >> w for x, w in v]) << 32
+    ins = [(H16P[i][0] | H16P[(i + 3) % 16][0] << 16, BF[i][0] | BF[(i + 5) % 16][0] << 16, S32P[i][1] | S32P[(i + 7) % 16][0] << 32, S32P[i][0] | S32P[(i + 9) % 16][1] << 32) for i in range(16)]
+    for k, (h, fmt) in enumerate((("f16x2", F16), ("bf16x2", BF16))):
+        def wide(x, fmt=fmt):
+            v = fmt.unpack(x)
+            return F32.nan if v == "nan" else v[1] << 31 | 0x7f800000 if v[0] == "inf" else F32.pack(v[0], "rn", v[1])
+        for mode in ("", ".rn", ".rz", ".rm", ".rp"):
+            m = mode[1:] or "rn"
+            for op in ("add", "sub"):
+                one = lambda a, z, op=op, m=m, w=wide: arith(op, F32, (w(a), z), m)
+                c.row(f"{op}{mode}.f32x2.{h}.f32x2 {{d}}, {{0}}, {{1}}", 64, [32, 64], [(i[k], i[2]) for i in ins], lambda a, z, f=one: both(f)((a, 16), (z, 32)))
+            if mode:
+                one = lambda a, b, z, m=m, w=wide: arith("fma", F32, (w(a), b, z), m)
+                c.row(f"fma{mode}.f32x2.{h}.f32x2.f32x2 {{d}}, {{0}}, {{1}}, {{2}}", 64, [32, 64, 64], [(i[k], i[2], i[3]) for i in ins], lambda a, b, z, f=one: both(f)((a, 16), (b, 32), (z, 32)))
+    for op in ("add", "sub", "mul"):
+        cut = lambda a, b, op=op: arith(op, F32, (a, b), "rz") >> 16
+        c.row(f"{op}.rz.bf16x2.f32x2.f32x2 {{d}}, {{0}}, {{1}}", 32, [64, 64], [i[2:] for i in ins], lambda a, b, f=cut: f(mask(a, 32), mask(b, 32)) | f(a >> 32, b >> 32) << 16)
+
+
+def moves(c):
+    for t, bits in (("b32", 32), ("f64", 64), ("u16", 16)):
+        c.row(f"mov.v2.{t} " + "{{d}, {e}}, {{0}, {1}}", (bits, bits), [bits, bits], [(mask(x, bits), mask(y, bits)) for x, y in U64], lambda x, y: (x, y))
+
+
 if __name__ == "__main__":
     c = Case("later", "Rows of PTX ISA 9.2 to 9.5: packed bytes, products without carries, `.ue5m3`, `.pzo`, scales.", version="9.5", target="sm_107a")
     integers(c)
     conversions(c)
+    mixed(c)
+    moves(c)
     c.write()
     fix(os.path.join(OUT, "rows_later.ptx"))

@@ -24,6 +24,8 @@ pub struct MemoryEvent<'a> {
     pub strong: bool,
     /// Host addresses of the shared memory of the CTA (first) and of the others of its cluster, with their sizes.
     pub windows: &'a [(u64, u64)],
+    /// Host addresses of the local memory of the warp's threads, with its size.
+    pub local: (u64, u64),
     /// Function and place.
     pub at: (FuncId, SourcePlace),
 }

@@ -16,6 +16,8 @@ const WORDS: &[Mod] = &[
     Mod::CheckLayout,
     Mod::PhasePrimary,
     Mod::PhaseConditional,
+    // products whose element types no manual at hand names
+    Mod::KindTi16,
     // sparse loads from tensor memory, operands from look-up tables
     Mod::Spcompress,
     Mod::DecompressLutB,
@@ -27,9 +29,10 @@ const WORDS: &[Mod] = &[
 pub fn unmodelled(v: &Variant) -> bool {
     match v.op {
         Opcode::Fabric | Opcode::Spcompress | Opcode::Spdecompress => true,
-        // Sums of several formats: only those of `.f16` or `.bf16` to `.f32` are known.
+        // Of several formats: what `.ftz` flushes where singles become `.f16`, and how often sums of packed bytes are rounded,
+        // is not known.
         Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma => {
-            v.ty(Var::U).is_some() && !matches!(v.ty(Var::T), Some(Type::F32))
+            v.ty(Var::U).is_some() && !matches!(v.ty(Var::T), Some(Type::F32 | Type::F32x2 | Type::Bf16x2))
         }
         _ => WORDS.iter().any(|w| v.has(*w)),
     }

@@ -1,18 +1,19 @@
-//! What a launch does that the manual leaves undefined: races in shared memory, reads of shared memory that nobody wrote, lanes
-//! that a warp instruction counts on and that do not take part.
+//! What a launch does that the manual leaves undefined: races in shared memory, reads of shared and local memory that nobody
+//! wrote, uses of registers that nothing was written to, lanes that a warp instruction counts on and that do not take part.
 //!
 //! Order comes from clocks. Each warp counts what it publishes at barriers, barrier objects, atomics and ordered accesses, and
 //! knows how far it has seen each other warp; within a warp each lane does the same with the other lanes. Two accesses of one
 //! byte race if one is a plain write and neither thread had seen the other's. Clocks between warps are coarse: a barrier
 //! that one lane passes orders all lanes of its warp, so that a race may be missed there, and none is invented.
 //!
-//! Not looked at: local and global memory, registers, accesses to the shared memory of other CTAs of a cluster, and those of
+//! A load from local memory is told of if none of its bytes was written: compilers copy structures with their holes.
+//! Not looked at: global memory and the device heap, accesses to the shared memory of other CTAs of a cluster, and those of
 //! matrix instructions.
 
 use margay_exec::{AccessKind, Fault, FaultKind, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent};
 use margay_ir::{FuncId, SourcePlace};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -29,6 +30,8 @@ pub struct Checker {
 struct State {
     /// By the host address of the shared memory.
     ctas: HashMap<u64, Cta>,
+    /// Host addresses of bytes of local memory that were written, by CTA and warp.
+    locals: HashMap<([u32; 3], u32), HashSet<u64>>,
     /// Events so far: lanes of one instruction have no order among them.
     events: u64,
     /// By places and sort, with how often.
@@ -213,6 +216,26 @@ impl Checker {
         state.found.entry(key).or_insert((fault, 0)).1 += 1;
     }
 
+    /// Follows the accesses of an event that go to local memory.
+    fn local(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        let (base, size) = e.local;
+        let inside = |host: u64| host.wrapping_sub(base) < size;
+        for lane in lanes(e.lanes).filter(|l| inside(e.addresses[*l as usize])) {
+            let host = e.addresses[lane as usize];
+            let written = state.locals.entry((e.cta, e.warp)).or_default();
+            let mut known = false;
+            for byte in host..host.saturating_add(e.size.into()) {
+                // What is told of is told of once.
+                known |= !written.insert(byte);
+            }
+            if e.access == AccessKind::Load && !known {
+                let now = Stamp { warp: e.warp, lane, clocks: (0, 0), event: 0, at: e.at };
+                let what = "uninitialised: reads local memory that the thread has not written".to_owned();
+                self.report(state, e.cta, &now, None, what, Vec::new());
+            }
+        }
+    }
+
     fn byte(&self, state: &mut State, base: u64, host: u64, now: Stamp, access: AccessKind) -> bool {
         let Some(cta) = state.ctas.get_mut(&base) else { return true };
         let mut byte = cta.bytes.remove(&host).unwrap_or_default();
@@ -269,8 +292,12 @@ impl Observer for Checker {
         let event = state.events;
         let cta = state.ctas.entry(base).or_default();
         if cta.id != e.cta {
+            let gone = cta.id;
             *cta = Cta { id: e.cta, ..Cta::default() };
+            state.locals.retain(|(id, _), _| *id != gone);
         }
+        self.local(state, e);
+        let cta = state.ctas.entry(base).or_default();
         cta.pass(e.warp, e.lanes);
         for lane in lanes(e.lanes) {
             let host = e.addresses[lane as usize];

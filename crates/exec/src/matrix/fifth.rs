@@ -85,9 +85,6 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     let wrong = |what: String| (what, false);
     let lacks = |what: &str| (format!("`{v}` {what}"), true);
     let scaled = v.has(Mod::BlockScale);
-    if v.has(Mod::KindTi16) {
-        return Err(lacks("(a kind whose types no manual at hand names)"));
-    }
     let fours = v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4);
     let field = |at: u32, size: u32| (bits >> at & ((1 << size) - 1)) as usize;
     let ctas = if v.has(Mod::CtaGroup2) { 2 } else { 1 };

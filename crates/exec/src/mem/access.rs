@@ -108,13 +108,28 @@ pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<
     if !block.contains(address, size) || pattern.is_empty() {
         return None;
     }
-    let chunk: Vec<u8> = pattern.iter().copied().cycle().take(pattern.len() * (4096 / pattern.len()).max(1)).collect();
+    if let [byte] = pattern {
+        return fill_bytes(block, address, *byte, size);
+    }
+    let most = pattern.len() * (4096 / pattern.len()).max(1);
+    let chunk: Vec<u8> = pattern.iter().copied().cycle().take(most.min(size)).collect();
     let mut at = 0;
     while at < size {
         let part = &chunk[..chunk.len().min(size - at)];
         store_bytes(block, address + at as u64, part)?;
         at += part.len();
     }
+    Some(())
+}
+
+/// One byte everywhere. Windows of CTAs and threads are cleared so, many small ones, hence without a buffer.
+fn fill_bytes(block: &Block, address: u64, byte: u8, size: usize) -> Option<()> {
+    let (head, words, tail) = split(address, size);
+    let (middle, last) = (address + head as u64, address + (head + 8 * words) as u64);
+    block.cells::<AtomicU8>(address, head)?.iter().for_each(|c| c.store(byte, Relaxed));
+    let word = u64::from_ne_bytes([byte; 8]);
+    block.cells::<AtomicU64>(middle, words)?.iter().for_each(|c| c.store(word, Relaxed));
+    block.cells::<AtomicU8>(last, tail)?.iter().for_each(|c| c.store(byte, Relaxed));
     Some(())
 }
 

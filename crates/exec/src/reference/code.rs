@@ -3,7 +3,7 @@
 //! An [`Op`] holds its handler, its semantics and the offsets of its registers' rows, so that executing one looks nothing up.
 //! What does not fit an op lies in side tables of [`FuncCode`], indexed by [`Op::x`].
 
-use super::{ctx::Ctx, step::Home};
+use super::{ctx::Ctx, step::Home, unwritten::Site};
 use crate::{
     Image, Row,
     sem::PureFn,
@@ -11,7 +11,7 @@ use crate::{
 };
 use margay_ir::{Builtin, Func, FuncId, MemSpace, SourcePlace};
 use margay_isa::{Component, Mod, Special, Type, Variant};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// How a register lies in rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -617,6 +617,10 @@ pub struct FuncCode {
     pub at: Vec<u32>,
     /// Ops of an instruction: the first, and the one behind the last.
     pub by_inst: Vec<(u32, u32)>,
+    /// First op of a block's terminator, by block; `u32::MAX` for blocks that are not reached.
+    pub by_term: Vec<u32>,
+    /// What begins at each op, when somebody has asked.
+    pub sites: OnceLock<Vec<Site>>,
     /// First row by register; `u32::MAX` for those that are never read and never written.
     pub row_of: Vec<u32>,
     /// Splatted constants.

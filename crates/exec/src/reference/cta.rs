@@ -7,7 +7,7 @@ use super::{
     ctx::{Ctx, Windows, make_fault, write},
     schedule::{Random, SPINS, pick},
     state::{CtaState, Lookaside, NO_FRAME, Wait, Warp},
-    step::warp::recheck,
+    step::warp::{Witness, recheck},
 };
 use crate::{
     Count, Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
@@ -155,7 +155,7 @@ impl<'a> Cluster<'a> {
         loop {
             if warp.ended {
                 warp.ended = false;
-                recheck(code, warp);
+                recheck(code, warp, Witness::of(self.grid, state.id));
                 if let Some((g, what)) = abandoned(code, warp) {
                     let lane = g.mask.trailing_zeros() as usize;
                     let kind = FaultKind::Barrier(what);
@@ -389,6 +389,7 @@ pub fn new_warp() -> Warp {
         local: None,
         local_high: 0,
         wires: Vec::new(),
+        stage: Vec::new(),
         scratch: vec![Row::ZERO; SCRATCH],
         select: super::state::Select::default(),
         lookaside: Lookaside::default(),

@@ -64,7 +64,7 @@ pub struct Ctx<'a> {
     pub random: bool,
     /// Ops executed since the group began to run.
     pub executed: u64,
-    /// Lanes that were active in them.
+    /// Lanes that were active in them, if somebody counts.
     pub lanes: u64,
     /// Why the execution stops.
     pub stop: Option<Stop>,
@@ -73,6 +73,8 @@ pub struct Ctx<'a> {
 impl<'a> Ctx<'a> {
     /// Runs the group until it is put away, or has jumped after `fuel` ops.
     pub fn run(&mut self, fuel: u64) {
+        // What costs time, and nobody wants usually.
+        let told = self.grid.counts.is_some() || self.grid.observer.is_some();
         loop {
             let op: &'a Op = &self.func.ops[self.pc as usize];
             self.executed += 1;
@@ -83,7 +85,12 @@ impl<'a> Ctx<'a> {
                     self.mask & if guard & NEGATED != 0 { !truth } else { truth }
                 }
             };
-            self.lanes += u64::from(self.active.count_ones());
+            if told {
+                self.lanes += u64::from(self.active.count_ones());
+                if let Some(observer) = self.grid.observer {
+                    super::unwritten::look(self, observer);
+                }
+            }
             if self.active == 0 {
                 self.pc += 1;
                 continue;

@@ -109,7 +109,7 @@ impl Meeting {
     fn look(&mut self, alone: &Alone, live: u32) {
         if self.warp.live != live {
             self.warp.live = live;
-            recheck(&alone.code, &mut self.warp);
+            recheck(&alone.code, &mut self.warp, None);
         }
     }
 }

@@ -18,6 +18,7 @@ mod schedule;
 mod state;
 pub(crate) mod step;
 mod tensor_memory;
+mod unwritten;
 
 pub use step::special::MULTIPROCESSORS;
 

@@ -67,6 +67,8 @@ pub struct Frame {
     pub lanes: u32,
     /// Registers.
     pub regs: Vec<Row>,
+    /// Lanes in which each virtual register is defined, in launches that are watched.
+    pub written: Vec<u32>,
     /// Local address of the frame, by lane.
     pub base: Row,
     /// First free local address above, by lane.
@@ -141,6 +143,8 @@ pub struct Warp {
     pub local_high: u32,
     /// Model registers of the ABI.
     pub wires: Vec<Row>,
+    /// A value on its way through a call, kept so that calls allocate nothing.
+    pub stage: Vec<Row>,
     /// Rows for results on their way to a register.
     pub scratch: Vec<Row>,
     /// Merges results into registers.
@@ -161,6 +165,7 @@ impl Warp {
                 depth: 0,
                 lanes: 0,
                 regs: Vec::new(),
+                written: Vec::new(),
                 base: Row::ZERO,
                 top: Row::ZERO,
                 incoming: Row::ZERO,
@@ -175,6 +180,7 @@ impl Warp {
         frame.parent = NO_FRAME;
         (frame.ret, frame.call, frame.depth, frame.passed) = (0, 0, 0, 0);
         frame.regs.clear();
+        frame.written.clear();
         frame.regs.resize(rows as usize, Row::ZERO);
         index
     }

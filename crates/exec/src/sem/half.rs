@@ -1,4 +1,4 @@
-//! Half-precision arithmetic (manual, section 9.7.4) on `.f16`, `.f16x2`, `.bf16`, `.bf16x2`, and mixed precision (9.7.5).
+//! Half-precision arithmetic (manual, section 9.7.4) on `.f16`, `.f16x2`, `.bf16`, `.bf16x2`.
 //!
 //! Results are those of one rounding: they are formed in single or double precision, exactly or rounded to odd, which leaves
 //! enough bits for a correct second rounding (see [`fp::fma_odd`]).
@@ -6,7 +6,7 @@
 use super::{
     PureFn, fp,
     map::{self, lift, lift_mode},
-    mode::{Mode, rnd, ty},
+    mode::{rnd, ty},
     soft::{self, Format, Rnd},
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
@@ -273,36 +273,5 @@ pub(super) fn min_max(_: &Variant, t: Type) -> Option<PureFn> {
             let m = Pick::of(v);
             map::two_packed(s, d, |a, b| m.pick(a, b));
         }),
-    }
-}
-
-/// Mixed precision: halves are made single, then `add`, `sub` or `fma` in single precision.
-pub(super) fn mixed(v: &Variant) -> Option<PureFn> {
-    #[derive(Clone, Copy)]
-    struct Mixed {
-        mode: Mode,
-        brain: bool,
-    }
-    impl Mixed {
-        fn of(v: &Variant) -> Mixed {
-            Mixed { mode: Mode::of(v), brain: ty(v, 1) == Some(Type::Bf16) }
-        }
-        #[inline(always)]
-        fn half(self, bits: u16) -> f64 {
-            f64::from(if self.brain { fp::from_bf16(bits) } else { fp::from_f16(bits) })
-        }
-        #[inline(always)]
-        fn fma(self, a: f64, b: f64, c: f64) -> f32 {
-            let x = fp::narrow_to(fp::fma_odd_in(a, b, c, self.mode.rnd), self.mode.rnd);
-            if self.mode.sat { fp::saturate(x) } else { fp::canon(x) }
-        }
-    }
-    match v.op {
-        Opcode::Add => lift_mode!(m = Mixed::of; a: u16, c: f32 => f32 { m.fma(m.half(a), 1.0, f64::from(c)) }),
-        Opcode::Sub => lift_mode!(m = Mixed::of; a: u16, c: f32 => f32 { m.fma(m.half(a), 1.0, -f64::from(c)) }),
-        Opcode::Fma => lift_mode!(m = Mixed::of; a: u16, b: u16, c: f32 => f32 {
-            m.fma(m.half(a), m.half(b), f64::from(c))
-        }),
-        _ => None,
     }
 }

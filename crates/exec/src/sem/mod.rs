@@ -22,6 +22,7 @@ mod half;
 mod int;
 mod logic;
 mod map;
+mod mixed;
 mod mode;
 mod mov;
 mod small;
@@ -50,13 +51,12 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     let t = mode::ty(v, 0).unwrap_or(Type::B32);
     let single = matches!(t, Type::F32 | Type::F64 | Type::F32x2);
     let halves = matches!(t, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
-    let mixed = t == Type::F32 && mode::types(v) == 2;
     let carries = v.has(Mod::Cc) || matches!(v.op, Opcode::Addc | Opcode::Subc | Opcode::Madc);
     match v.op {
         Opcode::Add | Opcode::Addc | Opcode::Sub | Opcode::Subc | Opcode::Mad | Opcode::Madc if carries => {
             carry::carry(v, t)
         }
-        Opcode::Add | Opcode::Sub | Opcode::Fma if mixed => half::mixed(v),
+        _ if mixed::is_mixed(v, t) => mixed::mixed(v, t),
         Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma if halves => half::arithmetic(v, t),
         Opcode::Add if single => float::add(v, t),
         Opcode::Sub if single => float::sub(v, t),

@@ -90,12 +90,8 @@ static RED: Rows = rows("9.7.9.14", reductions! {
 static ASYNC: Rows = rows("9.7.10.13", &[
     form(&[one(M::St), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(&[B32, B64, U32, S32, U64, S64, F32, F64])], &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
     form(&[one(M::Red), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64])],   &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
-    form(&[one(M::Red), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), req(&MIN_MAX), T.of(&[U32, S32, U64, S64])], &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
-    form(&[one(M::Red), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), req(&INC_DEC), T.of(&[U32])],            &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
-    form(&[one(M::Red), one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), req(&BIT_OP), T.of(&[B32, B64])],        &[addr(), value()]).fixed(2).ptx(9, 3).sm(100),
 ]);
 static GPU_SYS: Class = Class::new("scope", &[M::Gpu, M::Sys]);
-static INC_DEC: Class = Class::new("operation", &[M::Inc, M::Dec]);
 
 pub static MULTIMEM: Op = joined!("multimem", Memory, "Load reduced, store or reduce the replicas of multicast memory.",
     LD_REDUCE, ST, RED, ASYNC, MULTIMEM_BULK, MULTIMEM_REDUCE, MULTIMEM_NOFTZ);

@@ -21,7 +21,10 @@ use margay_ir::{
     pass::{Cfg, reachable},
 };
 use margay_isa::{Effect, Opcode, Type};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 /// Decodes a kernel and everything that it can reach.
 pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
@@ -92,6 +95,8 @@ impl<'i> Decoder<'i> {
             ops: Vec::new(),
             at: Vec::new(),
             by_inst: vec![(0, 0); func.insts.len()],
+            by_term: vec![u32::MAX; func.blocks.len()],
+            sites: OnceLock::new(),
             row_of: Vec::new(),
             consts: Vec::new(),
             rows: 0,
@@ -159,6 +164,7 @@ impl<'i> Decoder<'i> {
             }
             self.temps = 0;
             self.at = block.at;
+            self.code.by_term[b.0 as usize] = self.code.ops.len() as u32;
             self.terminator(&func, &cfg, block.term.clone(), cfg.order.get(i + 1).copied())?;
         }
         self.patch();

@@ -118,7 +118,11 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
                 }
             }
             let limit = u64::from(ctx.windows.local_size.saturating_sub(size));
-            let bad = lanes(ctx.active).find(|i| out[*i] > limit);
+            let mut far = false;
+            for i in 0..LANES {
+                far |= (ctx.active >> i & 1 == 1) & (out[i] > limit);
+            }
+            let bad = if far { lanes(ctx.active).find(|i| out[*i] > limit) } else { None };
             let Some(local) = ctx.warp.local.as_ref().filter(|_| bad.is_none()) else {
                 let lane = bad.unwrap_or(ctx.first());
                 return Err(out_of_bounds(ctx, lane, a.space, out[lane], size, false));
@@ -292,6 +296,7 @@ pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], si
         access,
         strong,
         windows: &windows,
+        local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
         at: (ctx.func.id, ctx.func.place(ctx.pc)),
     });
 }

@@ -6,16 +6,17 @@
 //! `ptx` ABI all places are parameter space, which only the two homes can see, and bytes go from home to home.
 
 use super::super::{
-    code::{CallOp, Dst, Flow, FuncCode, NOWHERE, Op, Piece, Shape, Src, Target, Travel, Wire},
+    code::{Address, Base, CallOp, Dst, Flow, FuncCode, NOWHERE, Op, Piece, Shape, Src, Target, Travel, Wire},
     ctx::{Ctx, write},
     state::{FrameIndex, Select, lanes},
 };
+use super::address::tell;
 use crate::{
-    FaultKind, LANES, Row,
-    lanes::{u32s, u64s, u128s},
+    AccessKind, FaultKind, LANES, Row,
+    lanes::{u32s, u32s_mut, u64s, u128s},
     mem::{Allocation, Scalar},
 };
-use margay_ir::FuncId;
+use margay_ir::{FuncId, MemSpace};
 use std::sync::Arc;
 
 /// What model registers hold when nothing was put there.
@@ -120,6 +121,13 @@ fn pack(srcs: &[Src], bytes: u32, regs: &[Row], consts: &[Row], mask: u32, stage
             }
             (Shape::Word, 4) => stage[k].0 = *u32s(rows),
             (Shape::Word, _) => lanes(mask).for_each(|i| set_stage_word(stage, i, start, bytes.min(4), u32s(rows)[i])),
+            (Shape::Double, 8) => {
+                let values = u64s(rows);
+                for i in 0..LANES {
+                    stage[2 * k].0[i] = values[i] as u32;
+                    stage[2 * k + 1].0[i] = (values[i] >> 32) as u32;
+                }
+            }
             (Shape::Double, _) => {
                 let values = u64s(rows);
                 for i in lanes(mask) {
@@ -151,7 +159,19 @@ fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], select: &mut Select, mask:
             crate::lanes::set_u128s(rows, &all);
             continue;
         }
+        if (d.shape, bytes, d.bits) == (Shape::Word, 4, 32) {
+            select.merge_words(u32s_mut(&mut regs[d.row as usize..]), &stage[k].0, mask);
+            continue;
+        }
         let mut values = [0; LANES];
+        if (d.shape, bytes) == (Shape::Double, 8) {
+            let (low, high) = (&stage[2 * k].0, &stage[2 * k + 1].0);
+            for i in 0..LANES {
+                values[i] = u64::from(low[i]) | u64::from(high[i]) << 32;
+            }
+            write(regs, select, *d, &values, mask);
+            continue;
+        }
         for i in lanes(mask) {
             values[i] = stage_word(stage, i, start, bytes.min(4)).into();
             if bytes > 4 {
@@ -162,8 +182,11 @@ fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], select: &mut Select, mask:
     }
 }
 
-fn stage_for(size: u32) -> Stage {
-    vec![Row::ZERO; size.div_ceil(4) as usize]
+/// Makes room for a value, all zero.
+fn make_room(stage: &mut Stage, size: u32) -> &mut [Row] {
+    stage.clear();
+    stage.resize(size.div_ceil(4) as usize, Row::ZERO);
+    stage
 }
 
 /// One side of a crossing.
@@ -227,6 +250,15 @@ fn receive(local: &Local<'_>, wires: &[Row], area: &Row, pieces: &[Piece], mask:
             }
         }
     }
+}
+
+/// Tells the observer that a call wrote to variables of a frame.
+#[cold]
+fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
+    let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
+    let address = Address { space: MemSpace::Local, base: Base::Frame, offset: offset.into() };
+    let hosts = std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
+    tell(ctx, mask, &address, &hosts, size, AccessKind::Store);
 }
 
 fn offset_row(base: &Row, by: u32) -> Row {
@@ -301,8 +333,9 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
         (f.depth, f.base)
     };
     let tops = ctx.warp.frames[parent as usize].top;
-    let align = callee.frame_align;
-    let base = Row(tops.0.map(|t| t.next_multiple_of(align)));
+    // A power of two.
+    let low = callee.frame_align.max(1) - 1;
+    let base = Row(tops.0.map(|t| t.wrapping_add(low) & !low));
     let top = offset_row(&base, callee.frame_size);
     let highest = lanes(mask).map(|i| u64::from(base.0[i]) + u64::from(callee.frame_size)).max().unwrap_or(0);
     if highest > u64::from(ctx.windows.local_size) {
@@ -314,6 +347,7 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     let area = offset_row(&caller_base, caller.outgoing);
     let mut regs = std::mem::take(&mut ctx.warp.frames[new as usize].regs);
     let mut wires = std::mem::take(&mut ctx.warp.wires);
+    let mut room = std::mem::take(&mut ctx.warp.stage);
     let mut passed = 0;
     {
         let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
@@ -326,22 +360,32 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
             }
         }
         for (out, home) in site.args.iter().zip(&callee.args) {
-            let mut stage = stage_for(out.size);
-            from.fetch(&local, out, mask, &mut stage);
+            let stage = make_room(&mut room, out.size);
+            from.fetch(&local, out, mask, stage);
             if let Some(at) = out.at {
-                local.write(&area, at, out.size, mask, &stage);
+                local.write(&area, at, out.size, mask, stage);
                 passed = out.size;
             } else if code.direct {
-                to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
+                to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
             } else {
-                send(&local, &mut wires, &area, &out.pieces, mask, &stage);
+                send(&local, &mut wires, &area, &out.pieces, mask, stage);
             }
         }
         if !code.direct {
             for home in callee.args.iter().filter(|t| t.at.is_none()) {
-                let mut stage = stage_for(home.size);
-                receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
-                to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
+                let stage = make_room(&mut room, home.size);
+                receive(&local, &wires, &area, &home.pieces, mask, stage);
+                to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
+            }
+        }
+    }
+    ctx.warp.stage = room;
+    if ctx.grid.observer.is_some() {
+        for (out, home) in site.args.iter().zip(&callee.args) {
+            match (out.at, &home.home) {
+                (Some(at), _) => announce(ctx, &area, at, out.size, mask),
+                (None, Home::Frame(offset)) => announce(ctx, &base, *offset, home.size, mask),
+                _ => {}
             }
         }
     }
@@ -377,6 +421,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let mut wires = std::mem::take(&mut ctx.warp.wires);
         let mut regs = std::mem::take(&mut ctx.warp.frames[parent as usize].regs);
         let hidden = std::mem::take(&mut ctx.warp.frames[frame as usize].hidden);
+        let mut room = std::mem::take(&mut ctx.warp.stage);
         {
             let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
             let from = Side { regs: &mut ctx.regs, consts: &callee.consts, base };
@@ -390,19 +435,28 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 }
             }
             for (value, home) in callee.rets.iter().zip(&site.rets) {
-                let mut stage = stage_for(value.size);
-                from.fetch(&local, value, mask, &mut stage);
+                let stage = make_room(&mut room, value.size);
+                from.fetch(&local, value, mask, stage);
                 if code.direct {
-                    to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
+                    to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
                 } else {
-                    send(&local, &mut wires, &area, &value.pieces, mask, &stage);
+                    send(&local, &mut wires, &area, &value.pieces, mask, stage);
                 }
             }
             if !code.direct {
                 for home in &site.rets {
-                    let mut stage = stage_for(home.size);
-                    receive(&local, &wires, &area, &home.pieces, mask, &mut stage);
-                    to.deliver(&local, &mut ctx.warp.select, home, mask, &stage);
+                    let stage = make_room(&mut room, home.size);
+                    receive(&local, &wires, &area, &home.pieces, mask, stage);
+                    to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
+                }
+            }
+        }
+        ctx.warp.stage = room;
+        if ctx.grid.observer.is_some() {
+            let base = ctx.warp.frames[parent as usize].base;
+            for home in &site.rets {
+                if let Home::Frame(offset) = home.home {
+                    announce(ctx, &base, offset, home.size, mask);
                 }
             }
         }
@@ -422,7 +476,7 @@ pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] 
     let Some(t) = site.args.get(index) else { return [0; LANES] };
     let base = ctx.warp.frames[ctx.frame as usize].base;
     let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
-    let mut stage = stage_for(t.size.max(8));
+    let mut stage = vec![Row::ZERO; t.size.max(8).div_ceil(4) as usize];
     let (mask, side) = (ctx.active, Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base });
     side.fetch(&local, t, mask, &mut stage);
     let high = if t.size > 4 { stage[1].0 } else { [0; LANES] };

@@ -8,10 +8,11 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation, observe};
+use super::row;
 use crate::{
     AccessKind, LANES,
     lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
-    mem::{self, Scalar},
+    mem::{self, Kind, Scalar},
 };
 use std::sync::atomic::{Ordering, fence};
 
@@ -80,6 +81,9 @@ fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> Option<usize> {
 #[inline(always)]
 fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
+    if N == 1 && row::load::<T>(ctx, m).is_some() {
+        return Flow::Next;
+    }
     let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
     let region = match addresses(ctx, &m.address, size, &mut at) {
@@ -102,7 +106,9 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     let mut values = [[T::default(); LANES]; N];
     let mut missing = 0u32;
-    let lie = if N == 1 { pattern(&at, ctx.active, size.into()) } else { Pattern::Any };
+    // In local windows each lane may only use its own.
+    let whole = N == 1 && found.kind != Kind::Local;
+    let lie = if whole { pattern(&at, ctx.active, size.into()) } else { Pattern::Any };
     match lie {
         Pattern::Run if let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES) => {
             for i in 0..LANES {
@@ -209,6 +215,9 @@ fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src, values: &mut [T; LANES]) {
 #[inline(always)]
 fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
+    if N == 1 && row::store::<T>(ctx, m).is_some() {
+        return Flow::Next;
+    }
     let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
     let region = match addresses(ctx, &m.address, size, &mut at) {
@@ -237,6 +246,7 @@ fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return bad_access(ctx, first, &m.address, region, at[first], (size, size), true);
     };
     if N == 1
+        && found.kind != Kind::Local
         && pattern(&at, ctx.active, size.into()) == Pattern::Run
         && let Some(cells) = found.block.cells::<T::Cell>(at[0], LANES)
     {

@@ -12,6 +12,7 @@ pub mod matrix;
 pub mod mbarrier;
 pub mod memory;
 pub mod pure;
+pub mod row;
 pub mod special;
 pub mod stack;
 pub mod surface;

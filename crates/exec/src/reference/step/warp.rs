@@ -9,13 +9,14 @@ use super::super::{
     state::{Select, Wait, Warp, lanes},
 };
 use crate::{
-    FaultKind, LANES, Row, SyncEvent, SyncKind, UndefinedEvent,
+    FaultKind, Grid, LANES, Observer, Row, SyncEvent, SyncKind, UndefinedEvent,
     lanes::{u32s, u64s},
     sem::fp,
 };
 use margay_isa::{Mod, Type};
 
 /// Operands of the participating lanes.
+#[derive(Default)]
 struct Input {
     a: [u64; LANES],
     b: [u32; LANES],
@@ -169,7 +170,7 @@ pub fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: b
 }
 
 fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
-    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
+    let mut input = Input::default();
     // Lanes that do not take part too: a shuffle may name them (the result is undefined, so their register is as good as any).
     gather(w, &ctx.regs, &ctx.func.consts, u32::MAX, &mut input);
     let output = compute(w.kind, w.ty, mask, &input);
@@ -179,38 +180,65 @@ fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
 /// An instruction without `.sync`: the active lanes take part.
 pub fn converged(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
-    if ctx.grid.observer.is_some() {
-        examine(ctx, op, w, ctx.active, ctx.active);
-    }
+    examine_here(ctx, op, w, ctx.active, ctx.active);
     execute(ctx, w, ctx.active);
     Flow::Next
 }
 
-/// Tells of lanes of a member mask that have ended, and of shuffles from lanes that do not take part.
-#[cold]
-fn examine(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, active: u32, members: u32) {
-    let Some(observer) = ctx.grid.observer else { return };
-    let name = ctx.func.variant(op);
-    let tell = |lane: usize, what: String| {
-        let at = (ctx.func.id, ctx.func.place(ctx.pc));
-        observer.undefined(UndefinedEvent { cta: ctx.cta.id, warp: ctx.warp.index, lane: lane as u32, what, at });
-    };
-    let taking_part = members & ctx.warp.live;
-    let threads = ctx.grid.launch.block.iter().product::<u32>().saturating_sub(ctx.warp.index * LANES as u32);
-    let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
-    if let Some(gone) = lanes(members & !ctx.warp.live & born).next() {
-        let first = active.trailing_zeros() as usize;
-        tell(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
+/// Who is told of undefined uses, and in which CTA they happen.
+#[derive(Clone, Copy)]
+pub struct Witness<'w> {
+    observer: &'w dyn Observer,
+    cta: [u32; 3],
+    threads: u32,
+}
+
+impl<'w> Witness<'w> {
+    /// For a CTA of a grid, if anybody watches it.
+    pub fn of(grid: &Grid<'w>, cta: [u32; 3]) -> Option<Witness<'w>> {
+        let threads = grid.launch.block.iter().product();
+        grid.observer.map(|observer| Witness { observer, cta, threads })
     }
-    let WarpKind::Shuffle(mode) = w.kind else { return };
-    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
-    gather(w, &ctx.regs, &ctx.func.consts, active, &mut input);
-    for lane in lanes(active) {
-        let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
-        if taking_part >> from & 1 == 0 {
-            tell(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
+
+    /// Tells of lanes of a member mask that have ended, and of shuffles from lanes that do not take part: `present` do.
+    fn examine(self, warp: u32, site: Site<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
+        let Site { func, op, pc, kind } = site;
+        let name = func.variant(op);
+        let tell = |lane: usize, what: String| {
+            let at = (func.id, func.place(pc));
+            self.observer.undefined(UndefinedEvent { cta: self.cta, warp, lane: lane as u32, what, at });
+        };
+        let threads = self.threads.saturating_sub(warp * LANES as u32);
+        let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
+        if let Some(gone) = lanes(members & !present & born).next() {
+            let first = lanes_here.trailing_zeros() as usize;
+            tell(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
+        }
+        let WarpKind::Shuffle(mode) = kind else { return };
+        for lane in lanes(lanes_here) {
+            let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
+            if present >> from & 1 == 0 {
+                tell(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
+            }
         }
     }
+}
+
+/// Where a warp instruction stands.
+struct Site<'s> {
+    func: &'s FuncCode,
+    op: &'s Op,
+    pc: u32,
+    kind: WarpKind,
+}
+
+/// Looks at an instruction that the lanes `here` complete by themselves.
+fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
+    let Some(witness) = Witness::of(ctx.grid, ctx.cta.id) else { return };
+    let mut input = Input::default();
+    gather(w, &ctx.regs, &ctx.func.consts, here, &mut input);
+    let site = Site { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
+    witness.examine(ctx.warp.index, site, here, (members, here), &input);
 }
 
 /// A `.sync` instruction; the last source is the member mask.
@@ -237,10 +265,8 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
         }
         notify(ctx, same, SyncKind::Warp(members));
-        if watched {
-            examine(ctx, op, w, same, members);
-        }
         if same == members & ctx.warp.live {
+            examine_here(ctx, op, w, same, members);
             execute(ctx, w, same);
         } else {
             waiting.push((same, members));
@@ -258,19 +284,19 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     ctx.give_back();
     for (_, members) in waiting {
-        complete(ctx.code, ctx.warp, w.class, members);
+        complete(ctx.code, ctx.warp, w.class, members, Witness::of(ctx.grid, ctx.cta.id));
     }
     Flow::Park
 }
 
-/// Executes a waiting `.sync` instruction if all its members are there.
-pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32) {
+/// Executes a waiting `.sync` instruction if all its members are there. Only then is it known who takes part.
+pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness: Option<Witness<'_>>) {
     let why = Wait::Lanes { class, members };
     let arrived = warp.blocked.iter().filter(|(_, w)| *w == why).fold(0, |m, (g, _)| m | g.mask);
     if arrived == 0 || arrived != members & warp.live {
         return;
     }
-    let mut input = Input { a: [0; LANES], b: [0; LANES], c: [0; LANES], truth: 0 };
+    let mut input = Input::default();
     let mut kind = None;
     let table = |warp: &Warp, frame: u32, pc: u32| -> Option<(&FuncCode, usize)> {
         let func = code.funcs.get(warp.frames[frame as usize].func as usize)?.as_ref()?;
@@ -283,6 +309,14 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32) {
         }
     }
     let Some((kind, ty)) = kind else { return };
+    if let Some(witness) = witness {
+        for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
+            if let Some((func, _)) = table(warp, g.frame, g.pc) {
+                let site = Site { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
+                witness.examine(warp.index, site, g.mask, (members, arrived), &input);
+            }
+        }
+    }
     let output = compute(kind, ty, arrived, &input);
     for (mut g, w) in std::mem::take(&mut warp.blocked) {
         if w != why {
@@ -299,11 +333,11 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32) {
 }
 
 /// Looks at all waiting `.sync` instructions again: lanes have ended.
-pub fn recheck(code: &Code, warp: &mut Warp) {
+pub fn recheck(code: &Code, warp: &mut Warp, witness: Option<Witness<'_>>) {
     let waits: Vec<Wait> = warp.blocked.iter().map(|(_, w)| *w).collect();
     for wait in waits {
         if let Wait::Lanes { class, members } = wait {
-            complete(code, warp, class, members);
+            complete(code, warp, class, members, witness);
         }
     }
 }

@@ -1,0 +1,95 @@
+//! The common accesses to global memory, short: all 32 lanes of a whole warp load or store elements of 4 or 8 bytes that lie one
+//! behind the other, or load the same one. Whatever else there is (partial groups, faults, observers, counts, order) is left to
+//! [`super::memory`]: then nothing was done here.
+
+use super::super::{
+    code::{Base, MemOp, NOWHERE, Order, Shape, Src},
+    ctx::Ctx,
+};
+use super::address::{Region, find_allocation};
+use super::memory::Element;
+use crate::{
+    LANES, Row,
+    lanes::u64s,
+    mem::{Kind, Scalar},
+};
+use margay_ir::MemSpace;
+
+/// How the addresses of a warp lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lie {
+    Run,
+    Same,
+}
+
+/// The address of lane 0, and how the others lie to it.
+#[inline(always)]
+fn lie(ctx: &Ctx<'_>, m: &MemOp, size: u64) -> Option<(Lie, u64, Region)> {
+    let Base::Reg(base) = m.address.base else { return None };
+    let region = match m.address.space {
+        MemSpace::Global | MemSpace::Const => Region::Global,
+        MemSpace::Generic => Region::Generic,
+        _ => return None,
+    };
+    let watched = ctx.grid.observer.is_some() || ctx.grid.counts.is_some();
+    if watched || ctx.active != u32::MAX || m.order != Order::Relaxed || m.straddles || base.shape() != Shape::Double {
+        return None;
+    }
+    let at = u64s(ctx.src(base));
+    let same = at[1] == at[0];
+    let step = if same { 0 } else { size };
+    let mut other = 0;
+    for i in 0..LANES {
+        other |= at[i] ^ at[0].wrapping_add(i as u64 * step);
+    }
+    let lie = if same { Lie::Same } else { Lie::Run };
+    (other == 0).then(|| (lie, at[0].wrapping_add_signed(m.address.offset), region))
+}
+
+/// Whether a register is one row of whole elements.
+fn fits<T>(shape: Shape, bits: u32) -> bool {
+    matches!((size_of::<T>(), shape, bits), (4, Shape::Word, 32) | (8, Shape::Double, 64))
+}
+
+/// Loads if the access is of the common kind.
+#[inline(always)]
+pub fn load<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
+    let d = m.dst.first().filter(|d| d.row != NOWHERE && fits::<T>(d.shape, d.bits.into()))?;
+    let (lie, first, region) = lie(ctx, m, size_of::<T>() as u64)?;
+    let found = find_allocation!(ctx, region, first, 0).filter(|a| a.kind != Kind::Local)?;
+    let rows = &mut ctx.regs[d.row as usize..d.row as usize + d.shape.rows()];
+    if lie == Lie::Same {
+        let value = T::get(found.block.cell::<T::Cell>(first)?);
+        let pair = if size_of::<T>() == 4 { value.zero() | value.zero() << 32 } else { value.zero() };
+        doubles(rows).fill(pair);
+    } else if let Some(pairs) = found.block.cells::<<u64 as Scalar>::Cell>(first, 4 * size_of::<T>()) {
+        doubles(rows).iter_mut().zip(pairs).for_each(|(d, c)| *d = u64::get(c));
+    } else {
+        // Elements of 4 bytes that begin between two pairs.
+        let cells = found.block.cells::<<u32 as Scalar>::Cell>(first, LANES).filter(|_| size_of::<T>() == 4)?;
+        rows[0].0.iter_mut().zip(cells).for_each(|(d, c)| *d = u32::get(c));
+    }
+    Some(())
+}
+
+/// Stores if the access is of the common kind.
+#[inline(always)]
+pub fn store<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
+    let s: Src = *m.src.first().filter(|s| fits::<T>(s.shape(), 8 * size_of::<T>() as u32))?;
+    let (_, first, region) = lie(ctx, m, size_of::<T>() as u64).filter(|l| l.0 == Lie::Run)?;
+    let found = find_allocation!(ctx, region, first, 0).filter(|a| a.kind.writable() && a.kind != Kind::Local)?;
+    let rows = s.of(&ctx.regs, &ctx.func.consts);
+    if let Some(pairs) = found.block.cells::<<u64 as Scalar>::Cell>(first, 4 * size_of::<T>()) {
+        let from: &[u64] = bytemuck::cast_slice(rows);
+        from.iter().zip(pairs).for_each(|(v, c)| u64::set(c, *v));
+    } else {
+        let cells = found.block.cells::<<u32 as Scalar>::Cell>(first, LANES).filter(|_| size_of::<T>() == 4)?;
+        rows[0].0.iter().zip(cells).for_each(|(v, c)| u32::set(c, *v));
+    }
+    ctx.cta.note_effect();
+    Some(())
+}
+
+fn doubles(rows: &mut [Row]) -> &mut [u64] {
+    bytemuck::cast_slice_mut(rows)
+}

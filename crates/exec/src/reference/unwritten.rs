@@ -1,0 +1,133 @@
+//! Registers that are read before anything was written to them, for launches that are watched.
+//!
+//! As in MemorySanitizer what is undefined travels: a result is undefined if an operand is, and only a use that matters is told of:
+//! as a guard or the condition of a branch, as an address, as a value that goes to memory other than the thread's own or to other
+//! threads. Compilers move and combine bits that nobody looks at later, so that combining bits is defined if one operand is.
+
+use super::{code::FuncCode, ctx::Ctx, state::lanes};
+use crate::{Observer, UndefinedEvent};
+use margay_ir::{
+    FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
+    pass::liveness::{inst_reads, inst_writes, reads, term_reads},
+};
+use margay_isa::{Effect, Opcode};
+
+/// What begins at an op.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Site {
+    /// An instruction, by its number in the function.
+    Inst(u32),
+    /// The terminator of a block.
+    Term(u32),
+    /// Nothing: it goes on.
+    None,
+}
+
+/// What begins at each op of a function.
+pub fn sites(func: &FuncCode) -> Vec<Site> {
+    let mut sites = vec![Site::None; func.ops.len()];
+    for (block, first) in func.by_term.iter().enumerate() {
+        if let Some(site) = sites.get_mut(*first as usize) {
+            *site = Site::Term(block as u32);
+        }
+    }
+    // Instructions last: what a terminator has no op for is not its own.
+    for (i, (first, end)) in func.by_inst.iter().enumerate().filter(|(_, (first, end))| first < end) {
+        debug_assert!(*end as usize <= sites.len());
+        sites[*first as usize] = Site::Inst(i as u32);
+    }
+    sites
+}
+
+/// Whether one defined operand is enough for a result that counts as defined.
+fn combines(op: Opcode) -> bool {
+    matches!(
+        op,
+        Opcode::And | Opcode::Or | Opcode::Lop3 | Opcode::Prmt | Opcode::Bfi | Opcode::Selp | Opcode::Slct | Opcode::Mov
+    )
+}
+
+/// Whether an access leaves the thread: what it stores in its own memory may be undefined.
+fn leaves(inst: &Inst, base: Option<MemBase>) -> bool {
+    inst.space != Some(MemSpace::Local) && !matches!(base, Some(MemBase::Frame(_)))
+}
+
+/// Looks at the op that a group is about to execute.
+#[cold]
+pub fn look(ctx: &mut Ctx<'_>, observer: &dyn Observer) {
+    let code = ctx.func;
+    let func: &Func = &code.func;
+    let site = code.sites.get_or_init(|| sites(code)).get(ctx.pc as usize).copied().unwrap_or(Site::None);
+    let mut written = std::mem::take(&mut ctx.warp.frames[ctx.frame as usize].written);
+    if written.len() != func.regs.len() {
+        written = vec![0; func.regs.len()];
+        let formals = func.params.iter().filter_map(|home| if let FormalHome::Regs(r) = home { Some(r) } else { None });
+        formals.flatten().for_each(|r| written[r.0 as usize] = u32::MAX);
+    }
+    match site {
+        Site::Inst(i) => instruction(ctx, observer, &func.insts[i as usize], &mut written),
+        Site::Term(block) => {
+            let term = &func.blocks[block as usize].term;
+            let mut told = Vec::new();
+            term_reads(func, term, &mut |r| told.push(r));
+            told.iter().for_each(|r| tell(ctx, observer, *r, ctx.mask, &mut written, "branches on"));
+        }
+        Site::None => {}
+    }
+    ctx.warp.frames[ctx.frame as usize].written = written;
+}
+
+fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mut [u32]) {
+    let func: &Func = &ctx.func.func;
+    let variant = func.variant(inst);
+    let effect = variant.op.row().effect;
+    let mut active = ctx.mask;
+    if let Some((p, negated)) = inst.guard {
+        tell(ctx, observer, p, active, written, "is guarded by");
+        let row = ctx.func.row_of[p.0 as usize];
+        let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+        active &= if negated { !truth } else { truth };
+    }
+    let mut undefined = 0;
+    let mut defined = 0;
+    match effect {
+        Effect::Pure => inst_reads(func, inst, &mut |r| {
+            undefined |= !written[r.0 as usize];
+            defined |= written[r.0 as usize];
+        }),
+        // Arguments may be structures with holes; accumulators of `wgmma` may be switched off.
+        Effect::Call => {}
+        _ if variant.op == Opcode::Wgmma => {}
+        Effect::Memory | Effect::Control | Effect::Warp => {
+            let operands = func.operands(inst.srcs);
+            let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
+            let values = leaves(inst, base);
+            for operand in operands {
+                let address = matches!(operand, Operand::Mem(..));
+                let verb = if address { "uses as an address" } else { "makes known" };
+                if address || values {
+                    reads(operand, &mut |r| tell(ctx, observer, r, active, written, verb));
+                }
+            }
+        }
+    }
+    if combines(variant.op) {
+        undefined &= !defined;
+    }
+    inst_writes(func, inst, &mut |r| {
+        let w = &mut written[r.0 as usize];
+        *w = *w & !active | active & !undefined;
+    });
+}
+
+/// Tells of lanes in which a register is undefined, once.
+fn tell(ctx: &Ctx<'_>, observer: &dyn Observer, r: VReg, active: u32, written: &mut [u32], verb: &str) {
+    let Some(w) = written.get_mut(r.0 as usize) else { return };
+    let Some(lane) = lanes(active & !*w).next() else { return };
+    *w |= active;
+    let func = &ctx.func.func;
+    let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
+    let what = format!("uninitialised: {verb} `{name}`, whose value comes from no write");
+    let at = (ctx.func.id, ctx.func.place(ctx.pc));
+    observer.undefined(UndefinedEvent { cta: ctx.cta.id, warp: ctx.warp.index, lane: lane as u32, what, at });
+}
