@@ -211,7 +211,8 @@ impl SimdCta<'_> {
                 break;
             }
         }
-        Ok(Progress::More)
+        // Time also goes by while the host runs somebody else: a CTA that waits has not got on for that.
+        Ok(if self.watch.waits() { Progress::Waiting(true) } else { Progress::More })
     }
 }
 

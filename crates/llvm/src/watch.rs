@@ -9,6 +9,8 @@ pub struct Watch {
     idle: u32,
     /// What the CTA looked like since.
     seen: HashSet<u64>,
+    /// One of them has come back since.
+    recurred: bool,
 }
 
 /// Rounds without news before a CTA is looked at, and from one look to the next.
@@ -21,7 +23,7 @@ impl Watch {
     /// Something has come about.
     pub fn news(&mut self) {
         if self.idle > 0 {
-            (self.idle, self.seen) = (0, HashSet::new());
+            *self = Watch::default();
         }
     }
 
@@ -36,6 +38,13 @@ impl Watch {
         if self.seen.len() >= MOST_SEEN {
             self.seen.clear();
         }
-        !self.seen.insert(state)
+        let known = !self.seen.insert(state);
+        self.recurred |= known;
+        known
+    }
+
+    /// Whether it has been found to do the same again and again, and nothing has come about since.
+    pub fn waits(&self) -> bool {
+        self.recurred
     }
 }

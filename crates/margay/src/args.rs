@@ -289,8 +289,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Report uses that the manual leaves undefined (races in shared memory, reads of what nobody wrote there, lanes that a warp
-    /// instruction counts on and that do not take part); on the reference engine
+    /// Report uses that the manual leaves undefined (races in shared memory, reads of shared or local memory that nobody wrote,
+    /// registers that nothing was written to, lanes that a warp instruction counts on and that do not take part); on the
+    /// reference engine
     #[arg(long, value_name = "WHAT")]
     pub check: Option<RunCheck>,
 

@@ -258,3 +258,48 @@ fn undefined_uses_are_reported_when_asked() {
     assert_eq!(code(&output), 1);
     assert!(err(&output).contains("of lane 20, which does not take part"), "{}", err(&output));
 }
+
+/// A kernel of one warp around a body, for `--check undefined`.
+fn one_warp(body: &str) -> String {
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.func (.reg .b32 %r) f(.reg .b32 %a) {{ add.u32 %r, %a, 1; ret; }}\n\
+         .visible .entry k(.param .u64 out)\n{{\n.local .align 8 .b8 l[16];\n.reg .b32 %i, %u, %v;\n.reg .b64 %o;\n.reg .pred %p;\n\
+         ld.param.u64 %o, [out];\nmov.u32 %i, %tid.x;\n{body}\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
+    let check = |body: &str| {
+        let arguments = ["run", "-", "--block", "32", "--arg", "u32[32]=zeros", "--check", "undefined"];
+        let output = with_input(&arguments, &one_warp(body));
+        (code(&output), err(&output))
+    };
+    let told = [
+        ("st.global.u32 [%o], %u;", "makes known `%u`"),
+        ("add.u32 %v, %u, 1;\nst.global.u32 [%o], %v;", "makes known `%v`"),
+        ("setp.eq.u32 %p, %i, 3;\n@%p mov.u32 %u, 1;\nst.global.u32 [%o], %u;", "makes known `%u`"),
+        ("@%p st.global.u32 [%o], %i;", "is guarded by `%p`"),
+        ("ld.local.u32 %v, [l+4];", "reads local memory that the thread has not written"),
+        // The lane that is read ends after the others have come.
+        (
+            "setp.eq.u32 %p, %i, 20;\n@!%p bra W;\nbar.warp.sync 0x100000;\nexit;\n\
+             W: shfl.sync.idx.b32 %v, %i, 20, 0x1f, 0xffffffff;",
+            "of lane 20, which does not take part",
+        ),
+    ];
+    for (body, what) in told {
+        let (code, text) = check(body);
+        assert_eq!(code, 1, "{body}");
+        assert!(text.contains(what), "{body}:\n{text}");
+    }
+    let quiet = [
+        "call (%v), f, (%i);\nst.global.u32 [%o], %v;",
+        "st.local.u32 [l], %u;\nst.local.u32 [l+4], %i;\nld.local.u64 %o, [l];",
+        "bfi.b32 %v, %i, %u, 0, 8;\nst.global.u32 [%o], %v;",
+    ];
+    for body in quiet {
+        let (code, text) = check(body);
+        assert_eq!(code, 0, "{body}:\n{text}");
+    }
+}
