@@ -202,8 +202,8 @@ impl Checker {
         notes: Vec<String>,
     ) {
         let place = |s: &Stamp| s.at.1.span.start;
-        // The words before the first number say of what sort it is.
-        let sort = what.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned();
+        // The words without numbers say of what sort it is.
+        let sort = what.split_whitespace().filter(|w| !w.contains(|c: char| c.is_ascii_digit())).collect();
         let key = (now.at.0.0, place(now), other.map_or(u32::MAX, place), sort);
         let fault = Fault {
             kind: FaultKind::Hazard(what),

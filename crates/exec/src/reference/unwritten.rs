@@ -43,7 +43,14 @@ pub fn sites(func: &FuncCode) -> Vec<Site> {
 fn combines(op: Opcode) -> bool {
     matches!(
         op,
-        Opcode::And | Opcode::Or | Opcode::Lop3 | Opcode::Prmt | Opcode::Bfi | Opcode::Selp | Opcode::Slct | Opcode::Mov
+        Opcode::And
+            | Opcode::Or
+            | Opcode::Lop3
+            | Opcode::Prmt
+            | Opcode::Bfi
+            | Opcode::Selp
+            | Opcode::Slct
+            | Opcode::Mov
     )
 }
 

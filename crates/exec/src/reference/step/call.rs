@@ -492,4 +492,7 @@ pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let mask = ctx.active;
     let mut side = Side { regs: &mut ctx.regs, consts: &ctx.func.consts, base };
     side.deliver(&local, &mut ctx.warp.select, t, mask, &stage);
+    if let (Home::Frame(offset), Some(_)) = (&t.home, ctx.grid.observer) {
+        announce(ctx, &base, *offset, t.size, mask);
+    }
 }
