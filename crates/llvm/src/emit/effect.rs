@@ -112,8 +112,10 @@ impl Emitter<'_> {
         let lanes = self.bits(&no);
         self.note_poll(&lanes);
         if let Some(fuel) = self.fuel.clone() {
-            // A round of polling leaves everything as it was.
-            self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+            // A round of polling leaves everything as it was; where lanes may be apart, the others get their turn at the next back
+            // edge, since it may be them that are waited for.
+            let left = if self.spins { 1 } else { self.period() };
+            self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
         }
         self.helper(Helper::Yield, &[], true);
         self.w.jump(&on);
