@@ -76,20 +76,20 @@ absent! {
     cuLogicalEndpointIdReserve cuLogicalEndpointImport cuLogicalEndpointQuery cuLogicalEndpointUnbind
 }
 
-// Virtual memory management, and memory by location.
+// Memory by location and by lists, and names of CUDA 2 whose newer forms are there.
 #[rustfmt::skip]
 absent! {
+    cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor cuIpcOpenMemHandle cuLinkAddData cuLinkAddFile
+    cuLinkCreate cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree cuMemGetAddressRange cuMemHostGetDevicePointer
+    cuModuleGetGlobal cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D
     cuDeviceGetGraphMemAttribute cuDeviceSetGraphMemAttribute cuGraphAddBatchMemOpNode cuGraphAddMemAllocNode
     cuGraphAddMemFreeNode cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
     cuGraphExecBatchMemOpNodeSetParams cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
-    cuGraphMemcpyNodeGetParams cuGraphMemsetNodeGetParams cuMemAddressFree cuMemAddressReserve
-    cuMemBatchDecompressAsync cuMemCreate cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync
-    cuMemExportToShareableHandle cuMemGetAccess cuMemGetAllocationGranularity cuMemGetAllocationPropertiesFromHandle
-    cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemGetMemPool
-    cuMemImportFromShareableHandle cuMemMap cuMemPoolExportPointer cuMemPoolExportToShareableHandle
+    cuGraphMemcpyNodeGetParams cuGraphMemsetNodeGetParams     cuMemBatchDecompressAsync cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync
+        cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemGetMemPool
+    cuMemPoolExportPointer cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemPrefetchBatchAsync cuMemRangeGetAttribute
-    cuMemRangeGetAttributes cuMemRelease cuMemRetainAllocationHandle cuMemSetAccess cuMemSetMemPool cuMemUnmap
-    cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync
+    cuMemRangeGetAttributes cuMemSetMemPool     cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync
     cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync cuMemcpyAtoA cuMemcpyAtoD
     cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync
     cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyWithAttributesAsync cuMemsetD16
@@ -107,20 +107,20 @@ absent! {
 // Rarer functions on graphs.
 #[rustfmt::skip]
 absent! {
-    cuGraphAddNode_v2 cuGraphAddNode_v3 cuGraphChildGraphNodeGetGraph cuGraphConditionalHandleCreate
+    cuGraphAddNode cuGraphAddNode_v2 cuGraphAddNode_v3 cuGraphChildGraphNodeGetGraph cuGraphConditionalHandleCreate
     cuGraphDebugDotPrint cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent
     cuGraphEventWaitNodeSetEvent cuGraphExecChildGraphNodeSetParams cuGraphExecEventRecordNodeSetEvent
     cuGraphExecEventWaitNodeSetEvent cuGraphExecGetId cuGraphExecNodeSetParams cuGraphGetId cuGraphHostNodeGetParams
-    cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute cuGraphKernelNodeGetParams_v2
+    cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute cuGraphKernelNodeGetParams cuGraphKernelNodeGetParams_v2
     cuGraphKernelNodeSetAttribute cuGraphNodeFindInClone cuGraphNodeGetContainingGraph cuGraphNodeGetLocalId
-    cuGraphNodeGetParams cuGraphNodeGetToolsId cuGraphNodeSetParams cuGraphNodeSetParams_v2 cuGraphReleaseUserObject
-    cuGraphRetainUserObject cuStreamBeginRecaptureToGraph
+    cuGraphNodeGetParams cuGraphNodeGetToolsId cuGraphNodeSetParams cuGraphNodeSetParams_v2
+    cuStreamBeginRecaptureToGraph
 }
 
 // Graphics.
 #[rustfmt::skip]
 absent! {
-    cuGraphicsMapResources cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags_v2
+    cuGraphicsMapResources cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2
     cuGraphicsUnmapResources cuGraphicsUnregisterResource
 }
 
@@ -160,10 +160,4 @@ absent! {
     cuStreamBeginCaptureToCig cuStreamEndCaptureToCig cuStreamUpdateCaptureDependencies
     cuStreamUpdateCaptureDependencies_v2 cuStreamWaitValue32 cuStreamWaitValue64 cuStreamWriteValue32
     cuStreamWriteValue64
-}
-
-// User objects.
-#[rustfmt::skip]
-absent! {
-    cuUserObjectCreate cuUserObjectRelease cuUserObjectRetain
 }

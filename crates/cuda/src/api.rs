@@ -52,15 +52,20 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     code.number()
 }
 
+/// Whether a variable of the environment names something in its list of words.
+pub fn asked(variable: &str, wanted: &str) -> bool {
+    std::env::var(variable).is_ok_and(|words| words.split(',').any(|word| word == wanted))
+}
+
 /// Whether the environment asks for a log of calls.
-fn logged() -> bool {
+pub fn logged() -> bool {
     static LOGGED: OnceLock<bool> = OnceLock::new();
-    *LOGGED.get_or_init(|| std::env::var("MARGAY_LOG").is_ok_and(|v| v.split(',').any(|word| word == "api")))
+    *LOGGED.get_or_init(|| asked("MARGAY_LOG", "api"))
 }
 
 /// Tells people what went wrong, where a number is all that the API lets through. `MARGAY_LOG=quiet` silences it.
 pub fn tell(message: &str) {
-    if !std::env::var("MARGAY_LOG").is_ok_and(|v| v.split(',').any(|word| word == "quiet")) {
+    if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{}", message.trim_end());
     }
 }

@@ -26,6 +26,17 @@ pub enum Owner {
     Managed,
     /// `cuMemHostAlloc`, with its flags.
     Host(u32),
+    /// `cuMemHostRegister`, with its flags: the program's own.
+    Registered(u32),
+}
+
+/// What a context knows about an allocation that begins at some address.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocated {
+    /// Whose it is.
+    pub owner: Owner,
+    /// The bytes that the program asked for.
+    pub len: usize,
 }
 
 /// A context.
@@ -43,7 +54,7 @@ pub struct Context {
     /// The stream that `CU_STREAM_PER_THREAD` means.
     pub thread_stream: Stream,
     /// Memory of this context by address.
-    memory: Mutex<BTreeMap<u64, Owner>>,
+    memory: Mutex<BTreeMap<u64, Allocated>>,
     cache: AtomicU32,
     failed: Mutex<Option<Code>>,
 }
@@ -89,7 +100,7 @@ impl Context {
     }
 
     /// Memory of this context by address.
-    pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Owner>> {
+    pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Allocated>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ use crate::{
     driver::{driver, initialise},
     handle::Handle,
     pool::Pool,
-    raw::{In, Out, Text, forever},
+    raw::{Host, In, Out, Text, forever},
 };
 use std::{
     collections::HashMap,
@@ -108,7 +108,9 @@ fn attribute(number: u32) -> Option<i32> {
         90 => 1,         // preemption
         95 => 1,         // cooperative launch
         97 => 227 << 10, // shared memory per block, opting in
+        91 | 99 => 1,    // registered host memory, under the host's addresses
         101 => 1,
+        102 | 103 => 1, // virtual memory management, by file descriptors too
         106 => 32,                             // blocks per multiprocessor
         111 => 1 << 10,                        // reserved shared memory
         115 => 1,                              // memory pools
@@ -117,7 +119,7 @@ fn attribute(number: u32) -> Option<i32> {
         126 => 1,
         130 => 0,
         131 | 134 => -1, // NUMA nodes: none
-        17 | 20 | 32..=35 | 50 | 84 | 85 | 88 | 91..=94 | 96 | 98..=100 | 102..=105 | 107..=110 | 112..=114 => 0,
+        17 | 20 | 32..=35 | 50 | 84 | 85 | 88 | 92..=94 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
         116..=119 | 121..=125 | 128 | 129 | 132 | 133 | 135..=160 => 0,
         _ => return None,
     })
@@ -256,6 +258,7 @@ api! {
         Err(Code::NOT_FOUND)
     }
 
+    4000 fn cuProfilerInitialize(_config: Host, _output: Host, _mode: u32) { driver().map(drop) }
     4000 fn cuProfilerStart() { driver().map(drop) }
     4000 fn cuProfilerStop() { driver().map(drop) }
 }

@@ -5,7 +5,7 @@ use crate::{
     context::Context,
     event::Event,
     function::Function,
-    graph::{Exec, Graph, NodeRef},
+    graph::{Exec, Graph, NodeRef, UserObject},
     handle::{Handle, Table},
     library::Library,
     link::Link,
@@ -13,6 +13,7 @@ use crate::{
     pool::Pool,
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
+    virtual_memory::{AddressSpace, Physical},
 };
 use margay_runtime::Device;
 use std::{
@@ -47,6 +48,8 @@ pub struct Driver {
     pub graphs: Table<Graph>,
     /// Nodes of all graphs.
     pub nodes: Table<NodeRef>,
+    /// Things of the program that graphs keep.
+    pub user_objects: Table<UserObject>,
     /// Graphs ready to be launched.
     pub execs: Table<Exec>,
     /// Arrays, and levels of them.
@@ -57,6 +60,10 @@ pub struct Driver {
     pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
     /// The pool that `cuMemAllocAsync` takes from.
     pub default_pool: Handle<Pool>,
+    /// Memory without an address.
+    pub physical: Table<Physical>,
+    /// Reserved addresses.
+    pub address_space: Mutex<AddressSpace>,
     primary: Mutex<Primary>,
 }
 
@@ -106,11 +113,14 @@ impl Driver {
             pools,
             graphs: Table::default(),
             nodes: Table::default(),
+            user_objects: Table::default(),
             execs: Table::default(),
             arrays: Table::default(),
             textures: Mutex::default(),
             surfaces: Mutex::default(),
             default_pool,
+            physical: Table::default(),
+            address_space: Mutex::default(),
             primary: Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }),
         })
     }

@@ -10,6 +10,7 @@ use crate::{
     module::Module,
     raw::{In, Out, SizeCallback, forever},
 };
+use margay_isa::Space;
 use margay_runtime::Kernel;
 use std::sync::{
     Arc, OnceLock,
@@ -79,11 +80,12 @@ impl Function {
         let threads = func.reqntid.or(func.maxntid).map(|n| n.iter().product::<u32>() as i32);
         let cluster = func.reqnctapercluster.unwrap_or([0; 3]);
         let frame = kernel.image().ir.stage.funcs.get(kernel.func().0 as usize).map_or(0, |p| p.frame_size);
+        let constants = kernel.image().ir.globals.iter().filter(|g| g.space == Space::Const).map(|g| g.size);
         let device = capability().0 * 10 + capability().1;
         Ok(match number {
             0 => threads.unwrap_or(1024),
             1 => self.static_shared()?,
-            2 => 0,
+            2 => constants.sum::<u64>() as i32,
             3 => frame as i32,
             4 => 32,                   // registers: programs divide by it
             5 => self.module.target(), // programs choose among their variants by what the PTX was compiled for

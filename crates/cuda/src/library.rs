@@ -8,7 +8,7 @@ use crate::{
     handle::Handle,
     image::{self, JitOptions},
     memory::DevicePtr,
-    module::{Module, enumerate, file_texts},
+    module::{Module, enumerate, file_bytes},
     raw::{Host, In, Out, Text},
 };
 use std::sync::Arc;
@@ -47,7 +47,7 @@ api! {
         library: Out<Handle<Library>>, name: Text, options: In<u32>, values: Out<u64>, count: u32, _library_options: Host,
         _library_values: Host, _library_count: u32,
     ) {
-        load(library, &file_texts(name)?, JitOptions::new(count, options, values))
+        load(library, &image::texts_of(&file_bytes(name)?)?, JitOptions::new(count, options, values))
     }
     12000 fn cuLibraryUnload(library: Handle<Library>) {
         let gone = driver()?.libraries.remove(library)?;

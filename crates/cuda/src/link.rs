@@ -7,13 +7,23 @@ use crate::{
     driver::{current, driver},
     handle::Handle,
     image::{self, JitOptions},
-    module::file_texts,
+    module::file_bytes,
     raw::{Host, In, Out, Text},
 };
 use std::sync::{Mutex, PoisonError};
 
-/// `CUjitInputType`: forms that can hold PTX.
-const PTX_HOLDERS: [u32; 2] = [1, 2];
+/// `CUjitInputType`
+mod input {
+    pub const PTX: u32 = 1;
+    pub const FATBIN: u32 = 2;
+    pub const OBJECT: u32 = 3;
+    pub const LIBRARY: u32 = 4;
+}
+
+/// What stands in for the CUDA device runtime.
+const DEVICE_RUNTIME: &str = include_str!("image/devrt.ptx");
+/// A function that only the device runtime defines.
+const OF_DEVICE_RUNTIME: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
 
 /// A link in the making.
 #[derive(Default)]
@@ -22,14 +32,24 @@ pub struct Link {
     image: Mutex<Vec<u8>>,
 }
 
-fn add(link: Handle<Link>, kind: u32, texts: impl FnOnce() -> Result<Vec<String>, Code>) -> Outcome {
+fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Code>) -> Outcome {
     let link = driver()?.links.get(link)?;
-    if !PTX_HOLDERS.contains(&kind) {
+    let texts = match kind {
+        input::PTX | input::FATBIN => image::texts_of(&data()?)?,
+        input::OBJECT | input::LIBRARY => image::inside(&data()?)?.into_iter().map(with_own_runtime).collect(),
+        _ => Vec::new(),
+    };
+    if texts.is_empty() {
         tell("margay: only PTX can be linked; this is machine code or NVVM's intermediate code");
         return Err(Code::NO_BINARY_FOR_GPU);
     }
-    link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts()?);
+    link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
     Ok(())
+}
+
+/// The device runtime calls into the driver of a GPU, so ours takes its place.
+fn with_own_runtime(text: String) -> String {
+    if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
 }
 
 api! {
@@ -42,13 +62,13 @@ api! {
         values: Out<u64>,
     ) {
         JitOptions::new(count, options, values).report("")?;
-        add(link, kind, || image::texts_of(&data.bytes(0, size)?))
+        add(link, kind, || data.bytes(0, size))
     }
     6050 fn cuLinkAddFile_v2(
         link: Handle<Link>, kind: u32, path: Text, count: u32, options: In<u32>, values: Out<u64>,
     ) {
         JitOptions::new(count, options, values).report("")?;
-        add(link, kind, || file_texts(path))
+        add(link, kind, || file_bytes(path))
     }
     5050 fn cuLinkComplete(link: Handle<Link>, image: Out<u64>, size: Out<usize>) {
         let link = driver()?.links.get(link)?;

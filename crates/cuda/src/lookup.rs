@@ -1,7 +1,7 @@
 //! Finding functions by name (CUDA Driver API, "Driver Entry Point Access"): newer clients ask for everything here.
 
 use crate::{
-    api::{Entry, api},
+    api::{Entry, api, logged},
     code::{Code, Outcome},
     raw::{Out, Text},
 };
@@ -15,6 +15,7 @@ const LISTS: &[&[Entry]] = &[
     crate::event::ENTRIES,
     crate::function::ENTRIES,
     crate::graph::ENTRIES,
+    crate::graph::OBJECT_ENTRIES,
     crate::launch::ENTRIES,
     crate::library::ENTRIES,
     crate::link::ENTRIES,
@@ -24,6 +25,7 @@ const LISTS: &[&[Entry]] = &[
     crate::stream::ENTRIES,
     crate::tensor::ENTRIES,
     crate::texture::ENTRIES,
+    crate::virtual_memory::ENTRIES,
 ];
 
 /// Every function of the library.
@@ -39,8 +41,13 @@ fn base(name: &str) -> &str {
     }
 }
 
+/// Functions whose name went to another one in some version, as `cuda.h` renames them.
+const RENAMED: &[(&str, i32, &str)] = &[("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags")];
+
 /// The newest form of a function that a program of some version knows.
 fn find(name: &str, version: i32) -> Result<&'static Entry, bool> {
+    let renamed = RENAMED.iter().find(|(old, since, _)| *old == name && *since <= version);
+    let name = renamed.map_or(name, |(.., new)| new);
     let forms = || entries().filter(|e| base(e.name) == name || e.name == name);
     let known = forms().filter(|e| e.since <= version).max_by_key(|e| e.since);
     known.ok_or_else(|| forms().next().is_some())
@@ -61,6 +68,9 @@ fn look_up(name: Text, out: Out<usize>, version: i32, status: Out<u32>) -> Outco
             out.set((entry.address)().expose_provenance())
         }
         Err(newer) => {
+            if logged() {
+                eprintln!("margay: there is no `{name}`");
+            }
             status.offer(if newer { found::NOT_YET } else { found::NO });
             out.set(0)?;
             Err(Code::NOT_FOUND)
@@ -88,6 +98,8 @@ mod tests {
         assert_eq!(find("cuCtxCreate", 4000).unwrap().name, "cuCtxCreate_v2");
         assert_eq!(find("cuCtxCreate", 13000).unwrap().name, "cuCtxCreate_v4");
         assert_eq!(find("cuGetProcAddress", 13000).unwrap().name, "cuGetProcAddress_v2");
+        assert_eq!(find("cuGraphInstantiate", 11000).unwrap().name, "cuGraphInstantiate_v2");
+        assert_eq!(find("cuGraphInstantiate", 12000).unwrap().name, "cuGraphInstantiateWithFlags");
         assert_eq!(find("cuLaunchKernelEx", 11000).err(), Some(true));
         assert_eq!(find("cuMakeCoffee", 13000).err(), Some(false));
     }

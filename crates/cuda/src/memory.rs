@@ -4,9 +4,9 @@
 //! memory with a note whose it is.
 
 use crate::{
-    api::api,
+    api::{api, asked},
     code::{Code, Outcome},
-    context::{Context, Owner},
+    context::{Allocated, Context, Owner},
     device::total_memory,
     driver::{current, driver},
     handle::Handle,
@@ -16,7 +16,7 @@ use crate::{
     work::{Fill, Work},
 };
 use margay_exec::mem::Kind;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An address on the device.
 pub type DevicePtr = u64;
@@ -32,6 +32,15 @@ fn alignment(bytes: usize, owner: Owner) -> u32 {
     }
 }
 
+/// Bytes that a program may touch of an allocation. Devices check addresses by pages, so real programs overrun the ends of small
+/// allocations by some bytes, unnoticed: what lies before the next allocation is theirs, unless `MARGAY_CHECK=bounds` asks for more
+/// than a device does.
+fn room(bytes: usize, alignment: u32) -> usize {
+    static EXACT: OnceLock<bool> = OnceLock::new();
+    let exact = *EXACT.get_or_init(|| asked("MARGAY_CHECK", "bounds"));
+    if exact { bytes } else { bytes.checked_next_multiple_of(alignment.min(512) as usize).unwrap_or(bytes) }
+}
+
 /// Allocates in the current context.
 pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     let context = current()?;
@@ -41,10 +50,34 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes as u64 > total_memory() {
         return Err(Code::OUT_OF_MEMORY);
     }
-    let made = context.device_memory().alloc_as(bytes as u64, alignment(bytes, owner), Kind::Global, "");
+    let alignment = alignment(bytes, owner);
+    let made = context.device_memory().alloc_as(room(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
-    context.memory().insert(address, owner);
+    context.memory().insert(address, Allocated { owner, len: bytes });
     Ok(address)
+}
+
+/// Lets kernels use memory of the program under its own addresses.
+fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
+    let context = current()?;
+    if bytes == 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    let block = memory.lend(bytes)?;
+    let address = block.base();
+    context.device_memory().adopt(block, Kind::Global).map_err(|_| Code::HOST_MEMORY_ALREADY_REGISTERED)?;
+    context.memory().insert(address, Allocated { owner: Owner::Registered(flags), len: bytes });
+    Ok(())
+}
+
+fn unregister(address: u64) -> Outcome {
+    let context = current()?;
+    let mut memory = context.memory();
+    match memory.get(&address) {
+        Some(Allocated { owner: Owner::Registered(_), .. }) => memory.remove(&address),
+        _ => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
+    };
+    context.device_memory().free(address).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)
 }
 
 /// Frees what some context allocated.
@@ -53,9 +86,15 @@ pub fn free(address: DevicePtr) -> Outcome {
         return Ok(());
     }
     let context = current()?;
-    let known = context.memory().remove(&address).is_some();
-    // Memory may be freed from another context than the one that it was allocated in.
-    let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global);
+    let known = {
+        let mut memory = context.memory();
+        if matches!(memory.get(&address), Some(Allocated { owner: Owner::Registered(_), .. })) {
+            return Err(Code::INVALID_VALUE);
+        }
+        memory.remove(&address).is_some()
+    };
+    // Memory may be freed from another context than the one that it was allocated in, but only what an allocation owns.
+    let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
     freed.ok_or(Code::INVALID_VALUE)?;
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
@@ -64,8 +103,9 @@ pub fn free(address: DevicePtr) -> Outcome {
 fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Owner), Code> {
     let found = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
     let base = found.block.base();
-    let owner = context.memory().get(&base).copied().unwrap_or(Owner::Device);
-    Ok((base, found.block.len(), owner))
+    let unknown = Allocated { owner: Owner::Device, len: found.block.len() };
+    let Allocated { owner, len } = context.memory().get(&base).copied().unwrap_or(unknown);
+    Ok((base, len, owner))
 }
 
 /// `CUpointer_attribute`
@@ -95,7 +135,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
     let word = |value: u32| out.write(&value.to_ne_bytes());
     let long = |value: u64| out.write(&value.to_ne_bytes());
     let byte = |value: bool| out.write(&[u8::from(value)]);
-    let on_host = matches!(owner, Owner::Host(_));
+    let on_host = matches!(owner, Owner::Host(_) | Owner::Registered(_));
     match number {
         pointer::CONTEXT => long(context.handle.number() as u64),
         pointer::MEMORY_TYPE => word(if on_host { 1 } else { 2 }),
@@ -142,6 +182,11 @@ pub struct Location {
     id: i32,
 }
 
+impl Location {
+    /// The one device.
+    pub const DEVICE: Location = Location { kind: 1, id: 0 };
+}
+
 api! {
     2000 fn cuMemGetInfo(free: Out<u32>, total: Out<u32>) {
         current()?;
@@ -181,14 +226,13 @@ api! {
     }
     2030 fn cuMemHostGetFlags(flags: Out<u32>, address: DevicePtr) {
         match around(&*current()?, address)?.2 {
-            Owner::Host(given) => flags.set(given),
+            Owner::Host(given) | Owner::Registered(given) => flags.set(given),
             Owner::Device | Owner::Managed => Err(Code::INVALID_VALUE),
         }
     }
-    /// Memory that the program allocated itself cannot be put under the checks of device memory.
-    4000 fn cuMemHostRegister(_address: Host, _bytes: usize, _flags: u32) { Err(Code::NOT_SUPPORTED) }
-    6050 fn cuMemHostRegister_v2(_address: Host, _bytes: usize, _flags: u32) { Err(Code::NOT_SUPPORTED) }
-    4000 fn cuMemHostUnregister(_address: Host) { Err(Code::HOST_MEMORY_NOT_REGISTERED) }
+    4000 fn cuMemHostRegister(memory: Host, bytes: usize, flags: u32) { register(memory, bytes, flags) }
+    6050 fn cuMemHostRegister_v2(memory: Host, bytes: usize, flags: u32) { register(memory, bytes, flags) }
+    4000 fn cuMemHostUnregister(memory: Host) { unregister(memory.address()) }
     6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, _flags: u32) {
         address.set(allocate(bytes, Owner::Managed)?)
     }

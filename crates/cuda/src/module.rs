@@ -90,15 +90,14 @@ fn load(out: Out<Handle<Module>>, texts: &[String], options: JitOptions) -> Outc
     out.set(driver()?.modules.add(module))
 }
 
-/// The texts of a file that holds an image.
-pub fn file_texts(name: Text) -> Result<Vec<String>, Code> {
-    let bytes = std::fs::read(name.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
-    image::texts_of(&bytes)
+/// The bytes of a file that holds an image.
+pub fn file_bytes(name: Text) -> Result<Vec<u8>, Code> {
+    std::fs::read(name.text()?).map_err(|_| Code::FILE_NOT_FOUND)
 }
 
 api! {
     2000 fn cuModuleLoad(module: Out<Handle<Module>>, name: Text) {
-        load(module, &file_texts(name)?, JitOptions::none())
+        load(module, &image::texts_of(&file_bytes(name)?)?, JitOptions::none())
     }
     2000 fn cuModuleLoadData(module: Out<Handle<Module>>, image: Host) {
         load(module, &image::texts(image)?, JitOptions::none())

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::code::{Code, Outcome};
+use margay_exec::mem::Block;
 use std::ffi::{CStr, c_char, c_void};
 
 /// Where a function puts a result.
@@ -155,6 +156,13 @@ impl Host {
     /// The memory at an address that the program gave.
     pub fn at(address: u64) -> Host {
         In(std::ptr::with_exposed_provenance(address as usize))
+    }
+
+    /// The memory as a block of device memory.
+    pub fn lend(self, len: usize) -> Result<Block, Code> {
+        // SAFETY: the API's caller promises that the memory stays until it is unregistered or unmapped, which ends the loan, and
+        // that nobody minds what kernels do with it.
+        unsafe { Block::on_loan(self.address(), len) }.ok_or(Code::INVALID_VALUE)
     }
 
     /// Copies bytes from the program.

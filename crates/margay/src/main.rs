@@ -12,6 +12,10 @@ use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
 
 fn main() -> ExitCode {
     exit::report_panics();
+    if called_as(cmd::nvcc::NAME) {
+        let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        return ended(cmd::nvcc::run(&words)).into();
+    }
     let cli = Cli::parse_from(words());
     // On a thread of its own: deep nesting in a module must not meet a small main stack, and a panic ends in code 101.
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(move || run(&cli));
@@ -22,11 +26,15 @@ fn main() -> ExitCode {
 /// The command line. Called by the name of NVIDIA's assembler, this is `margay ptxas`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    let own = words.first().map(Path::new).and_then(Path::file_name);
-    if own.is_some_and(|name| name == "ptxas") {
+    if called_as("ptxas") {
         words.insert(1, "ptxas".into());
     }
     words
+}
+
+/// Whether the program was called by a certain name.
+fn called_as(name: &str) -> bool {
+    std::env::args_os().next().is_some_and(|own| Path::new(&own).file_name().is_some_and(|own| own == name))
 }
 
 fn run(cli: &Cli) -> Outcome {
@@ -44,13 +52,18 @@ fn run(cli: &Cli) -> Outcome {
         Command::Ir(args) => cmd::ir::run(args, color),
         Command::Completions(args) => cmd::completions(args),
     };
-    let outcome = result.unwrap_or_else(|Failure { message, outcome }| {
+    let outcome = ended(result);
+    // A closed pipe (`margay ... | head`) is no failure.
+    let _ = std::io::stdout().flush();
+    outcome
+}
+
+/// What a command's end means, after what there is to say about it.
+fn ended(result: cmd::Result) -> Outcome {
+    result.unwrap_or_else(|Failure { message, outcome }| {
         if !message.is_empty() {
             exit::complain(message.trim_end());
         }
         outcome
-    });
-    // A closed pipe (`margay ... | head`) is no failure.
-    let _ = std::io::stdout().flush();
-    outcome
+    })
 }

@@ -3,9 +3,11 @@
 
 mod capture;
 mod functions;
+mod object;
 
 pub use capture::{Capture, CapturedAt};
 pub use functions::ENTRIES;
+pub use object::{ENTRIES as OBJECT_ENTRIES, UserObject};
 
 use crate::{
     code::{Code, Outcome},
@@ -23,6 +25,8 @@ use std::{
 #[derive(Default)]
 pub struct Graph {
     nodes: Mutex<Vec<Handle<NodeRef>>>,
+    /// Things of the program that must live as long.
+    kept: Mutex<object::Kept>,
 }
 
 /// A node.
@@ -47,6 +51,10 @@ impl NodeRef {
 impl Graph {
     fn nodes(&self) -> MutexGuard<'_, Vec<Handle<NodeRef>>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> object::Kept {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Adds a node that waits for others of the same graph.
@@ -92,7 +100,7 @@ impl Graph {
 
     /// A copy with nodes of its own.
     fn copy(&self) -> Result<Arc<Graph>, Code> {
-        let copy = Arc::new(Graph::default());
+        let copy = Arc::new(Graph { kept: Mutex::new(self.kept()), ..Graph::default() });
         let mut new: HashMap<usize, Handle<NodeRef>> = HashMap::new();
         for (old, node) in self.sorted()? {
             let after = node.after.iter().filter_map(|a| new.get(&a.number()).copied()).collect();
@@ -105,6 +113,8 @@ impl Graph {
 /// A graph ready to run: its work in order. Steps are known by the node that they come from.
 pub struct Exec {
     steps: Mutex<Vec<Step>>,
+    /// Things of the program that must live as long.
+    _kept: object::Kept,
 }
 
 #[derive(Clone)]
@@ -118,7 +128,7 @@ impl Exec {
     /// What a graph looks like now.
     pub fn new(graph: &Graph) -> Result<Exec, Code> {
         let steps = graph.sorted()?.into_iter().map(|(node, Node { work, .. })| Step { node, work, enabled: true });
-        Ok(Exec { steps: Mutex::new(steps.collect()) })
+        Ok(Exec { steps: Mutex::new(steps.collect()), _kept: graph.kept() })
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {

@@ -1,4 +1,4 @@
-//! Fat binaries, as nvcc embeds them in programs: a header, and entries that are PTX or machine code for one architecture each,
+//! Fat binaries, as nvcc embeds them in programs and object files: a header, and entries that are PTX or machine code for one architecture each,
 //! compressed or not. Only the PTX is of use here.
 //!
 //! ```text
@@ -38,8 +38,33 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     if size > MOST {
         return Err(Code::INVALID_IMAGE);
     }
-    let bytes = image.bytes(header as usize, size as usize)?;
-    let entries = entries(&bytes).ok_or(Code::INVALID_IMAGE)?;
+    suitable(&image.bytes(header as usize, size as usize)?).map(Some)
+}
+
+/// The PTX of all fat binaries inside a file: an object file of the host, or a library of them.
+pub fn inside(file: &[u8]) -> Result<Vec<String>, Code> {
+    let mut texts = Vec::new();
+    let mut at = 0;
+    while let Some(found) = file[at..].windows(4).position(|w| w == MAGIC.to_le_bytes()) {
+        let image = &file[at + found..];
+        at += found + 4;
+        let header = image.get(..16).map(|h| (u16::from_le_bytes([h[6], h[7]]) as usize, word_at(h, 8) as usize));
+        let Some((start, size)) = header else { break };
+        // The mark may stand in other data too.
+        let Some(entries) = image.get(start..start.saturating_add(size)).filter(|_| start >= 16) else { continue };
+        texts.extend(suitable(entries)?);
+        at += start + size - 4;
+    }
+    Ok(texts)
+}
+
+fn word_at(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].iter().take(8).rev().fold(0, |word, b| word << 8 | u64::from(*b))
+}
+
+/// The PTX among some entries for the architecture that suits the device best.
+fn suitable(bytes: &[u8]) -> Result<Vec<String>, Code> {
+    let entries = entries(bytes).ok_or(Code::INVALID_IMAGE)?;
     let (major, minor) = capability();
     let own = (major * 10 + minor) as u32;
     let suitable = entries.iter().map(|e| e.architecture).filter(|a| *a <= own).max();
@@ -50,7 +75,7 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
         );
         return Err(Code::NO_BINARY_FOR_GPU);
     };
-    Ok(Some(entries.into_iter().filter(|e| e.architecture == best).map(|e| e.text).collect()))
+    Ok(entries.into_iter().filter(|e| e.architecture == best).map(|e| e.text).collect())
 }
 
 /// All PTX entries; `None` where the bytes are no list of entries.

@@ -3,6 +3,7 @@
 mod fatbin;
 mod linked;
 
+pub use fatbin::inside;
 pub use linked::pack;
 
 use crate::{

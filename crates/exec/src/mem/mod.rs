@@ -171,11 +171,25 @@ impl Memory {
         }
     }
 
+    /// Takes in memory that somebody else owns; [`Memory::free`] gives it back. It counts nothing. The error is the allocation that it
+    /// would overlap.
+    pub fn adopt(&self, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
+        let mut blocks = self.write_lock();
+        let end = block.base() + block.len() as u64;
+        if let Some((_, other)) = blocks.range(..end).next_back()
+            && other.end() > block.base()
+        {
+            return Err(other.clone());
+        }
+        blocks.insert(block.base(), Arc::new(Allocation { block, kind, name: "".into() }));
+        Ok(())
+    }
+
     /// Frees the allocation that begins at `address`.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let gone = self.write_lock().remove(&address);
         let Some(gone) = gone else { return Err(self.error(address, 0)) };
-        let size = gone.block.len() as u64;
+        let size = if gone.block.is_owned() { gone.block.len() as u64 } else { 0 };
         self.used.fetch_sub(size, Relaxed);
         if gone.kind == Kind::Heap {
             self.heap_used.fetch_sub(size, Relaxed);

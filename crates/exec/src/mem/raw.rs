@@ -1,6 +1,6 @@
 //! The one file of this crate that may use `unsafe`: host memory that device programs address.
 //!
-//! A [`Block`] owns zeroed host memory. What leaves this file are references to std *atomics* inside it, after a check of
+//! A [`Block`] is zeroed host memory of its own, or memory that somebody else lends. What leaves this file are references to std *atomics* inside it, after a check of
 //! bounds and alignment; so everything else is safe code. A device program that races with itself (two CTAs on two host
 //! threads) then reads some mixture of values, as on the hardware, and is no undefined behaviour of the host. One point lies
 //! outside Rust's model: two racing accesses of *different size* to the same bytes. x86 and AArch64 define them (each naturally aligned
@@ -14,16 +14,17 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 /// Bytes kept free on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
 
-/// Owned host memory, zero at first, addressed by host addresses.
+/// Host memory, addressed by host addresses.
 #[derive(Debug)]
 pub struct Block {
     start: NonNull<u8>,
     base: u64,
     len: usize,
-    layout: Layout,
+    /// How it was allocated; `None` for memory on loan.
+    layout: Option<Layout>,
 }
 
-// SAFETY: a block owns its memory, and shared access to that memory happens through atomics only.
+// SAFETY: a block owns its memory or has it on loan for as long as it lives, and accesses it through atomics only.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -51,7 +52,22 @@ impl Block {
         let layout = Layout::from_size_align(size, align).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { start, base: start.as_ptr().expose_provenance() as u64 + front as u64, len, layout })
+        Some(Block { start, base: start.as_ptr().expose_provenance() as u64 + front as u64, len, layout: Some(layout) })
+    }
+
+    /// Memory that somebody else owns, from `base` on; `None` where that is null.
+    ///
+    /// # Safety
+    /// The `len` bytes are readable, writable and initialised for as long as the block lives, and whoever else uses them in that time
+    /// does not mind that device programs change them.
+    pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
+        let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
+        Some(Block { start, base, len, layout: None })
+    }
+
+    /// Whether the memory belongs to the block.
+    pub fn is_owned(&self) -> bool {
+        self.layout.is_some()
     }
 
     /// Address of the first byte.
@@ -81,8 +97,8 @@ impl Block {
         if !self.contains(address, size) || !address.is_multiple_of(size as u64) {
             return None;
         }
-        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed), lives as long as `self`, and
-        // is accessed through atomics only.
+        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender), lives as long as
+        // `self`, and is accessed through atomics only.
         Some(unsafe { &*self.pointer(address).cast::<C>() })
     }
 
@@ -110,8 +126,10 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        if let Some(layout) = self.layout {
+            // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
     }
 }
 

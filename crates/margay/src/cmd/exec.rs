@@ -1,6 +1,6 @@
 //! `margay exec -- PROGRAM ARGUMENTS`: runs a CUDA program with margay's `libcuda.so.1` in the place of NVIDIA's.
 
-use super::Result;
+use super::{Result, nvcc};
 use crate::{
     args::ExecArgs,
     exit::{Failure, Outcome},
@@ -38,6 +38,12 @@ pub fn run(args: &ExecArgs) -> Result {
     }
     let mut command = Command::new(program);
     command.args(rest).env("LD_LIBRARY_PATH", path).env(ASSEMBLER.1, folder.join(ASSEMBLER.0));
+    // Programs that call nvcc at run time get PTX from it.
+    let search = env::var_os("PATH").unwrap_or_default();
+    if nvcc::behind(Some(&search)).is_some() {
+        let path = env::join_paths([folder.clone()].into_iter().chain(env::split_paths(&search)));
+        command.env("PATH", path.unwrap_or(search));
+    }
     if let Some(engine) = &args.engine {
         command.env("MARGAY_ENGINE", engine);
     }
@@ -49,7 +55,7 @@ pub fn run(args: &ExecArgs) -> Result {
 fn folder() -> Result<PathBuf> {
     let own = env::current_exe().and_then(|p| p.canonicalize());
     let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
-    let mut links = vec![(ASSEMBLER.0, own.clone())];
+    let mut links = vec![(ASSEMBLER.0, own.clone()), (nvcc::NAME, own.clone())];
     for (built, names) in LIBRARIES {
         let file = library(&own, built)?;
         links.extend(names.iter().map(|name| (*name, file.clone())));

@@ -8,6 +8,7 @@ pub mod exec;
 pub mod explain;
 pub mod fmt;
 pub mod ir;
+pub mod nvcc;
 pub mod ptxas;
 pub mod run;
 

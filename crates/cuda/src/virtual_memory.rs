@@ -1,0 +1,240 @@
+//! Virtual memory management (CUDA Driver API, "Virtual Memory Management"): ranges of addresses, memory without an address, and
+//! the mapping of one onto the other.
+//!
+//! Kernels see a run of neighbouring mapped and accessible pages as one allocation, so that what a program grows piece by
+//! piece is one array to them, as it is on a device.
+
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    driver::{current, driver},
+    handle::Handle,
+    memory::{DevicePtr, Location},
+    pages::{Backing, Reserved},
+    raw::{Host, In, Out},
+};
+use margay_exec::{Memory, mem::Kind};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, MutexGuard, PoisonError},
+};
+
+/// What sizes, addresses and offsets are multiples of.
+const GRANULARITY: usize = 2 << 20;
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
+const DESCRIPTOR: u32 = 1;
+/// `CU_MEM_ACCESS_FLAGS_PROT_READ`, `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`
+const READ: u32 = 1;
+const READ_WRITE: u32 = 3;
+
+/// `CUmemAllocationProp`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Properties {
+    kind: u32,
+    handles: u32,
+    location: Location,
+    win32: u64,
+    flags: [u8; 8],
+}
+
+/// `CUmemAccessDesc`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct AccessRight {
+    location: Location,
+    flags: u32,
+}
+
+/// Memory without an address (`CUmemGenericAllocationHandle`).
+pub struct Physical {
+    backing: Backing,
+    properties: Properties,
+}
+
+struct Mapping {
+    len: usize,
+    of: Arc<Physical>,
+    accessible: bool,
+}
+
+/// The reserved ranges and what is mapped in them, by first address.
+#[derive(Default)]
+pub struct AddressSpace {
+    reserved: BTreeMap<usize, Reserved>,
+    mapped: BTreeMap<usize, Mapping>,
+    /// The runs that kernels know.
+    runs: Vec<u64>,
+}
+
+fn space() -> Result<MutexGuard<'static, AddressSpace>, Code> {
+    Ok(driver()?.address_space.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl AddressSpace {
+    fn around(&self, address: usize) -> Result<&Reserved, Code> {
+        let found = self.reserved.range(..=address).next_back().filter(|(start, r)| address - **start < r.len);
+        found.map(|(_, r)| r).ok_or(Code::INVALID_VALUE)
+    }
+
+    /// The mappings that fill a range from its first byte to its last.
+    fn filling(&self, start: usize, len: usize) -> Result<Vec<usize>, Code> {
+        let end = start.checked_add(len).ok_or(Code::INVALID_VALUE)?;
+        let mut at = start;
+        let mut found = Vec::new();
+        while at < end {
+            found.push(at);
+            at += self.mapped.get(&at).ok_or(Code::INVALID_VALUE)?.len;
+        }
+        if at == end && len > 0 { Ok(found) } else { Err(Code::INVALID_VALUE) }
+    }
+
+    fn map(&mut self, start: usize, len: usize, offset: usize, of: Arc<Physical>) -> Outcome {
+        let fits = len > 0 && offset.checked_add(len).is_some_and(|end| end <= of.backing.len);
+        if !fits || [start, len, offset].iter().any(|n| n % GRANULARITY != 0) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let taken = self.mapped.range(..start.saturating_add(len)).next_back().is_some_and(|(at, m)| at + m.len > start);
+        if taken {
+            return Err(Code::ALREADY_MAPPED);
+        }
+        self.around(start)?.map(start, len, &of.backing, offset)?;
+        self.mapped.insert(start, Mapping { len, of, accessible: false });
+        Ok(())
+    }
+
+    fn unmap(&mut self, memory: &Memory, start: usize, len: usize) -> Outcome {
+        let gone = self.filling(start, len)?;
+        for at in &gone {
+            self.mapped.remove(at);
+        }
+        self.show(memory)?;
+        self.around(start)?.unmap(start, len)
+    }
+
+    fn grant(&mut self, memory: &Memory, start: usize, len: usize, access: bool) -> Outcome {
+        let parts = self.filling(start, len)?;
+        if access {
+            self.around(start)?.grant(start, len, true)?;
+        }
+        for at in parts {
+            self.mapped.entry(at).and_modify(|m| m.accessible = access);
+        }
+        self.show(memory)?;
+        if access { Ok(()) } else { self.around(start)?.grant(start, len, false) }
+    }
+
+    /// Tells the device's memory which runs of addresses there are.
+    fn show(&mut self, memory: &Memory) -> Outcome {
+        for run in self.runs.drain(..) {
+            let _ = memory.free(run); // a run of ours, so it is there
+        }
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (at, mapping) in self.mapped.iter().filter(|(_, m)| m.accessible) {
+            let reserved = self.around(*at)?.start;
+            match runs.last_mut() {
+                Some((start, len)) if *start + *len == *at && *start >= reserved => *len += mapping.len,
+                _ => runs.push((*at, mapping.len)),
+            }
+        }
+        for (start, len) in runs {
+            let block = self.around(start)?.lend(start, len)?;
+            memory.adopt(block, Kind::Global).map_err(|_| Code::MAP_FAILED)?;
+            self.runs.push(start as u64);
+        }
+        Ok(())
+    }
+}
+
+fn physical(handle: Handle<Physical>) -> Result<Arc<Physical>, Code> {
+    driver()?.physical.get(handle)
+}
+
+api! {
+    10020 fn cuMemGetAllocationGranularity(granularity: Out<usize>, _properties: In<Properties>, _option: u32) {
+        driver()?;
+        granularity.set(GRANULARITY)
+    }
+    10020 fn cuMemCreate(handle: Out<Handle<Physical>>, size: usize, properties: In<Properties>, flags: u64) {
+        let properties = properties.get()?;
+        if size == 0 || size % GRANULARITY != 0 || flags != 0 || properties.handles & !DESCRIPTOR != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        handle.set(driver()?.physical.add(Physical { backing: Backing::new(size)?, properties }))
+    }
+    10020 fn cuMemRelease(handle: Handle<Physical>) {
+        // What is mapped stays until it is unmapped.
+        driver()?.physical.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
+    }
+    10020 fn cuMemAddressReserve(address: Out<DevicePtr>, size: usize, align: usize, _wish: DevicePtr, flags: u64) {
+        let align = align.max(GRANULARITY);
+        if size == 0 || size % GRANULARITY != 0 || !align.is_power_of_two() || flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let reserved = Reserved::new(size, align)?;
+        address.set(reserved.start as u64)?;
+        space()?.reserved.insert(reserved.start, reserved);
+        Ok(())
+    }
+    10020 fn cuMemAddressFree(address: DevicePtr, size: usize) {
+        let (mut space, start) = (space()?, address as usize);
+        let whole = space.reserved.get(&start).is_some_and(|r| r.len == size);
+        if !whole || space.mapped.range(start..start + size).next().is_some() {
+            return Err(Code::INVALID_VALUE);
+        }
+        space.reserved.remove(&start);
+        Ok(())
+    }
+    10020 fn cuMemMap(address: DevicePtr, size: usize, offset: usize, handle: Handle<Physical>, flags: u64) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        space()?.map(address as usize, size, offset, physical(handle)?)
+    }
+    10020 fn cuMemUnmap(address: DevicePtr, size: usize) {
+        space()?.unmap(current()?.device_memory(), address as usize, size)
+    }
+    10020 fn cuMemSetAccess(address: DevicePtr, size: usize, rights: In<AccessRight>, count: usize) {
+        let rights = rights.list(count)?;
+        // Memory that may be read only is writable too: no page is protected against kernels.
+        let access = rights.iter().any(|r| matches!(r.flags, READ | READ_WRITE));
+        space()?.grant(current()?.device_memory(), address as usize, size, access)
+    }
+    10020 fn cuMemGetAccess(flags: Out<u64>, _location: In<Location>, address: DevicePtr) {
+        let space = space()?;
+        let found = space.mapped.range(..=address as usize).next_back();
+        let (_, mapping) = found.filter(|(at, m)| address as usize - **at < m.len).ok_or(Code::INVALID_VALUE)?;
+        flags.set(if mapping.accessible { READ_WRITE.into() } else { 0 })
+    }
+    10020 fn cuMemGetAllocationPropertiesFromHandle(properties: Out<Properties>, handle: Handle<Physical>) {
+        properties.set(physical(handle)?.properties)
+    }
+    11000 fn cuMemRetainAllocationHandle(handle: Out<Handle<Physical>>, address: Host) {
+        let address = address.address() as usize;
+        let space = space()?;
+        let found = space.mapped.range(..=address).next_back().filter(|(at, m)| address - **at < m.len);
+        let (_, mapping) = found.ok_or(Code::INVALID_VALUE)?;
+        handle.set(driver()?.physical.add_arc(mapping.of.clone()))
+    }
+    10020 fn cuMemExportToShareableHandle(to: Out<i32>, handle: Handle<Physical>, kind: u32, _flags: u64) {
+        if kind != DESCRIPTOR {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        to.set(physical(handle)?.backing.export()?)
+    }
+    10020 fn cuMemImportFromShareableHandle(handle: Out<Handle<Physical>>, from: Host, kind: u32) {
+        if kind != DESCRIPTOR {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        // The descriptor itself stands in the place of an address.
+        let backing = Backing::import(from.address() as i32)?;
+        let properties = Properties {
+            kind: 1, // pinned
+            handles: DESCRIPTOR,
+            location: Location::DEVICE,
+            win32: 0,
+            flags: [0; 8],
+        };
+        handle.set(driver()?.physical.add(Physical { backing, properties }))
+    }
+}

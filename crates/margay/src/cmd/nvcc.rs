@@ -1,0 +1,65 @@
+//! `nvcc` under `margay exec`: NVIDIA's compiler driver, asked for PTX where a program asks it for machine code. PyCUDA and
+//! others call it at run time and hand its output to the driver.
+
+use super::Result;
+use crate::exit::Failure;
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The name under which programs call it.
+pub const NAME: &str = "nvcc";
+const MACHINE_CODE: [&str; 2] = ["-cubin", "--cubin"];
+const OUTPUT: [&str; 2] = ["-o", "--output-file"];
+/// Endings of the files that nvcc compiles for a GPU.
+const SOURCES: [&str; 2] = ["cu", "ptx"];
+
+/// Becomes the compiler that stands next on the path.
+pub fn run(words: &[OsString]) -> Result {
+    let compiler = behind(env::var_os("PATH").as_deref())
+        .ok_or_else(|| Failure::usage("there is no other `nvcc` on the path than margay's, which calls it"))?;
+    let error = Command::new(&compiler).args(translated(words)).exec(); // comes back only if it failed
+    Err(Failure::usage(format!("cannot run {}: {error}", compiler.display())))
+}
+
+/// The first compiler on the path that is not this program.
+pub fn behind(path: Option<&OsStr>) -> Option<PathBuf> {
+    let own = env::current_exe().and_then(|p| p.canonicalize()).ok();
+    let places = env::split_paths(path?).map(|folder| folder.join(NAME)).collect::<Vec<_>>();
+    places.into_iter().find(|p| p.is_file() && p.canonicalize().ok() != own)
+}
+
+/// The arguments with PTX in the place of machine code, under the name that the machine code would have.
+fn translated(words: &[OsString]) -> Vec<OsString> {
+    if !words.iter().any(|word| MACHINE_CODE.iter().any(|m| word == m)) {
+        return words.to_vec();
+    }
+    let mut new: Vec<OsString> = words.iter().filter(|word| MACHINE_CODE.iter().all(|m| *word != m)).cloned().collect();
+    new.push("--ptx".into());
+    if !new.iter().any(|word| OUTPUT.iter().any(|o| word == o)) {
+        let source = new.iter().map(Path::new).find(|p| p.extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s)));
+        let output = source.and_then(Path::file_stem).map(|stem| Path::new(stem).with_extension("cubin"));
+        new.extend(output.into_iter().flat_map(|output| ["-o".into(), output.into_os_string()]));
+    }
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<OsString> {
+        text.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn machine_code_becomes_ptx_under_its_name() {
+        assert_eq!(translated(&words("--cubin -arch sm_80 dir/k.cu")), words("-arch sm_80 dir/k.cu --ptx -o k.cubin"));
+        assert_eq!(translated(&words("-cubin k.cu -o x")), words("k.cu -o x --ptx"));
+        assert_eq!(translated(&words("--version")), words("--version"));
+    }
+}
