@@ -53,7 +53,7 @@ absent! {
 absent! {
     cuCtxGetExecAffinity cuDeviceGetHostAtomicCapabilities cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities cuDeviceRegisterAsyncNotification cuDeviceUnregisterAsyncNotification
-    cuLibraryGetUnifiedFunction cuTensorMapEncodeIm2colWide cuTensorMapSetAllocationClass
+    cuLaunchCooperativeKernelMultiDevice cuLibraryGetUnifiedFunction cuTensorMapEncodeIm2colWide cuTensorMapSetAllocationClass
 }
 
 // Memory and semaphores of other interfaces.
@@ -95,13 +95,6 @@ absent! {
     cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyWithAttributesAsync cuMemsetD16
     cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuMulticastBindMem cuMulticastBindMem_v2
     cuStreamBatchMemOp cuStreamBatchMemOp_v2
-}
-
-// Launches as before CUDA 4.
-#[rustfmt::skip]
-absent! {
-    cuFuncSetBlockShape cuFuncSetSharedSize cuLaunch cuLaunchCooperativeKernelMultiDevice cuLaunchGrid
-    cuLaunchGridAsync cuParamSetSize cuParamSetf cuParamSeti cuParamSetv
 }
 
 // Rarer functions on graphs.

@@ -6,7 +6,7 @@ use crate::{
     context::Context,
     driver::{current, driver},
     handle::Handle,
-    memory::{DevicePtr, is_device},
+    memory::{DevicePtr, is_device, within},
     raw::{Host, In},
     stream::StreamHandle,
     texture::ArrayObject,
@@ -99,7 +99,11 @@ fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
     let refused = |_| Code::INVALID_VALUE;
     /// Bytes that are carried over at a time.
     const PIECE: usize = 1 << 20;
-    match (is_device(context, to), is_device(context, from)) {
+    let sides = (is_device(context, to), is_device(context, from));
+    for (address, _) in [(to, sides.0), (from, sides.1)].iter().filter(|(_, device)| *device) {
+        within(context, *address, count)?;
+    }
+    match sides {
         (true, true) => memory.copy(to, from, count as u64).map_err(refused),
         (to_device, from_device) => {
             let mut buffer = vec![0; count.min(PIECE)];

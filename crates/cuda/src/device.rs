@@ -110,7 +110,7 @@ fn attribute(number: u32) -> Option<i32> {
         97 => 227 << 10, // shared memory per block, opting in
         91 | 99 => 1,    // registered host memory, under the host's addresses
         101 => 1,
-        102 | 103 => 1, // virtual memory management, by file descriptors too
+        102 | 103 => 1,                        // virtual memory management, by file descriptors too
         106 => 32,                             // blocks per multiprocessor
         111 => 1 << 10,                        // reserved shared memory
         115 => 1,                              // memory pools

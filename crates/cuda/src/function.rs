@@ -8,12 +8,13 @@ use crate::{
     driver::driver,
     handle::Handle,
     module::Module,
+    old_launch::Setting,
     raw::{In, Out, SizeCallback, forever},
 };
 use margay_isa::Space;
 use margay_runtime::Kernel;
 use std::sync::{
-    Arc, OnceLock,
+    Arc, Mutex, OnceLock,
     atomic::{AtomicI32, Ordering::Relaxed},
 };
 
@@ -35,6 +36,8 @@ pub struct Function {
     dynamic_shared: AtomicI32,
     carveout: AtomicI32,
     non_portable_clusters: AtomicI32,
+    /// What programs set for launches of the old kind.
+    pub setting: Mutex<Setting>,
 }
 
 impl Function {
@@ -48,6 +51,7 @@ impl Function {
             dynamic_shared: AtomicI32::new(-1),
             carveout: AtomicI32::new(-1),
             non_portable_clusters: AtomicI32::new(0),
+            setting: Mutex::default(),
         }
     }
 
@@ -60,6 +64,11 @@ impl Function {
             })
         });
         made.as_ref().map_err(|code| *code)
+    }
+
+    /// Bytes of the parameter block.
+    pub fn params_size(&self) -> Result<usize, Code> {
+        Ok(self.kernel()?.params().iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize)
     }
 
     fn static_shared(&self) -> Result<i32, Code> {

@@ -56,7 +56,7 @@ impl Launch {
             return Err(Code::INVALID_VALUE);
         }
         let formals = function.kernel()?.params();
-        let size = formals.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
+        let size = function.params_size()?;
         let mut block = vec![0; size];
         if !params.is_null() {
             for (i, formal) in formals.iter().enumerate() {

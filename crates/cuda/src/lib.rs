@@ -34,6 +34,7 @@ mod link;
 mod lookup;
 mod memory;
 mod module;
+mod old_launch;
 mod pages;
 mod pool;
 mod raw;

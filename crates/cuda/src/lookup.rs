@@ -21,6 +21,7 @@ const LISTS: &[&[Entry]] = &[
     crate::link::ENTRIES,
     crate::memory::ENTRIES,
     crate::module::ENTRIES,
+    crate::old_launch::ENTRIES,
     crate::pool::ENTRIES,
     crate::stream::ENTRIES,
     crate::tensor::ENTRIES,

@@ -319,6 +319,13 @@ api! {
     }
 }
 
+/// Whether the host may copy or fill so many bytes of device memory: no more than the program asked for.
+pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
+    let (base, len, _) = around(context, address)?;
+    let offset = (address - base) as usize;
+    if offset <= len && count <= len - offset { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}
+
 /// The allocation that an address lies in, for whoever must know whether it is the device's.
 pub fn is_device(context: &Arc<Context>, address: u64) -> bool {
     context.device_memory().find(address).is_some()

@@ -40,7 +40,8 @@ impl Backing {
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: the program says that this descriptor is open; it is only looked at to make one of our own.
-        let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().map_err(|_| Code::INVALID_VALUE)?;
+        let file =
+            unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().map_err(|_| Code::INVALID_VALUE)?;
         let len = rustix::fs::fstat(&file).map_err(|_| Code::INVALID_VALUE)?.st_size;
         Ok(Backing { file, len: usize::try_from(len).map_err(|_| Code::INVALID_VALUE)? })
     }
@@ -60,7 +61,9 @@ impl Reserved {
     pub fn new(len: usize, align: usize) -> Result<Reserved, Code> {
         let more = len.checked_add(align).ok_or(Code::OUT_OF_MEMORY)?;
         // SAFETY: a new mapping, at an address that the system chooses.
-        let at = unsafe { mmap_anonymous(ptr::null_mut(), more, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE) };
+        let at = unsafe {
+            mmap_anonymous(ptr::null_mut(), more, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)
+        };
         let at = at.map_err(|_| Code::OUT_OF_MEMORY)?.expose_provenance();
         let start = at.next_multiple_of(align);
         for (from, to) in [(at, start), (start + len, at + more)] {

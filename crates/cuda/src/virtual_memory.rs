@@ -94,7 +94,8 @@ impl AddressSpace {
         if !fits || [start, len, offset].iter().any(|n| n % GRANULARITY != 0) {
             return Err(Code::INVALID_VALUE);
         }
-        let taken = self.mapped.range(..start.saturating_add(len)).next_back().is_some_and(|(at, m)| at + m.len > start);
+        let taken =
+            self.mapped.range(..start.saturating_add(len)).next_back().is_some_and(|(at, m)| at + m.len > start);
         if taken {
             return Err(Code::ALREADY_MAPPED);
         }

@@ -7,6 +7,7 @@ use crate::{
     event::Event,
     graph::Exec,
     launch::Launch,
+    memory::within,
     raw::{Callback, UserData},
 };
 use std::sync::Arc;
@@ -68,6 +69,7 @@ impl Fill {
         let memory = context.device_memory();
         (0..self.height).try_for_each(|row| {
             let at = self.to.wrapping_add(row.wrapping_mul(self.pitch));
+            within(context, at, self.width as usize * self.pattern.len())?;
             memory.fill(at, &self.pattern, self.width).map_err(|_| Code::INVALID_VALUE)
         })
     }

@@ -28,6 +28,14 @@ int cuLinkCreate_v2(unsigned, int *, void **, H *), cuLinkAddData_v2(H, int, voi
 int cuLinkComplete(H, void **, size_t *), cuLinkDestroy(H), cuImportExternalMemory(H *, void *);
 int cuLibraryLoadData(H *, const void *, int *, void **, unsigned, int *, void **, unsigned), cuLibraryGetKernel(H *, H, const char *);
 int cuOccupancyMaxPotentialBlockSize(int *, int *, H, size_t (*)(int), size_t, int);
+int cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *), cuMemHostGetDevicePointer_v2(Ptr *, void *, unsigned);
+int cuMemGetAllocationGranularity(size_t *, void *, int), cuMemAddressReserve(Ptr *, size_t, size_t, Ptr, unsigned long long);
+int cuMemCreate(Ptr *, size_t, void *, unsigned long long), cuMemMap(Ptr, size_t, size_t, Ptr, unsigned long long), cuMemRelease(Ptr);
+int cuMemSetAccess(Ptr, size_t, void *, size_t), cuMemUnmap(Ptr, size_t), cuMemAddressFree(Ptr, size_t);
+int cuMemExportToShareableHandle(void *, Ptr, int, unsigned long long), cuMemImportFromShareableHandle(Ptr *, void *, int);
+int cuUserObjectCreate(H *, void *, void (*)(void *), unsigned, unsigned), cuGraphRetainUserObject(H, H, unsigned, unsigned);
+int cuGraphCreate(H *, unsigned), cuFuncSetBlockShape(H, int, int, int), cuParamSetv(H, int, void *, unsigned);
+int cuParamSeti(H, int, unsigned), cuLaunchGrid(H, int, int);
 
 static int failures;
 #define CHECK(what) do { if (!(what)) { printf("client.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
@@ -47,6 +55,8 @@ static const char ptx[] =
     ".visible .entry hang() { L: bra L; }\n";
 
 enum { N = 1000 };
+
+static void count_down(void *number) { --*(int *)number; }
 
 static size_t dynamic(int block) { return (size_t)block * 4; }
 
@@ -178,6 +188,82 @@ int main(void) {
     CHECK(((unsigned *)managed)[4] == 0x09090909 && ((unsigned *)managed)[5] == 5 * 10 + 1);
     OK(cuMemFree_v2(managed));
     CHECK(cuMemFree_v2(managed) == 1);
+
+    /* The program's own memory, under its own addresses. */
+    unsigned *own = malloc(4 * N);
+    for (int i = 0; i < N; i++) own[i] = i;
+    OK(cuMemHostRegister_v2(own, 4 * N, 0));
+    CHECK(cuMemHostRegister_v2(own + 1, 4, 0) == 712);
+    Ptr seen;
+    OK(cuMemHostGetDevicePointer_v2(&seen, own, 0));
+    void *own_args[] = {&seen, &seen, &n, &plus};
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, own_args, 0));
+    CHECK(own[9] == 5 * 9 + 1);
+    CHECK(cuMemFree_v2(seen) == 1);
+    OK(cuMemHostUnregister(own));
+    CHECK(cuMemHostUnregister(own) == 713);
+    free(own);
+
+    /* Two pieces of memory side by side are one array; one of them at a second place holds the same. */
+    size_t unit;
+    struct { int type, handles, at, id; void *meta; unsigned char flags[8]; } property = {1, 1, 1, 0, 0, {0}};
+    struct { int at, id, flags; } right = {1, 0, 3};
+    Ptr range, twin, piece[2], copy;
+    OK(cuMemGetAllocationGranularity(&unit, &property, 0));
+    OK(cuMemAddressReserve(&range, 2 * unit, 0, 0, 0));
+    OK(cuMemAddressReserve(&twin, unit, 0, 0, 0));
+    CHECK(range % unit == 0);
+    CHECK(cuMemCreate(&piece[0], unit + 1, &property, 0) == 1);
+    for (int i = 0; i < 2; i++) {
+        OK(cuMemCreate(&piece[i], unit, &property, 0));
+        OK(cuMemMap(range + i * unit, unit, 0, piece[i], 0));
+    }
+    CHECK(cuMemMap(range, unit, 0, piece[0], 0) == 208);
+    OK(cuMemSetAccess(range, 2 * unit, &right, 1));
+    OK(cuMemcpyHtoD_v2(range + unit - 2000, from, sizeof from));
+    Ptr middle = range + unit - 2000;
+    void *range_args[] = {&middle, &middle, &n, &plus};
+    OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, range_args, 0));
+    OK(cuMemcpyDtoH_v2(to, middle, sizeof to));
+    for (int i = 0; i < N; i++) CHECK(to[i] == 5u * i + 1);
+    int descriptor;
+    OK(cuMemExportToShareableHandle(&descriptor, piece[0], 1, 0));
+    OK(cuMemImportFromShareableHandle(&copy, (void *)(long)descriptor, 1));
+    OK(cuMemMap(twin, unit, 0, copy, 0));
+    OK(cuMemSetAccess(twin, unit, &right, 1));
+    OK(cuMemcpyDtoH_v2(to, twin + unit - 2000, 4));
+    CHECK(to[0] == 1);
+    CHECK(cuMemAddressFree(range, 2 * unit) == 1); /* still mapped */
+    OK(cuMemUnmap(range, 2 * unit));
+    OK(cuMemUnmap(twin, unit));
+    OK(cuMemAddressFree(range, 2 * unit));
+    OK(cuMemAddressFree(twin, unit));
+    OK(cuMemRelease(piece[0]));
+    OK(cuMemRelease(piece[1]));
+    OK(cuMemRelease(copy));
+
+    /* What a graph keeps goes with the graph. */
+    int alive = 1;
+    H object;
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuUserObjectCreate(&object, &alive, count_down, 1, 1));
+    OK(cuGraphRetainUserObject(graph, object, 1, 1));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    CHECK(alive == 1);
+    OK(cuGraphExecDestroy(exec));
+    CHECK(alive == 0);
+
+    /* A launch as before CUDA 4. */
+    OK(cuFuncSetBlockShape(function, 128, 1, 1));
+    OK(cuParamSetv(function, 0, &b, 8));
+    OK(cuParamSetv(function, 8, &a, 8));
+    OK(cuParamSeti(function, 16, N));
+    OK(cuParamSeti(function, 20, 2));
+    OK(cuMemcpyHtoD_v2(a, from, sizeof from));
+    OK(cuLaunchGrid(function, 8, 1));
+    OK(cuMemcpyDtoH_v2(to, b, sizeof to));
+    for (int i = 0; i < N; i++) CHECK(to[i] == 5u * i + 2);
 
     /* PTX through the linker, and as a library. */
     H link, linked, library, kernel;

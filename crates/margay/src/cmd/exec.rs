@@ -9,7 +9,7 @@ use std::{
     env,
     ffi::OsString,
     hash::{DefaultHasher, Hash, Hasher},
-    os::unix::{fs::symlink, process::CommandExt},
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -40,8 +40,10 @@ pub fn run(args: &ExecArgs) -> Result {
     command.args(rest).env("LD_LIBRARY_PATH", path).env(ASSEMBLER.1, folder.join(ASSEMBLER.0));
     // Programs that call nvcc at run time get PTX from it.
     let search = env::var_os("PATH").unwrap_or_default();
-    if nvcc::behind(Some(&search)).is_some() {
-        let path = env::join_paths([folder.clone()].into_iter().chain(env::split_paths(&search)));
+    if let Some(compiler) = nvcc::behind(Some(&search)) {
+        let bin = nvcc::mirror(&compiler, &folder.join("toolkit"), &own()?);
+        let bin = bin.map_err(|e| Failure::usage(format!("cannot link to {}: {e}", compiler.display())))?;
+        let path = env::join_paths([bin].into_iter().chain(env::split_paths(&search)));
         command.env("PATH", path.unwrap_or(search));
     }
     if let Some(engine) = &args.engine {
@@ -51,11 +53,16 @@ pub fn run(args: &ExecArgs) -> Result {
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))
 }
 
+/// This program's own file.
+fn own() -> Result<PathBuf> {
+    let own = env::current_exe().and_then(|p| p.canonicalize());
+    own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))
+}
+
 /// A folder in which the library and the assembler have the names that programs ask for.
 fn folder() -> Result<PathBuf> {
-    let own = env::current_exe().and_then(|p| p.canonicalize());
-    let own = own.map_err(|e| Failure::usage(format!("cannot find this program's own file: {e}")))?;
-    let mut links = vec![(ASSEMBLER.0, own.clone()), (nvcc::NAME, own.clone())];
+    let own = own()?;
+    let mut links = vec![(ASSEMBLER.0, own.clone())];
     for (built, names) in LIBRARIES {
         let file = library(&own, built)?;
         links.extend(names.iter().map(|name| (*name, file.clone())));
@@ -70,14 +77,7 @@ fn folder() -> Result<PathBuf> {
     let failed = |e: std::io::Error| Failure::usage(format!("cannot make {}: {e}", folder.display()));
     std::fs::create_dir_all(&folder).map_err(failed)?;
     for (name, target) in &links {
-        let link = folder.join(name);
-        if std::fs::read_link(&link).is_ok_and(|to| to == *target) {
-            continue;
-        }
-        // Renamed into place, so that another process never finds it missing.
-        let fresh = folder.join(format!(".{name}.{}", std::process::id()));
-        let _ = std::fs::remove_file(&fresh);
-        symlink(target, &fresh).and_then(|()| std::fs::rename(&fresh, &link)).map_err(failed)?;
+        nvcc::link(target, &folder.join(name)).map_err(failed)?;
     }
     Ok(folder)
 }

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use std::{
     env,
     ffi::{OsStr, OsString},
-    os::unix::process::CommandExt,
+    os::unix::{fs::symlink, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -31,6 +31,37 @@ pub fn behind(path: Option<&OsStr>) -> Option<PathBuf> {
     let own = env::current_exe().and_then(|p| p.canonicalize()).ok();
     let places = env::split_paths(path?).map(|folder| folder.join(NAME)).collect::<Vec<_>>();
     places.into_iter().find(|p| p.is_file() && p.canonicalize().ok() != own)
+}
+
+/// Makes `root/bin` a folder of a toolkit that is like the compiler's, but for what margay puts in the place of `nvcc`: programs find the
+/// toolkit's headers and libraries by where the compiler is.
+pub fn mirror(compiler: &Path, root: &Path, own: &Path) -> std::io::Result<PathBuf> {
+    let bin = root.join("bin");
+    std::fs::create_dir_all(&bin)?;
+    link(own, &bin.join(NAME))?;
+    let folder = compiler.parent().unwrap_or(Path::new("."));
+    let toolkit = compiler.canonicalize().ok().and_then(|c| Some(c.parent()?.parent()?.to_path_buf()));
+    let others = toolkit.iter().map(|toolkit| (toolkit.as_path(), root)).chain([(folder, bin.as_path())]);
+    for (from, to) in others {
+        for entry in std::fs::read_dir(from)?.flatten() {
+            let place = to.join(entry.file_name());
+            if entry.file_name() != "bin" && place != bin.join(NAME) {
+                link(&entry.path(), &place)?;
+            }
+        }
+    }
+    Ok(bin)
+}
+
+/// A symbolic link that leads where it should, renamed into place so that another process never finds it missing.
+pub fn link(target: &Path, link: &Path) -> std::io::Result<()> {
+    if std::fs::read_link(link).is_ok_and(|to| to == target) {
+        return Ok(());
+    }
+    let name = link.file_name().unwrap_or_default().to_string_lossy();
+    let fresh = link.with_file_name(format!(".{name}.{}", std::process::id()));
+    let _ = std::fs::remove_file(&fresh);
+    symlink(target, &fresh).and_then(|()| std::fs::rename(&fresh, link))
 }
 
 /// The arguments with PTX in the place of machine code, under the name that the machine code would have.
