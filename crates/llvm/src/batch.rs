@@ -2,6 +2,7 @@
 
 use crate::{
     barriers::Crowd,
+    compile::Frames,
     ctx::{WarpCtx, status},
     enter,
     host::Host,
@@ -60,8 +61,11 @@ impl<'a> Desk<'a> {
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
         (self.ctx.first, self.ctx.end) = (ctas.start, ctas.end);
         let compiled = &self.code.compiled;
-        let stack = HOST_STACK[usize::from(compiled.recursive)] + compiled.frames;
-        stacker::maybe_grow(stack + HELPERS_STACK, stack + 2 * HELPERS_STACK, || self.go(stack))
+        let Frames { sum, largest } = compiled.frames;
+        let stack = HOST_STACK[usize::from(compiled.recursive)] + sum;
+        // A function is called if its caller begins above the end: both may lie below.
+        let beyond = 2 * largest + HELPERS_STACK;
+        stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.go(stack))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     Form, cache,
     content::Content,
     emit::{self, Options, Refused, Site, SiteKind},
-    ffi::Linked,
+    ffi::{Linked, Listener},
     log::Log,
     machine::{self, Effort},
     stored::{In, Out},
@@ -28,6 +28,8 @@ pub struct Compiled {
     pub entry: usize,
     /// Entries of device functions by id; 0 where there is none.
     pub functions: Vec<usize>,
+    /// What it needs of a stack.
+    pub frames: Frames,
     facts: Arc<Facts>,
 }
 
@@ -55,9 +57,6 @@ pub struct Facts {
     pub uses_local: bool,
     /// Bytes of a thread's local window that the kernel itself takes.
     pub frame: u32,
-    /// Bytes of native stack that the frames of the kernel's functions may take, far more than they mostly do. A vector takes up to
-    /// 256 bytes and about 100 of text, and with little effort LLVM gives each a place of its own.
-    pub frames: usize,
     /// Device functions may call themselves, so the host's stack must be deep.
     pub recursive: bool,
 }
@@ -69,12 +68,13 @@ impl Facts {
     }
 
     /// As bytes, if there is a way.
-    fn store(&self) -> Option<Vec<u8>> {
-        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive, frame, frames } = self;
+    fn store(&self, frames: Frames) -> Option<Vec<u8>> {
+        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive, frame } = self;
         let mut out = Out::default();
+        [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
-        [*keep_size, u64::from(*frame), *frames as u64]
+        [*keep_size, u64::from(*frame)]
             .into_iter()
             .chain(flags)
             .chain([sites.len() as u64])
@@ -82,15 +82,43 @@ impl Facts {
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
 
-    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<Facts> {
+    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<(Facts, Frames)> {
         let mut bytes = In(bytes);
+        let mut size = || usize::try_from(bytes.number()?).ok();
+        let frames = Frames { sum: size()?, largest: size()? };
         let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
         let (keep_size, frame) = (bytes.number()?, u32::try_from(bytes.number()?).ok()?);
-        let frames = usize::try_from(bytes.number()?).ok()?;
         let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
         let sites = bytes.sites()?;
         let pure = pure_functions(ir, &sites).ok()?;
-        Some(Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive, frame, frames })
+        Some((Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive, frame }, frames))
+    }
+}
+
+/// Bytes of native stack that functions take.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames {
+    /// All together.
+    pub sum: usize,
+    /// The largest one.
+    pub largest: usize,
+}
+
+impl Frames {
+    /// What LLVM does not count: the return address, saved registers, what alignment may take.
+    const BESIDE: usize = 256;
+
+    /// From what LLVM says about functions that have the attribute `warn-stack-size` with a limit of nothing.
+    fn from_notes(notes: &[String], functions: usize) -> Frames {
+        let size = |note: &String| {
+            let (number, _) = note.split_once("stack frame size (")?.1.split_once(')')?;
+            number.parse::<usize>().ok()
+        };
+        let sizes = || notes.iter().filter_map(size);
+        Frames {
+            sum: sizes().sum::<usize>() + functions * Frames::BESIDE,
+            largest: sizes().max().unwrap_or(0) + Frames::BESIDE,
+        }
     }
 }
 
@@ -105,6 +133,7 @@ pub struct Recipe {
 /// Code that a host can link, and what it must know of it.
 pub struct Object {
     pub facts: Arc<Facts>,
+    frames: Frames,
     bytes: Vec<u8>,
 }
 
@@ -118,8 +147,8 @@ impl Recipe {
     /// What an earlier compilation left in the cache.
     pub fn cached(&self, effort: Effort) -> Option<Object> {
         let entry = cache::find(self.content, effort)?;
-        let facts = Facts::restore(&entry.facts, &self.image.ir)?;
-        Some(Object { facts: Arc::new(facts), bytes: entry.object })
+        let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
+        Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
     }
 
     /// Writes the kernel as LLVM IR.
@@ -129,11 +158,11 @@ impl Recipe {
 
     /// Compiles a draft of it, and keeps the result; an error is a bug of ours.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, String> {
-        let bytes = draft.compile(effort, log)?;
-        if let Some(facts) = draft.facts.store() {
+        let (bytes, frames) = draft.compile(effort, log)?;
+        if let Some(facts) = draft.facts.store(frames) {
             log.time("store", || cache::keep(self.content, effort, &facts, &bytes));
         }
-        Ok(Object { facts: draft.facts.clone(), bytes })
+        Ok(Object { facts: draft.facts.clone(), frames, bytes })
     }
 
     /// Makes an object callable.
@@ -145,13 +174,12 @@ impl Recipe {
             *entry = linked.address(&emit::symbol(*f))?;
         }
         let entry = functions[self.kernel.0 as usize];
-        Ok(Compiled { entry, _linked: linked, functions, facts: object.facts.clone() })
+        Ok(Compiled { entry, _linked: linked, functions, frames: object.frames, facts: object.facts.clone() })
     }
 }
 
-/// Bytes of LLVM IR beyond which a kernel is left to the reference engine: LLVM takes minutes for it, and tens of megabytes of
-/// stack for its frames.
-const LARGEST: usize = 4 << 20;
+/// Bytes of LLVM IR beyond which a kernel is left to the reference engine: LLVM takes most of a minute for it.
+const LARGEST: usize = 16 << 20;
 
 /// A kernel as LLVM IR.
 pub struct Draft {
@@ -187,16 +215,17 @@ impl Draft {
             let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
             return Err(Refused { what, func: kernel, at: 0 });
         }
-        let frames = text.len() * 16;
-        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame, frames };
+        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame };
         Ok(Draft { text, facts: Arc::new(facts) })
     }
 
-    fn compile(&self, effort: Effort, log: &Log) -> Result<Vec<u8>, String> {
+    fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames), String> {
         let context = Context::create();
+        let listener = Listener::new(&context);
         let module = log.time("parse", || self.parse(&context))?;
         let machine = log.time("optimise", || machine::optimize(&module, effort))?;
-        log.time("generate", || machine::emit_object(&module, &machine))
+        let object = log.time("generate", || machine::emit_object(&module, &machine))?;
+        Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
     }
 
     fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
@@ -248,7 +277,8 @@ fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
     }
     out.push_str(bodies);
     out.push_str(
-        "attributes #0 = { nounwind }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
+        // LLVM tells the size of each frame, and large frames touch every page, so that none jumps over a guard page.
+        "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
          !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
     );
     out

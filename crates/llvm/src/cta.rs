@@ -1,11 +1,12 @@
-//! A CTA whose warps wait for each other: each has a stack of its own, and they take turns.
+//! A CTA whose warps wait for each other: each has stacks of its own (`strand`), and they take turns.
 
 use crate::{
     barriers::Crowd,
     ctx::{WarpCtx, status},
     emit::SiteKind,
-    enter::{Fiber, Stack},
+    enter::Stack,
     host::Host,
+    strand::{self, Strand},
     thunk,
     tier::Tier,
     watch::Watch,
@@ -19,8 +20,8 @@ use std::{
 
 /// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
 /// free for helpers. Pages that nobody touches cost nothing.
-const STACK: [usize; 2] = [2 << 20, 15 << 20];
-const RESERVE: u64 = 128 << 10;
+const STACK: [usize; 2] = [1 << 20, 15 << 20];
+const RESERVE: usize = 256 << 10;
 /// Time after which another CTA gets its turn.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -36,11 +37,19 @@ impl Stacks {
     }
 }
 
+/// The strands of a warp, of which the first is the kernel itself.
+#[derive(Default)]
+struct Warp {
+    strands: Vec<Option<Strand>>,
+    /// Counts what strands did that lets others go on which wait.
+    events: u64,
+}
+
 /// A CTA in flight.
 pub struct SimdCta<'a> {
-    // Fibers go first: they use the rest.
-    fibers: Vec<Option<Fiber>>,
-    /// One a warp; never moved, for fibers hold their addresses.
+    // Strands go first: they use the rest.
+    warps: Vec<Warp>,
+    /// One a warp; never moved, for strands hold their addresses.
     contexts: Vec<WarpCtx>,
     host: Box<Host<'a>>,
     watch: Watch,
@@ -63,7 +72,7 @@ impl<'a> SimdCta<'a> {
         let host = Box::new(Host::new(grid, code.clone(), both, None, Crowd::new(grid.launch.block)));
         let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
         let mut this = SimdCta {
-            fibers: Vec::new(),
+            warps: Vec::new(),
             contexts: Vec::new(),
             host,
             watch: Watch::default(),
@@ -79,50 +88,46 @@ impl<'a> SimdCta<'a> {
             ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
             this.contexts.push(ctx);
         }
-        for ctx in &mut this.contexts {
-            let size = (STACK[usize::from(compiled.recursive)] + compiled.frames).next_power_of_two();
-            let stack = match stacks.take(size) {
-                Some(stack) => stack,
-                None => Stack::new(size)
-                    .map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))?,
-            };
-            ctx.stack_end = stack.end() + RESERVE;
-            this.fibers.push(Some(Fiber::new(stack, compiled, ctx)));
+        for warp in 0..warps as usize {
+            let stack = this.stack()?;
+            let strand = Strand::warp(stack, this.reserve(), compiled, &mut this.contexts[warp]);
+            this.warps.push(Warp { strands: vec![Some(strand)], events: 0 });
         }
         this.windows = Some(windows);
         Ok(this)
     }
 
+    fn stack(&self) -> Result<Stack, Stop> {
+        let compiled = &self.host.code.compiled;
+        let size = STACK[usize::from(compiled.recursive)] + compiled.frames.sum + self.reserve() as usize;
+        let size = size.next_multiple_of(1 << 18);
+        if let Some(stack) = self.stacks.take(size) {
+            return Ok(stack);
+        }
+        Stack::new(size).map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))
+    }
+
+    /// Bytes at the end of a stack that are kept free: for helpers, and for a function whose caller begins just above.
+    fn reserve(&self) -> u64 {
+        (RESERVE + 2 * self.host.code.compiled.frames.largest) as u64
+    }
+
     fn live(&self) -> Vec<u32> {
-        let lanes = |(f, c): (&Option<Fiber>, &WarpCtx)| if f.is_some() { c.alive } else { 0 };
-        self.fibers.iter().zip(&self.contexts).map(lanes).collect()
+        let lanes = |(w, c): (&Warp, &WarpCtx)| if w.strands[0].is_some() { c.alive } else { 0 };
+        self.warps.iter().zip(&self.contexts).map(lanes).collect()
     }
 
     /// Lets every warp run until it waits or lets others go on; whether any could run. Notes when something has come about.
     fn round(&mut self) -> Result<bool, Stop> {
         let mut ran = false;
         let effects = self.host.effects();
-        for warp in 0..self.fibers.len() {
-            let waits = self.contexts[warp].waits != 0;
-            let Some(fiber) = &mut self.fibers[warp] else { continue };
-            if waits {
-                if !self.host.crowd.borrow().can_go_on(warp) {
-                    continue;
-                }
-                self.watch.news();
+        for warp in 0..self.warps.len() {
+            let mut s = 0;
+            // Calls that begin meanwhile have their turn too.
+            while s < self.warps[warp].strands.len() {
+                ran |= self.turn(warp, s)?;
+                s += 1;
             }
-            ran = true;
-            match fiber.resume() {
-                None => {}
-                Some(status::DONE) => {
-                    self.watch.news();
-                    let stack = self.fibers[warp].take().map(Fiber::into_stack);
-                    self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
-                }
-                Some(_) => return Err(self.host.reason()),
-            }
-            let live = self.live();
-            self.host.crowd.borrow_mut().settle(&live);
         }
         if effects != self.host.effects() {
             self.watch.news();
@@ -130,32 +135,116 @@ impl<'a> SimdCta<'a> {
         Ok(ran)
     }
 
+    /// Lets a strand run, unless it waits in vain; whether anything came of it.
+    fn turn(&mut self, warp: usize, s: usize) -> Result<bool, Stop> {
+        let Warp { strands, events } = &mut self.warps[warp];
+        let Some(strand) = &mut strands[s] else { return Ok(false) };
+        let (waited, events) = (strand.waits, *events);
+        if waited && strand.seen == events && !self.host.crowd.borrow().can_go_on(warp) {
+            return Ok(false);
+        }
+        let woken = {
+            let mut mail = self.host.strands.borrow_mut();
+            mail.running = s;
+            mail.woken
+        };
+        strand.enter(&mut self.contexts[warp]);
+        let status = strand.fiber.resume();
+        strand.leave(&self.contexts[warp]);
+        let (calls, finished, woke) = {
+            let mut mail = self.host.strands.borrow_mut();
+            (std::mem::take(&mut mail.calls), std::mem::take(&mut mail.finished), mail.woken != woken)
+        };
+        let back = match status {
+            None => finished & strand.left,
+            Some(status::DONE) => strand.left,
+            Some(_) => return Err(self.unwind(warp, s)),
+        };
+        strand.left &= !back;
+        if let Some((caller, _)) = strand.caller {
+            self.host.strands.borrow_mut().give_back(warp, caller, back);
+        }
+        let ran = !waited || woke;
+        strand.seen = events + u64::from(ran);
+        self.warps[warp].events = strand.seen;
+        if status.is_some() {
+            let stack = self.warps[warp].strands[s].take().map(|s| s.fiber.into_stack());
+            self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
+        }
+        if status.is_some() && s == 0 || woke {
+            self.watch.news();
+        }
+        for call in calls {
+            self.begin(warp, s, call)?;
+        }
+        let live = self.live();
+        self.host.crowd.borrow_mut().settle(&live);
+        Ok(ran)
+    }
+
+    /// A call gets a strand of its own.
+    fn begin(&mut self, warp: usize, caller: usize, call: strand::Call) -> Result<(), Stop> {
+        let free = self.warps[warp].strands.iter().position(Option::is_none);
+        if free.is_none() && self.warps[warp].strands.len() == strand::MOST {
+            let (ctx, lane) = (&self.contexts[warp], call.lanes.trailing_zeros() & 31);
+            let kind = FaultKind::Stack("the host's stacks for device calls are full".into());
+            let stop = self.host.fault_at(ctx, call.site, lane, kind, Vec::new());
+            self.host.stop(stop);
+            return Err(self.unwind(warp, caller));
+        }
+        let stack = self.stack()?;
+        let strand = Some(Strand::call(stack, self.reserve(), &mut self.contexts[warp], caller, call));
+        match free {
+            Some(at) => self.warps[warp].strands[at] = strand,
+            None => self.warps[warp].strands.push(strand),
+        }
+        Ok(())
+    }
+
+    /// A strand has stopped: those that wait for it end too, and add to the reason who they are.
+    fn unwind(&mut self, warp: usize, mut s: usize) -> Stop {
+        while let Some((caller, site)) = self.warps[warp].strands[s].as_ref().and_then(|s| s.caller) {
+            self.host.unwind(site);
+            let Some(strand) = &mut self.warps[warp].strands[caller] else { break };
+            strand.enter(&mut self.contexts[warp]);
+            strand.fiber.resume();
+            s = caller;
+        }
+        self.host.reason()
+    }
+
+    /// Everything that has not ended.
+    fn strands(&self) -> impl Iterator<Item = (usize, &Strand)> {
+        self.warps.iter().enumerate().flat_map(|(w, warp)| warp.strands.iter().flatten().map(move |s| (w, s)))
+    }
+
     /// A number for all that the CTA can change but global memory.
     fn fingerprint(&self) -> u64 {
         let shared = &self.host.shared.block;
         let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
         let mut all = (0..shared.len() as u64 / 8).map(word).fold(0, mix);
-        for (fiber, ctx) in self.fibers.iter().zip(&self.contexts) {
-            all = mix(all, u64::from(ctx.alive) << 32 | u64::from(ctx.waits));
-            all = mix(all, fiber.as_ref().map_or(0, |f| f.fingerprint(ctx.parked)));
+        for ctx in &self.contexts {
+            all = mix(all, u64::from(ctx.alive));
         }
-        all
+        self.strands().fold(all, |all, (warp, strand)| {
+            let all = mix(all, (warp as u64) << 1 | u64::from(strand.waits));
+            mix(all, strand.fiber.fingerprint(strand.parked))
+        })
     }
 
     /// Everybody waits: who, and where.
     fn deadlock(&self) -> Stop {
         let cta = self.contexts.first().map_or([0; 3], |c| c.cta);
         let mut waiters = self.host.crowd.borrow().waiters();
-        let polls = |(warp, c): (usize, &WarpCtx)| {
-            let runs = self.fibers[warp].is_some() && c.waits == 0;
-            let site = (c.polls as usize).checked_sub(1).filter(|_| runs)?;
+        let polls = |(warp, s): (usize, &Strand)| {
+            let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
             let what = match self.host.code.compiled.sites[site].kind {
                 SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
                 _ => "poll memory",
             };
-            Some((warp, c.polled & c.alive, site, what.to_owned()))
+            Some((warp, s.polled & self.contexts[warp].alive, site, what.to_owned()))
         };
-        waiters.extend(self.contexts.iter().enumerate().filter_map(polls));
+        waiters.extend(self.strands().filter_map(polls));
         for warp in 0..self.contexts.len() {
             let lanes = self.host.waiters(warp as u32).into_iter();
             waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
@@ -199,7 +288,7 @@ impl SimdCta<'_> {
         // A round is at least one loop's patience of every warp.
         for _ in 0..=fuel / 1024 {
             if !self.round()? {
-                return if self.fibers.iter().all(Option::is_none) { Ok(Progress::Done) } else { Err(self.deadlock()) };
+                return if self.strands().next().is_none() { Ok(Progress::Done) } else { Err(self.deadlock()) };
             }
             if self.watch.is_due() {
                 let state = self.fingerprint();
@@ -218,7 +307,7 @@ impl SimdCta<'_> {
 
 impl Drop for SimdCta<'_> {
     fn drop(&mut self) {
-        let stacks = self.fibers.iter_mut().filter_map(|f| f.take().map(Fiber::into_stack));
+        let stacks = self.warps.drain(..).flat_map(|w| w.strands).flatten().map(|s| s.fiber.into_stack());
         self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
         if let Some(counts) = self.host.grid.counts {
             counts.add_all(&self.counts);

@@ -148,8 +148,9 @@ pub enum Helper {
     Yield,
     /// `(ctx, site, mask, ids, counts, truth) -> status`: lanes arrive at a barrier. Only where warps have stacks.
     Arrive,
-    /// `(ctx, lanes, live, released, results) -> status`: waits until some of the lanes are released; stores which, and the results
-    /// of the warp operation that they waited at. Only where warps have stacks.
+    /// `(ctx, lanes, released, results, patient) -> status`: stores lanes that are released: some of those that wait at
+    /// barriers and warp operations, with the results of these, or some that come back from calls. If none are, one that is patient
+    /// waits. Only where warps have stacks.
     Wait,
     /// `(ctx, site, live, mask, rows read, rows written) -> status`: an instruction by the reference engine.
     Effect,
@@ -159,10 +160,14 @@ pub enum Helper {
     Park,
     /// `(ctx, site)`: a function that was called at the site has stopped.
     Unwind,
+    /// `(ctx, site, lanes, frame, arguments, results, entry) -> status`: begins a call on a stack of its own.
+    Spawn,
+    /// `(ctx, lanes)`: lanes have come to the end of a function that has a stack of its own.
+    Finish,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Unwind as usize + 1;
+pub const HELPERS: usize = Helper::Finish as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

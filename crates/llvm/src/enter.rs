@@ -1,13 +1,15 @@
 //! Calling compiled kernels, on this stack or on another one. One of the four files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
-use crate::{compile::Compiled, ctx::WarpCtx};
+use crate::{compile::Compiled, ctx::WarpCtx, strand::Call};
 use corosensei::{
     Coroutine, CoroutineResult, Yielder,
     stack::{DefaultStack, Stack as _},
 };
 
 type Entry = extern "C" fn(*mut WarpCtx) -> u32;
+/// With lanes, frame, arguments and results.
+type Function = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
 
 fn entry(compiled: &Compiled) -> Entry {
     // SAFETY: `entry` is the address of a function of this very signature in code that `compiled` keeps mapped.
@@ -56,7 +58,20 @@ pub struct Fiber {
 impl Fiber {
     /// A warp that has not begun. `ctx` and `compiled` must outlive it at their addresses.
     pub fn new(stack: Stack, compiled: &Compiled, ctx: &mut WarpCtx) -> Fiber {
-        let (code, ctx) = (entry(compiled), std::ptr::from_mut(ctx).expose_provenance());
+        let code = entry(compiled);
+        Fiber::begin(stack, ctx, move |ctx| code(ctx))
+    }
+
+    /// A call of a device function that another fiber of the warp wants. What `call` points to is on that one's stack, which
+    /// stays where it is until the call is over.
+    pub fn call(stack: Stack, ctx: &mut WarpCtx, call: Call) -> Fiber {
+        // SAFETY: generated code took `entry` from its table of functions of this very signature.
+        let code = unsafe { std::mem::transmute::<usize, Function>(call.entry) };
+        Fiber::begin(stack, ctx, move |ctx| code(ctx, call.lanes, call.frame, call.args, call.rets))
+    }
+
+    fn begin(stack: Stack, ctx: &mut WarpCtx, code: impl FnOnce(*mut WarpCtx) -> u32 + 'static) -> Fiber {
+        let ctx = std::ptr::from_mut(ctx).expose_provenance();
         let base = stack.0.base().get() as u64;
         let coroutine = Coroutine::with_stack(stack.0, move |yielder: &Yielder<(), ()>, ()| {
             let ctx = std::ptr::with_exposed_provenance_mut::<WarpCtx>(ctx);

@@ -1,11 +1,16 @@
-//! LLVM's ORC just-in-time linker, of which inkwell has no binding: object code in memory becomes callable code.
+//! What inkwell has no binding for: LLVM's ORC just-in-time linker, which makes callable code of object code in memory, and what
+//! LLVM says while it compiles.
 //!
 //! One of the four files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
-use inkwell::llvm_sys::{error::*, orc2::lljit::*, orc2::*};
+use inkwell::{
+    context::Context,
+    llvm_sys::{core::*, error::*, orc2::lljit::*, orc2::*, prelude::LLVMDiagnosticInfoRef},
+};
 use std::{
-    ffi::{CStr, CString},
+    cell::RefCell,
+    ffi::{CStr, CString, c_void},
     ptr,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
 };
@@ -49,7 +54,7 @@ impl Linked {
             let prefix = LLVMOrcLLJITGetGlobalPrefix(jit);
             check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&mut generator, prefix, None, ptr::null_mut()))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
-            let buffer = inkwell::llvm_sys::core::LLVMCreateMemoryBufferWithMemoryRangeCopy(
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                 object.as_ptr().cast(),
                 object.len(),
                 name.as_ptr(),
@@ -78,6 +83,48 @@ impl Drop for Linked {
                 LLVMConsumeError(error);
             }
         }
+    }
+}
+
+/// Hears what LLVM has to say about the code that it compiles in a context.
+pub struct Listener<'c> {
+    context: &'c Context,
+    notes: Box<RefCell<Vec<String>>>,
+}
+
+extern "C" fn hear(info: LLVMDiagnosticInfoRef, notes: *mut c_void) {
+    // SAFETY: `notes` is what `Listener::new` gave, and its drop takes the handler away; LLVM calls on the thread that compiles.
+    let notes = unsafe { &*notes.cast::<RefCell<Vec<String>>>() };
+    // SAFETY: `info` is alive for the call; the message is copied before it is disposed of.
+    let note = unsafe {
+        let text = LLVMGetDiagInfoDescription(info);
+        let note = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeMessage(text);
+        note
+    };
+    notes.borrow_mut().push(note);
+}
+
+impl Listener<'_> {
+    /// Begins to listen.
+    pub fn new(context: &Context) -> Listener<'_> {
+        let notes: Box<RefCell<Vec<String>>> = Box::default();
+        let cookie = ptr::from_ref(&*notes).cast_mut().cast();
+        // SAFETY: the context is alive, and `notes` stays where it is until the handler is gone.
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), cookie) };
+        Listener { context, notes }
+    }
+
+    /// What was said so far.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.take()
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context is alive.
+        unsafe { LLVMContextSetDiagnosticHandler(self.context.raw(), None, ptr::null_mut()) };
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     barriers::Crowd,
     ctx::{WarpCtx, status},
     emit::SiteKind,
+    strand::Mail,
     tier::Code,
     windows::Windows,
 };
@@ -30,6 +31,8 @@ pub struct Host<'a> {
     pub meter: Option<&'a dyn Meter>,
     /// Who waits where, for warps with stacks.
     pub crowd: RefCell<Crowd>,
+    /// What the strands of the CTA's warps tell.
+    pub strands: RefCell<Mail>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<alone::Machine>>,
     /// Code came by a parameter block: where that lies is nothing to be remembered for the next launch.
@@ -60,6 +63,7 @@ impl<'a> Host<'a> {
             local,
             meter,
             crowd: RefCell::new(crowd),
+            strands: RefCell::default(),
             machine: RefCell::new(None),
             fleeting: Cell::new(false),
             stopped: RefCell::new(None),
@@ -86,6 +90,11 @@ impl Host<'_> {
     pub fn stop(&self, stop: Stop) -> u32 {
         self.stopped.borrow_mut().get_or_insert(stop);
         status::STOP
+    }
+
+    /// Whether code has stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.borrow().is_some()
     }
 
     /// A function that was called at a site has stopped: its caller belongs to the fault.
@@ -252,9 +261,9 @@ impl Host<'_> {
         alone.arrive(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input).map_err(Box::new)
     }
 
-    /// Lanes of a warp that need not wait for others any more, and how many rows of results they got.
-    pub fn met(&self, warp: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
-        self.code.alone.as_ref()?.released(self.machine.borrow_mut().as_mut()?, warp, live, output)
+    /// Some of the lanes of a warp that need not wait for others any more, and how many rows of results they got.
+    pub fn met(&self, warp: u32, lanes: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
+        self.code.alone.as_ref()?.released(self.machine.borrow_mut().as_mut()?, (warp, lanes), live, output)
     }
 
     /// The lanes of a warp that wait for others of it: which, at which site, what for.

@@ -18,6 +18,7 @@ mod load;
 mod log;
 mod machine;
 mod stored;
+mod strand;
 mod thunk;
 mod tier;
 mod watch;

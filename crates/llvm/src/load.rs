@@ -9,6 +9,7 @@
 #![allow(non_snake_case)] // LLVM's names.
 
 use inkwell::llvm_sys::{
+    LLVMDiagnosticHandler,
     error::LLVMErrorRef,
     execution_engine::LLVMExecutionEngineRef,
     orc2::{lljit::*, *},
@@ -112,6 +113,8 @@ forward! {
     fn LLVMGetVersion(major: *mut c_uint, minor: *mut c_uint, patch: *mut c_uint);
     fn LLVMContextCreate() -> LLVMContextRef;
     fn LLVMContextDispose(context: LLVMContextRef);
+    fn LLVMContextSetDiagnosticHandler(context: LLVMContextRef, handler: LLVMDiagnosticHandler, cookie: *mut c_void);
+    fn LLVMGetDiagInfoDescription(info: LLVMDiagnosticInfoRef) -> *mut c_char;
     fn LLVMCreateMemoryBufferWithMemoryRangeCopy(data: *const c_char, length: usize, name: *const c_char) -> LLVMMemoryBufferRef;
     fn LLVMGetBufferStart(buffer: LLVMMemoryBufferRef) -> *const c_char;
     fn LLVMGetBufferSize(buffer: LLVMMemoryBufferRef) -> usize;

@@ -6,6 +6,7 @@ use crate::{
     emit::{PERIOD, SiteKind},
     enter,
     host::Host,
+    strand::Call,
 };
 use margay_exec::{LANES, Row, lanes};
 use std::sync::LazyLock;
@@ -25,6 +26,8 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Builtin as usize] = builtin as *const () as usize;
         table[Helper::Park as usize] = park as *const () as usize;
         table[Helper::Unwind as usize] = unwind as *const () as usize;
+        table[Helper::Spawn as usize] = spawn as *const () as usize;
+        table[Helper::Finish as usize] = finish as *const () as usize;
         table
     });
     &TABLE
@@ -88,7 +91,9 @@ extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: 
             Ok(false) => {
                 // SAFETY: nobody else uses the context while its warp runs.
                 unsafe { ((*ctx).polls, (*ctx).polled) = (site + 1, mask) };
-                enter::suspend(ctx);
+                if let_others(ctx) != 0 {
+                    return status::STOP;
+                }
             }
             Err(stop) => return host.stop(*stop),
         }
@@ -148,7 +153,31 @@ extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
 
 extern "C" fn let_others(ctx: *mut WarpCtx) -> u32 {
     enter::suspend(ctx);
+    // SAFETY: as above.
+    let (_, host) = unsafe { host(ctx) };
+    // A function that was called from here may have stopped meanwhile.
+    if host.is_stopped() { status::STOP } else { 0 }
+}
+
+extern "C" fn spawn(
+    ctx: *mut WarpCtx,
+    site: u32,
+    lanes: u32,
+    frame: u32,
+    args: usize,
+    rets: usize,
+    entry: usize,
+) -> u32 {
+    // SAFETY: as above.
+    let (_, host) = unsafe { host(ctx) };
+    host.strands.borrow_mut().calls.push(Call { entry, lanes, frame, args, rets, site: site as usize });
     0
+}
+
+extern "C" fn finish(ctx: *mut WarpCtx, lanes: u32) {
+    // SAFETY: as above.
+    let (_, host) = unsafe { host(ctx) };
+    host.strands.borrow_mut().finished |= lanes;
 }
 
 extern "C" fn arrive(
@@ -198,27 +227,43 @@ extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *c
 /// Rows of results that a warp operation has at most.
 const MOST_RESULTS: usize = 4;
 
-extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, live: u32, released: *mut u32, output: *mut Row) -> u32 {
+extern "C" fn wait(
+    ctx: *mut WarpCtx,
+    lanes: u32,
+    released: *mut u32,
+    output: *mut Row,
+    patient: u32,
+) -> u32 {
     loop {
         // SAFETY: as above; the context is not read by anybody else while its warp runs.
         let (state, host) = unsafe { host(ctx) };
         let warp = state.warp as usize;
         let mut found = host.crowd.borrow_mut().take(warp, lanes);
+        if found.is_none() {
+            found = host.strands.borrow_mut().take_returned(warp).map(|lanes| (lanes, 0));
+        }
         if found.is_none() && !output.is_null() {
             let mut rows = [Row::ZERO; MOST_RESULTS];
-            if let Some((lanes, count)) = host.met(warp as u32, live, &mut rows) {
+            if let Some((lanes, count)) = host.met(warp as u32, lanes, state.alive, &mut rows) {
                 // SAFETY: `output` has room for the results of any operation that lanes of this function wait at.
                 unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);
                 found = Some((lanes, 0));
             }
         }
-        // SAFETY: `released` points to a variable on the caller's stack.
+        if found.is_none() && patient == 0 {
+            found = Some((0, 0));
+        } else if found.is_some() {
+            host.strands.borrow_mut().woken += 1;
+        }
+        // SAFETY: as above.
         unsafe { (*ctx).waits = u32::from(found.is_none()) };
         if let Some((lanes, reduced)) = found {
-            // SAFETY: as above.
+            // SAFETY: `released` points to a variable on the caller's stack.
             unsafe { ((*ctx).reduced, *released) = (reduced, lanes) };
             return 0;
         }
-        enter::suspend(ctx);
+        if let_others(ctx) != 0 {
+            return status::STOP;
+        }
     }
 }

@@ -92,12 +92,19 @@ impl Alone {
         Ok(())
     }
 
-    /// Lanes of a warp that need not wait any more: all of one instruction, of which `output` gets the rows of the registers that
-    /// it writes; also how many these are.
-    pub fn released(&self, machine: &mut Machine, warp: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
+    /// Those of `lanes` of a warp that need not wait any more: all of one instruction, of which `output` gets the rows of the
+    /// registers that it writes; also how many these are.
+    pub fn released(
+        &self,
+        machine: &mut Machine,
+        (warp, lanes): (u32, u32),
+        live: u32,
+        output: &mut [Row],
+    ) -> Option<(u32, usize)> {
         let meeting = machine.meetings.get_mut(warp as usize)?.as_mut()?;
         meeting.look(self, live);
-        let group = meeting.warp.ready.pop()?;
+        let found = meeting.warp.ready.iter().position(|g| g.mask & lanes != 0)?;
+        let group = meeting.warp.ready.remove(found);
         let (_, _, plan) = self.plan(meeting.at.get(&group.frame).copied()?)?;
         plan.take(&meeting.warp.frames[group.frame as usize].regs, output);
         meeting.warp.leave(group.frame, group.mask);

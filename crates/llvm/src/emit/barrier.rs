@@ -4,7 +4,8 @@
 //! is left the warp waits on the host's side until some of its lanes are released; they go on behind their barrier.
 
 use super::{
-    func::{Emitter, Mode, Result},
+    call::call_site,
+    func::{Emitter, Mode, Result, Role},
     prepare::meets,
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named},
@@ -24,6 +25,9 @@ impl Emitter<'_> {
         let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
         if meets(self.func, &inst) {
             return self.meet_at(barrier, &inst);
+        }
+        if let Some(site) = call_site(self.func, &inst).cloned() {
+            return self.call_apart(barrier, site);
         }
         let variant = self.func.variant(&inst).clone();
         let srcs = self.func.operands(inst.srcs).to_vec();
@@ -74,7 +78,7 @@ impl Emitter<'_> {
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
             // All 32 lanes arrive at one barrier: they go on together.
             if stays {
-                self.released(&bits, None);
+                self.released(&bits, None, true);
                 self.write_reduction(&inst, None);
             }
             let on = self.full_label(next);
@@ -102,12 +106,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Waits until some of the lanes are released; gives them.
-    fn released(&mut self, lanes: &Val, output: Option<&Val>) -> Val {
+    /// Those of the lanes that are released; if it is patient, waits until there are some.
+    fn released(&mut self, lanes: &Val, output: Option<&Val>, patient: bool) -> Val {
         let place = self.w.alloca("i32", 4);
-        let alive = self.alive_bits();
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
-        self.helper(Helper::Wait, &[lanes, &alive, &place, &output], true);
+        let patient = int(Elem::I32, patient.into());
+        self.helper(Helper::Wait, &[lanes, &place, &output, &patient], true);
         self.w.load(lanes.ty, &place, 4)
     }
 
@@ -121,34 +125,92 @@ impl Emitter<'_> {
         self.write(r, &v, lanes);
     }
 
-    /// The sweep is over: waits for barriers while lanes are there, else the function is done.
-    pub fn await_barriers(&mut self, first: &str, done: &str) {
-        if self.waiting.is_empty() {
-            return self.w.jump(done);
-        }
-        let mut all = int(Elem::I32, 0);
-        for p in self.waiting.clone() {
+    /// The lanes that wait: in all, and those that do not in calls.
+    fn waiting_lanes(&mut self) -> [Val; 2] {
+        let [mut all, mut here] = [0, 0].map(|none| int(Elem::I32, none));
+        for (k, p) in self.waiting.clone().into_iter().enumerate() {
             let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
             all = self.w.op("or", &all, &lanes);
+            if self.barrier_inst(k as u32).is_some_and(|i| call_site(self.func, &i).is_none()) {
+                here = self.w.op("or", &here, &lanes);
+            }
         }
+        [all, here]
+    }
+
+    /// The sweep is over: waits for barriers while lanes are there, else the function is done.
+    pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
+        if self.waiting.is_empty() {
+            self.w.jump(done);
+            return Ok(());
+        }
+        let [all, here] = self.waiting_lanes();
         let some = self.w.cmp("icmp ne", &all, &int(Elem::I32, 0));
         let wait = self.w.label("wait");
         self.w.branch(&some, &wait, done);
         self.w.block(&wait);
+        self.finish_others(&all);
         let output = self.meeting_rows();
-        let released = self.released(&all, output.as_ref());
+        let released = self.released(&here, output.as_ref(), true);
+        self.go_on(&released, output.as_ref())?;
+        self.w.jump(first);
+        Ok(())
+    }
+
+    /// Lanes wait behind the sweep: other warps get their turn first, then the sweep begins anew.
+    pub fn let_others_go_on(&mut self) -> Result<()> {
+        self.w.block("overtake");
+        let first = self.masked_label(self.region[0]);
+        let [mut all, here] = self.waiting_lanes();
+        if self.role == Role::Device && self.reached.strands {
+            for b in self.region.clone() {
+                let mask = self.get_pending(b.0);
+                let bits = self.bits(&mask);
+                all = self.w.op("or", &all, &bits);
+            }
+            self.finish_others(&all);
+        }
+        self.helper(Helper::Yield, &[], true);
+        if !self.waiting.is_empty() {
+            let output = self.meeting_rows();
+            let released = self.released(&here, output.as_ref(), false);
+            self.go_on(&released, output.as_ref())?;
+        }
+        self.w.jump(&first);
+        Ok(())
+    }
+
+    /// Lanes of the function that have come to its end need not wait for those that have not.
+    fn finish_others(&mut self, here: &Val) {
+        if self.role != Role::Device || !self.reached.strands {
+            return;
+        }
+        let gone = self.w.op_const("xor", here, -1);
+        let gone = self.w.op("and", &named(gone.ty, "%mask"), &gone);
+        self.helper(Helper::Finish, &[&gone], false);
+    }
+
+    /// Lanes that are released go on behind their barriers.
+    fn go_on(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
         for (k, p) in self.waiting.clone().into_iter().enumerate() {
             let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
-            let go = self.w.op("and", &lanes, &released);
+            let mut go = self.w.op("and", &lanes, released);
             let stay = self.w.op("xor", &lanes, &go);
             self.w.store(&stay, &p, 4);
+            let Some(inst) = self.barrier_inst(k as u32) else { continue };
+            let site = call_site(self.func, &inst).cloned();
+            if site.is_some() {
+                // Threads may have ended there.
+                let alive = self.alive_bits();
+                go = self.w.op("and", &go, &alive);
+            }
             let go = self.unpack_bits(&go);
-            match (self.barrier_inst(k as u32), &output) {
-                (Some(inst), Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
-                (Some(inst), _) => self.write_reduction(&inst, Some(&go)),
-                (None, _) => {}
+            match (site, output) {
+                (Some(site), _) => self.come_back(k as u32, site, &go)?,
+                (None, Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
+                (None, _) => self.write_reduction(&inst, Some(&go)),
             }
             let next = self.barriers[k].next;
             let old = self.get_pending(next.0);
@@ -156,6 +218,6 @@ impl Emitter<'_> {
             self.set_pending(next.0, &all);
         }
         (self.mode, self.active) = (mode, active);
-        self.w.jump(first);
+        Ok(())
     }
 }

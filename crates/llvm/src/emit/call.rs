@@ -7,7 +7,28 @@ use super::{
 };
 use crate::ctx::{Helper, at};
 use margay_exec::FaultKind;
-use margay_ir::{Arg, Callee, FormalHome, Inst, Operand};
+use margay_isa::Opcode;
+use margay_ir::{Arg, CallSite, Callee, FormalHome, Func, Inst, Operand, VReg, abi::Value};
+
+/// A call whose arguments are in place.
+pub(super) struct Begun {
+    pub site: CallSite,
+    /// Lanes that call.
+    pub lanes: Val,
+    /// Where the function's frame begins, in the thread's local window.
+    pub frame: Val,
+    /// Blocks of lanes for arguments and returns.
+    pub args: Val,
+    pub rets: Val,
+}
+
+/// The call that an instruction is.
+pub(super) fn call_site<'f>(func: &'f Func, inst: &Inst) -> Option<&'f CallSite> {
+    match func.operands(inst.srcs).last() {
+        Some(Operand::Call(site)) if func.variant(inst).op == Opcode::Call => func.calls.get(*site as usize),
+        _ => None,
+    }
+}
 
 impl Emitter<'_> {
     /// Loads the formals from the argument block, before the two versions part.
@@ -121,17 +142,13 @@ impl Emitter<'_> {
         self.w.store(&v, pointer, 64);
     }
 
-    fn words_of(values: &[margay_ir::abi::Value]) -> u64 {
+    fn words_of(values: &[Value]) -> u64 {
         values.iter().map(|v| u64::from(v.size.div_ceil(4)).max(1)).sum::<u64>().max(1)
     }
 
     /// A call: arguments into a block of lanes, the callee, returns out of a block of lanes.
     pub fn call(&mut self, inst: &Inst) -> Result<()> {
-        let Some(Operand::Call(index)) = self.func.operands(inst.srcs).last().copied() else {
-            return self.refuse("a call without a call site");
-        };
-        let site = self.func.calls[index as usize].clone();
-        let sig = site.sig.clone();
+        let Some(site) = call_site(self.func, inst).cloned() else { return self.refuse("a call without a call site") };
         if let Callee::Direct(f) = &site.callee
             && self.ir.func(*f).blocks.is_empty()
         {
@@ -145,9 +162,32 @@ impl Emitter<'_> {
                 }
             };
         }
-        let words = |v: &[margay_ir::abi::Value]| Self::words_of(v) + 2 * v.len() as u64;
-        let args = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.params)), 64);
-        let rets = self.w.alloca(&format!("[{} x <32 x i32>]", words(&sig.rets)), 64);
+        let call = self.begin_call(site)?;
+        match call.site.callee.clone() {
+            Callee::Direct(f) => self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes),
+            Callee::Indirect(r, _) => self.each_target(r, &call.lanes, |e, f, group| e.invoke(&f.to_string(), &call, group))?,
+        }
+        let lanes = self.unpack_bits(&call.lanes);
+        self.take_returns(&call, &lanes)
+    }
+
+    /// Room for the arguments and returns of a call: the same in both versions of the code, for lanes of one version may still be
+    /// in the function while others call it in the other.
+    fn blocks_of_call(&mut self, site: &CallSite) -> [Val; 2] {
+        let words = |v: &[Value]| Self::words_of(v) + 2 * v.len() as u64;
+        if let Some(blocks) = self.call_blocks.get(&self.inst) {
+            return blocks.clone();
+        }
+        let sig = &site.sig;
+        let blocks = [&sig.params, &sig.rets].map(|v| self.w.alloca(&format!("[{} x <32 x i32>]", words(v)), 64));
+        self.call_blocks.insert(self.inst, blocks.clone());
+        blocks
+    }
+
+    /// Everything before the call itself: arguments, room.
+    pub(super) fn begin_call(&mut self, site: CallSite) -> Result<Begun> {
+        let sig = site.sig.clone();
+        let [args, rets] = self.blocks_of_call(&site);
         let mut word = 0u64;
         for (arg, value) in site.args.iter().zip(&sig.params) {
             let p = self.w.offset_const(&args, word * 128);
@@ -173,7 +213,7 @@ impl Emitter<'_> {
                 Arg::Omitted => return self.refuse("a call without its unsized argument"),
             }
         }
-        let mask = self.active_bits();
+        let lanes = self.active_bits();
         if self.role == Role::Grid {
             let (alive, to) = (self.alive_bits(), self.ctx_pointer(at::ALIVE));
             self.w.store(&alive, &to, 4);
@@ -186,21 +226,14 @@ impl Emitter<'_> {
             Callee::Indirect(..) => 0,
         };
         self.check_window(&frame, callee_frame);
-        match &site.callee {
-            Callee::Direct(f) => {
-                let callee = format!("@{}", symbol(*f));
-                self.invoke(&callee, &mask, &frame, &args, &rets);
-            }
-            Callee::Indirect(r, _) => {
-                let target = self.read(*r);
-                let target = self.w.resize(&target, Elem::I64, false);
-                self.invoke_each(&target, &mask, &frame, &args, &rets)?;
-            }
-        }
-        let lanes = self.unpack_bits(&mask);
+        Ok(Begun { site, lanes, frame, args, rets })
+    }
+
+    /// What a call returned to some of its lanes.
+    pub(super) fn take_returns(&mut self, call: &Begun, lanes: &Val) -> Result<()> {
         let mut word = 0u64;
-        for (ret, value) in site.rets.iter().zip(&sig.rets) {
-            let p = self.w.offset_const(&rets, word * 128);
+        for (ret, value) in call.site.rets.iter().zip(&call.site.sig.rets) {
+            let p = self.w.offset_const(&call.rets, word * 128);
             match ret {
                 Arg::Values(values) => {
                     let elem = elem_of(value.ty);
@@ -212,7 +245,7 @@ impl Emitter<'_> {
                             let loaded = self.load_words(&q, wide.bits());
                             let slot = self.slots[r.0 as usize].elem;
                             let loaded = self.w.resize(&loaded, slot, false);
-                            self.write(*r, &loaded, Some(&lanes));
+                            self.write(*r, &loaded, Some(lanes));
                         }
                         at += u64::from(wide.bits() / 32);
                     }
@@ -261,10 +294,12 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    fn invoke(&mut self, callee: &str, mask: &Val, frame: &Val, args: &Val, rets: &Val) {
+    /// Calls a function for some of a call's lanes.
+    pub(super) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val) {
+        let Begun { frame, args, rets, .. } = call;
         let result = self.w.value(
             Ty::scalar(Elem::I32),
-            format_args!("call i32 {callee}(ptr %ctx, i32 {mask}, i32 {frame}, ptr {args}, ptr {rets})"),
+            format_args!("call i32 {callee}(ptr %ctx, i32 {lanes}, i32 {frame}, ptr {args}, ptr {rets})"),
         );
         let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
         let (unwind, go_on) = (self.w.label("unwind"), self.w.label("back"));
@@ -276,11 +311,18 @@ impl Emitter<'_> {
         self.w.block(&go_on);
     }
 
-    /// An indirect call: lanes grouped by target.
-    fn invoke_each(&mut self, target: &Val, mask: &Val, frame: &Val, args: &Val, rets: &Val) -> Result<()> {
+    /// Does something for each function that a register names, and the lanes for which it does.
+    pub(super) fn each_target(
+        &mut self,
+        target: VReg,
+        mask: &Val,
+        mut act: impl FnMut(&mut Self, &Val, &Val),
+    ) -> Result<()> {
+        let target = self.read(target);
+        let target = self.w.resize(&target, Elem::I64, false);
         let left = self.w.alloca("i32", 4);
         self.w.store(mask, &left, 4);
-        let target = self.w.splat(target);
+        let target = self.w.splat(&target);
         let (head, go, end) = (self.w.label("each"), self.w.label("group"), self.w.label("grouped"));
         self.w.jump(&head);
         self.w.block(&head);
@@ -309,7 +351,7 @@ impl Emitter<'_> {
         let f = self.w.load(Ty::scalar(Elem::Ptr), &entry, 8);
         let null = self.w.cmp("icmp eq", &f, &named(Ty::scalar(Elem::Ptr), "null"));
         self.fault_if(&null, "an indirect call to a function that is not compiled");
-        self.invoke(&f.to_string(), &group, frame, args, rets);
+        act(self, &f, &group);
         self.w.jump(&head);
         self.w.block(&end);
         Ok(())

@@ -94,7 +94,7 @@ impl Emitter<'_> {
     }
 
     /// After the last block: done, unless lanes wait at barriers, or an irreducible graph left some waiting behind the sweep.
-    pub fn finish_sweep(&mut self) {
+    pub fn finish_sweep(&mut self) -> Result<()> {
         let done = self.done_label();
         let first = self.masked_label(self.region[0]);
         if !self.cfg.reducible || self.spins {
@@ -115,7 +115,7 @@ impl Emitter<'_> {
             }
             self.w.block(&on);
         }
-        self.await_barriers(&first, &done);
+        self.await_barriers(&first, &done)
     }
 
     /// Takes one of the back edges that are left; whether one was. The count begins anew after the last.
@@ -142,14 +142,6 @@ impl Emitter<'_> {
         self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
         self.helper(Helper::Tick, &[], true);
         self.w.jump(target);
-    }
-
-    /// Lanes wait behind the sweep: other warps get their turn first, then the sweep begins anew.
-    pub fn let_others_go_on(&mut self) {
-        self.w.block("overtake");
-        self.helper(Helper::Yield, &[], true);
-        let first = self.masked_label(self.region[0]);
-        self.w.jump(&first);
     }
 
     /// One block in the current mode.

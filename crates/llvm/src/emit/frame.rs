@@ -33,7 +33,12 @@ pub(super) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
         }
     }
     let sizes: Vec<Option<u32>> = func.frame.iter().zip(&fits).map(|(v, f)| f.then(|| v.size.div_ceil(4))).collect();
-    sizes.into_iter().map(|s| s.map(|words| e.w.alloca(&format!("[{words} x <32 x i32>]"), 64))).collect()
+    let mut variable = |words| {
+        let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
+        e.pin_if_many(&variable);
+        variable
+    };
+    sizes.into_iter().map(|s| s.map(&mut variable)).collect()
 }
 
 impl Emitter<'_> {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::ctx::{at, status};
 use margay_ir::{
-    BlockId, Callee, FormalHome, Func, FuncId, Inst, Ir, Operand, Placed,
+    BlockId, FormalHome, Func, FuncId, Ir, Placed,
     pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
 };
 use margay_isa::Type;
@@ -37,6 +37,9 @@ const PATIENCE: u32 = 256;
 
 /// Back edges that code takes before it asks the host whether to go on.
 pub const PERIOD: u32 = 1 << 16;
+
+/// Blocks times variables beyond which variables stay in memory.
+const MOST_VALUES: usize = 50_000;
 
 /// Why a function cannot be compiled for the SIMD engine: the construct, and the instruction.
 #[derive(Clone, Debug)]
@@ -84,7 +87,7 @@ pub(super) struct Emitter<'a> {
     pub options: &'a Options,
     pub role: Role,
     /// What the device functions do that the kernel reaches.
-    reached: &'a Reached,
+    pub reached: &'a Reached,
     /// By block: it ends with a call from which lanes may not come back.
     pub loses: Vec<bool>,
     pub cfg: Cfg,
@@ -131,6 +134,8 @@ pub(super) struct Emitter<'a> {
     pub blended: Vec<bool>,
     /// Registers that may hold the host's NaNs.
     pub lazy: Vec<bool>,
+    /// Variables that live in many blocks stay in memory.
+    pins: bool,
     /// Ends of the lanes' stacks, where instructions move them.
     pub top: Option<Val>,
     /// Promoted frame variables: words of `<32 x i32>`.
@@ -145,6 +150,8 @@ pub(super) struct Emitter<'a> {
     pub uses_local: bool,
     /// Buffers for what helpers read and write, by their rows: one use ends before the next begins, so they are shared.
     pub buffers: HashMap<(usize, bool), Val>,
+    /// Arguments and returns of calls, by instruction.
+    pub call_blocks: HashMap<u32, [Val; 2]>,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Refused>;
@@ -190,7 +197,7 @@ pub fn emit(
     let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
     let Prepared { func, cfg, uniformity, barriers, parted, loses, spins, polls } =
-        Prepared::new(original, options, reached);
+        Prepared::new(id, original, options, reached);
     let func = &func;
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
@@ -245,6 +252,7 @@ pub fn emit(
         sites,
         blended: Vec::new(),
         lazy: super::lazy::lazy_registers(func),
+        pins: false,
         top: None,
         frame: Vec::new(),
         inst: 0,
@@ -253,6 +261,7 @@ pub fn emit(
         row: None,
         uses_local: false,
         buffers: HashMap::new(),
+        call_blocks: HashMap::new(),
     };
     e.function()
 }
@@ -260,7 +269,6 @@ pub fn emit(
 impl Emitter<'_> {
     fn function(&mut self) -> Result<Emitted> {
         self.allocate();
-        self.meetings()?;
         self.w.block("start");
         match self.role {
             Role::Grid => self.grid()?,
@@ -319,34 +327,13 @@ impl Emitter<'_> {
             }
             let swept = self.swept_label();
             self.w.block(&swept);
-            self.finish_sweep();
+            self.finish_sweep()?;
             if self.spins {
-                self.let_others_go_on();
+                self.let_others_go_on()?;
             }
         }
         self.mode = Mode::Full;
         self.active = constant(Ty::lanes(Elem::I1), 1);
-        Ok(())
-    }
-
-    /// Refuses functions in which lanes may wait in a function that only some of them called: nobody would run the others.
-    fn meetings(&mut self) -> Result<()> {
-        let func = self.func;
-        for b in &self.cfg.order {
-            let divergent = self.uniformity.divergent[b.0 as usize];
-            let waits = |inst: &&Inst| match func.operands(inst.srcs).last() {
-                Some(Operand::Call(site)) => match &func.calls[*site as usize].callee {
-                    Callee::Direct(_) => divergent,
-                    Callee::Indirect(r, _) => divergent || self.slots[r.0 as usize].shape != Shape::Uniform,
-                },
-                _ => false,
-            };
-            let found = func.insts(&func.blocks[b.0 as usize]).iter().find(waits);
-            if let Some(inst) = found.filter(|_| self.reached.waits == Waits::AtBarriers) {
-                self.at = inst.at;
-                return self.refuse("a call in divergent code, where some device function waits at barriers");
-            }
-        }
         Ok(())
     }
 
@@ -372,10 +359,16 @@ impl Emitter<'_> {
 
     fn allocate(&mut self) {
         let func = self.func;
+        self.blended = self.find_blended();
+        let pinned = self.find_pinned();
+        self.pins = pinned.is_some();
         for (r, ty) in func.regs.iter().enumerate() {
             let (shape, elem) = (self.uniformity.shapes[r], elem_of(*ty));
             let slot = self.slot_type(shape, elem);
             let pointer = self.w.alloca(&slot, if shape == Shape::Varying { 64 } else { 8 });
+            if pinned.as_ref().is_some_and(|p| p[r]) {
+                self.pin(&pointer);
+            }
             self.slots.push(Slot { pointer, shape, elem, shadow: None });
         }
         self.make_shadows();
@@ -383,6 +376,7 @@ impl Emitter<'_> {
             let ty = self.packed_type().to_string();
             self.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
             for p in self.pending.clone() {
+                self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
             // The host must know which lanes live where warps wait for each other, and functions which those of their callers are.
@@ -405,8 +399,30 @@ impl Emitter<'_> {
             let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
             self.fuel = Some(fuel);
         }
-        self.blended = self.find_blended();
         self.frame = super::frame::promote(self);
+    }
+
+    /// Registers that stay in memory, where there would be too much to keep track of otherwise: LLVM makes a value of all that
+    /// comes together at a block, for each block and each variable. In a sweep there are many ways to every block, and
+    /// variables live from the first to the last.
+    fn find_pinned(&self) -> Option<Vec<bool>> {
+        let outlives = |r: usize| self.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
+        let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blended[r] || outlives(r)).collect();
+        let blocks = self.cfg.order.len();
+        let count = pinned.iter().filter(|p| **p).count() + blocks;
+        (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
+    }
+
+    /// Does so with a variable of the function if it does with registers.
+    pub fn pin_if_many(&mut self, pointer: &Val) {
+        if self.pins {
+            self.pin(pointer);
+        }
+    }
+
+    /// Has a variable stay in memory: LLVM does not know who else knows of it.
+    fn pin(&mut self, pointer: &Val) {
+        let _ = writeln!(self.w.entry, "  call void asm sideeffect \"\", \"r\"(ptr {pointer})");
     }
 
     /// Back edges from one break to the next.

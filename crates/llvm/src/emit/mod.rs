@@ -45,6 +45,7 @@ mod reference;
 mod rows;
 mod site;
 mod stack;
+mod strand;
 pub mod text;
 mod value;
 mod warp;

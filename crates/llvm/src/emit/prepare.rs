@@ -1,13 +1,17 @@
 //! A function made ready for emission: a copy whose blocks end where lanes may wait or be lost, and what analyses say of it.
 
 use super::{
+    call::call_site,
     func::Options,
     reach::{Reached, polls, spins},
     stack::moves_stack,
 };
 use margay_ir::{
-    BlockId, Func, Inst, Operand, Terminator,
-    pass::{Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, is_cta_barrier, propagate_constants, split_after},
+    BlockId, Func, FuncId, Inst, Operand, Terminator,
+    pass::{
+        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
+        split_after,
+    },
 };
 use margay_isa::{Effect, Mod, Opcode};
 
@@ -68,9 +72,9 @@ pub(super) fn meets(func: &Func, inst: &Inst) -> bool {
 
 impl Prepared {
     /// Prepares a function.
-    pub fn new(original: &Func, options: &Options, reached: &Reached) -> Prepared {
+    pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
         let plain = Prepared::with(original, options.warp, reached);
-        if !plain.may_part() {
+        if !plain.may_part() && !reached.is_apart(id, original) {
             return plain;
         }
         Prepared::with(original, WarpShape { parted: true, ..options.warp }, reached)
@@ -80,7 +84,8 @@ impl Prepared {
         let mut func = original.clone();
         let parted = warp.parted;
         branch_around(&mut func, |f, i| unguarded(f, i) || parted && meets(f, i));
-        let waits = |f: &Func, i: &Inst| is_cta_barrier(f, i) || parted && meets(f, i);
+        let apart = |f: &Func, i: &Inst| reached.strands && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
+        let waits = |f: &Func, i: &Inst| is_cta_barrier(f, i) || parted && meets(f, i) || apart(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
@@ -110,6 +115,46 @@ impl Prepared {
         let has = |b: &&BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter().any(|i| meets(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
         found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.apart(*a, *b)))
+    }
+}
+
+impl Prepared {
+    /// Whether lanes of a warp that call the function may come back at different times.
+    pub fn parts(&self, reached: &Reached) -> bool {
+        let func = &self.func;
+        let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.holds(&c.callee));
+        let varies = |o: &Operand| matches!(o, Operand::Reg(r) if self.uniformity.shapes[r.0 as usize] != Shape::Uniform);
+        let chosen = |i: &Inst| {
+            let guard = i.guard.map(|(r, _)| Operand::Reg(r));
+            is_cta_barrier(func, i) && func.operands(i.srcs).iter().chain(&guard).any(varies)
+        };
+        // Lanes that return early are said to part from nobody.
+        let leaves = |b: &BlockId| {
+            let out = successors(&func.blocks[b.0 as usize].term).into_iter().any(|to| trivial_exit(func, to));
+            self.uniformity.branches[b.0 as usize] && out
+        };
+        let waits = |b: &BlockId| {
+            let divergent = self.uniformity.divergent[b.0 as usize];
+            let waits = |i: &Inst| meets(func, i) || is_cta_barrier(func, i) || holds(i);
+            func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
+        };
+        self.spins
+            || self.parted
+            || self.cfg.order.iter().any(|b| leaves(b) || waits(b))
+            || func.calls.iter().any(|c| reached.holds(&c.callee) && reached.may_part(&c.callee))
+    }
+
+    /// Whether some call needs a stack of its own.
+    pub fn calls_apart(&self, reached: &Reached) -> bool {
+        let func = &self.func;
+        let apart = |b: &BlockId| {
+            let divergent = self.parted || self.spins || self.uniformity.divergent[b.0 as usize];
+            let insts = func.insts(&func.blocks[b.0 as usize]);
+            insts.iter().filter_map(|i| call_site(func, i)).any(|c| {
+                reached.holds(&c.callee) && (divergent || reached.may_part(&c.callee))
+            })
+        };
+        self.cfg.order.iter().any(apart)
     }
 }
 

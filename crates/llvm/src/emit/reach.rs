@@ -26,26 +26,32 @@ pub enum Waits {
 pub struct Reached {
     /// How any of them waits.
     pub waits: Waits,
+    /// Some calls get stacks of their own.
+    pub strands: bool,
     /// By function: it may end threads.
     exits: Vec<bool>,
     /// Some of them does.
     some_exit: bool,
+    /// By function: in it, or in what it calls, lanes may wait for lanes that are not there.
+    holds: Vec<bool>,
+    /// Some of them does.
+    some_hold: bool,
+    /// By function: lanes of a warp may come back from it at different times.
+    parts: Vec<bool>,
 }
 
 impl Reached {
     /// Looks at `functions`, of which `kernel` is one.
     pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) -> Reached {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let n = ir.funcs.len();
         let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
-        let mut reached = Reached { waits, exits, some_exit: false };
+        let (holds, parts) = (vec![false; n], vec![false; n]);
+        let mut reached =
+            Reached { waits, exits, some_exit: false, strands: false, holds, some_hold: false, parts };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
-        let often = |f: &Func| f.insts.iter().filter(|i| meets(f, i)).count() > 1;
-        let parts = |f: FuncId| often(ir.func(f)) && Prepared::new(ir.func(f), options, &reached).parted;
-        if waits == Waits::Never && callees().any(parts) {
-            reached.waits = Waits::Spinning;
-        }
         let mut changed = reached.some_exit;
         while changed {
             changed = false;
@@ -54,7 +60,73 @@ impl Reached {
                 changed |= calls && !std::mem::replace(&mut reached.exits[f.0 as usize], true);
             }
         }
+        reached.find_strands(ir, functions, kernel, options);
         reached
+    }
+
+    /// Which functions hold lanes, and whether a sweep that calls them would keep others from what these wait for.
+    fn find_strands(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
+        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || is_cta_barrier(func, i));
+        let may_wait = |func: &Func| waits(func) || func.insts.iter().any(|i| watches(func, i) || polls(func, i));
+        if !callees().any(|f| may_wait(ir.func(f))) {
+            return;
+        }
+        let mut prepared: Vec<Option<Prepared>> = ir.funcs.iter().map(|_| None).collect();
+        for f in functions {
+            prepared[f.0 as usize] = Some(Prepared::new(*f, ir.func(*f), options, self));
+        }
+        let made = |f: FuncId| prepared[f.0 as usize].as_ref();
+        for f in callees() {
+            self.holds[f.0 as usize] = waits(ir.func(f)) || made(f).is_some_and(|p| p.spins);
+        }
+        self.some_hold = callees().any(|f| self.holds[f.0 as usize]);
+        let mut changed = self.some_hold;
+        while changed {
+            changed = false;
+            for f in callees() {
+                let calls = ir.func(f).calls.iter().any(|c| self.holds(&c.callee));
+                changed |= calls && !std::mem::replace(&mut self.holds[f.0 as usize], true);
+            }
+        }
+        changed = self.some_hold;
+        while changed {
+            changed = false;
+            for f in callees().filter(|f| self.holds[f.0 as usize]) {
+                let parts = made(f).is_some_and(|p| p.parts(self));
+                changed |= parts && !std::mem::replace(&mut self.parts[f.0 as usize], true);
+            }
+        }
+        self.strands = functions.iter().any(|f| made(*f).is_some_and(|p| p.calls_apart(self)));
+        if self.strands {
+            self.waits = self.waits.max(Waits::Spinning);
+        }
+    }
+
+    /// Whether lanes that call may wait there for lanes that do not.
+    pub fn holds(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.holds[f.0 as usize],
+            Callee::Indirect(..) => self.some_hold,
+        }
+    }
+
+    /// Whether lanes of a warp may come back from a function at different times.
+    pub fn parts(&self, f: FuncId) -> bool {
+        self.parts[f.0 as usize]
+    }
+
+    /// The same of what a call may reach.
+    pub fn may_part(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.parts(*f),
+            Callee::Indirect(..) => true,
+        }
+    }
+
+    /// Whether lanes may leave a function, or calls in it, one group after the other: then its blocks are executed again.
+    pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
+        self.strands && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.holds(&c.callee)))
     }
 
     fn may_end(&self, callee: &Callee) -> bool {

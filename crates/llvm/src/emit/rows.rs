@@ -76,6 +76,8 @@ impl Emitter<'_> {
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
             let bent = self.w.alloca("i1", 1);
+            self.pin_if_many(&bases);
+            self.pin_if_many(&bent);
             let _ = writeln!(self.w.entry, "  store i1 true, ptr {bent}, align 1");
             self.slots[r as usize].shadow =
                 Some(Shadow { width, stride, bases, bent, whole: self.uniformity.whole[r as usize] });
