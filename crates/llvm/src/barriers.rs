@@ -21,6 +21,8 @@ pub struct Crowd {
     reduces: Vec<Option<Mod>>,
     /// By warp.
     released: Vec<Vec<Release>>,
+    /// By warp: lanes that have arrived at the cluster's barrier, those that wait there, and where.
+    cluster: Vec<(u32, u32, usize)>,
     block: [u32; 3],
 }
 
@@ -34,6 +36,7 @@ impl Crowd {
             sites: vec![vec![0; warps]; BARRIERS],
             reduces: vec![None; BARRIERS],
             released: vec![Vec::new(); warps],
+            cluster: vec![(0, 0, 0); warps],
             block,
         }
     }
@@ -64,6 +67,45 @@ impl Crowd {
             left &= !same;
         }
         Ok(())
+    }
+
+    /// Lanes arrive at the cluster's barrier; an error names one that had arrived before.
+    pub fn arrive_in_cluster(&mut self, warp: usize, lanes: u32) -> Result<(), (usize, String)> {
+        let (arrived, ..) = &mut self.cluster[warp];
+        let again = (*arrived & lanes).trailing_zeros() as usize;
+        if again < 32 {
+            let what = format!("lane {again} arrives at the cluster barrier again before it has completed");
+            return Err((again, what));
+        }
+        *arrived |= lanes;
+        Ok(())
+    }
+
+    /// Lanes wait at the cluster's barrier: those whose arrival it has used up go on at once.
+    pub fn wait_in_cluster(&mut self, (warp, site): (usize, usize), lanes: u32) {
+        let (arrived, waiting, place) = &mut self.cluster[warp];
+        (*waiting, *place) = (*waiting | lanes & *arrived, site);
+        let past = lanes & !*arrived;
+        if past != 0 {
+            self.released[warp].push(Release { lanes: past, reduced: 0 });
+        }
+    }
+
+    /// Whether some lane has arrived at the cluster's barrier, and whether all of `live` have.
+    pub fn cluster_arrivals(&self, live: &[u32]) -> (bool, bool) {
+        let some = self.cluster.iter().any(|c| c.0 != 0);
+        (some, self.cluster.iter().zip(live).all(|(c, live)| live & !c.0 == 0))
+    }
+
+    /// The phase of the cluster's barrier is over.
+    pub fn open_cluster_barrier(&mut self) {
+        for ((arrived, waiting, _), released) in self.cluster.iter_mut().zip(&mut self.released) {
+            *arrived = 0;
+            let lanes = std::mem::take(waiting);
+            if lanes != 0 {
+                released.push(Release { lanes, reduced: 0 });
+            }
+        }
     }
 
     /// Opens barriers at which enough threads are; `live` gives the lanes of each warp that have not ended.
@@ -108,6 +150,9 @@ impl Crowd {
                 let what = format!("wait {}", self.barriers[id].describe(id));
                 out.push((warp, *lanes, self.sites[id][warp], what));
             }
+        }
+        for (warp, (_, lanes, site)) in self.cluster.iter().enumerate().filter(|(_, c)| c.1 != 0) {
+            out.push((warp, *lanes, *site, "wait at the cluster barrier".into()));
         }
         out
     }

@@ -8,23 +8,20 @@ use crate::{
     host::Host,
     strand::{self, Strand},
     thunk,
-    tier::Tier,
+    tier::Code,
     watch::Watch,
     windows::Windows,
 };
-use margay_exec::{COUNTS, Cta, Exhausted, Fault, FaultKind, Grid, Progress, Stop, mem};
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
+use margay_exec::{
+    COUNTS, Exhausted, FaultKind, Grid, Stop,
+    mem::{self, Allocation},
 };
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
 /// free for helpers. Pages that nobody touches cost nothing.
 const STACK: [usize; 2] = [1 << 20, 15 << 20];
 const RESERVE: usize = 256 << 10;
-/// Time after which another CTA gets its turn.
-const SLICE: Duration = Duration::from_millis(5);
-
 /// Stacks that nobody uses at the moment.
 #[derive(Default)]
 pub struct Stacks(Mutex<Vec<Stack>>);
@@ -52,33 +49,45 @@ pub struct SimdCta<'a> {
     /// One a warp; never moved, for strands hold their addresses.
     contexts: Vec<WarpCtx>,
     host: Box<Host<'a>>,
-    watch: Watch,
     windows: Option<Windows>,
     counts: Box<[u64; COUNTS]>,
-    tier: Arc<Tier>,
     stacks: &'a Stacks,
 }
 
+/// Where a CTA is, and the shared windows of its cluster by rank.
+#[derive(Clone)]
+pub struct Place {
+    pub cta: [u32; 3],
+    pub rank: u32,
+    pub cluster: Arc<[Arc<Allocation>]>,
+}
+
+/// Lanes of a warp that wait: warp, lanes, site, what for.
+pub type Waiter = (usize, u32, usize, String);
+
 impl<'a> SimdCta<'a> {
     /// Begins a CTA.
-    pub fn new(tier: Arc<Tier>, grid: &'a Grid<'a>, stacks: &'a Stacks, cta: [u32; 3]) -> Result<SimdCta<'a>, Stop> {
-        let code = tier.code();
+    pub fn new(
+        code: Arc<Code>,
+        grid: &'a Grid<'a>,
+        stacks: &'a Stacks,
+        mut windows: Windows,
+        place: Place,
+    ) -> Result<SimdCta<'a>, Stop> {
         let compiled = &code.compiled;
-        let mut windows = code.pool.take(compiled, grid)?;
         let shared = windows.shared.clone();
         mem::fill(&shared.block, shared.block.base(), &[0], shared.block.len());
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
         let both = [shared, windows.local.clone()];
-        let host = Box::new(Host::new(grid, code.clone(), both, None, Crowd::new(grid.launch.block)));
+        let cta = place.cta;
+        let host = Box::new(Host::new(grid, code.clone(), both, None, Crowd::new(grid.launch.block)).placed(place));
         let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
         let mut this = SimdCta {
             warps: Vec::new(),
             contexts: Vec::new(),
             host,
-            watch: Watch::default(),
             windows: None,
             counts: Box::new([0; COUNTS]),
-            tier,
             stacks,
         };
         for warp in 0..warps {
@@ -118,25 +127,25 @@ impl<'a> SimdCta<'a> {
     }
 
     /// Lets every warp run until it waits or lets others go on; whether any could run. Notes when something has come about.
-    fn round(&mut self) -> Result<bool, Stop> {
+    pub fn round(&mut self, watch: &mut Watch) -> Result<bool, Stop> {
         let mut ran = false;
         let effects = self.host.effects();
         for warp in 0..self.warps.len() {
             let mut s = 0;
             // Calls that begin meanwhile have their turn too.
             while s < self.warps[warp].strands.len() {
-                ran |= self.turn(warp, s)?;
+                ran |= self.turn(warp, s, watch)?;
                 s += 1;
             }
         }
         if effects != self.host.effects() {
-            self.watch.news();
+            watch.news();
         }
         Ok(ran)
     }
 
     /// Lets a strand run, unless it waits in vain; whether anything came of it.
-    fn turn(&mut self, warp: usize, s: usize) -> Result<bool, Stop> {
+    fn turn(&mut self, warp: usize, s: usize, watch: &mut Watch) -> Result<bool, Stop> {
         let Warp { strands, events } = &mut self.warps[warp];
         let Some(strand) = &mut strands[s] else { return Ok(false) };
         let (waited, events) = (strand.waits, *events);
@@ -172,7 +181,7 @@ impl<'a> SimdCta<'a> {
             self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
         }
         if status.is_some() && s == 0 || woke {
-            self.watch.news();
+            watch.news();
         }
         for call in calls {
             self.begin(warp, s, call)?;
@@ -218,11 +227,11 @@ impl<'a> SimdCta<'a> {
         self.warps.iter().enumerate().flat_map(|(w, warp)| warp.strands.iter().flatten().map(move |s| (w, s)))
     }
 
-    /// A number for all that the CTA can change but global memory.
-    fn fingerprint(&self) -> u64 {
+    /// A number for all that the CTA can change but global memory, mixed into another.
+    pub fn fingerprint(&self, all: u64) -> u64 {
         let shared = &self.host.shared.block;
         let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
-        let mut all = (0..shared.len() as u64 / 8).map(word).fold(0, mix);
+        let mut all = (0..shared.len() as u64 / 8).map(word).fold(all, mix);
         for ctx in &self.contexts {
             all = mix(all, u64::from(ctx.alive));
         }
@@ -232,9 +241,28 @@ impl<'a> SimdCta<'a> {
         })
     }
 
-    /// Everybody waits: who, and where.
-    fn deadlock(&self) -> Stop {
-        let cta = self.contexts.first().map_or([0; 3], |c| c.cta);
+    /// Whether all threads have ended.
+    pub fn is_done(&self) -> bool {
+        self.strands().next().is_none()
+    }
+
+    /// `%ctaid`
+    pub fn index(&self) -> [u32; 3] {
+        self.contexts.first().map_or([0; 3], |c| c.cta)
+    }
+
+    /// Whether some thread has arrived at the cluster's barrier, and whether all have that have not ended.
+    pub fn cluster_arrivals(&self) -> (bool, bool) {
+        self.host.crowd.borrow().cluster_arrivals(&self.live())
+    }
+
+    /// Threads that wait at the cluster's barrier go on.
+    pub fn open_cluster_barrier(&self) {
+        self.host.crowd.borrow_mut().open_cluster_barrier();
+    }
+
+    /// Who waits.
+    pub fn waiters(&self) -> Vec<Waiter> {
         let mut waiters = self.host.crowd.borrow().waiters();
         let polls = |(warp, s): (usize, &Strand)| {
             let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
@@ -249,60 +277,23 @@ impl<'a> SimdCta<'a> {
             let lanes = self.host.waiters(warp as u32).into_iter();
             waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
         }
-        let [x, y, z] = cta;
-        let note = |(warp, lanes, site, what): &(usize, u32, usize, String)| {
-            let place = self.host.position(*site);
-            format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
-        };
-        let mut notes: Vec<String> = waiters.iter().map(note).collect();
-        let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for others", notes.len()));
-        notes.truncate(64);
-        match waiters.first() {
-            Some((warp, lanes, site, _)) => {
-                self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
-            }
-            None => Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes })),
-        }
+        waiters
+    }
+
+    /// A waiter for people.
+    pub fn describe(&self, (warp, lanes, site, what): &Waiter) -> String {
+        let ([x, y, z], place) = (self.index(), self.host.position(*site));
+        format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
+    }
+
+    /// A fault where one waits.
+    pub fn fault_of(&self, (warp, lanes, site, _): &Waiter, kind: FaultKind, notes: Vec<String>) -> Stop {
+        self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
     }
 }
 
 fn mix(h: u64, word: u64) -> u64 {
     (h ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-}
-
-impl Cta for SimdCta<'_> {
-    fn stuck(&self) -> Stop {
-        self.deadlock()
-    }
-
-    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
-        let start = Instant::now();
-        let result = self.rounds(fuel, start);
-        self.tier.ran(start.elapsed());
-        result
-    }
-}
-
-impl SimdCta<'_> {
-    fn rounds(&mut self, fuel: u64, start: Instant) -> Result<Progress, Stop> {
-        // A round is at least one loop's patience of every warp.
-        for _ in 0..=fuel / 1024 {
-            if !self.round()? {
-                return if self.strands().next().is_none() { Ok(Progress::Done) } else { Err(self.deadlock()) };
-            }
-            if self.watch.is_due() {
-                let state = self.fingerprint();
-                if self.watch.recurs(state) {
-                    return Ok(Progress::Waiting(true));
-                }
-            }
-            if start.elapsed() > SLICE {
-                break;
-            }
-        }
-        // Time also goes by while the host runs somebody else: a CTA that waits has not got on for that.
-        Ok(if self.watch.waits() { Progress::Waiting(true) } else { Progress::More })
-    }
 }
 
 impl Drop for SimdCta<'_> {

@@ -164,10 +164,12 @@ pub enum Helper {
     Spawn,
     /// `(ctx, lanes)`: lanes have come to the end of a function that has a stack of its own.
     Finish,
+    /// `(ctx, site, lanes) -> status`: lanes arrive at the cluster's barrier, or wait there. Only where warps have stacks.
+    Cluster,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Finish as usize + 1;
+pub const HELPERS: usize = Helper::Cluster as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

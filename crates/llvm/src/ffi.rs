@@ -54,11 +54,7 @@ impl Linked {
             let prefix = LLVMOrcLLJITGetGlobalPrefix(jit);
             check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&mut generator, prefix, None, ptr::null_mut()))?;
             LLVMOrcJITDylibAddGenerator(library, generator);
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                object.as_ptr().cast(),
-                object.len(),
-                name.as_ptr(),
-            );
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object.as_ptr().cast(), object.len(), name.as_ptr());
             check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
             Ok(linked)
         }

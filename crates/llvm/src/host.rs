@@ -2,6 +2,7 @@
 
 use crate::{
     barriers::Crowd,
+    cta::Place,
     ctx::{WarpCtx, status},
     emit::SiteKind,
     strand::Mail,
@@ -27,6 +28,9 @@ pub struct Host<'a> {
     pub code: Arc<Code>,
     pub shared: Arc<Allocation>,
     pub local: Arc<Allocation>,
+    /// Shared windows of the cluster's CTAs, by rank; none without clusters.
+    cluster: Arc<[Arc<Allocation>]>,
+    rank: u32,
     /// Asked by code that loops.
     pub meter: Option<&'a dyn Meter>,
     /// Who waits where, for warps with stacks.
@@ -61,6 +65,8 @@ impl<'a> Host<'a> {
             code,
             shared,
             local,
+            cluster: Arc::default(),
+            rank: 0,
             meter,
             crowd: RefCell::new(crowd),
             strands: RefCell::default(),
@@ -68,6 +74,11 @@ impl<'a> Host<'a> {
             fleeting: Cell::new(false),
             stopped: RefCell::new(None),
         }
+    }
+
+    /// The same, of a CTA of a cluster.
+    pub fn placed(self, place: Place) -> Host<'a> {
+        Host { rank: place.rank, cluster: place.cluster, ..self }
     }
 
     /// Gives windows back.
@@ -222,6 +233,11 @@ impl Host<'_> {
                     return Some((a.block.base(), a.block.len() as u64, true));
                 }
             }
+            if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
+                // Another CTA has another cluster.
+                self.fleeting.set(true);
+                return Some((a.block.base(), a.block.len() as u64, true));
+            }
         }
         let a = self.grid.memory.find(address)?;
         if a.kind == Kind::Param {
@@ -244,9 +260,16 @@ impl Host<'_> {
             return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
         };
         let mut machine = self.machine.borrow_mut();
-        let machine = machine.get_or_insert_with(|| alone.machine(self.grid, self.shared.clone()));
+        let machine = machine.get_or_insert_with(|| self.new_machine(alone));
         let at = (FuncId(place.func), place.inst);
         alone.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
+    }
+
+    fn new_machine(&self, alone: &alone::Alone) -> alone::Machine {
+        match &*self.cluster {
+            [] => alone.machine(self.grid, vec![self.shared.clone()], 0),
+            cluster => alone.machine(self.grid, cluster.to_vec(), self.rank),
+        }
     }
 
     /// Lanes come to a warp operation without its other members.
@@ -256,7 +279,7 @@ impl Host<'_> {
             return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
         };
         let mut machine = self.machine.borrow_mut();
-        let machine = machine.get_or_insert_with(|| alone.machine(self.grid, self.shared.clone()));
+        let machine = machine.get_or_insert_with(|| self.new_machine(alone));
         let at = (FuncId(place.func), place.inst);
         alone.arrive(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input).map_err(Box::new)
     }

@@ -6,6 +6,7 @@
 mod barriers;
 mod batch;
 mod cache;
+mod cluster;
 mod compile;
 mod content;
 mod cta;
@@ -54,8 +55,14 @@ impl SimdEngine {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
         machine::initialize()?;
         let mask_registers = machine::mask_registers();
-        let options =
-            emit::Options { warp, mask_registers, half_floats: machine::half_floats(), stacks: false, count: false };
+        let options = emit::Options {
+            warp,
+            mask_registers,
+            half_floats: machine::half_floats(),
+            stacks: false,
+            count: false,
+            cluster: None,
+        };
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -126,18 +133,22 @@ struct SimdKernel {
     log: Log,
 }
 
-/// What code is compiled for: block shape, whether warps are to have stacks, and whether code counts.
-type Variant = ([u32; 3], bool, bool);
+/// What code is compiled for: block shape, cluster shape if there are clusters, whether warps are to have stacks, and whether
+/// code counts.
+type Variant = ([u32; 3], Option<[u32; 3]>, bool, bool);
 
 impl SimdKernel {
     /// Code for a block shape: as a loop over CTAs where that can be, or, if `stacks`, warp by warp.
-    fn code(&self, block: [u32; 3], stacks: bool, count: bool) -> Result<Outcome, Stop> {
+    fn code(&self, launch: &Launch, stacks: bool) -> Result<Outcome, Stop> {
+        let (block, count) = (launch.block, launch.count);
+        let cluster = Some(launch.cluster).filter(|c| *c != [1; 3]);
+        let stacks = stacks || cluster.is_some();
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = compiled.get(&(block, stacks, count)) {
+        if let Some(found) = compiled.get(&(block, cluster, stacks, count)) {
             return Ok(found.clone());
         }
         // A kernel that waits is called warp by warp in any case.
-        if let Some(found @ Ok(tier)) = compiled.get(&(block, false, count))
+        if let Some(found @ Ok(tier)) = compiled.get(&(block, cluster, false, count))
             && tier.by_warp()
         {
             return Ok(found.clone());
@@ -148,10 +159,11 @@ impl SimdKernel {
             half_floats: machine::half_floats(),
             stacks,
             count,
+            cluster,
         };
         let recipe = Recipe::new(self.image.clone(), self.kernel, options);
         let made = Tier::new(recipe, self.effort, &self.log)?;
-        compiled.insert((block, stacks, count), made.clone());
+        compiled.insert((block, cluster, stacks, count), made.clone());
         Ok(made)
     }
 
@@ -172,9 +184,8 @@ impl SimdKernel {
     /// Code for a launch, or why it goes to the other engine. `stacks` as in [`SimdKernel::code`].
     fn way(&self, launch: &Launch, watched: bool, stacks: bool) -> Result<Outcome, Stop> {
         match () {
-            _ if launch.cluster != [1; 3] => Ok(Err(self.refused("a cluster launch"))),
             _ if watched => Ok(Err(self.refused("a watched launch"))),
-            _ => self.code(launch.block, stacks, launch.count),
+            _ => self.code(launch, stacks),
         }
     }
 
@@ -202,7 +213,7 @@ impl Kernel for SimdKernel {
 
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
         match self.way(grid.launch, grid.observer.is_some(), true)? {
-            Ok(tier) => Ok(Box::new(cta::SimdCta::new(tier, grid, &self.stacks, first)?)),
+            Ok(tier) => Ok(Box::new(cluster::SimdCluster::new(tier, grid, &self.stacks, first)?)),
             Err(refused) => self.fall_back(refused)?.start(grid, first),
         }
     }
@@ -213,7 +224,9 @@ impl Kernel for SimdKernel {
 
     fn batch<'a>(&'a self, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
         match self.way(grid.launch, grid.observer.is_some(), false)? {
-            Ok(tier) if !tier.by_warp() => Ok(Some(Box::new(batch::Worker::new(tier, grid, meter)?))),
+            Ok(tier) if !tier.by_warp() && grid.launch.cluster == [1; 3] => {
+                Ok(Some(Box::new(batch::Worker::new(tier, grid, meter)?)))
+            }
             _ => Ok(None),
         }
     }

@@ -85,6 +85,7 @@ impl Out {
                 self.bytes(what.as_bytes());
             }
             SiteKind::Poll => self.number(6),
+            SiteKind::Cluster { waits } => [10, u64::from(*waits)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Call => self.number(9),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
@@ -169,6 +170,7 @@ impl In<'_> {
             6 => SiteKind::Poll,
             7 => SiteKind::Builtin { builtin: *BUILTINS.get(self.small::<usize>()?)?, args: self.small()? },
             9 => SiteKind::Call,
+            10 => SiteKind::Cluster { waits: self.bit()? },
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -192,6 +194,7 @@ mod tests {
             SiteKind::Fault("trap".into()),
             SiteKind::Poll,
             SiteKind::Call,
+            SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];

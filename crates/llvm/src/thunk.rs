@@ -28,6 +28,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Unwind as usize] = unwind as *const () as usize;
         table[Helper::Spawn as usize] = spawn as *const () as usize;
         table[Helper::Finish as usize] = finish as *const () as usize;
+        table[Helper::Cluster as usize] = cluster as *const () as usize;
         table
     });
     &TABLE
@@ -212,6 +213,24 @@ extern "C" fn arrive(
     }
 }
 
+extern "C" fn cluster(ctx: *mut WarpCtx, site: u32, lanes: u32) -> u32 {
+    // SAFETY: as above.
+    let (ctx, host) = unsafe { host(ctx) };
+    let (warp, site) = (ctx.warp as usize, site as usize);
+    let mut crowd = host.crowd.borrow_mut();
+    if let SiteKind::Cluster { waits: true } = host.code.compiled.sites[site].kind {
+        crowd.wait_in_cluster((warp, site), lanes);
+        return 0;
+    }
+    match crowd.arrive_in_cluster(warp, lanes) {
+        Ok(()) => 0,
+        Err((lane, what)) => {
+            let kind = margay_exec::FaultKind::Barrier(what);
+            host.stop(host.fault_at(ctx, site, lane as u32, kind, Vec::new()))
+        }
+    }
+}
+
 extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row) -> u32 {
     // SAFETY: as above; `input` is a buffer on the caller's stack of as many rows as the site says.
     let (ctx, host) = unsafe { host(ctx) };
@@ -227,13 +246,7 @@ extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *c
 /// Rows of results that a warp operation has at most.
 const MOST_RESULTS: usize = 4;
 
-extern "C" fn wait(
-    ctx: *mut WarpCtx,
-    lanes: u32,
-    released: *mut u32,
-    output: *mut Row,
-    patient: u32,
-) -> u32 {
+extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, patient: u32) -> u32 {
     loop {
         // SAFETY: as above; the context is not read by anybody else while its warp runs.
         let (state, host) = unsafe { host(ctx) };

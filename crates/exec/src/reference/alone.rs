@@ -125,8 +125,8 @@ impl Machine {
     /// An instruction of a CTA comes, maybe the first one.
     pub(super) fn enter(&mut self, cta: [u32; 3]) {
         if self.cta.id != cta {
-            self.windows.tensor = vec![Mutex::default()];
-            self.windows.cluster = cta;
+            self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
+            self.windows.cluster = std::array::from_fn(|d| cta[d] / self.windows.cluster_size[d]);
             self.meetings.iter_mut().for_each(|m| *m = None);
         }
         (self.cta.id, self.cta.dirty) = (cta, false);
@@ -155,21 +155,23 @@ impl Alone {
         Some((func, [start, end], plan.get_or_init(|| Plan::new(func, inst))))
     }
 
-    /// State for one CTA at a time of a launch without clusters.
-    pub fn machine(&self, grid: &Grid<'_>, shared: Arc<Allocation>) -> Machine {
+    /// State for one CTA of a cluster, or for one CTA at a time of a launch without clusters; `windows` are the shared windows
+    /// of the cluster by rank.
+    pub fn machine(&self, grid: &Grid<'_>, windows: Vec<Arc<Allocation>>, rank: u32) -> Machine {
+        let shared = windows[rank as usize].clone();
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
         let windows = Windows {
-            shared: vec![shared.clone()],
-            tensor: vec![Mutex::default()],
+            tensor: windows.iter().map(|_| Mutex::default()).collect(),
+            shared: windows,
             local_size: 0,
             stride: 0,
             params: grid.params().block.base(),
             cluster: [0; 3],
-            cluster_size: [1; 3],
+            cluster_size: grid.launch.cluster.map(|n| n.max(1)),
         };
         let cta = CtaState {
             id: [u32::MAX; 3],
-            rank: 0,
+            rank,
             shared,
             barriers: vec![Barrier::new(warps); BARRIERS],
             dirty: false,

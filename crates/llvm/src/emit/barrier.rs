@@ -7,6 +7,7 @@ use super::{
     call::call_site,
     func::{Emitter, Mode, Result, Role},
     prepare::meets,
+    reach::waits_in_cluster,
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named},
 };
@@ -28,6 +29,9 @@ impl Emitter<'_> {
         }
         if let Some(site) = call_site(self.func, &inst).cloned() {
             return self.call_apart(barrier, site);
+        }
+        if waits_in_cluster(self.func, &inst) {
+            return self.wait_in_cluster(barrier);
         }
         let variant = self.func.variant(&inst).clone();
         let srcs = self.func.operands(inst.srcs).to_vec();
@@ -104,6 +108,31 @@ impl Emitter<'_> {
             Mode::Masked => self.next(position),
         }
         Ok(())
+    }
+
+    fn wait_in_cluster(&mut self, barrier: u32) -> Result<()> {
+        self.cluster_barrier(true);
+        let bits = self.active_bits();
+        let waiting = self.waiting[barrier as usize].clone();
+        let old = self.w.load(bits.ty, &waiting, 4);
+        let all = self.w.op("or", &old, &bits);
+        self.w.store(&all, &waiting, 4);
+        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
+        match self.mode {
+            Mode::Full => {
+                let on = self.masked_label(self.barriers[barrier as usize].next);
+                self.w.jump(&on);
+            }
+            Mode::Masked => self.next(position),
+        }
+        Ok(())
+    }
+
+    /// The active lanes arrive at the cluster's barrier, or are to wait there.
+    pub fn cluster_barrier(&mut self, waits: bool) {
+        let site = int(Elem::I32, self.site(SiteKind::Cluster { waits }) as i128);
+        let bits = self.active_bits();
+        self.helper(Helper::Cluster, &[&site, &bits], true);
     }
 
     /// Those of the lanes that are released; if it is patient, waits until there are some.

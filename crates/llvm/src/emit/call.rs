@@ -7,8 +7,8 @@ use super::{
 };
 use crate::ctx::{Helper, at};
 use margay_exec::FaultKind;
-use margay_isa::Opcode;
 use margay_ir::{Arg, CallSite, Callee, FormalHome, Func, Inst, Operand, VReg, abi::Value};
+use margay_isa::Opcode;
 
 /// A call whose arguments are in place.
 pub(super) struct Begun {
@@ -165,7 +165,9 @@ impl Emitter<'_> {
         let call = self.begin_call(site)?;
         match call.site.callee.clone() {
             Callee::Direct(f) => self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes),
-            Callee::Indirect(r, _) => self.each_target(r, &call.lanes, |e, f, group| e.invoke(&f.to_string(), &call, group))?,
+            Callee::Indirect(r, _) => {
+                self.each_target(r, &call.lanes, |e, f, group| e.invoke(&f.to_string(), &call, group))?
+            }
         }
         let lanes = self.unpack_bits(&call.lanes);
         self.take_returns(&call, &lanes)

@@ -448,6 +448,11 @@ impl Emitter<'_> {
         }
         match (variant.op.row().effect, name) {
             (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
+            (_, "barrier") if variant.has(Mod::Cluster) => {
+                self.cluster_barrier(false);
+                Ok(())
+            }
+            (_, "tcgen05") if self.options.cluster.is_some() => self.refuse("tensor memory in a cluster launch"),
             (_, "alloca" | "stacksave" | "stackrestore") => self.stack_op(inst),
             (_, "cvta") => self.cvta(inst),
             (_, "isspacep") => self.isspacep(inst),

@@ -3,7 +3,7 @@
 use super::{
     group::Grouped,
     prepare::Prepared,
-    reach::{Reached, Waits},
+    reach::{Reached, Waits, is_cluster_barrier},
     rows::{self, Row, Shadow, rows_of},
     site::Site,
     stack::moves_stack,
@@ -30,6 +30,8 @@ pub struct Options {
     pub stacks: bool,
     /// Code counts what it executes.
     pub count: bool,
+    /// The shape of clusters, if there are any.
+    pub cluster: Option<[u32; 3]>,
 }
 
 /// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.
@@ -202,7 +204,8 @@ pub fn emit(
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
     let stacked = func.insts.iter().any(|i| moves_stack(func, i));
-    let cta = (kernel && !stacks && !spins && !polls && !parted && !stacked)
+    let meets = func.insts.iter().any(|i| is_cluster_barrier(func, i));
+    let cta = (kernel && !stacks && !spins && !polls && !parted && !stacked && !meets)
         .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
         .filter(|cta| super::kernel::fits(func, &cfg, cta, &barriers, options));
     let role = match (kernel, &cta) {

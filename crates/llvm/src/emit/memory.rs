@@ -148,6 +148,10 @@ impl Emitter<'_> {
             let size = e.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
             within(e, &windows, &size)
         };
+        let elsewhere = [Mod::SharedCluster, Mod::Global].iter().any(|m| variant.has(*m));
+        if self.options.cluster.is_some() && elsewhere {
+            return self.effect(inst);
+        }
         let inside = if variant.has(Mod::Shared) || variant.has(Mod::SharedCta) || variant.has(Mod::SharedCluster) {
             shared(self)
         } else if variant.has(Mod::Local) {

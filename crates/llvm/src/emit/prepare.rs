@@ -3,7 +3,7 @@
 use super::{
     call::call_site,
     func::Options,
-    reach::{Reached, polls, spins},
+    reach::{Reached, polls, spins, waits_at_barrier},
     stack::moves_stack,
 };
 use margay_ir::{
@@ -56,6 +56,7 @@ fn unguarded(func: &Func, inst: &Inst) -> bool {
     let op = func.variant(inst).op;
     op.row().effect == Effect::Call
         || moves_stack(func, inst)
+        || op == Opcode::Barrier && func.variant(inst).has(Mod::Cluster)
         || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
@@ -85,7 +86,7 @@ impl Prepared {
         let parted = warp.parted;
         branch_around(&mut func, |f, i| unguarded(f, i) || parted && meets(f, i));
         let apart = |f: &Func, i: &Inst| reached.strands && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
-        let waits = |f: &Func, i: &Inst| is_cta_barrier(f, i) || parted && meets(f, i) || apart(f, i);
+        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || parted && meets(f, i) || apart(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
@@ -123,7 +124,8 @@ impl Prepared {
     pub fn parts(&self, reached: &Reached) -> bool {
         let func = &self.func;
         let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.holds(&c.callee));
-        let varies = |o: &Operand| matches!(o, Operand::Reg(r) if self.uniformity.shapes[r.0 as usize] != Shape::Uniform);
+        let varies =
+            |o: &Operand| matches!(o, Operand::Reg(r) if self.uniformity.shapes[r.0 as usize] != Shape::Uniform);
         let chosen = |i: &Inst| {
             let guard = i.guard.map(|(r, _)| Operand::Reg(r));
             is_cta_barrier(func, i) && func.operands(i.srcs).iter().chain(&guard).any(varies)
@@ -135,7 +137,7 @@ impl Prepared {
         };
         let waits = |b: &BlockId| {
             let divergent = self.uniformity.divergent[b.0 as usize];
-            let waits = |i: &Inst| meets(func, i) || is_cta_barrier(func, i) || holds(i);
+            let waits = |i: &Inst| meets(func, i) || waits_at_barrier(func, i) || holds(i);
             func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
         };
         self.spins
@@ -150,9 +152,10 @@ impl Prepared {
         let apart = |b: &BlockId| {
             let divergent = self.parted || self.spins || self.uniformity.divergent[b.0 as usize];
             let insts = func.insts(&func.blocks[b.0 as usize]);
-            insts.iter().filter_map(|i| call_site(func, i)).any(|c| {
-                reached.holds(&c.callee) && (divergent || reached.may_part(&c.callee))
-            })
+            insts
+                .iter()
+                .filter_map(|i| call_site(func, i))
+                .any(|c| reached.holds(&c.callee) && (divergent || reached.may_part(&c.callee)))
         };
         self.cfg.order.iter().any(apart)
     }

@@ -49,8 +49,7 @@ impl Reached {
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
         let (holds, parts) = (vec![false; n], vec![false; n]);
-        let mut reached =
-            Reached { waits, exits, some_exit: false, strands: false, holds, some_hold: false, parts };
+        let mut reached = Reached { waits, exits, some_exit: false, strands: false, holds, some_hold: false, parts };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
         let mut changed = reached.some_exit;
         while changed {
@@ -67,7 +66,7 @@ impl Reached {
     /// Which functions hold lanes, and whether a sweep that calls them would keep others from what these wait for.
     fn find_strands(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
-        let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || is_cta_barrier(func, i));
+        let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || waits_at_barrier(func, i));
         let may_wait = |func: &Func| waits(func) || func.insts.iter().any(|i| watches(func, i) || polls(func, i));
         if !callees().any(|f| may_wait(ir.func(f))) {
             return;
@@ -148,11 +147,27 @@ impl Reached {
 /// How a function waits.
 fn waits(func: &Func) -> Waits {
     match () {
-        _ if func.insts.iter().any(|i| is_cta_barrier(func, i)) => Waits::AtBarriers,
+        _ if func.insts.iter().any(|i| waits_at_barrier(func, i)) => Waits::AtBarriers,
         _ if func.insts.iter().any(|i| polls(func, i)) => Waits::Spinning,
         _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
         _ => Waits::Never,
     }
+}
+
+/// Whether an instruction arrives or waits at the cluster's barrier.
+pub fn is_cluster_barrier(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    v.op == Opcode::Barrier && v.has(Mod::Cluster)
+}
+
+/// Whether it waits there.
+pub fn waits_in_cluster(func: &Func, inst: &Inst) -> bool {
+    is_cluster_barrier(func, inst) && func.variant(inst).has(Mod::Wait)
+}
+
+/// Whether an instruction waits at a barrier of the CTA or of the cluster.
+pub fn waits_at_barrier(func: &Func, inst: &Inst) -> bool {
+    is_cta_barrier(func, inst) || waits_in_cluster(func, inst)
 }
 
 /// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, or an ordered load of a flag.

@@ -44,6 +44,11 @@ pub enum SiteKind {
         /// Nobody waits.
         arrives: bool,
     },
+    /// The barrier of the cluster, where warps have stacks.
+    Cluster {
+        /// Lanes wait, instead of arriving.
+        waits: bool,
+    },
     /// A call, for the callers that a fault names.
     Call,
     /// Where threads look for what others do.

@@ -168,11 +168,8 @@ impl Emitter<'_> {
             SmId => self.multiprocessor(),
             NsmId => int(Elem::I32, i128::from(margay_exec::MULTIPROCESSORS)),
             GridId => int(Elem::I64, 1),
-            // A launch with clusters is not run here: each CTA is one.
-            ClusterId => self.special(Ctaid, c)?,
-            NclusterId => self.special(Nctaid, c)?,
-            ClusterCtaid | ClusterCtarank | IsExplicitCluster => int(elem_of(s.info().ty), 0),
-            ClusterNctaid | ClusterNctarank => int(elem_of(s.info().ty), 1),
+            ClusterId | NclusterId | ClusterCtaid | ClusterCtarank | IsExplicitCluster | ClusterNctaid
+            | ClusterNctarank => self.cluster_special(s, c)?,
             EnvReg(1) => self.ctx_value(Elem::I32, at::ENVIRONMENT),
             EnvReg(2) => self.ctx_value(Elem::I32, at::ENVIRONMENT + 4),
             EnvReg(_) | Pm(_) | Pm64(_) => int(elem_of(s.info().ty), 0),
@@ -191,6 +188,41 @@ impl Emitter<'_> {
                 let v = self.w.intrinsic_named("llvm.readcyclecounter", Ty::scalar(Elem::I64), &[]);
                 let v = if matches!(s, ClockHi | GlobalTimerHi) { self.w.op_const("lshr", &v, 32) } else { v };
                 self.w.resize(&v, elem_of(s.info().ty), false)
+            }
+        })
+    }
+
+    /// A special register of clusters; without them each CTA is one.
+    fn cluster_special(&mut self, s: Special, c: Component) -> Result<Val> {
+        use Special::{ClusterCtaid, ClusterCtarank, ClusterId, ClusterNctaid, ClusterNctarank, IsExplicitCluster};
+        let elem = elem_of(s.info().ty);
+        let sizes = self.options.cluster.unwrap_or([1; 3]);
+        let size = sizes.get(c as usize).map_or(1, |n| i128::from(*n));
+        Ok(match s {
+            ClusterId => {
+                let at = self.special(Special::Ctaid, c)?;
+                self.w.op_const("udiv", &at, size)
+            }
+            ClusterCtaid if c == Component::W => int(elem, 0),
+            ClusterCtaid => {
+                let at = self.special(Special::Ctaid, c)?;
+                self.w.op_const("urem", &at, size)
+            }
+            ClusterCtarank => {
+                let mut rank = int(elem, 0);
+                for (c, n) in [(Component::Z, sizes[1]), (Component::Y, sizes[0]), (Component::X, 1)] {
+                    let at = self.cluster_special(ClusterCtaid, c)?;
+                    let sum = self.w.op("add", &rank, &at);
+                    rank = self.w.op_const("mul", &sum, i128::from(n));
+                }
+                rank
+            }
+            ClusterNctaid => int(elem, size),
+            ClusterNctarank => int(elem, sizes.iter().map(|n| i128::from(*n)).product()),
+            IsExplicitCluster => int(elem, i128::from(self.options.cluster.is_some())),
+            _ => {
+                let all = self.special(Special::Nctaid, c)?;
+                self.w.op_const("udiv", &all, size)
             }
         })
     }
