@@ -6,8 +6,8 @@ use super::{
 };
 use margay_check::FuncKind;
 use margay_ir::{
-    Callee, Func, FuncId, Inst, Ir, Operand, Placed, Terminator,
-    pass::{Cfg, is_cta_barrier},
+    BlockId, Callee, Func, FuncId, Inst, Ir, MemSpace, Operand, Placed, Terminator,
+    pass::{Cfg, Liveness, Loop, is_cta_barrier, liveness},
 };
 use margay_isa::{Mod, Opcode};
 
@@ -182,7 +182,34 @@ pub fn watches(func: &Func, inst: &Inst) -> bool {
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
     let watched = |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| watches(func, i));
-    cfg.order.iter().filter(looped).any(watched)
+    cfg.order.iter().filter(looped).any(watched) || idles(func, cfg)
+}
+
+/// Whether some loop reads memory, and takes nothing from one round to the next: then only others can end it, even if it asks
+/// for what they do by weak loads.
+fn idles(func: &Func, cfg: &Cfg) -> bool {
+    let reads = |b: &BlockId| {
+        let loads = |i: &Inst| {
+            let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));
+            func.variant(i).op == Opcode::Ld && !constant
+        };
+        func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
+    };
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    let candidates: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(reads)).collect();
+    if candidates.is_empty() {
+        return false;
+    }
+    let live = Liveness::new(func, cfg);
+    let carries = |l: &&Loop| {
+        let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
+        blocks(l).iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
+            let mut kept = false;
+            liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
+            kept
+        })
+    };
+    !candidates.iter().all(carries)
 }
 
 /// Whether an instruction asks whether others have done something, after which the warp lets them if they have not: phases of
