@@ -17,6 +17,7 @@ impl Row {
 }
 
 /// Rows that a register of so many bits takes.
+#[inline]
 pub const fn rows(bits: u32) -> usize {
     match bits {
         0..=32 => 1,

@@ -11,7 +11,7 @@ use crate::{
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
 use margay_exec::{
-    Image,
+    Image, matrix,
     sem::{self, PureFn},
 };
 use margay_ir::{
@@ -254,7 +254,7 @@ fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>
         let SiteKind::Pure { srcs, dsts } = &site.kind else { return Ok(None) };
         let func = &ir.funcs[site.func as usize];
         let variant = func.variant(&func.insts[site.inst as usize]);
-        match sem::pure(variant, srcs, dsts) {
+        match sem::pure(variant, srcs, dsts).or_else(|| matrix::pure(variant)) {
             Some(f) => Ok(Some(f)),
             None => Err(Refused { what: variant.to_string(), func: FuncId(site.func), at: site.at }),
         }

@@ -22,6 +22,9 @@ use std::{
 /// Callers that a fault names at most.
 const MOST_CALLERS: usize = 64;
 
+/// Sources that a pure row has at most: `wmma.mma` has three fragments of eight registers.
+const MOST_SOURCES: usize = 24;
+
 /// What helpers need to know about the code that calls them.
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
@@ -324,12 +327,12 @@ impl Host<'_> {
         let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.code.compiled.pure[site]) else { return };
         let func = &self.grid.image.ir.funcs[site_data.func as usize];
         let variant = func.variant(&func.insts[site_data.inst as usize]);
-        let mut slices: [&[Row]; 12] = [&[]; 12];
+        let mut slices: [&[Row]; MOST_SOURCES] = [&[]; MOST_SOURCES];
         let mut at = 0;
         for (slice, bits) in slices.iter_mut().zip(srcs) {
             *slice = &input[at..at + lanes::rows(*bits)];
             at += lanes::rows(*bits);
         }
-        f(variant, mask, &slices[..srcs.len().min(12)], output);
+        f(variant, mask, &slices[..srcs.len().min(MOST_SOURCES)], output);
     }
 }

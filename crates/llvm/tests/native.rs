@@ -1,4 +1,4 @@
-//! The SIMD engine computes every pure row bit for bit like its semantic function.
+//! The SIMD engine computes every pure row, and every product of matrices, bit for bit like its semantic function.
 //!
 //! Instructions come from the table's generator, some mnemonics of every form of every row with effect `Pure`. A kernel holds
 //! some of them, with operands loaded from memory; it runs on the SIMD engine (native code where there is some) and on the
@@ -7,7 +7,7 @@
 //! another number of mnemonics of each form.
 
 use margay_check::Options;
-use margay_exec::{Engine, Reference, sem};
+use margay_exec::{Engine, Reference, matrix, sem};
 use margay_isa::{Effect, Opcode, Role, Shape, Target, Type, Variant, Version, Word, sample};
 use margay_llvm::{Effort, SimdEngine};
 use margay_runtime::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, SourceText};
@@ -16,8 +16,21 @@ use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 /// Sets of operands; a CTA of so many threads has whole warps and a part of one.
 const SETS: u32 = 240;
 
-/// Instructions in a kernel.
-const TOGETHER: usize = 12;
+/// How instructions are tried.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// So many in a kernel.
+    together: usize,
+    /// Threads of its CTA.
+    threads: u32,
+    /// Mnemonics of each form.
+    mnemonics: usize,
+}
+
+/// Rows of threads.
+const PURE: Plan = Plan { together: 12, threads: SETS, mnemonics: 10 };
+/// Rows of whole warps, with many operands.
+const MATRIX: Plan = Plan { together: 3, threads: SETS / 32 * 32, mnemonics: 4 };
 
 /// Where operand values begin for each source, and results for each destination, in bytes: 16 for each set.
 const ROW: u32 = SETS * 16;
@@ -63,7 +76,7 @@ fn make(variant: Variant, rng: &mut sample::Rng, next: &mut u8) -> Option<Sample
         }
     }
     let bits = |types: &[Type]| types.iter().map(|t| t.bits()).collect::<Vec<_>>();
-    sem::pure(&variant, &bits(&srcs), &bits(&dsts))?;
+    sem::pure(&variant, &bits(&srcs), &bits(&dsts)).or_else(|| matrix::pure(&variant))?;
     Some(Sample { text: sample::text(&variant.to_string(), &shapes), variant, srcs, dsts })
 }
 
@@ -172,7 +185,7 @@ fn run(
     context: &Arc<Context>,
     engine: &str,
     text: &str,
-    cta: bool,
+    (cta, threads): (bool, u32),
     input: &[u8],
     rows: usize,
 ) -> Result<Vec<u8>, String> {
@@ -184,27 +197,33 @@ fn run(
     from.write(0, input).map_err(|e| format!("{e}"))?;
     to.write(0, &vec![0; to.len() as usize]).map_err(|e| format!("{e}"))?;
     let params: Vec<u8> = [from.address(), to.address()].into_iter().flat_map(u64::to_le_bytes).collect();
-    let (grid, block) = if cta { ([SETS, 1, 1], [32, 1, 1]) } else { ([1; 3], [SETS, 1, 1]) };
+    let (grid, block) = if cta { ([SETS, 1, 1], [32, 1, 1]) } else { ([1; 3], [threads, 1, 1]) };
     kernel.launch(&LaunchConfig::new(grid, block), &params).map_err(|e| format!("{engine}: {e}"))?;
     to.to_vec().map_err(|e| format!("{e}"))
 }
 
 /// What differs, by instruction.
-fn compare(context: &Arc<Context>, place: (Version, Target), samples: &[Sample], wrong: &mut BTreeMap<String, String>) {
+fn compare(
+    context: &Arc<Context>,
+    plan: Plan,
+    place: (Version, Target),
+    samples: &[Sample],
+    wrong: &mut BTreeMap<String, String>,
+) {
     let mut rng = sample::Rng(7);
     let srcs: usize = samples.iter().map(|s| s.srcs.len()).sum();
     let dsts: usize = samples.iter().map(|s| s.dsts.len()).sum();
     let input: Vec<u8> = (0..(srcs.max(1) as u32 * SETS)).flat_map(|_| value(&mut rng).to_le_bytes()).collect();
     for cta in [false, true] {
         let text = kernel(place.0, place.1, samples, if cta { "%ctaid.x" } else { "%tid.x" });
-        let [want, got] =
-            [Reference.name(), context.device().engine_names()[1]].map(|e| run(context, e, &text, cta, &input, dsts));
+        let [want, got] = [Reference.name(), context.device().engine_names()[1]]
+            .map(|e| run(context, e, &text, (cta, plan.threads), &input, dsts));
         let (want, got) = match (want, got) {
             (Ok(want), Ok(got)) => (want, got),
             // A sample that the check refuses takes its neighbours with it: one by one then.
-            (Err(_), _) if samples.len() > 1 => return alone(context, place, samples, wrong),
+            (Err(_), _) if samples.len() > 1 => return alone(context, plan, place, samples, wrong),
             (Err(_), _) => return,
-            (Ok(_), Err(_)) if samples.len() > 1 => return alone(context, place, samples, wrong),
+            (Ok(_), Err(_)) if samples.len() > 1 => return alone(context, plan, place, samples, wrong),
             (Ok(_), Err(why)) => {
                 wrong.insert(samples[0].text.clone(), why);
                 return;
@@ -240,9 +259,15 @@ fn compare(context: &Arc<Context>, place: (Version, Target), samples: &[Sample],
     }
 }
 
-fn alone(context: &Arc<Context>, place: (Version, Target), samples: &[Sample], wrong: &mut BTreeMap<String, String>) {
+fn alone(
+    context: &Arc<Context>,
+    plan: Plan,
+    place: (Version, Target),
+    samples: &[Sample],
+    wrong: &mut BTreeMap<String, String>,
+) {
     for s in samples {
-        compare(context, place, std::slice::from_ref(s), wrong);
+        compare(context, plan, place, std::slice::from_ref(s), wrong);
     }
 }
 
@@ -255,7 +280,16 @@ fn hex(bytes: &[u8]) -> String {
 
 #[test]
 fn pure_rows_agree_with_their_semantics() {
-    let limit = std::env::var("MARGAY_NATIVE").ok().and_then(|v| v.parse().ok()).unwrap_or(10);
+    sweep(PURE, &|op| op.row().effect == Effect::Pure);
+}
+
+#[test]
+fn products_of_matrices_agree_with_their_semantics() {
+    sweep(MATRIX, &|op| matches!(op, Opcode::Mma | Opcode::Wmma | Opcode::Movmatrix));
+}
+
+fn sweep(plan: Plan, wanted: &dyn Fn(Opcode) -> bool) {
+    let limit = std::env::var("MARGAY_NATIVE").ok().and_then(|v| v.parse().ok()).unwrap_or(plan.mnemonics);
     let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(Reference), Arc::new(SimdEngine::new(None, Effort::Full))];
     let device = Device::with(DeviceOptions { threads: Some(1), engines }).expect("a device");
     let context = device.context();
@@ -263,7 +297,7 @@ fn pure_rows_agree_with_their_semantics() {
     let mut groups: BTreeMap<String, ((Version, Target), Vec<Sample>)> = BTreeMap::new();
     let (mut tried, mut wrong) = (0, BTreeMap::new());
     for op in Opcode::ALL {
-        if op.row().effect != Effect::Pure {
+        if !wanted(*op) {
             continue;
         }
         for (index, form) in op.row().forms.iter().enumerate() {
@@ -276,15 +310,15 @@ fn pure_rows_agree_with_their_semantics() {
                 let Some(sample) = make(variant, &mut rng, &mut next) else { continue };
                 group.push(sample);
                 tried += 1;
-                if group.len() == TOGETHER {
-                    compare(&context, place, group, &mut wrong);
+                if group.len() == plan.together {
+                    compare(&context, plan, place, group, &mut wrong);
                     group.clear();
                 }
             }
         }
     }
     for (place, group) in groups.values().filter(|(_, group)| !group.is_empty()) {
-        compare(&context, *place, group, &mut wrong);
+        compare(&context, plan, *place, group, &mut wrong);
     }
     println!("{tried} instructions tried");
     let list: Vec<String> = wrong.into_iter().map(|(text, why)| format!("{text}\n    {why}")).collect();

@@ -1,6 +1,10 @@
 //! Dense matrices, row by row, and their product.
 
-use super::{element::Element, fragment::Place};
+use super::{
+    blocked::{self, Loops},
+    element::Element,
+    fragment::Place,
+};
 use crate::{LANES, Row};
 
 /// A matrix, row by row.
@@ -33,6 +37,25 @@ impl<T: Copy + Default> Matrix<T> {
     /// Sets an element.
     pub fn set(&mut self, (row, column): Place, value: T) {
         self.cells[row * self.columns + column] = value;
+    }
+
+    /// Sets elements that follow each other along a row, or down a column.
+    pub fn set_run(&mut self, (row, column): Place, down: bool, values: &[T]) {
+        let cells = &mut self.cells[row * self.columns + column..];
+        match down {
+            false => cells[..values.len()].copy_from_slice(values),
+            true => cells.iter_mut().step_by(self.columns).zip(values).for_each(|(c, v)| *c = *v),
+        }
+    }
+
+    /// All elements, row by row.
+    pub fn cells(&self) -> &[T] {
+        &self.cells
+    }
+
+    /// See [`Matrix::cells`].
+    pub fn cells_mut(&mut self) -> &mut [T] {
+        &mut self.cells
     }
 
     /// One row.
@@ -73,12 +96,21 @@ impl<T: Copy + Default> Matrix<T> {
 impl Matrix<f64> {
     /// Adds `left * right`; every element's sum runs over k upwards.
     pub fn add_product(&mut self, left: &Matrix<f64>, right: &Matrix<f64>) {
-        for row in 0..self.rows() {
-            let sums = &mut self.cells[row * self.columns..][..self.columns];
-            for (k, x) in left.row(row).iter().enumerate() {
-                sums.iter_mut().zip(right.row(k)).for_each(|(s, y)| *s += x * y);
-            }
-        }
+        blocked::vectorize(Sum(self, left, right));
+    }
+}
+
+/// A sum, and the factors of the product to be added to it.
+struct Sum<'a>(&'a mut Matrix<f64>, &'a Matrix<f64>, &'a Matrix<f64>);
+
+impl Loops for Sum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Sum(sum, left, right) = self;
+        let n = sum.columns;
+        blocked::accumulate::<FUSED, f64>(&mut sum.cells, &left.cells, &right.cells, (n, left.columns), |k| k);
     }
 }
 
@@ -95,6 +127,7 @@ impl Matrix<i64> {
 }
 
 /// An exact sum as `.s32`: clamped, or wrapped.
+#[inline(always)]
 pub fn to_s32(sum: i64, saturate: bool) -> u32 {
     let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
     if saturate { clamped as u32 } else { sum as u32 }

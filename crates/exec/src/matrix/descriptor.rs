@@ -119,7 +119,7 @@ impl Descriptor {
     }
 
     /// Reads `across.len()` rows (or columns) of `depth` elements along K. The elements of a unit take `bits` each and there are
-    /// `per_unit` of them; `put` gets the index across, the depth, and the element.
+    /// `per_unit` of them; `put` gets the index across and the depth of the first of some elements along the major axis, and those.
     pub fn read<E>(
         &self,
         major_is_k: bool,
@@ -127,28 +127,40 @@ impl Descriptor {
         across: std::ops::Range<usize>,
         depth: usize,
         memory: &mut impl FnMut(u64) -> Result<[u8; 16], E>,
-        mut put: impl FnMut(usize, usize, u32),
+        mut put: impl FnMut(usize, usize, &[u32]),
     ) -> Result<(), E> {
-        let mask = if bits >= 32 { u32::MAX } else { (1 << bits) - 1 };
         let (majors, minors) = if major_is_k { (0..depth, across.clone()) } else { (across.clone(), 0..depth) };
         for minor in minors {
             for unit in majors.start / per_unit..majors.end.div_ceil(per_unit) {
-                let value = u128::from_le_bytes(memory(self.address(major_is_k, unit, minor))?);
-                for i in 0..per_unit {
-                    let major = unit * per_unit + i;
-                    if !majors.contains(&major) {
-                        continue;
-                    }
-                    let element = (value >> (i as u32 * bits)) as u32 & mask;
-                    match major_is_k {
-                        true => put(minor, major, element),
-                        false => put(major, minor, element),
-                    }
+                let elements = elements(memory(self.address(major_is_k, unit, minor))?, bits);
+                let first = unit * per_unit;
+                let (from, to) = (first.max(majors.start), (first + per_unit).min(majors.end));
+                let elements = &elements[from - first..to - first];
+                match major_is_k {
+                    true => put(minor, from, elements),
+                    false => put(from, minor, elements),
                 }
             }
         }
         Ok(())
     }
+}
+
+/// The elements of a unit; only so many as 16 bytes have mean anything.
+fn elements(unit: [u8; 16], bits: u32) -> [u32; 32] {
+    let mut found = [0; 32];
+    let bytes = unit.as_chunks::<2>().0;
+    match bits {
+        8 => found.iter_mut().zip(unit).for_each(|(f, b)| *f = b.into()),
+        16 => found.iter_mut().zip(bytes).for_each(|(f, b)| *f = u16::from_le_bytes(*b).into()),
+        32 => found.iter_mut().zip(unit.as_chunks::<4>().0).for_each(|(f, b)| *f = u32::from_le_bytes(*b)),
+        _ => {
+            let all = u128::from_le_bytes(unit);
+            let fit = (128 / bits) as usize;
+            (0..fit).for_each(|i| found[i] = (all >> (i as u32 * bits)) as u32 & ((1 << bits) - 1));
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -214,10 +214,10 @@ impl Job {
             Ok(bits) => {
                 let Some(d) = Descriptor::tcgen05(bits) else { return Ok(left) };
                 let mut read = |at| memory.shared(cta, at);
-                // Packed elements of less than a byte go into the middle of one, as tensor memory has them.
-                let widen = |x: u32| if self.a.ty == Type::E2m1 && self.packed[0].1 == 16 { x << 2 } else { x };
-                let put = |row, k, x| left.set((row, k), widen(x));
-                d.read(!self.transposed[0], self.packed[0], 0..self.rows(), depth, &mut read, put)?;
+                let by_k = !self.transposed[0];
+                let put = |row, k, xs: &[u32]| left.set_run((row, k), !by_k, xs);
+                d.read(by_k, self.packed[0], 0..self.rows(), depth, &mut read, put)?;
+                self.widen(0, &mut left);
             }
             Err(address) => {
                 let (lane, column) = split(address);
@@ -277,17 +277,25 @@ impl Job {
         Ok(whole)
     }
 
+    /// Packed elements of less than a byte go into the middle of one, as tensor memory has them.
+    fn widen(&self, which: usize, matrix: &mut Matrix<u32>) {
+        if [self.a.ty, self.b.ty][which] == Type::E2m1 && self.packed[which].1 == 16 {
+            matrix.map(|x| x << 2);
+        }
+    }
+
     /// All of B: every CTA of the group has its part of the columns.
     fn right<M: Memories>(&self, o: &Operands, memory: &mut M) -> Result<Matrix<u32>, M::Error> {
         let mut right = Matrix::new(self.k, self.n);
         let Some(d) = Descriptor::tcgen05(o.b) else { return Ok(right) };
         let width = self.n / self.ctas;
-        let widen = |x: u32| if self.b.ty == Type::E2m1 && self.packed[1].1 == 16 { x << 2 } else { x };
+        let by_k = !self.transposed[1];
         for cta in 0..self.ctas {
             let mut read = |at| memory.shared(cta, at);
-            let put = |column, k, x| right.set((k, cta * width + column), widen(x));
-            d.read(!self.transposed[1], self.packed[1], 0..width, self.k, &mut read, put)?;
+            let put = |column, k, xs: &[u32]| right.set_run((k, cta * width + column), by_k, xs);
+            d.read(by_k, self.packed[1], 0..width, self.k, &mut read, put)?;
         }
+        self.widen(1, &mut right);
         Ok(right)
     }
 
@@ -344,8 +352,7 @@ impl Job {
         memory: &mut M,
     ) -> Result<(), M::Error> {
         let sign = self.negate.map(|n| if n { -1.0 } else { 1.0 });
-        let mut left = convert(left, |x| sign[0] * self.a.float(x));
-        let mut right = convert(right, |x| sign[1] * self.b.float(x));
+        let (mut left, mut right) = (self.a.floats(left, sign[0]), self.b.floats(right, sign[1]));
         if let Some((factors, ..)) = self.scales {
             let block = self.k / factors;
             for row in 0..self.rows() {

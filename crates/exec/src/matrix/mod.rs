@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! registers → [fragment.rs: which lane holds which element] → dense matrices → [product.rs] → registers
+//! registers → [fixed.rs: the common shapes without decisions] → registers; both on the loops of blocked.rs
 //! memory    → [transfer.rs: ldmatrix, stmatrix, wmma.load, wmma.store, movmatrix] ↔ registers
 //! ```
 //!
@@ -14,10 +15,12 @@
 //! (`.f64` products instead are a chain of fused multiply-adds over k upwards in the rounding mode that is named). Integer sums
 //! are exact; the result wraps, or is clamped with `.satfinite`.
 
+mod blocked;
 mod dense;
 pub mod descriptor;
 mod element;
 pub mod fifth;
+mod fixed;
 mod fragment;
 mod product;
 mod transfer;
@@ -35,8 +38,8 @@ use margay_isa::{Mod, Opcode, Variant, Word};
 /// are not supported.
 pub fn pure(v: &Variant) -> Option<PureFn> {
     match v.op {
-        Opcode::Mma => Some(run_product),
-        Opcode::Wmma if v.has(Mod::Mma) => Some(run_product),
+        Opcode::Mma => fixed::find(v).or(Some(run_product)),
+        Opcode::Wmma if v.has(Mod::Mma) => fixed::find(v).or(Some(run_product)),
         Opcode::Movmatrix => Some(|_, _, src, dst| transfer::movmatrix(src, dst)),
         _ => None,
     }

@@ -14,15 +14,21 @@ use crate::{
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
 /// Registers of D, A, B and C, and the types of their elements.
-struct Operands {
-    registers: [usize; 4],
-    d: Type,
-    a: Element,
-    b: Element,
-    c: Type,
+pub struct Operands {
+    /// How many of each.
+    pub registers: [usize; 4],
+    /// Type of D.
+    pub d: Type,
+    /// Elements of A.
+    pub a: Element,
+    /// Elements of B.
+    pub b: Element,
+    /// Type of C.
+    pub c: Type,
 }
 
-fn operands(v: &Variant) -> Option<Operands> {
+/// What the variant says of its operands.
+pub fn operands(v: &Variant) -> Option<Operands> {
     let mut counts = v.operands().map(|o| v.count(o).unwrap_or(1) as usize);
     let registers = [counts.next()?, counts.next()?, counts.next()?, counts.next()?];
     let d = v.ty(Var::T)?;

@@ -559,3 +559,38 @@ fn wmma_from_memory_to_memory() {
     }
     assert!(done > 50);
 }
+
+/// Products of fixed shapes against the general ones: all types, edge values and random bits, in fragments of every layout.
+#[test]
+fn fixed_shapes_are_the_general_product() {
+    let mut rng = sample::Rng(3);
+    let mut found = 0;
+    let mut mnemonics = all("mma");
+    for form in Opcode::Wmma.row().forms {
+        let words = sample::mnemonics(form, 4000, &mut rng);
+        mnemonics.extend(words.iter().filter_map(|w| Some(resolve(Opcode::Wmma, w, |_| true).ok()?.variant)));
+    }
+    for v in mnemonics {
+        let Some(fast) = fixed::find(&v) else { continue };
+        found += 1;
+        let counts: Vec<usize> = v.operands().map(|o| v.count(o).unwrap_or(1) as usize).collect();
+        let rows = if v.ty(Var::T) == Some(Type::F64) { 2 } else { 1 };
+        for round in 0..6 {
+            let word = |rng: &mut sample::Rng| match (round, rng.below(4)) {
+                // Small numbers, whose sums round; special values; anything.
+                (0..=2, _) if rows == 2 => rng.bits() as u32 & 0x800f_ffff | (1020 + rng.below(8) as u32) << 20,
+                (0..=2, _) => rng.bits() as u32 & 0xbfff_bfff,
+                (3, 0) => [0, 0x7c00_fc00, 0x7f80_0000, 0xff80_7f80, 0x7fff_ffff, 0x8000_8000][rng.below(6)],
+                _ => rng.bits() as u32,
+            };
+            let registers: usize = counts[1..4].iter().sum();
+            let data: Vec<Row> = (0..registers * rows).map(|_| Row(std::array::from_fn(|_| word(&mut rng)))).collect();
+            let src: Vec<&[Row]> = data.chunks(rows).collect();
+            let [mut want, mut got] = [0, 1].map(|_| vec![Row::ZERO; counts[0] * rows]);
+            product::run(&v, &src, &mut want);
+            fast(&v, u32::MAX, &src, &mut got);
+            assert_eq!(want, got, "{v}, round {round}");
+        }
+    }
+    assert!(found > 100, "{found} variants");
+}

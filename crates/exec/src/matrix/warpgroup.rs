@@ -54,7 +54,8 @@ pub fn multiply<E>(
             let unit = (a.bits, 128 / a.bits as usize);
             let first = rows.start;
             let d = Descriptor::wgmma(bits);
-            d.read(!set("imm-trans-a"), unit, rows, depth, memory, |r, k, x| left.set((r - first, k), x))?;
+            let by_k = !set("imm-trans-a");
+            d.read(by_k, unit, rows, depth, memory, |r, k, xs| left.set_run((r - first, k), !by_k, xs))?;
         }
         None => {
             let registers = &o.src[..o.src.len().min(4)];
@@ -64,7 +65,8 @@ pub fn multiply<E>(
     let mut right = Matrix::new(k, n);
     if let Some(bits) = descriptor("b-desc") {
         let unit = (b.bits, 128 / b.bits as usize);
-        Descriptor::wgmma(bits).read(!set("imm-trans-b"), unit, 0..n, k, memory, |c, k, x| right.set((k, c), x))?;
+        let by_k = !set("imm-trans-b");
+        Descriptor::wgmma(bits).read(by_k, unit, 0..n, k, memory, |c, k, xs| right.set_run((k, c), by_k, xs))?;
     }
     if sparse(v)
         && let (Some(meta), Some(selector)) = (operand("sp-meta"), operand("sp-sel"))
@@ -88,21 +90,20 @@ pub fn multiply<E>(
     }
     let sign = |name: &str| if word(name) == Some(-1i32 as u32) { -1.0 } else { 1.0 };
     let (sign_a, sign_b) = (sign("imm-scale-a"), sign("imm-scale-b"));
-    let left = convert(&left, |x| sign_a * a.float(x));
-    let right = convert(&right, |x| sign_b * b.float(x));
+    let (left, right) = (a.floats(&left, sign_a), b.floats(&right, sign_b));
     let mut sum = Matrix::new(16, n);
     if accumulate {
         sum.gather(c, &o.d, place, |bits| c.float(bits));
     }
     sum.add_product(&left, &right);
+    let half = v.t() == Type::F16;
     for (r, row) in result.iter_mut().enumerate() {
         for lane in 0..LANES {
-            row.0[lane] = match v.t() {
-                Type::F16 => {
-                    let half = |i| u32::from(element::to_f16(sum.at(place(lane, 2 * r + i))));
-                    half(0) | half(1) << 16
-                }
-                _ => element::to_f32(sum.at(place(lane, r))),
+            row.0[lane] = if half {
+                let half = |i| u32::from(element::to_f16(sum.at(place(lane, 2 * r + i))));
+                half(0) | half(1) << 16
+            } else {
+                element::to_f32(sum.at(place(lane, r)))
             };
         }
     }

@@ -515,6 +515,8 @@ pub struct MatrixOp {
     pub src: Vec<Src>,
     /// The memory operand.
     pub address: Option<Address>,
+    /// Of a product or transposition.
+    pub pure: Option<PureFn>,
 }
 
 /// How `tex` chooses the level of detail.

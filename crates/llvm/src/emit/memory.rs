@@ -2,6 +2,7 @@
 
 use super::{
     address::Address,
+    copy,
     func::{Emitter, Result},
     rows::{Row, rows, rows_of},
     text::{Elem, Ty, Val, int, mangle},
@@ -56,6 +57,9 @@ impl Emitter<'_> {
     /// A row with effect `Memory`.
     pub fn memory(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
+        if copy::is_idle(&variant) {
+            return Ok(());
+        }
         let elsewhere = inst.space == Some(MemSpace::SharedCluster);
         if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
             return self.effect(inst);
@@ -64,6 +68,7 @@ impl Emitter<'_> {
             "ld" | "ldu" => self.guarded(inst, |e, mask| e.load(inst, mask)),
             "st" => self.guarded(inst, |e, mask| e.store(inst, mask)),
             "atom" | "red" => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
+            "cp" if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
             "membar" | "fence" => {
                 self.w.line(format_args!("fence seq_cst"));
                 Ok(())

@@ -58,6 +58,8 @@ fn unguarded(func: &Func, inst: &Inst) -> bool {
         || moves_stack(func, inst)
         || op == Opcode::Barrier && func.variant(inst).has(Mod::Cluster)
         || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
+        || matches!(op, Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix)
+        || op == Opcode::Elect
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
 

@@ -7,7 +7,7 @@
 use super::{
     func::{Emitter, Mode, Result},
     rows::{Row, rows},
-    text::{Elem, Ty, Val, constant, per_lane},
+    text::{Elem, Ty, Val, constant, int, per_lane},
 };
 use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Variant};
@@ -26,6 +26,11 @@ impl Emitter<'_> {
                 Some(v) => vec![v],
                 None => return self.effect(inst),
             },
+            // The lowest member.
+            "elect" if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
+                vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
+            }
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => return self.matrix(inst),
             "nanosleep" | "griddepcontrol" | "pmevent" | "setmaxnreg" => return Ok(()),
             _ => return self.effect(inst),
         };

@@ -21,7 +21,8 @@ impl Decoder<'_> {
             _ if v.has(Mod::Load) => step::matrix::wmma_load,
             _ => step::matrix::wmma_store,
         };
-        let op = self.matrix_operands(func, inst)?;
+        let mut op = self.matrix_operands(func, inst)?;
+        op.pure = matrix::pure(v);
         self.code.matrices.push(op);
         let x = self.code.matrices.len() - 1;
         self.emit(inst, run, x);
@@ -53,6 +54,6 @@ impl Decoder<'_> {
             }
         }
         let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
-        Ok(MatrixOp { dst, src, address })
+        Ok(MatrixOp { dst, src, address, pure: None })
     }
 }

@@ -97,7 +97,7 @@ fn result_rows(m: &MatrixOp) -> usize {
 pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = matrix_op!(ctx, op);
     let variant = ctx.func.variant(op);
-    let Some(run) = matrix::pure(variant) else { return ctx.bug("a matrix instruction without semantics") };
+    let Some(run) = m.pure else { return ctx.bug("a matrix instruction without semantics") };
     let src: Vec<&[Row]> = m.src.iter().map(|s| ctx.src(*s)).collect();
     let mut results = vec![Row::ZERO; result_rows(m)];
     run(variant, u32::MAX, &src, &mut results);
