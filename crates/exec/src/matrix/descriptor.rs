@@ -147,8 +147,8 @@ impl Descriptor {
 }
 
 /// The elements of a unit; only so many as 16 bytes have mean anything.
-fn elements(unit: [u8; 16], bits: u32) -> [u32; 32] {
-    let mut found = [0; 32];
+fn elements(unit: [u8; 16], bits: u32) -> [u32; 128] {
+    let mut found = [0; 128];
     let bytes = unit.as_chunks::<2>().0;
     match bits {
         8 => found.iter_mut().zip(unit).for_each(|(f, b)| *f = b.into()),
