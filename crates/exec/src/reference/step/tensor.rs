@@ -194,6 +194,10 @@ fn reduce(ctx: &mut Ctx<'_>, lane: usize, t: &TensorOp, map: &TensorMap, end: En
 pub fn replace(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     let m: &MapOp = &func.maps[op.x as usize];
+    if m.at as usize + m.size > tensor_map::SIZE {
+        let what = "`tensormap.replace` of a stride that tensor maps do not have: there are 0 to 3".to_owned();
+        return ctx.fault(ctx.first(), FaultKind::Descriptor(what), Vec::new());
+    }
     ctx.cta.note_effect();
     let values = ctx.doubles(m.value);
     let mut at = [0; LANES];
