@@ -158,7 +158,7 @@ api! {
     }
     10020 fn cuMemCreate(handle: Out<Handle<Physical>>, size: usize, properties: In<Properties>, flags: u64) {
         let properties = properties.get()?;
-        if size == 0 || size % GRANULARITY != 0 || flags != 0 || properties.handles & !DESCRIPTOR != 0 {
+        if size == 0 || !size.is_multiple_of(GRANULARITY) || flags != 0 || properties.handles & !DESCRIPTOR != 0 {
             return Err(Code::INVALID_VALUE);
         }
         handle.set(driver()?.physical.add(Physical { backing: Backing::new(size)?, properties }))
@@ -169,7 +169,7 @@ api! {
     }
     10020 fn cuMemAddressReserve(address: Out<DevicePtr>, size: usize, align: usize, _wish: DevicePtr, flags: u64) {
         let align = align.max(GRANULARITY);
-        if size == 0 || size % GRANULARITY != 0 || !align.is_power_of_two() || flags != 0 {
+        if size == 0 || !size.is_multiple_of(GRANULARITY) || !align.is_power_of_two() || flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
         let reserved = Reserved::new(size, align)?;
