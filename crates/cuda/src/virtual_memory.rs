@@ -77,6 +77,12 @@ impl AddressSpace {
         found.map(|(_, r)| r).ok_or(Code::INVALID_VALUE)
     }
 
+    /// The mapping that an address lies in.
+    fn mapping(&self, address: usize) -> Result<&Mapping, Code> {
+        let found = self.mapped.range(..=address).next_back().filter(|(at, m)| address - **at < m.len);
+        found.map(|(_, m)| m).ok_or(Code::INVALID_VALUE)
+    }
+
     /// The mappings that fill a range from its first byte to its last.
     fn filling(&self, start: usize, len: usize) -> Result<Vec<usize>, Code> {
         let end = start.checked_add(len).ok_or(Code::INVALID_VALUE)?;
@@ -202,20 +208,14 @@ api! {
         space()?.grant(current()?.device_memory(), address as usize, size, access)
     }
     10020 fn cuMemGetAccess(flags: Out<u64>, _location: In<Location>, address: DevicePtr) {
-        let space = space()?;
-        let found = space.mapped.range(..=address as usize).next_back();
-        let (_, mapping) = found.filter(|(at, m)| address as usize - **at < m.len).ok_or(Code::INVALID_VALUE)?;
-        flags.set(if mapping.accessible { READ_WRITE.into() } else { 0 })
+        flags.set(if space()?.mapping(address as usize)?.accessible { READ_WRITE.into() } else { 0 })
     }
     10020 fn cuMemGetAllocationPropertiesFromHandle(properties: Out<Properties>, handle: Handle<Physical>) {
         properties.set(physical(handle)?.properties)
     }
     11000 fn cuMemRetainAllocationHandle(handle: Out<Handle<Physical>>, address: Host) {
-        let address = address.address() as usize;
-        let space = space()?;
-        let found = space.mapped.range(..=address).next_back().filter(|(at, m)| address - **at < m.len);
-        let (_, mapping) = found.ok_or(Code::INVALID_VALUE)?;
-        handle.set(driver()?.physical.add_arc(mapping.of.clone()))
+        let of = space()?.mapping(address.address() as usize)?.of.clone();
+        handle.set(driver()?.physical.add_arc(of))
     }
     10020 fn cuMemExportToShareableHandle(to: Out<i32>, handle: Handle<Physical>, kind: u32, _flags: u64) {
         if kind != DESCRIPTOR {

@@ -37,6 +37,21 @@ pub enum MemSpace {
     KernelParam,
 }
 
+impl MemSpace {
+    /// As PTX writes it: `shared::cluster`; a generic address has no qualifier, and is `generic`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MemSpace::Generic => "generic",
+            MemSpace::Global => "global",
+            MemSpace::Const => "const",
+            MemSpace::Shared => "shared",
+            MemSpace::SharedCluster => "shared::cluster",
+            MemSpace::Local => "local",
+            MemSpace::KernelParam => "param",
+        }
+    }
+}
+
 /// A function of the device library that engines implement by name; it has no blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Builtin {

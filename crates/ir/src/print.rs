@@ -138,18 +138,6 @@ fn special(s: Special, c: Component) -> String {
     if info.width > 1 { format!("{name}.{}", component(c)) } else { name }
 }
 
-fn space(s: MemSpace) -> &'static str {
-    match s {
-        MemSpace::Generic => "generic",
-        MemSpace::Global => "global",
-        MemSpace::Const => "const",
-        MemSpace::Shared => "shared",
-        MemSpace::SharedCluster => "shared::cluster",
-        MemSpace::Local => "local",
-        MemSpace::KernelParam => "param",
-    }
-}
-
 fn pieces(pieces: &[Piece], name: &dyn Fn(Reg) -> String) -> String {
     let one = |p: &Piece| match p.at {
         Place::Reg(r) => name(r),
@@ -291,7 +279,7 @@ impl<S: Stage> Printer<'_, S> {
             Operand::ParamAddr(offset) => format!("&param{}", signed(offset)),
             Operand::Func(f) => format!("&{}", self.ir.func(f).name),
             Operand::Mem(base, offset) => {
-                let space = in_space.map_or("", space);
+                let space = in_space.map_or("", MemSpace::name);
                 let base = match base {
                     MemBase::Reg(r) => self.reg(r).to_string(),
                     MemBase::Global(g) => format!("g{}", g.0),

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod fold;
 pub mod modules;
 pub mod mutate;
+pub mod options;
 pub mod sass;
 pub mod tools;
 

@@ -12,7 +12,7 @@ use super::{
     text::{Elem, Ty, Val, constant, int, named},
 };
 use crate::ctx::{Helper, at};
-use margay_ir::{Inst, Operand};
+use margay_ir::{BlockId, Inst, Operand};
 use margay_isa::Mod;
 
 impl Emitter<'_> {
@@ -90,16 +90,27 @@ impl Emitter<'_> {
             return Ok(());
         }
         if stays {
-            let waiting = self.waiting[barrier as usize].clone();
-            let old = self.w.load(bits.ty, &waiting, 4);
-            let all = self.w.op("or", &old, &bits);
-            self.w.store(&all, &waiting, 4);
+            self.leave_waiting(barrier, &bits);
         }
         if let Some(lanes) = if stays { past } else { Some(active) } {
             let old = self.get_pending(next.0);
             let all = self.w.op("or", &old, &lanes);
             self.set_pending(next.0, &all);
         }
+        self.go_on_masked(next, position);
+        Ok(())
+    }
+
+    /// Notes lanes that wait at a place, beside those that wait there already.
+    pub fn leave_waiting(&mut self, place: u32, lanes: &Val) {
+        let waiting = self.waiting[place as usize].clone();
+        let old = self.w.load(lanes.ty, &waiting, 4);
+        let all = self.w.op("or", &old, lanes);
+        self.w.store(&all, &waiting, 4);
+    }
+
+    /// Ends a block in which lanes stayed behind: a full warp goes on as a masked sweep.
+    pub fn go_on_masked(&mut self, next: BlockId, position: u32) {
         match self.mode {
             Mode::Full => {
                 let on = self.masked_label(next);
@@ -107,24 +118,14 @@ impl Emitter<'_> {
             }
             Mode::Masked => self.next(position),
         }
-        Ok(())
     }
 
     fn wait_in_cluster(&mut self, barrier: u32) -> Result<()> {
         self.cluster_barrier(true);
         let bits = self.active_bits();
-        let waiting = self.waiting[barrier as usize].clone();
-        let old = self.w.load(bits.ty, &waiting, 4);
-        let all = self.w.op("or", &old, &bits);
-        self.w.store(&all, &waiting, 4);
+        self.leave_waiting(barrier, &bits);
         let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
-        match self.mode {
-            Mode::Full => {
-                let on = self.masked_label(self.barriers[barrier as usize].next);
-                self.w.jump(&on);
-            }
-            Mode::Masked => self.next(position),
-        }
+        self.go_on_masked(self.barriers[barrier as usize].next, position);
         Ok(())
     }
 

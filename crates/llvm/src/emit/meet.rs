@@ -37,10 +37,7 @@ impl Emitter<'_> {
         let Spilled { site, input, .. } = self.spill()?;
         let (live, lanes) = (self.alive_bits(), self.active_bits());
         self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
-        let waiting = self.waiting[k as usize].clone();
-        let old = self.w.load(lanes.ty, &waiting, 4);
-        let all = self.w.op("or", &old, &lanes);
-        self.w.store(&all, &waiting, 4);
+        self.leave_waiting(k, &lanes);
         self.next(position);
         Ok(())
     }

@@ -67,17 +67,8 @@ impl Emitter<'_> {
                 self.each_target(r, &call.lanes, |e, entry, group| e.spawn(&call, entry, group))?;
             }
         }
-        let waiting = self.waiting[k as usize].clone();
-        let old = self.w.load(call.lanes.ty, &waiting, 4);
-        let all = self.w.op("or", &old, &call.lanes);
-        self.w.store(&all, &waiting, 4);
-        match self.mode {
-            Mode::Full => {
-                let on = self.masked_label(next);
-                self.w.jump(&on);
-            }
-            Mode::Masked => self.next(position),
-        }
+        self.leave_waiting(k, &call.lanes);
+        self.go_on_masked(next, position);
         Ok(())
     }
 

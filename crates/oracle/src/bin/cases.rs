@@ -12,41 +12,13 @@ use margay_oracle::{
     Random,
     compare::Tally,
     modules::{self, Case},
+    options::Options,
     tools::Tools,
 };
-use std::{path::PathBuf, process::ExitCode};
-
-struct Options {
-    count: usize,
-    seed: u64,
-    show: usize,
-    keep: Option<PathBuf>,
-    files: Vec<PathBuf>,
-}
-
-fn options() -> Result<Options, String> {
-    let mut options = Options { count: 1000, seed: 1, show: 3, keep: None, files: Vec::new() };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let number = |v: String| v.parse::<u64>().map_err(|e| format!("{word}: {e}"));
-        match word.as_str() {
-            "--count" => options.count = number(value()?)? as usize,
-            "--seed" => options.seed = number(value()?)?,
-            "--show" => options.show = number(value()?)? as usize,
-            "--keep" => options.keep = Some(value()?.into()),
-            _ if word.starts_with('-') => return Err(format!("unknown argument {word}")),
-            _ => options.files.push(word.clone().into()),
-        }
-    }
-    Ok(options)
-}
+use std::process::ExitCode;
 
 fn run(options: &Options) -> Result<bool, String> {
-    let work = options
-        .keep
-        .clone()
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("oracle-cases-{}", std::process::id())));
+    let work = options.folder("oracle-cases");
     let tools = Tools::find(&work).map_err(|e| format!("ptxas does not run ({e}); set MARGAY_PTXAS to its folder"))?;
     let mut random = Random::new(options.seed);
     let mut cases: Vec<Case> = Vec::new();
@@ -70,14 +42,12 @@ fn run(options: &Options) -> Result<bool, String> {
         }
         format!("module {i}{}", if cases[i].relocatable { " (-c)" } else { "" })
     });
-    if options.keep.is_none() {
-        let _ = std::fs::remove_dir_all(&work);
-    }
+    options.clean(&work);
     Ok(tally.percent() >= 98.0)
 }
 
 fn main() -> ExitCode {
-    match options().and_then(|o| run(&o)) {
+    match Options::of_process().and_then(|o| run(&o)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {

@@ -13,6 +13,7 @@ use margay_oracle::{
     Random,
     compare::Tally,
     mutate::mutant,
+    options::Options,
     tools::{Tools, Verdict},
 };
 use std::{
@@ -21,34 +22,8 @@ use std::{
     process::ExitCode,
 };
 
-struct Options {
-    count: usize,
-    seed: u64,
-    show: usize,
-    keep: Option<PathBuf>,
-    from: Vec<PathBuf>,
-}
-
 /// Longest module that is mutated, in bytes.
 const LONGEST: usize = 24_000;
-
-fn options() -> Result<Options, String> {
-    let mut options = Options { count: 1000, seed: 1, show: 3, keep: None, from: Vec::new() };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let number = |v: String| v.parse::<u64>().map_err(|e| format!("{word}: {e}"));
-        match word.as_str() {
-            "--count" => options.count = number(value()?)? as usize,
-            "--seed" => options.seed = number(value()?)?,
-            "--show" => options.show = number(value()?)? as usize,
-            "--keep" => options.keep = Some(value()?.into()),
-            _ if word.starts_with('-') => return Err(format!("unknown argument {word}")),
-            _ => options.from.push(word.clone().into()),
-        }
-    }
-    Ok(options)
-}
 
 /// Modules in the files and folders, in the order of their names.
 fn modules(from: &Path, out: &mut Vec<(String, String)>) -> io::Result<()> {
@@ -93,13 +68,10 @@ fn ptxas(tools: &Tools, text: &str) -> io::Result<Verdict> {
 }
 
 fn run(options: &Options) -> Result<bool, String> {
-    let work = options
-        .keep
-        .clone()
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("oracle-mutants-{}", std::process::id())));
+    let work = options.folder("oracle-mutants");
     let tools = Tools::find(&work).map_err(|e| format!("ptxas does not run ({e}); set MARGAY_PTXAS to its folder"))?;
     let mut seeds = Vec::new();
-    for from in &options.from {
+    for from in &options.files {
         modules(from, &mut seeds).map_err(|e| format!("{}: {e}", from.display()))?;
     }
     if seeds.is_empty() {
@@ -124,14 +96,12 @@ fn run(options: &Options) -> Result<bool, String> {
         }
         format!("mutant {i} of {}", mutants[i].0)
     });
-    if options.keep.is_none() {
-        let _ = std::fs::remove_dir_all(&work);
-    }
+    options.clean(&work);
     Ok(tally.percent() >= 98.0 && tally.near_percent() >= 95.0)
 }
 
 fn main() -> ExitCode {
-    match options().and_then(|o| run(&o)) {
+    match Options::of_process().and_then(|o| run(&o)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {

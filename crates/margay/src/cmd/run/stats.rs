@@ -2,7 +2,6 @@
 
 use crate::args::{RunArgs, StatsFormat};
 use margay_exec::{COUNTED_SPACES, Count, Counts};
-use margay_ir::MemSpace;
 use margay_runtime::Kernel;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -56,7 +55,7 @@ impl Measured<'_> {
             "background_steps_ns": nanoseconds(self.steps(true)),
         });
         if let (Some(counts), Some(fields)) = (self.counts, out.as_object_mut()) {
-            let bytes = COUNTED_SPACES.map(|s| (space(s).to_string(), json!(counts.get(Count::Bytes(s)))));
+            let bytes = COUNTED_SPACES.map(|s| (s.name().to_string(), json!(counts.get(Count::Bytes(s)))));
             let counted = json!({
                 "instructions": counts.get(Count::Instructions),
                 "lanes": counts.get(Count::Lanes),
@@ -115,7 +114,7 @@ impl Measured<'_> {
             grouped(get(Count::Uniform)),
             grouped(get(Count::Scattered))
         );
-        let bytes = COUNTED_SPACES.iter().map(|s| (space(*s), get(Count::Bytes(*s)))).filter(|(_, n)| *n > 0);
+        let bytes = COUNTED_SPACES.iter().map(|s| (s.name(), get(Count::Bytes(*s)))).filter(|(_, n)| *n > 0);
         let bytes: Vec<String> = bytes.map(|(name, n)| format!("{name} {}", size(n))).collect();
         out += &format!("  bytes         {}", if bytes.is_empty() { "none".into() } else { bytes.join(", ") });
         out
@@ -131,18 +130,6 @@ impl Measured<'_> {
             }
         }
         steps
-    }
-}
-
-fn space(space: MemSpace) -> &'static str {
-    match space {
-        MemSpace::Generic => "generic",
-        MemSpace::Global => "global",
-        MemSpace::Const => "const",
-        MemSpace::Shared => "shared",
-        MemSpace::SharedCluster => "shared::cluster",
-        MemSpace::Local => "local",
-        MemSpace::KernelParam => "param",
     }
 }
 
