@@ -96,11 +96,10 @@ impl<'a> Walker<'a, '_> {
             Named::Reg(reg, decl) => {
                 self.reads(reg, name);
                 let d = &self.body.regs[decl as usize];
-                // Tensor memory has addresses of a type of their own.
-                let plain = want.opnd.ty == Ty::Pointer;
-                if !compat::has(if plain { compat::addresses() } else { want.regs }, d.ty) || d.vector != 1 {
+                if !compat::has(want.regs, d.ty) || d.vector != 1 {
                     self.no_address(want, decl, name);
-                } else if plain && d.ty.bits() == 32 && self.module.address_size == 64 {
+                } else if d.ty.bits() == 32 && self.module.address_size == 64 && want.opnd.ty == Ty::Pointer {
+                    // Tensor memory has addresses of a type of their own.
                     self.narrow_address(c, want, decl, name);
                 }
                 Operand::Address(Base::Reg(reg), offset)

@@ -17,18 +17,16 @@ impl<'a> Walker<'a, '_> {
         }
         match op.kind {
             Kind::Name => {
-                if self.tree.str(op.span) == "_" {
+                if op.span.len() == 1 && self.tree.str(op.span) == "_" {
                     return self.discard(want, op.span);
                 }
                 match self.named(op.span) {
                     Named::Reg(reg, decl) => {
-                        let d = &self.body.regs[decl as usize];
-                        if compat::has(want.regs, d.ty) && want.count == Some(u32::from(d.vector)) {
-                            self.wrote(reg);
-                            return Operand::Reg(reg);
-                        }
                         self.wrote(reg);
-                        self.whole_register(c, want, decl, op.span);
+                        let d = &self.body.regs[decl as usize];
+                        if !compat::has(want.regs, d.ty) || want.count != Some(u32::from(d.vector)) {
+                            self.whole_register(c, want, decl, op.span);
+                        }
                         Operand::Reg(reg)
                     }
                     Named::Element(reg, decl, component) => {

@@ -46,8 +46,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn guard(&mut self, guard: &tree::Guard) -> Option<Guard> {
-        let name = self.tree.str(guard.name);
-        let found = self.names.get(name);
+        let found = self.names.at(&self.tree.text, guard.name);
         if let Some((Binding::Reg(decl), number)) = found {
             let d = &self.body.regs[decl as usize];
             let reg = RegId(d.first.0.saturating_add(number));
@@ -108,7 +107,7 @@ impl<'a> Walker<'a, '_> {
                 Kind::Float { .. } if matches!(want.constants, Constants::Int) => 5,
                 Kind::Int { .. } | Kind::Float { .. } | Kind::Expr(_) => 5 * u32::from(!want.opnd.imm),
                 Kind::Not(_) => 3 * u32::from(!compat::has(want.regs, Type::Pred)),
-                Kind::Name => match self.names.get(self.tree.str(o.span)) {
+                Kind::Name => match self.names.at(&self.tree.text, o.span) {
                     Some((Binding::Reg(decl), _)) => {
                         let d = &self.body.regs[decl as usize];
                         let vector = want.count.is_some_and(|n| n != u32::from(d.vector));

@@ -11,6 +11,7 @@ mod memo;
 mod names;
 mod operand;
 mod source;
+mod stem;
 mod symbol;
 mod vector;
 mod walk;

@@ -3,6 +3,7 @@
 //! Formals and the outermost block are one scope; inner blocks shadow. A name is known from its declaration on, a label in
 //! all of its block. Families (`%r<8>`) are kept by their prefix, so that a thousand registers cost one entry.
 
+use super::stem::{self, Stem};
 use super::{LabelId, TableId};
 use crate::FxHashMap;
 use margay_syntax::Span;
@@ -44,14 +45,14 @@ struct Family {
 #[derive(Debug)]
 enum Undo<'a> {
     Plain(&'a str, Option<Slot>),
-    Family(&'a str, Option<Family>),
+    Family(Stem<'a>, Option<Family>),
 }
 
 /// All names that are known at a point of a body.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
     plain: FxHashMap<&'a str, Slot>,
-    families: FxHashMap<&'a str, Family>,
+    families: FxHashMap<Stem<'a>, Family>,
     /// Prefixes of plain names that end in digits: only these can meet a family.
     prefixes: FxHashMap<&'a str, ()>,
     /// True once a plain name and a family share a prefix.
@@ -75,7 +76,7 @@ fn number(digits: &str) -> Option<u32> {
 }
 
 /// Clearing costs time in proportion to the capacity: one huge function must not make a thousand small ones slow.
-fn forget<T>(map: &mut FxHashMap<&str, T>) {
+fn forget<K, T>(map: &mut FxHashMap<K, T>) {
     if map.capacity() > 1024 {
         *map = FxHashMap::default();
     } else {
@@ -111,8 +112,8 @@ impl<'a> Names<'a> {
             match self.undo.pop() {
                 Some(Undo::Plain(name, Some(slot))) => drop(self.plain.insert(name, slot)),
                 Some(Undo::Plain(name, None)) => drop(self.plain.remove(name)),
-                Some(Undo::Family(name, Some(family))) => drop(self.families.insert(name, family)),
-                Some(Undo::Family(name, None)) => drop(self.families.remove(name)),
+                Some(Undo::Family(stem, Some(family))) => drop(self.families.insert(stem, family)),
+                Some(Undo::Family(stem, None)) => drop(self.families.remove(&stem)),
                 None => {}
             }
         }
@@ -126,7 +127,7 @@ impl<'a> Names<'a> {
         if stem.len() < name.len() && !matches!(binding, Binding::Label(_) | Binding::Table(_)) {
             self.prefixes.insert(stem, ());
         }
-        if let Some(family) = self.families.get(stem) {
+        if let Some(family) = self.families.get(&Stem::of(stem)) {
             self.mixed = true;
             let number = number(&name[stem.len()..]);
             if family.depth == depth && number.is_some_and(|n| n < family.count) {
@@ -168,6 +169,7 @@ impl<'a> Names<'a> {
             self.digits = true;
         }
         let family = Family { binding, count, depth, span };
+        let stem = Stem::of(stem);
         match self.families.insert(stem, family) {
             Some(old) if old.depth == depth => {
                 self.families.insert(stem, old);
@@ -184,6 +186,20 @@ impl<'a> Names<'a> {
         self.plain.entry(name).or_insert(Slot { binding: Binding::Faulty, depth: 0, span });
     }
 
+    /// What the name at a place of the text stands for, and its number within its family.
+    #[inline]
+    pub(crate) fn at(&self, text: &str, name: Span) -> Option<(Binding, u32)> {
+        if !self.mixed
+            && !self.digits
+            && let Some((stem, number)) = stem::split(text, name)
+            && let Some(family) = self.families.get(&stem)
+            && number < family.count
+        {
+            return Some((family.binding, number));
+        }
+        self.get(text.get(name.range()).unwrap_or(""))
+    }
+
     /// What a name stands for, and its number within its family.
     pub(crate) fn get(&self, name: &str) -> Option<(Binding, u32)> {
         let bytes = name.as_bytes();
@@ -191,7 +207,7 @@ impl<'a> Names<'a> {
         while split > 0 && bytes[split - 1].is_ascii_digit() {
             split -= 1;
         }
-        let mut found: Option<(&Family, u32)> = None;
+        let mut found: Option<(Family, u32)> = None;
         if split < bytes.len() && split > 0 {
             found = self.family(name, split);
             if found.is_none() && self.digits {
@@ -209,14 +225,14 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn family(&self, name: &str, split: usize) -> Option<(&Family, u32)> {
-        let family = self.families.get(&name[..split])?;
+    fn family(&self, name: &str, split: usize) -> Option<(Family, u32)> {
+        let family = *self.families.get(&Stem::of(&name[..split]))?;
         number(&name[split..]).filter(|n| *n < family.count).map(|n| (family, n))
     }
 
     /// The family with that prefix: how many it has, and where it is declared.
     pub(crate) fn family_of(&self, name: &str) -> Option<(u32, Span)> {
-        self.families.get(prefix(name)).map(|f| (f.count, f.span))
+        self.families.get(&Stem::of(prefix(name))).map(|f| (f.count, f.span))
     }
 
     /// Names of a kind, for suggestions. Families give their prefix.

@@ -65,10 +65,15 @@ impl<'a> Walker<'a, '_> {
 
     /// What a name stands for.
     pub(super) fn named(&mut self, span: Span) -> Named {
-        let name = self.tree.str(span);
-        if let Some((binding, number)) = self.names.get(name) {
-            return self.bound(binding, number);
+        match self.names.at(&self.tree.text, span) {
+            Some((binding, number)) => self.bound(binding, number),
+            None => self.other_name(span),
         }
+    }
+
+    /// What a name stands for that the body does not declare: a special register, a part of a register, something of the module.
+    fn other_name(&mut self, span: Span) -> Named {
+        let name = self.tree.str(span);
         if name.as_bytes().first() == Some(&b'%') {
             let (base, selector) = match name.find('.') {
                 Some(dot) => (&name[..dot], Some(&name[dot + 1..])),

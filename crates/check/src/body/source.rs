@@ -287,7 +287,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn is_register(&self, span: Span) -> bool {
-        matches!(self.names.get(self.tree.str(span)), Some((Binding::Reg(_), _)))
+        matches!(self.names.at(&self.tree.text, span), Some((Binding::Reg(_), _)))
     }
 
     pub(super) fn imm(&mut self, c: &Candidate, want: &Want, op: &'a tree::Operand) -> Operand {

@@ -115,6 +115,33 @@ fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
 }
 
+/// Begins a name if something of one follows.
+#[inline(always)]
+fn is_sign(byte: u8) -> bool {
+    matches!(byte, b'%' | b'$' | b'_')
+}
+
+/// Characters that are tokens whatever follows.
+const SINGLE: [Option<T>; 256] = {
+    let mut table = [None; 256];
+    table[b',' as usize] = Some(T::Comma);
+    table[b';' as usize] = Some(T::Semi);
+    table[b'[' as usize] = Some(T::LBrack);
+    table[b']' as usize] = Some(T::RBrack);
+    table[b'{' as usize] = Some(T::LBrace);
+    table[b'}' as usize] = Some(T::RBrace);
+    table[b'(' as usize] = Some(T::LParen);
+    table[b')' as usize] = Some(T::RParen);
+    table[b':' as usize] = Some(T::Colon);
+    table[b'-' as usize] = Some(T::Minus);
+    table[b'+' as usize] = Some(T::Plus);
+    table[b'*' as usize] = Some(T::Star);
+    table[b'~' as usize] = Some(T::Tilde);
+    table[b'^' as usize] = Some(T::Caret);
+    table[b'?' as usize] = Some(T::Question);
+    table
+};
+
 /// Reads tokens off a text.
 #[derive(Clone)]
 pub(crate) struct Lexer<'t> {
@@ -193,93 +220,117 @@ impl<'t> Lexer<'t> {
     #[inline]
     pub fn next(&mut self) -> Token {
         loop {
-            while is(self.byte(self.at), SPACE) {
-                self.at += 1;
+            let mut start = self.at;
+            while is(self.byte(start), SPACE) {
+                start += 1;
             }
-            let start = self.at;
             let first = self.byte(start);
-            let kind = match first {
-                b'a'..=b'z' | b'A'..=b'Z' => {
+            let kind = match SINGLE[first as usize] {
+                Some(kind) => {
+                    self.at = start + 1;
+                    kind
+                }
+                None if is(first, ALPHA) || is_sign(first) && is(self.byte(start + 1), FOLLOW) => {
                     self.follow(start + 1);
                     if first == b'W' && &self.bytes[start..self.at] == b"WARP_SZ" { T::WarpSize } else { T::Ident }
                 }
-                b'%' | b'$' | b'_' if is(self.byte(start + 1), FOLLOW) => {
-                    self.follow(start + 2);
-                    T::Ident
+                None if first == b'.' && is(self.byte(start + 1), ALPHA) => {
+                    self.dotted_word(start);
+                    T::Dot
                 }
-                b'.' => self.dot(start),
-                b',' => self.one(T::Comma),
-                b';' => self.one(T::Semi),
-                b'0'..=b'9' => self.number(start),
-                b'[' => self.one(T::LBrack),
-                b']' => self.one(T::RBrack),
-                b'{' => self.one(T::LBrace),
-                b'}' => self.one(T::RBrace),
-                b'(' => self.one(T::LParen),
-                b')' => self.one(T::RParen),
-                b':' => self.one(T::Colon),
-                b'/' => match self.byte(start + 1) {
-                    b'/' => {
-                        let rest = &self.bytes[start..];
-                        let end = start + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                        self.at = end;
-                        self.comment(start, if self.byte(end - 1) == b'\r' { end - 1 } else { end });
-                        continue;
-                    }
-                    b'*' => {
-                        let rest = &self.bytes[start + 2..];
-                        match memchr::memmem::find(rest, b"*/") {
-                            Some(n) => self.at = start + 2 + n + 2,
-                            None => self.unclosed_comment(start),
-                        }
-                        self.comment(start, self.at);
-                        continue;
-                    }
-                    _ => self.one(T::Slash),
-                },
-                b'@' => {
-                    if self.bytes[start..].starts_with(b"@@DWARF") {
-                        self.at = start + 7;
-                        T::Dwarf
-                    } else {
-                        self.one(T::At)
-                    }
-                }
-                b'-' => self.one(T::Minus),
-                b'+' => self.one(T::Plus),
-                b'|' => self.one_or_two(b'|', T::Pipe, T::PipePipe),
-                b'!' => self.one_or_two(b'=', T::Not, T::Ne),
-                b'=' => self.one_or_two(b'=', T::Assign, T::EqEq),
-                b'<' => match self.byte(start + 1) {
-                    b'<' => self.two(T::Shl),
-                    b'=' => self.two(T::Le),
-                    _ => self.one(T::Lt),
-                },
-                b'>' => match self.byte(start + 1) {
-                    b'>' => self.two(T::Shr),
-                    b'=' => self.two(T::Ge),
-                    _ => self.one(T::Gt),
-                },
-                b'"' => self.string(start),
-                b'_' => self.one(T::Underscore),
-                b'%' => self.one(T::Percent),
-                b'*' => self.one(T::Star),
-                b'~' => self.one(T::Tilde),
-                b'&' => self.one_or_two(b'&', T::Amp, T::AmpAmp),
-                b'^' => self.one(T::Caret),
-                b'?' => self.one(T::Question),
-                0 if start >= self.bytes.len() => {
-                    self.at = self.bytes.len();
-                    T::Eof
-                }
-                b'#' if self.line_marker(start) => continue,
-                _ => match self.strange(start) {
+                None => match self.other(start) {
                     Some(kind) => kind,
                     None => continue,
                 },
             };
             return Token { kind, span: Span::new(start as u32, self.at as u32) };
         }
+    }
+
+    /// A token of a rarer kind; nothing where there is none, but a comment or a fault.
+    #[inline(never)]
+    fn other(&mut self, start: usize) -> Option<T> {
+        self.at = start;
+        let kind = match self.byte(start) {
+            b'.' => self.dot(start),
+            b'0'..=b'9' => self.number(start),
+            b'/' => match self.byte(start + 1) {
+                b'/' => {
+                    let rest = &self.bytes[start..];
+                    let end = start + memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.at = end;
+                    self.comment(start, if self.byte(end - 1) == b'\r' { end - 1 } else { end });
+                    return None;
+                }
+                b'*' => {
+                    let rest = &self.bytes[start + 2..];
+                    match memchr::memmem::find(rest, b"*/") {
+                        Some(n) => self.at = start + 2 + n + 2,
+                        None => self.unclosed_comment(start),
+                    }
+                    self.comment(start, self.at);
+                    return None;
+                }
+                _ => self.one(T::Slash),
+            },
+            b'@' => {
+                if self.bytes[start..].starts_with(b"@@DWARF") {
+                    self.at = start + 7;
+                    T::Dwarf
+                } else {
+                    self.one(T::At)
+                }
+            }
+            b'|' => self.one_or_two(b'|', T::Pipe, T::PipePipe),
+            b'!' => self.one_or_two(b'=', T::Not, T::Ne),
+            b'=' => self.one_or_two(b'=', T::Assign, T::EqEq),
+            b'<' => match self.byte(start + 1) {
+                b'<' => self.two(T::Shl),
+                b'=' => self.two(T::Le),
+                _ => self.one(T::Lt),
+            },
+            b'>' => match self.byte(start + 1) {
+                b'>' => self.two(T::Shr),
+                b'=' => self.two(T::Ge),
+                _ => self.one(T::Gt),
+            },
+            b'&' => self.one_or_two(b'&', T::Amp, T::AmpAmp),
+            b'"' => self.string(start),
+            b'_' => self.one(T::Underscore),
+            b'%' => self.one(T::Percent),
+            0 if start >= self.bytes.len() => {
+                self.at = self.bytes.len();
+                T::Eof
+            }
+            b'#' if self.line_marker(start) => return None,
+            _ => return self.strange(start),
+        };
+        Some(kind)
+    }
+
+    /// The byte directly behind the last token, for those who can use it without a token; 0 at the end.
+    #[inline(always)]
+    pub fn peek(&self) -> u8 {
+        self.byte(self.at)
+    }
+
+    /// Moves past the byte of [`Lexer::peek`], which makes a token of its own; the place of that.
+    #[inline(always)]
+    pub fn skip(&mut self) -> Span {
+        let start = self.at as u32;
+        self.at += 1;
+        Span::new(start, start + 1)
+    }
+
+    /// The dotted word that stands directly behind the last token.
+    #[inline(always)]
+    pub fn attached(&mut self) -> Option<Span> {
+        let start = self.at;
+        if self.byte(start) != b'.' || !is(self.byte(start + 1), ALPHA) {
+            return None;
+        }
+        self.dotted_word(start);
+        Some(Span::new(start as u32, self.at as u32))
     }
 
     fn comment(&mut self, start: usize, end: usize) {
@@ -316,22 +367,30 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `.word`, `.word::word`, `.2d`, `.5`, `.`
-    fn dot(&mut self, start: usize) -> T {
-        let first = self.byte(start + 1);
-        if is(first, ALPHA) {
-            self.follow(start + 2);
-            while self.byte(self.at) == b':' && self.byte(self.at + 1) == b':' && is(self.byte(self.at + 2), FOLLOW) {
-                let at = self.at + 2;
-                self.follow(self.at + 3);
-                // `.sp::2:4`
-                if is(self.byte(at), DIGIT) && self.byte(self.at) == b':' && is(self.byte(self.at + 1), DIGIT) {
-                    self.follow(self.at + 2);
-                }
-            }
-            return T::Dot;
+    /// `.word`, `.word::word`
+    #[inline(always)]
+    fn dotted_word(&mut self, start: usize) {
+        self.follow(start + 2);
+        if self.byte(self.at) == b':' {
+            self.qualified();
         }
-        if is(first, DIGIT) {
+    }
+
+    /// The rest of a dotted word whose first part has been read.
+    fn qualified(&mut self) {
+        while self.byte(self.at) == b':' && self.byte(self.at + 1) == b':' && is(self.byte(self.at + 2), FOLLOW) {
+            let at = self.at + 2;
+            self.follow(self.at + 3);
+            // `.sp::2:4`
+            if is(self.byte(at), DIGIT) && self.byte(self.at) == b':' && is(self.byte(self.at + 1), DIGIT) {
+                self.follow(self.at + 2);
+            }
+        }
+    }
+
+    /// `.2d`, `.5`, `.`
+    fn dot(&mut self, start: usize) -> T {
+        if is(self.byte(start + 1), DIGIT) {
             let mut at = start + 2;
             while is(self.byte(at), DIGIT) {
                 at += 1;

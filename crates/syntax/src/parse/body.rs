@@ -17,8 +17,8 @@ impl Parser<'_> {
             let labelled = std::mem::take(&mut label);
             match self.t.kind {
                 T::Ident => {
-                    let name = self.bump();
-                    if self.at(T::Colon) {
+                    let name = self.bump_dotted();
+                    if self.at(T::Colon) && self.prev == name.span {
                         self.bump();
                         self.tree.stmts.push(Stmt::Label(name.span));
                         label = true;
@@ -132,15 +132,15 @@ impl Parser<'_> {
         if !self.at(T::Ident) {
             return Err(self.expected("an instruction behind the guard"));
         }
-        let opcode = self.bump();
-        if self.at(T::Colon) {
+        let opcode = self.bump_dotted();
+        if self.at(T::Colon) && self.prev == opcode.span {
             return Err(self.wrong(opcode.span, "a label stands before the guard", "expected an instruction"));
         }
         self.instruction(start, Some(Guard { name, negated }), opcode);
         Ok(())
     }
 
-    /// An instruction, from behind its first word on.
+    /// An instruction, from behind its first words on. Some of its dotted words may be yet to come.
     #[inline]
     fn instruction(&mut self, start: u32, guard: Option<Guard>, opcode: Token) {
         while self.t.kind == T::Dot {
@@ -180,6 +180,17 @@ impl Parser<'_> {
             return Ok(());
         }
         loop {
+            if self.at(T::Ident) {
+                let name = Operand { kind: Kind::Name, span: self.t.span };
+                if self.bump_with(b',') {
+                    self.scratch.push(name);
+                    continue;
+                }
+                if self.bump_with(b';') {
+                    self.scratch.push(name);
+                    return Ok(());
+                }
+            }
             let operand = self.operand()?;
             self.scratch.push(operand);
             match self.t.kind {

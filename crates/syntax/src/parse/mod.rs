@@ -138,6 +138,30 @@ impl<'t> Parser<'t> {
         taken
     }
 
+    /// Takes the current token and, if it stands directly behind it, this character, which is a token of its own. This is
+    /// how names and numbers nearly always end.
+    #[inline(always)]
+    fn bump_with(&mut self, mark: u8) -> bool {
+        let found = self.lex.peek() == mark;
+        if found {
+            self.prev = self.lex.skip();
+            self.t = self.lex.next();
+        }
+        found
+    }
+
+    /// Takes the current token, a word, and the dotted words directly behind it.
+    #[inline(always)]
+    fn bump_dotted(&mut self) -> Token {
+        let taken = self.t;
+        self.prev = taken.span;
+        while let Some(word) = self.lex.attached() {
+            self.prev = word;
+        }
+        self.t = self.lex.next();
+        taken
+    }
+
     #[inline(always)]
     fn at(&self, kind: T) -> bool {
         self.t.kind == kind
@@ -169,8 +193,8 @@ impl<'t> Parser<'t> {
 
     /// Whether the current token is the first of its line.
     fn first_of_line(&self) -> bool {
-        let gap = self.text.get(self.prev.end as usize..self.t.span.start as usize).unwrap_or("");
-        gap.contains('\n')
+        let gap = self.text.as_bytes().get(self.prev.end as usize..self.t.span.start as usize);
+        gap.is_some_and(|gap| gap.contains(&b'\n'))
     }
 
     /// From an offset to the end of the last token taken.

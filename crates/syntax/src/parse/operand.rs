@@ -133,6 +133,13 @@ impl Parser<'_> {
     }
 
     fn address_parts(&mut self, open: Span) -> Result<()> {
+        if self.at(T::Ident) {
+            let name = Operand { kind: Kind::Name, span: self.t.span };
+            if self.bump_with(b']') {
+                self.scratch.push(name);
+                return Ok(());
+            }
+        }
         let first = match self.t.kind {
             T::Ident => {
                 let name = Operand { kind: Kind::Name, span: self.bump().span };
@@ -226,6 +233,17 @@ impl Parser<'_> {
 
     fn vector_parts(&mut self, open: Span) -> Result<()> {
         loop {
+            if self.at(T::Ident) {
+                let name = Operand { kind: Kind::Name, span: self.t.span };
+                if self.bump_with(b',') {
+                    self.scratch.push(name);
+                    continue;
+                }
+                if self.bump_with(b'}') {
+                    self.scratch.push(name);
+                    return Ok(());
+                }
+            }
             let part = match self.t.kind {
                 T::Ident => {
                     let span = self.bump().span;

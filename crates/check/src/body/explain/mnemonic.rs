@@ -203,7 +203,7 @@ impl<'a> Walker<'a, '_> {
     /// The type that the first register among the operands suggests.
     pub(super) fn likely_type(&self, instr: &Instr, wanted: &[Type]) -> Option<Type> {
         let tys =
-            self.tree.operands(instr.operands).iter().filter_map(|o| match self.names.get(self.tree.str(o.span)) {
+            self.tree.operands(instr.operands).iter().filter_map(|o| match self.names.at(&self.tree.text, o.span) {
                 Some((Binding::Reg(decl), _)) => Some(self.body.regs[decl as usize].ty),
                 _ => None,
             });
