@@ -29,12 +29,12 @@ pub struct Module {
 impl Module {
     /// Checks and loads texts; what is wrong with them goes to the log that the program gave, or to standard error.
     pub fn load(context: &Arc<Context>, texts: &[String], options: JitOptions) -> Result<Module, Code> {
-        let named = |(i, text): (usize, &'_ String)| (format!("module{i}.ptx"), text.clone());
-        let named: Vec<(String, String)> = match texts {
-            [one] => vec![("module.ptx".into(), one.clone())],
-            many => many.iter().enumerate().map(named).collect(),
+        let names: Vec<String> = match texts {
+            [_] => vec!["module.ptx".into()],
+            many => (0..many.len()).map(|i| format!("module{i}.ptx")).collect(),
         };
-        let files: Vec<SourceText<'_>> = named.iter().map(|(name, text)| SourceText { name, text }).collect();
+        let files: Vec<SourceText<'_>> =
+            names.iter().zip(texts).map(|(name, text)| SourceText { name, text }).collect();
         let load = LoadOptions { engine: engine(context), ..LoadOptions::default() };
         match context.runtime.load(&files, &load) {
             Ok(loaded) => {

@@ -10,6 +10,7 @@ use std::{
     hint::black_box,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -28,13 +29,15 @@ fn main() {
     };
     println!("{} bytes, {} lines", text.len(), text.lines().count());
 
+    // As the command has it: the text is in memory, and the tree keeps it.
+    let text: Arc<str> = text.into();
     let tokens = margay_syntax::count_tokens(&text);
     row("lex", text.len(), best(|| black_box(margay_syntax::count_tokens(black_box(&text)))));
-    row("parse", text.len(), best(|| black_box(margay_syntax::parse(black_box(&text)))));
-    let parsed = margay_syntax::parse(&text);
+    row("parse", text.len(), best(|| black_box(margay_syntax::parse_shared(black_box(text.clone())))));
+    let parsed = margay_syntax::parse_shared(text.clone());
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics.first());
     let options = margay_check::Options::default();
-    let check = || margay_check::check(margay_syntax::parse(black_box(&text)), &options);
+    let check = || margay_check::check(margay_syntax::parse_shared(black_box(text.clone())), &options);
     let (checked, diagnostics) = check();
     if checked.is_none() {
         println!("the module is refused: {:?}", diagnostics.first().map(|d| (d.span(), &d.message)));
@@ -44,7 +47,7 @@ fn main() {
     println!("{:16} {:9.2}", "bytes per token", text.len() as f64 / tokens as f64);
     println!("{:16} {:9.2}", "tree per byte", parsed.tree.bytes() as f64 / text.len() as f64);
     let path = std::env::temp_dir().join(format!("margay-frontend-{}.ptx", std::process::id()));
-    std::fs::write(&path, &text).expect("the module is written");
+    std::fs::write(&path, &*text).expect("the module is written");
     command("margay check", text.len(), Command::new(env!("CARGO_BIN_EXE_margay")).arg("check").arg(&path));
     if let Some(ptxas) = ptxas() {
         command("ptxas", text.len(), Command::new(ptxas).args(["-arch=compute_80", "-o", "/dev/null"]).arg(&path));

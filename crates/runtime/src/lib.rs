@@ -34,7 +34,7 @@ pub use device::{Device, DeviceOptions};
 pub use error::{Error, Rejected, StopReport};
 pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
-pub use module::{LoadOptions, Module, SourceText, Variable, check, find_abi};
+pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, find_abi};
 pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress, Span, Spans};
 pub use stream::{Event, Stream};

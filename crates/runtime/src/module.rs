@@ -214,11 +214,17 @@ impl Module {
 
 /// Parses and checks a file.
 pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
-    let parsed = margay_syntax::parse(text.text);
-    let (tree, lines) = (parsed.tree.clone(), LineIndex::new(text.text));
+    check_shared(text.name, text.text.into(), options)
+}
+
+/// [`check`] for a text that is already shared; saves a copy.
+pub fn check_shared(name: &str, text: Arc<str>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
+    let lines = LineIndex::new(&text);
+    let parsed = margay_syntax::parse_shared(text);
+    let tree = parsed.tree.clone();
     let (checked, diagnostics) = margay_check::check(parsed, options);
     let files = checked.as_ref().map(|c| c.module.files.clone()).unwrap_or_default();
-    let source = Source { name: text.name.into(), tree, lines, files };
+    let source = Source { name: name.into(), tree, lines, files };
     (Arc::new(source), checked, diagnostics)
 }
 

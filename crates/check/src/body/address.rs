@@ -177,13 +177,14 @@ impl<'a> Walker<'a, '_> {
             return if matches!(op.kind, Kind::Error) { Operand::Error } else { self.missing_brackets(want, op) };
         };
         let items = tree.operands(list);
-        let min = want.inner.iter().position(|w| w.opnd.optional).unwrap_or(want.inner.len());
-        if items.len() < min || items.len() > want.inner.len() {
-            return self.wrong_group(want, op, items.len(), min);
+        let wants = c.inside(want);
+        let min = wants.iter().position(|w| w.opnd.optional).unwrap_or(wants.len());
+        if items.len() < min || items.len() > wants.len() {
+            return self.wrong_group(wants, op, items.len(), min);
         }
         let start = self.body.operands.len() as u32;
         self.body.operands.resize(start as usize + items.len(), Operand::Error);
-        for (i, (want, item)) in want.inner.iter().zip(items).enumerate() {
+        for (i, (want, item)) in wants.iter().zip(items).enumerate() {
             // The brackets of an address are those of the list.
             let operand = match want.opnd.role {
                 margay_isa::Role::Addr if !matches!(item.kind, Kind::Brackets(_)) => self.inside(c, want, item),

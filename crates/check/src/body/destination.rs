@@ -89,13 +89,13 @@ impl<'a> Walker<'a, '_> {
         let (Some(p), Some(q)) = (tree.operands.get(first as usize), tree.operands.get(first as usize + 1)) else {
             return Operand::Error;
         };
-        let one = Want { pair: 0, ..want.clone() };
+        let one = Want { pair: 0, ..*want };
         let other = Want {
             pair: 0,
             count: Some(1),
             regs: want.pair,
             ty: want.opnd.pair.and_then(|t| c.variant.resolve_ty(t)),
-            ..want.clone()
+            ..*want
         };
         let at = self.body.operands.len() as u32;
         self.body.operands.extend([Operand::Error, Operand::Error]);

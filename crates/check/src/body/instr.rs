@@ -1,7 +1,7 @@
 //! One instruction: guard, mnemonic, choice among the forms that the mnemonic may mean, operands.
 
 use super::walk::{Memos, Place, Walker};
-use super::{Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
+use super::{Access, Binding, Candidate, Entry, Guard, Inst, Operand, RegId, VariantId, Want};
 use crate::report::count;
 use crate::{
     Symbol,
@@ -74,20 +74,20 @@ impl<'a> Walker<'a, '_> {
     /// How badly operands fit a form: 0 if they do.
     fn misfit(&self, c: &Candidate, ops: &[tree::Operand]) -> u32 {
         let lack = c.min.saturating_sub(ops.len()) + ops.len().saturating_sub(c.wants.len());
-        let shapes: u32 = c.wants.iter().zip(ops).map(|(w, o)| self.misfit_of(w, o)).sum();
+        let shapes: u32 = c.wants.iter().zip(ops).map(|(w, o)| self.misfit_of(c, w, o)).sum();
         shapes + 100 * lack as u32 + 10 * u32::from(c.unavailable.is_some())
     }
 
-    fn misfit_of(&self, want: &Want, o: &tree::Operand) -> u32 {
+    fn misfit_of(&self, c: &Candidate, want: &Want, o: &tree::Operand) -> u32 {
         let brackets = matches!(o.kind, Kind::Brackets(_));
         match want.opnd.role {
             Role::Addr | Role::Group(_) if brackets => {
                 let Kind::Brackets(list) = o.kind else { return 0 };
                 match want.opnd.role {
                     Role::Group(_) => {
-                        let inner = self.tree.operands(list);
-                        let lack = want.inner.len().abs_diff(inner.len()) as u32;
-                        5 * lack + want.inner.iter().zip(inner).map(|(w, o)| self.misfit_of(w, o)).sum::<u32>()
+                        let (wants, inner) = (c.inside(want), self.tree.operands(list));
+                        let lack = wants.len().abs_diff(inner.len()) as u32;
+                        5 * lack + wants.iter().zip(inner).map(|(w, o)| self.misfit_of(c, w, o)).sum::<u32>()
                     }
                     _ => 5 * u32::from(list.len > 1),
                 }
@@ -147,10 +147,31 @@ impl<'a> Walker<'a, '_> {
         self.body.operands.resize(start as usize + ops.len(), Operand::Error);
         for (i, (want, op)) in c.wants.iter().zip(ops).enumerate() {
             self.current.operand = i;
-            let operand = self.operand(c, want, op);
+            let plain = want.plain.and_then(|access| self.plain_register(access, want, op));
+            let operand = plain.unwrap_or_else(|| self.operand(c, want, op));
             self.body.operands[start as usize + i] = operand;
         }
         list
+    }
+
+    /// The register that an operand names, where it fits as it stands: so it is nearly always, and this is quick to see. Nothing
+    /// where there is more to be looked at.
+    #[inline]
+    pub(super) fn plain_register(&mut self, access: Access, want: &Want, op: &tree::Operand) -> Option<Operand> {
+        if !matches!(op.kind, Kind::Name) {
+            return None;
+        }
+        let (Binding::Reg(decl), number) = self.names.at(&self.tree.text, op.span)? else { return None };
+        let d = &self.body.regs[decl as usize];
+        if !compat::has(want.regs, d.ty) || want.count != Some(u32::from(d.vector)) {
+            return None;
+        }
+        let reg = RegId(d.first.0.saturating_add(number));
+        match access {
+            Access::Read => self.reads(reg, op.span),
+            Access::Written => self.wrote(reg),
+        }
+        Some(Operand::Reg(reg))
     }
 
     #[cold]

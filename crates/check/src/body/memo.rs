@@ -5,9 +5,19 @@ use crate::compat::{self, Constants, Types};
 use crate::report::{Lack, lacking};
 use crate::{FxHashMap, Module};
 use margay_isa::{Asked, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Until, Variant, Word, resolve};
+use margay_syntax::tree::List;
+
+/// What an instruction does with a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    /// Its value is used.
+    Read,
+    /// It gets a value.
+    Written,
+}
 
 /// What an operand must be, with all type variables bound.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     /// The row's operand.
     pub(crate) opnd: &'static Opnd,
@@ -23,8 +33,10 @@ pub(crate) struct Want {
     pub(crate) element: bool,
     /// Registers that the partner after `|` may be.
     pub(crate) pair: Types,
-    /// What a bracketed list holds.
-    pub(crate) inner: Box<[Want]>,
+    /// What a bracketed list holds, see [`Candidate::inside`].
+    pub(crate) inner: List<Want>,
+    /// What is done with a register that stands here by itself, if a register of a right type is all that may be said of it.
+    pub(crate) plain: Option<Access>,
 }
 
 /// A form that the mnemonic may mean. Operands decide between several.
@@ -36,6 +48,8 @@ pub(crate) struct Candidate {
     pub(crate) in_order: bool,
     /// Operands.
     pub(crate) wants: Box<[Want]>,
+    /// What stands in the bracketed lists among them.
+    inside: Box<[Want]>,
     /// Fewest operands.
     pub(crate) min: usize,
     /// The state space that the instruction names.
@@ -50,6 +64,13 @@ pub(crate) struct Candidate {
     pub(crate) access: u32,
     /// Cross-instruction rules.
     pub(crate) rules: &'static [Rule],
+}
+
+impl Candidate {
+    /// What a bracketed list of this form holds.
+    pub(crate) fn inside(&self, want: &Want) -> &[Want] {
+        &self.inside[want.inner.range()]
+    }
 }
 
 /// Why a form is not available.
@@ -153,7 +174,8 @@ fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
 }
 
 fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
-    let wants: Box<[Want]> = variant.operands().map(|o| want(&variant, o)).collect();
+    let mut inside = Vec::new();
+    let wants: Box<[Want]> = variant.operands().map(|o| want(&variant, o, &mut inside)).collect();
     let min = wants.iter().position(|w| w.opnd.optional).unwrap_or(wants.len());
     let space = variant.words.iter().find_map(|w| match w {
         Word::Mod(m) if space_of(*m).is_some() => Some(*m),
@@ -169,6 +191,7 @@ fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
         rules: variant.row().rules,
         in_order,
         wants,
+        inside: inside.into(),
         min,
         space,
         access,
@@ -176,15 +199,25 @@ fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
     }
 }
 
-fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
+fn want(variant: &Variant, opnd: &'static Opnd, inside: &mut Vec<Want>) -> Want {
     let ty = variant.resolve_ty(opnd.ty);
     let regs = |ty: Ty| match ty {
         Ty::Any => Types::MAX,
         _ => compat::those(|reg| variant.takes_register(opnd, ty, reg)),
     };
-    let inner: Box<[Want]> = match opnd.role {
-        Role::Group(list) => variant.inside(list).map(|o| want(variant, o)).collect(),
-        _ => Box::new([]),
+    let mut inner = List::empty();
+    if let Role::Group(list) = opnd.role {
+        let wants: Vec<Want> = variant.inside(list).map(|o| want(variant, o, inside)).collect();
+        inner = List::new(inside.len() as u32, wants.len() as u32);
+        inside.extend(wants);
+    }
+    let (count, pair) = (variant.count(opnd), opnd.pair.map_or(0, regs));
+    let (in_braces, with_partner) = (opnd.braces() && count == Some(1), opnd.paired && pair != 0);
+    let plain = match opnd.role {
+        _ if in_braces || with_partner => None,
+        Role::Dst => Some(Access::Written),
+        Role::Src => Some(Access::Read),
+        _ => None,
     };
     Want {
         opnd,
@@ -195,10 +228,11 @@ fn want(variant: &Variant, opnd: &'static Opnd) -> Want {
             Ty::Any => Constants::Any,
             _ => ty.map_or(Constants::Any, compat::constants),
         },
-        count: variant.count(opnd),
+        count,
         element: false,
-        pair: opnd.pair.map_or(0, regs),
+        pair,
         inner,
+        plain,
     }
 }
 

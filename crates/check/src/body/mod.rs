@@ -16,7 +16,7 @@ mod symbol;
 mod vector;
 mod walk;
 
-pub(crate) use memo::{Candidate, Entry, Memo, Want, space_of};
+pub(crate) use memo::{Access, Candidate, Entry, Memo, Want, space_of};
 pub(crate) use names::Binding;
 pub(crate) use walk::{Facts, Scratch, Walker, examine, resolve};
 

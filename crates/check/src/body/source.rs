@@ -24,7 +24,7 @@ impl<'a> Walker<'a, '_> {
                 if !spreads(c, want) {
                     return self.constant_for_vector(want, op);
                 }
-                let one = Want { count: Some(1), ..want.clone() };
+                let one = Want { count: Some(1), ..*want };
                 match self.src(c, &one, op) {
                     Operand::Error => Operand::Error,
                     _ => {

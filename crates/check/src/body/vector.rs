@@ -4,7 +4,7 @@
 //! integers do not mix with floating point. That one type must be what the instruction takes.
 
 use super::walk::Walker;
-use super::{Candidate, Operand, Want};
+use super::{Access, Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
 use margay_isa::{Count, Kind as TypeKind, Opcode, Type};
 use margay_syntax::{
@@ -49,7 +49,7 @@ impl<'a> Walker<'a, '_> {
         {
             if ignores_rest(c, want) && matches!(items.len(), 2 | 4) {
                 // Its elements must fit all the same.
-                let whole = Want { count: Some(items.len() as u32), ..want.clone() };
+                let whole = Want { count: Some(items.len() as u32), ..*want };
                 if self.vector(c, &whole, op, list, dst) == Operand::Error {
                     return Operand::Error;
                 }
@@ -72,21 +72,25 @@ impl<'a> Walker<'a, '_> {
                     count: Some(1),
                     element: true,
                     pair: 0,
-                    ..want.clone()
+                    ..*want
                 }
             }
-            _ => Want { count: Some(1), element: true, pair: 0, ..want.clone() },
+            _ => Want { count: Some(1), element: true, pair: 0, ..*want },
         };
         // One element is no vector.
-        let loose = if items.len() > 1 {
-            Want { regs: Types::MAX, constants: Constants::Any, ..strict.clone() }
-        } else {
-            strict.clone()
-        };
+        let loose =
+            if items.len() > 1 { Want { regs: Types::MAX, constants: Constants::Any, ..strict } } else { strict };
         let leading = usize::from(want.opnd.lead.is_some()).min(items.len());
         let start = self.body.operands.len();
         self.body.operands.resize(start + items.len(), Operand::Error);
+        let access = if dst { Access::Written } else { Access::Read };
         for (i, item) in items.iter().enumerate() {
+            if i >= leading
+                && let Some(register) = self.plain_register(access, &loose, item)
+            {
+                self.body.operands[start + i] = register;
+                continue;
+            }
             let operand = match (dst, item.kind) {
                 (true, Kind::Name) if tree.str(item.span) == "_" => Operand::Sink,
                 (true, _) => self.dst(c, &loose, item),
@@ -230,7 +234,7 @@ fn lead(c: &Candidate, want: &Want) -> Want {
         ty,
         regs: ty.map_or(Types::MAX, |t| compat::registers(t, false)),
         constants: ty.map_or(Constants::Any, compat::constants),
-        ..want.clone()
+        ..*want
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn handle_register(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst
     let operands = w.body.operands(inst.operands);
     let Some(index) = c.wants.iter().position(|want| matches!(want.opnd.role, Role::Group(_))) else { return };
     let Some(Operand::Group(list)) = operands.get(index) else { return };
-    let handles = w.body.operands(*list).iter().zip(&c.wants[index].inner);
+    let handles = w.body.operands(*list).iter().zip(c.inside(&c.wants[index]));
     let register = handles.into_iter().any(|(o, want)| {
         matches!(want.opnd.role, Role::Handle(_)) && matches!(o, Operand::Reg(_) | Operand::Element(..))
     });

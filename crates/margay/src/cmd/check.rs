@@ -7,13 +7,13 @@ use crate::{
     report::{self, Found, Style},
 };
 use margay_check::Options;
-use margay_runtime::{SourceText, check};
+use margay_runtime::check_shared;
 use margay_syntax::{Code, Diagnostic, Severity};
 use std::{
     collections::HashMap,
     path::Path,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
@@ -83,17 +83,17 @@ fn summary(errors: usize, warnings: usize, files: usize) {
 }
 
 fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels, style: Style) -> Result<Checked> {
-    let (name, mut text) = (name(path), read(path)?);
-    let (mut source, mut checked, mut diagnostics) = check(&SourceText { name: &name, text: &text }, options);
+    // The text is the tree's alone: a second copy would cost as much memory again.
+    let (name, text) = (name(path), Arc::from(read(path)?));
+    let (mut source, mut checked, mut diagnostics) = check_shared(&name, text, options);
     levels.apply(&mut diagnostics);
     let mut out = String::new();
     if args.fix && path.as_os_str() != "-" {
-        let (fixed, count) = apply_fixes(&text, &diagnostics);
+        let (fixed, count) = apply_fixes(&source.tree.text, &diagnostics);
         if count > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
             complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
-            text = fixed;
-            (source, checked, diagnostics) = check(&SourceText { name: &name, text: &text }, options);
+            (source, checked, diagnostics) = check_shared(&name, fixed.into(), options);
             levels.apply(&mut diagnostics);
         }
     }

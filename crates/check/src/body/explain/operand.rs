@@ -88,12 +88,12 @@ impl<'a> Walker<'a, '_> {
     #[cold]
     pub(in crate::body) fn wrong_group(
         &mut self,
-        want: &Want,
+        wants: &[Want],
         op: &tree::Operand,
         found: usize,
         min: usize,
     ) -> Operand {
-        let names: Vec<&str> = want.inner.iter().map(|w| w.opnd.name).collect();
+        let names: Vec<&str> = wants.iter().map(|w| w.opnd.name).collect();
         let wants = if min == names.len() { format!("{min}") } else { format!("{min} to {}", names.len()) };
         self.report.push(
             Diagnostic::new(
