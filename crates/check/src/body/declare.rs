@@ -39,7 +39,7 @@ impl<'a> Walker<'a, '_> {
                 continue;
             };
             let (mut extent, mut dims) =
-                module::extent(tree, d, shape.element(), self.report).unwrap_or((Extent::Array(0), vec![1]));
+                module::extent(tree, d, shape.element(), self.report).unwrap_or_else(|| (Extent::Array(0), vec![1]));
             let mut init = Vec::new();
             if let Some(value) = d.init {
                 let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);

@@ -48,11 +48,47 @@ enum Undo<'a> {
     Family(Stem<'a>, Option<Family>),
 }
 
+/// The families by their stems. A body has a handful and asks for them with nearly every operand, so those with short stems
+/// are kept where no search is needed, too.
+#[derive(Debug, Default)]
+struct Families<'a> {
+    all: FxHashMap<Stem<'a>, Family>,
+    /// One place for each value of [`Stem::slot`]; of several families with the same one it holds the last.
+    quick: [Option<(Stem<'static>, Family)>; Stem::SLOTS],
+}
+
+impl<'a> Families<'a> {
+    fn clear(&mut self) {
+        forget(&mut self.all);
+        self.quick = Default::default();
+    }
+
+    #[inline(always)]
+    fn get(&self, stem: Stem<'a>) -> Option<&Family> {
+        match &self.quick[stem.slot()] {
+            Some((known, family)) if *known == stem => Some(family),
+            _ => self.all.get(&stem),
+        }
+    }
+
+    fn insert(&mut self, stem: Stem<'a>, family: Family) -> Option<Family> {
+        if let Stem::Short(word) = stem {
+            self.quick[stem.slot()] = Some((Stem::Short(word), family));
+        }
+        self.all.insert(stem, family)
+    }
+
+    fn remove(&mut self, stem: Stem<'a>) {
+        self.quick[stem.slot()] = None;
+        self.all.remove(&stem);
+    }
+}
+
 /// All names that are known at a point of a body.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
     plain: FxHashMap<&'a str, Slot>,
-    families: FxHashMap<Stem<'a>, Family>,
+    families: Families<'a>,
     /// Prefixes of plain names that end in digits: only these can meet a family.
     prefixes: FxHashMap<&'a str, ()>,
     /// True once a plain name and a family share a prefix.
@@ -88,7 +124,7 @@ impl<'a> Names<'a> {
     /// Forgets everything, keeps the memory.
     pub(crate) fn clear(&mut self) {
         forget(&mut self.plain);
-        forget(&mut self.families);
+        self.families.clear();
         forget(&mut self.prefixes);
         self.undo.clear();
         self.marks.clear();
@@ -113,7 +149,7 @@ impl<'a> Names<'a> {
                 Some(Undo::Plain(name, Some(slot))) => drop(self.plain.insert(name, slot)),
                 Some(Undo::Plain(name, None)) => drop(self.plain.remove(name)),
                 Some(Undo::Family(stem, Some(family))) => drop(self.families.insert(stem, family)),
-                Some(Undo::Family(stem, None)) => drop(self.families.remove(&stem)),
+                Some(Undo::Family(stem, None)) => self.families.remove(stem),
                 None => {}
             }
         }
@@ -127,7 +163,7 @@ impl<'a> Names<'a> {
         if stem.len() < name.len() && !matches!(binding, Binding::Label(_) | Binding::Table(_)) {
             self.prefixes.insert(stem, ());
         }
-        if let Some(family) = self.families.get(&Stem::of(stem)) {
+        if let Some(family) = self.families.get(Stem::of(stem)) {
             self.mixed = true;
             let number = number(&name[stem.len()..]);
             if family.depth == depth && number.is_some_and(|n| n < family.count) {
@@ -192,7 +228,7 @@ impl<'a> Names<'a> {
         if !self.mixed
             && !self.digits
             && let Some((stem, number)) = stem::split(text, name)
-            && let Some(family) = self.families.get(&stem)
+            && let Some(family) = self.families.get(stem)
             && number < family.count
         {
             return Some((family.binding, number));
@@ -226,13 +262,13 @@ impl<'a> Names<'a> {
     }
 
     fn family(&self, name: &str, split: usize) -> Option<(Family, u32)> {
-        let family = *self.families.get(&Stem::of(&name[..split]))?;
+        let family = *self.families.get(Stem::of(&name[..split]))?;
         number(&name[split..]).filter(|n| *n < family.count).map(|n| (family, n))
     }
 
     /// The family with that prefix: how many it has, and where it is declared.
     pub(crate) fn family_of(&self, name: &str) -> Option<(u32, Span)> {
-        self.families.get(&Stem::of(prefix(name))).map(|f| (f.count, f.span))
+        self.families.get(Stem::of(prefix(name))).map(|f| (f.count, f.span))
     }
 
     /// Names of a kind, for suggestions. Families give their prefix.

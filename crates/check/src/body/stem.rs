@@ -20,6 +20,18 @@ const WORD: u32 = 8;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 impl<'a> Stem<'a> {
+    /// How many slots there are.
+    pub(super) const SLOTS: usize = 32;
+
+    /// A number below [`Stem::SLOTS`] that tells most stems of a body apart; one for all that are long.
+    #[inline(always)]
+    pub(super) fn slot(self) -> usize {
+        match self {
+            Stem::Short(word) => (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Stem::SLOTS.ilog2())) as usize,
+            Stem::Long(_) => 0,
+        }
+    }
+
     /// The key of a stem.
     pub(super) fn of(text: &'a str) -> Stem<'a> {
         if text.len() > WORD as usize {

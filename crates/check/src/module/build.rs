@@ -150,7 +150,7 @@ impl Builder<'_> {
             let element = shape.map_or(1, |s| s.element());
             let Some((count, numbered)) = decl::family(tree, d, FAMILY, self.report) else { continue };
             let (mut extent, mut dims) =
-                decl::extent(tree, d, element, self.report).unwrap_or((Extent::Array(0), vec![1]));
+                decl::extent(tree, d, element, self.report).unwrap_or_else(|| (Extent::Array(0), vec![1]));
             let mut contents = Vec::new();
             if let (Some(value), Some(shape)) = (d.init, &shape) {
                 let at = tree.operands.get(value as usize).map_or(d.span, |o| o.span);

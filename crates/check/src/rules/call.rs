@@ -6,15 +6,15 @@ use crate::report::count;
 use crate::{Extent, Formal, FormalSpace, FuncId, FuncKind, Function};
 use margay_isa::{Kind, Space, Type};
 use margay_syntax::{
-    Span,
+    Span, Tree,
     diag::{Code, Diagnostic},
-    tree::{self, Kind as Node},
+    tree::{self, Kind as Node, List},
 };
 
 /// One call.
 pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
     let &[rets, callee, args, table] = w.body.operands(inst.operands) else { return };
-    let site = Site::new(w, inst);
+    let site = Site::new(w.tree, inst);
     match (callee, table) {
         (Operand::Symbol(SymRef::Func(f), _), _) => {
             let module = w.module;
@@ -51,41 +51,33 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
 }
 
 /// The places of a call in the text.
-struct Site {
-    rets: Vec<Span>,
+struct Site<'a> {
+    rets: &'a [tree::Operand],
     callee: Span,
-    args: Vec<Span>,
+    args: &'a [tree::Operand],
     args_list: Option<Span>,
     table: Span,
 }
 
-impl Site {
-    fn new(w: &Walker<'_, '_>, inst: &Inst) -> Site {
-        let tree = w.tree;
+impl<'a> Site<'a> {
+    fn new(tree: &'a Tree, inst: &Inst) -> Site<'a> {
         let ops = tree.operands(tree.instrs[inst.node as usize].operands);
-        let spans = |o: &tree::Operand| match o.kind {
-            Node::Paren(list) => tree.operands(list).iter().map(|x| x.span).collect(),
-            _ => Vec::new(),
+        let list = |o: Option<&tree::Operand>| match o?.kind {
+            Node::Paren(list) => Some(tree.operands(list)),
+            _ => None,
         };
-        let is_list = |o: Option<&tree::Operand>| o.is_some_and(|o| matches!(o.kind, Node::Paren(_)));
         let mut rest = ops;
-        let mut site = Site {
-            rets: Vec::new(),
-            callee: Span::default(),
-            args: Vec::new(),
-            args_list: None,
-            table: Span::default(),
-        };
-        if is_list(rest.first()) {
-            site.rets = spans(&rest[0]);
+        let mut site = Site { rets: &[], callee: Span::default(), args: &[], args_list: None, table: Span::default() };
+        if let Some(rets) = list(rest.first()) {
+            site.rets = rets;
             rest = &rest[1..];
         }
         if let Some((callee, tail)) = rest.split_first() {
             site.callee = callee.span;
             rest = tail;
         }
-        if is_list(rest.first()) {
-            site.args = spans(&rest[0]);
+        if let Some(args) = list(rest.first()) {
+            site.args = args;
             site.args_list = Some(rest[0].span);
             rest = &rest[1..];
         }
@@ -95,7 +87,7 @@ impl Site {
 }
 
 #[cold]
-fn kernel(w: &mut Walker<'_, '_>, site: &Site, function: &Function) {
+fn kernel(w: &mut Walker<'_, '_>, site: &Site<'_>, function: &Function) {
     w.report.push(
         Diagnostic::new(Code::CallKernel, site.callee, format!("`{}` is a kernel and cannot be called", function.name))
             .label(function.span, "an `.entry`")
@@ -104,7 +96,7 @@ fn kernel(w: &mut Walker<'_, '_>, site: &Site, function: &Function) {
 }
 
 /// Every target of a list must take the call.
-fn one_of(w: &mut Walker<'_, '_>, site: &Site, targets: &[FuncId], rets: Operand, args: Operand) {
+fn one_of(w: &mut Walker<'_, '_>, site: &Site<'_>, targets: &[FuncId], rets: Operand, args: Operand) {
     let module = w.module;
     w.facts.listed.extend(targets.iter().map(|t| (*t, site.callee)));
     for target in targets {
@@ -118,16 +110,16 @@ fn one_of(w: &mut Walker<'_, '_>, site: &Site, targets: &[FuncId], rets: Operand
     }
 }
 
-fn elements(w: &Walker<'_, '_>, list: Operand) -> Vec<Operand> {
+fn elements(list: Operand) -> List<Operand> {
     match list {
-        Operand::List(list) => w.body.operands(list).to_vec(),
-        _ => Vec::new(),
+        Operand::List(list) => list,
+        _ => List::empty(),
     }
 }
 
 /// Results and arguments against formals.
-fn signature(w: &mut Walker<'_, '_>, site: &Site, f: &Function, rets: Operand, args: Operand) {
-    let (rets, args) = (elements(w, rets), elements(w, args));
+fn signature(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, rets: Operand, args: Operand) {
+    let (rets, args) = (elements(rets).range(), elements(args).range());
     if rets.len() != f.rets.len() {
         return wrong_results(w, site, f, rets.len());
     }
@@ -136,18 +128,18 @@ fn signature(w: &mut Walker<'_, '_>, site: &Site, f: &Function, rets: Operand, a
     if args.len() < fewest || args.len() > f.params.len() {
         return wrong_arguments(w, site, f, args.len());
     }
-    for (i, (actual, formal)) in rets.iter().zip(&f.rets).enumerate() {
-        one(w, site.rets[i], *actual, formal, f, Way::Result(i));
+    for (i, (actual, formal)) in rets.zip(&f.rets).enumerate() {
+        one(w, site.rets[i].span, w.body.operands[actual], formal, f, Way::Result(i));
     }
-    for (i, (actual, formal)) in args.iter().zip(&f.params).enumerate() {
-        one(w, site.args[i], *actual, formal, f, Way::Argument(i));
+    for (i, (actual, formal)) in args.zip(&f.params).enumerate() {
+        one(w, site.args[i].span, w.body.operands[actual], formal, f, Way::Argument(i));
     }
 }
 
 #[cold]
-fn wrong_results(w: &mut Walker<'_, '_>, site: &Site, f: &Function, given: usize) {
+fn wrong_results(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, given: usize) {
     let name = callee_name(w, site, f);
-    let at = site.rets.iter().copied().reduce(Span::to).unwrap_or(site.callee);
+    let at = site.rets.iter().map(|o| o.span).reduce(Span::to).unwrap_or(site.callee);
     let returns = match &f.rets[..] {
         [] => "nothing".to_owned(),
         [r] => format!("`{}`", written(r)),
@@ -174,7 +166,7 @@ fn wrong_results(w: &mut Walker<'_, '_>, site: &Site, f: &Function, given: usize
 }
 
 #[cold]
-fn wrong_arguments(w: &mut Walker<'_, '_>, site: &Site, f: &Function, given: usize) {
+fn wrong_arguments(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, given: usize) {
     let name = callee_name(w, site, f);
     let wants = count(f.params.len(), "argument");
     let formals: Vec<String> = f.params.iter().map(written).collect();
@@ -184,7 +176,7 @@ fn wrong_arguments(w: &mut Walker<'_, '_>, site: &Site, f: &Function, given: usi
         Diagnostic::new(Code::CallCount, at, format!("{name} takes {wants}, {given} given"))
             .here(format!("missing: {}", missing.join(", ")))
     } else {
-        let extra = site.args[f.params.len()].to(site.args[given - 1]);
+        let extra = site.args[f.params.len()].span.to(site.args[given - 1].span);
         Diagnostic::new(Code::CallCount, extra, format!("{name} takes {wants}, {given} given")).here("too many")
     };
     d = d.label(f.span, "declared here");
@@ -194,7 +186,7 @@ fn wrong_arguments(w: &mut Walker<'_, '_>, site: &Site, f: &Function, given: usi
     w.report.push(d);
 }
 
-fn callee_name(w: &Walker<'_, '_>, site: &Site, f: &Function) -> String {
+fn callee_name(w: &Walker<'_, '_>, site: &Site<'_>, f: &Function) -> String {
     if &*f.name == "_" { format!("the prototype of `{}`", w.tree.str(site.callee)) } else { format!("`{}`", f.name) }
 }
 

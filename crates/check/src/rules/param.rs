@@ -45,7 +45,7 @@ struct Access {
 fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
     let Access { symbol, offset, space, store, span } = access;
     let kernel = w.func.kind == FuncKind::Kernel;
-    let name = w.tree.str(span).trim_matches(['[', ']']).trim().to_owned();
+    let name = w.tree.str(span).trim_matches(['[', ']']).trim();
     let at = w.type_of_symbol(symbol).1;
     let local = matches!(symbol, SymRef::Local(_));
     let what = match symbol {

@@ -82,6 +82,8 @@ const DIGIT: u8 = 4;
 const HEX: u8 = 8;
 /// May stand in an identifier after its first character.
 const FOLLOW: u8 = 16;
+/// Begins an identifier if something of one follows.
+const SIGN: u8 = 32;
 
 const CLASS: [u8; 256] = {
     let mut table = [0u8; 256];
@@ -104,6 +106,9 @@ const CLASS: [u8; 256] = {
         if matches!(b, b'_' | b'$') {
             class |= FOLLOW;
         }
+        if matches!(b, b'%' | b'_' | b'$') {
+            class |= SIGN;
+        }
         table[i] = class;
         i += 1;
     }
@@ -113,12 +118,6 @@ const CLASS: [u8; 256] = {
 #[inline(always)]
 fn is(byte: u8, class: u8) -> bool {
     CLASS[byte as usize] & class != 0
-}
-
-/// Begins a name if something of one follows.
-#[inline(always)]
-fn is_sign(byte: u8) -> bool {
-    matches!(byte, b'%' | b'$' | b'_')
 }
 
 /// Characters that are tokens whatever follows.
@@ -217,7 +216,6 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token; `Eof` for ever at the end.
-    #[inline]
     pub fn next(&mut self) -> Token {
         loop {
             let mut start = self.at;
@@ -230,10 +228,7 @@ impl<'t> Lexer<'t> {
                     self.at = start + 1;
                     kind
                 }
-                None if is(first, ALPHA) || is_sign(first) && is(self.byte(start + 1), FOLLOW) => {
-                    self.follow(start + 1);
-                    if first == b'W' && &self.bytes[start..self.at] == b"WARP_SZ" { T::WarpSize } else { T::Ident }
-                }
+                None if self.begins_name(start, first) => self.name(start, first),
                 None if first == b'.' && is(self.byte(start + 1), ALPHA) => {
                     self.dotted_word(start);
                     T::Dot
@@ -245,6 +240,32 @@ impl<'t> Lexer<'t> {
             };
             return Token { kind, span: Span::new(start as u32, self.at as u32) };
         }
+    }
+
+    /// The same, made for places where a name is most likely.
+    #[inline(always)]
+    pub fn next_name(&mut self) -> Token {
+        let mut start = self.at;
+        while is(self.byte(start), SPACE) {
+            start += 1;
+        }
+        let first = self.byte(start);
+        if !self.begins_name(start, first) {
+            return self.next();
+        }
+        let kind = self.name(start, first);
+        Token { kind, span: Span::new(start as u32, self.at as u32) }
+    }
+
+    #[inline(always)]
+    fn begins_name(&self, start: usize, first: u8) -> bool {
+        is(first, ALPHA) || is(first, SIGN) && is(self.byte(start + 1), FOLLOW)
+    }
+
+    #[inline(always)]
+    fn name(&mut self, start: usize, first: u8) -> T {
+        self.follow(start + 1);
+        if first == b'W' && &self.bytes[start..self.at] == b"WARP_SZ" { T::WarpSize } else { T::Ident }
     }
 
     /// A token of a rarer kind; nothing where there is none, but a comment or a fault.

@@ -145,7 +145,7 @@ impl<'t> Parser<'t> {
         let found = self.lex.peek() == mark;
         if found {
             self.prev = self.lex.skip();
-            self.t = self.lex.next();
+            self.t = self.lex.next_name();
         }
         found
     }
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
         while let Some(word) = self.lex.attached() {
             self.prev = word;
         }
-        self.t = self.lex.next();
+        self.t = self.lex.next_name();
         taken
     }
 

@@ -80,32 +80,25 @@ impl<'a> Walker<'a, '_> {
         );
     }
 
-    #[cold]
+    /// Whether a constant is one of those that the operand may be.
     pub(in crate::body) fn in_range(&mut self, want: &Want, value: i64, span: Span) {
-        let name = self.tree.str(self.mnemonic());
-        let operand = format!("operand {} (`{}`) of `{name}`", self.current.operand + 1, want.opnd.name);
-        if let Some((low, high)) = want.opnd.range
+        let opnd = want.opnd;
+        let limit = if let Some((low, high)) = opnd.range
             && !(low..=high).contains(&value)
         {
-            self.report.push(Diagnostic::new(
-                Code::ConstantRange,
-                span,
-                format!("{operand} lies in {low}..{high}, found {value}"),
-            ));
-        } else if want.opnd.step > 1 && value % want.opnd.step != 0 {
-            let step = want.opnd.step;
-            self.report.push(Diagnostic::new(
-                Code::ConstantRange,
-                span,
-                format!("{operand} is a multiple of {step}, found {value}"),
-            ));
-        } else if !want.opnd.values.is_empty() && !want.opnd.values.contains(&value) {
-            let values = list(&want.opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or");
-            self.report.push(Diagnostic::new(
-                Code::ConstantRange,
-                span,
-                format!("{operand} is {values}, found {value}"),
-            ));
-        }
+            format!("lies in {low}..{high}")
+        } else if opnd.step > 1 && value % opnd.step != 0 {
+            format!("is a multiple of {}", opnd.step)
+        } else if !opnd.values.is_empty() && !opnd.values.contains(&value) {
+            format!("is {}", list(&opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or"))
+        } else {
+            return;
+        };
+        let (name, number) = (self.tree.str(self.mnemonic()), self.current.operand + 1);
+        self.report.push(Diagnostic::new(
+            Code::ConstantRange,
+            span,
+            format!("operand {number} (`{}`) of `{name}` {limit}, found {value}", opnd.name),
+        ));
     }
 }
