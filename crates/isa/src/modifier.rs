@@ -58,7 +58,7 @@ impl Mod {
         matches!(self, Approx | Cc | Relu | Sat | Satfinite | Shiftamt | Sync | Uni | PropagateNan)
     }
 
-    /// Whether ptxas overlooks the modifier on every instruction that has no use for it.
+    /// Whether ptxas overlooks the modifier on every operation that has no use for it.
     pub fn idle(self) -> bool {
         use Mod::*;
         matches!(
@@ -89,11 +89,12 @@ impl Mod {
     }
 
     /// Modifiers of one series keep their order among themselves, wherever they stand: destination and source space, the
-    /// layouts of two matrices, the two words of a reduction of single bits.
+    /// layouts of two matrices, the two words of a reduction of single bits, destination and source format.
     pub fn series(self) -> Option<u8> {
         match self {
             Mod::Row | Mod::Col => Some(0),
             Mod::And | Mod::Xor | Mod::Popc => Some(1),
+            Mod::B8x16 | Mod::B6x16P32 | Mod::B4x16P64 => Some(3),
             _ => self.space().map(|_| 2),
         }
     }

@@ -74,7 +74,9 @@ impl Variant {
         let generic =
             self.space() == Space::Generic && row.operands.iter().any(|o| o.role == Role::Addr && o.space.is_none());
         let address = generic.then_some((Asked::GenericAddress, Since::new(2, 0, 20)));
-        let words = row.needs.iter().chain(COMMON).filter(|n| n.applies(&self.words));
+        // What a row says of a word stands in place of what is true elsewhere.
+        let common = COMMON.iter().filter(|c| row.needs.iter().all(|n| (n.word, n.with) != (c.word, c.with)));
+        let words = row.needs.iter().chain(common).filter(|n| n.applies(&self.words));
         [(Asked::Form, row.since)].into_iter().chain(address).chain(words.map(|n| (Asked::Word(n), n.since)))
     }
 
@@ -182,15 +184,16 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
     let once: Vec<Word> = (0..words.len()).filter(|i| !repeated(*i)).map(|i| words[i]).collect();
     let idle = |w: &Word| matches!(w, Word::Mod(m) if m.idle());
     let any_idle = once.iter().any(idle);
+    // Where an operation has a use for the word in one of its forms, ptxas does not overlook it in the others.
+    let known = |w: &Word| row.forms.iter().any(|f| opens(f, words) && f.slots.iter().any(|s| fits(s, *w)));
     for in_order in [true, false] {
         let words = if in_order { words } else { &once };
         for (index, form) in row.forms.iter().enumerate() {
             let matched = if in_order {
                 match_in_order(form, words)
             } else if any_idle {
-                let takes = |w: &Word| form.slots.iter().any(|s| fits(s, *w));
                 let fixed = usize::from(form.fixed);
-                let idles = |(i, w): &(usize, Word)| *i >= fixed && idle(w) && !takes(w);
+                let idles = |(i, w): &(usize, Word)| *i >= fixed && idle(w) && !known(w);
                 let used: Vec<Word> = words.iter().copied().enumerate().filter(|w| !idles(w)).map(|w| w.1).collect();
                 match_any_order(form, &used)
             } else {
@@ -209,6 +212,12 @@ pub fn resolve(op: Opcode, words: &[Word], mut accept: impl FnMut(&Variant) -> b
         }
     }
     Err(explain(row, words))
+}
+
+/// Whether the words begin with those that belong to the form's opcode.
+fn opens(form: &Form, words: &[Word]) -> bool {
+    let fixed = usize::from(form.fixed);
+    words.len() >= fixed && form.slots.iter().zip(words).take(fixed).all(|(slot, word)| fits(slot, *word))
 }
 
 type Chosen = (Box<[Word]>, [Option<Type>; VARS]);
@@ -334,6 +343,48 @@ mod tests {
         let found = resolve(Opcode::Ld, &words("u32.global"), |_| true).unwrap();
         assert!(!found.in_order);
         assert_eq!(found.variant.to_string(), "ld.global.u32");
+    }
+
+    /// As ptxas 13.5 has it: some words are overlooked by operations that never use them, and only by those.
+    #[test]
+    fn idle_words_are_overlooked_where_they_are_strange() {
+        let accepted = |op: Opcode, text: &str| resolve(op, &words(text), |_| true).is_ok();
+        assert!(accepted(Opcode::Add, "u32.b8x16"));
+        assert!(accepted(Opcode::Ld, "global.u32.rank"));
+        assert!(!accepted(Opcode::Ldmatrix, "sync.aligned.m8n8.x2.b8x16.b16"));
+        assert!(accepted(Opcode::Ldmatrix, "sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32"));
+        assert!(!accepted(Opcode::Ldmatrix, "sync.aligned.m8n16.x1.shared.b6x16_p32.b8x16"));
+        assert!(!accepted(Opcode::Testp, "finite.infinite.f32"));
+        assert!(!accepted(Opcode::Multimem, "ld_reduce.acc::f32.add.s32"));
+        assert!(!accepted(Opcode::Tensormap, "replace.tile.swizzle_mode.rank.b1024.b32"));
+    }
+
+    /// As ptxas 13.5 has it: when operations on wide and floating values came, and where words came earlier than elsewhere.
+    #[test]
+    fn availability() {
+        let since = |op: Opcode, text: &str, version: (u16, u16), sm: u16| {
+            let variant = resolve(op, &words(text), |_| true).unwrap().variant;
+            let at = |v: Version, t: u16| variant.available(v, Target::sm(t)).is_ok();
+            let version = Version::new(version.0, version.1);
+            let before = Version::ALL.iter().copied().filter(|v| *v < version).max().unwrap();
+            assert!(at(version, sm) && !at(before, sm), "{text} {version}");
+            let below = Target::ALL.iter().map(|t| t.0.sm).filter(|t| *t < sm).max().unwrap();
+            assert!(!at(Version::LAST, below), "{text} sm_{sm}");
+        };
+        for op in [Opcode::Atom, Opcode::Red] {
+            since(op, "global.and.b64", (3, 1), 32);
+            since(op, "shared.min.s64", (3, 1), 32);
+            since(op, "max.u64", (3, 1), 32);
+            since(op, "global.add.u64", (1, 2), 12);
+            since(op, "shared.add.u64", (2, 0), 20);
+            since(op, "global.add.f32", (2, 0), 20);
+            since(op, "global.add.f64", (5, 0), 60);
+        }
+        since(Opcode::Atom, "global.cas.b64", (1, 2), 12);
+        since(Opcode::Atom, "shared.exch.b64", (2, 0), 20);
+        since(Opcode::Cp, "async.ca.shared::cta.global", (7, 0), 80);
+        since(Opcode::Cp, "async.bulk.weak.global.shared::cta.bulk_group", (9, 3), 90);
+        since(Opcode::Cp, "async.bulk.global.shared::cta.bulk_group", (8, 0), 90);
     }
 
     #[test]

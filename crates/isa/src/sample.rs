@@ -67,12 +67,17 @@ pub fn mnemonics(form: &Form, limit: usize, rng: &mut Rng) -> Vec<Vec<Word>> {
         return (0..total).map(pick).collect();
     }
     let widest = slots.iter().map(Vec::len).max().unwrap_or(1);
-    (0..limit.max(widest))
+    (0..limit.max(widest + limit / 2))
         .map(|round| {
-            // Walk through the choices of every slot in step, each shifted at random.
+            // Walk through the choices of every slot in step, then draw, where every second mnemonic leaves out what it may.
+            let bare = round % 2 == 0;
             slots
                 .iter()
-                .filter_map(|s| if round < widest { s[round % s.len()] } else { s[rng.below(s.len())] })
+                .filter_map(|s| match round < widest {
+                    true => s[round % s.len()],
+                    false if bare && s[0].is_none() => None,
+                    false => s[rng.below(s.len())],
+                })
                 .collect()
         })
         .collect()
@@ -228,14 +233,18 @@ pub fn mutants(op: Opcode, words: &[Word], rng: &mut Rng) -> Vec<Vec<Word>> {
 }
 
 /// A module for `target` with one kernel that holds the instructions, one a line. Gives the text and the line of the first
-/// instruction, from 1. Only registers that the instructions use are declared.
+/// instruction, from 1. Only registers that the instructions use are declared. A sampler of its own makes the module one of
+/// independent textures.
 pub fn module(version: Version, target: Target, instructions: &[String]) -> (String, usize) {
+    let uses = |name: &str| instructions.iter().any(|i| i.contains(name));
     let mut out = format!(".version {version}\n.target {target}");
+    if uses("samplerref_v") {
+        out += ", texmode_independent";
+    }
     let suffix_free = Target { suffix: Suffix::None, ..target };
     if version >= Version::new(2, 3) && suffix_free.sm >= 20 {
         out += "\n.address_size 64";
     }
-    let uses = |name: &str| instructions.iter().any(|i| i.contains(name));
     out +=
         "\n.global .align 16 .b8 global_v[64]; .const .align 16 .b8 const_v[64]; .shared .align 16 .b8 shared_v[64];";
     for t in [Type::TexRef, Type::SamplerRef, Type::SurfRef] {

@@ -53,7 +53,7 @@ impl Tally {
                     self.placed += 1;
                     self.same_line += usize::from(ours == theirs);
                     self.near += usize::from(ours.abs_diff(theirs) <= 1);
-                    if ours != theirs {
+                    if ours.abs_diff(theirs) > 1 {
                         let what = format!("margay {ours}: {text}\n      ptxas {theirs}: {their_text}");
                         self.differ(i, format!("another line: {} / {}", shape(&text), shape(&their_text)), what);
                     }
@@ -115,20 +115,17 @@ fn margay(text: &str, relocatable: bool) -> Option<Refusal> {
     Some((Some(line), format!("{} {}", error.code.info().number, error.message)))
 }
 
-/// The first line with an error in what ptxas printed.
+/// The first of the errors that ptxas printed, by their lines; else the first without a line. (Some come after those of later
+/// lines, and those of ptxas's own text have lines of that.)
 fn first_error(log: &str) -> Refusal {
     let errors = log.lines().filter(|l| l.contains("error") || l.contains("fatal"));
-    let mut first = None;
-    for line in errors {
-        let place = line.split_once(", line ").and_then(|(_, rest)| rest.split_once(';'));
-        let number = place.and_then(|(n, _)| n.parse().ok());
-        let text = place.map_or(line, |(_, text)| text).trim();
-        if number.is_some() {
-            return (number, text.to_owned());
-        }
-        first.get_or_insert((None, text.to_owned()));
-    }
-    first.unwrap_or((None, log.trim().to_owned()))
+    let parts = errors.map(|line| match line.split_once(", line ").and_then(|(_, rest)| rest.split_once(';')) {
+        Some((number, text)) if !line.contains("<macro util>") => (number.parse().ok(), text.trim().to_owned()),
+        _ => (None, line.trim().to_owned()),
+    });
+    let found: Vec<Refusal> = parts.collect();
+    let placed = found.iter().filter(|r| r.0.is_some()).min_by_key(|r| r.0);
+    placed.or(found.first()).cloned().unwrap_or((None, log.trim().to_owned()))
 }
 
 /// The message without names and numbers, to group by.

@@ -18,26 +18,29 @@ const C: Opnd = a(T).named("c");
 const VD: Opnd = d(T).count(Count::ByVec).sink();
 const VB: Opnd = a(T).count(Count::ByVec).named("b");
 const HINTED: &[Rule] = &[Rule::GlobalHint];
-/// Scopes, orders and spaces that came later.
-const NEEDS: &[Need] = &[
-    m(M::Relaxed, 6, 0, 70), m(M::Acquire, 6, 0, 70), m(M::Release, 6, 0, 70), m(M::AcqRel, 6, 0, 70),
-    m(M::Cta, 5, 0, 60), m(M::Gpu, 5, 0, 60), m(M::Sys, 5, 0, 60), 
-    m(M::Shared, 1, 2, 12),
-];
-const NEEDS32: &[Need] = &[m(M::Noftz, 9, 4, 90),
-    m(M::Relaxed, 6, 0, 70), m(M::Acquire, 6, 0, 70), m(M::Release, 6, 0, 70), m(M::AcqRel, 6, 0, 70),
-    m(M::Cta, 5, 0, 60), m(M::Gpu, 5, 0, 60), m(M::Sys, 5, 0, 60), 
-    m(M::Shared, 1, 2, 12),
-];
+/// Scopes, orders and spaces that came later, and types of some operations.
+macro_rules! needs {
+    ($($type:expr),*) => { &[
+        m(M::Relaxed, 6, 0, 70), m(M::Acquire, 6, 0, 70), m(M::Release, 6, 0, 70), m(M::AcqRel, 6, 0, 70),
+        m(M::Cta, 5, 0, 60), m(M::Gpu, 5, 0, 60), m(M::Sys, 5, 0, 60), m(M::Shared, 1, 2, 12), $($type),*
+    ] };
+}
+const NEEDS: &[Need] = needs!();
+const NEEDS32: &[Need] = needs!(m(M::Noftz, 9, 4, 90));
+const IN_SHARED: &[Word] = &[Word::Mod(M::Shared)];
+const NEEDS_BITS: &[Need] = needs!(t(B64, 3, 1, 32));
+const NEEDS_SWAP: &[Need] = needs!(t(B64, 1, 2, 12), t(B64, 2, 0, 20).with(IN_SHARED));
+const NEEDS_SUM: &[Need] = needs!(t(U64, 1, 2, 12), t(U64, 2, 0, 20).with(IN_SHARED), t(F32, 2, 0, 20), t(F64, 5, 0, 60));
+const NEEDS_EXTREME: &[Need] = needs!(t(U64, 3, 1, 32), t(S64, 3, 1, 32));
 
 pub static ATOM: Op = op("atom", "9.7.13.5", Memory, "Read, modify and write memory as one; give the old value.", &[
-    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
-    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Exch), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
-    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Cas), T.of(BITS32)], &[D, addr(), B, C]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
-    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), opt(&HINT), T.of(&[U32, S32, U64, F32, F64])], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
+    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_BITS).rules(HINTED),
+    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Exch), opt(&HINT), T.of(BITS32)], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_SWAP).rules(HINTED),
+    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Cas), T.of(BITS32)], &[D, addr(), B, C]).ptx(1, 1).sm(11).only(NEEDS_SWAP).rules(HINTED),
+    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), opt(&HINT), T.of(&[U32, S32, U64, F32, F64])], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_SUM).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), one(M::Noftz), opt(&HINT), T.of(&[F32])], &[D, addr(), B, POLICY]).ptx(9, 4).sm(90).only(NEEDS).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&COUNTING), opt(&HINT), T.of(&[U32])], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
-    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&EXTREME), opt(&HINT), T.of(&[U32, S32, U64, S64])], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS).rules(HINTED),
+    form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&EXTREME), opt(&HINT), T.of(&[U32, S32, U64, S64])], &[D, addr(), B, POLICY]).ptx(1, 1).sm(11).only(NEEDS_EXTREME).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Cas), T.of(&[B16])], &[D, addr(), B, C]).ptx(6, 3).sm(70).only(NEEDS).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Cas), T.of(&[B128])], &[D, addr(), B, C]).ptx(8, 3).sm(90).only(NEEDS).rules(HINTED),
     form(&[opt(&ATOM_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Exch), opt(&HINT), T.of(&[B128])], &[D, addr(), B, POLICY]).ptx(8, 3).sm(90).only(NEEDS).rules(HINTED),
@@ -50,11 +53,11 @@ pub static ATOM: Op = op("atom", "9.7.13.5", Memory, "Read, modify and write mem
 ]);
 pub static RED: Op = joined!("red", Memory, "Read, modify and write memory as one.",
     rows("9.7.13.6", &[
-        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS).rules(HINTED),
-        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), opt(&HINT), T.of(&[U32, S32, U64, F32, F64])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS).rules(HINTED),
+        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&BITWISE), opt(&HINT), T.of(BITS32)], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS_BITS).rules(HINTED),
+        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), opt(&HINT), T.of(&[U32, S32, U64, F32, F64])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS_SUM).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), one(M::Noftz), opt(&HINT), T.of(&[F32])], &[addr(), B, POLICY]).ptx(9, 4).sm(90).only(NEEDS).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&COUNTING), opt(&HINT), T.of(&[U32])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS).rules(HINTED),
-        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&EXTREME), opt(&HINT), T.of(&[U32, S32, U64, S64])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS).rules(HINTED),
+        form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), req(&EXTREME), opt(&HINT), T.of(&[U32, S32, U64, S64])], &[addr(), B, POLICY]).ptx(1, 2).sm(11).only(NEEDS_EXTREME).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), one(M::Noftz), opt(&HINT), T.of(&[F16x2])], &[addr(), B, POLICY]).ptx(6, 2).sm(60).only(NEEDS).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), one(M::Noftz), opt(&HINT), T.of(&[F16])], &[addr(), B, POLICY]).ptx(6, 3).sm(70).only(NEEDS).rules(HINTED),
         form(&[opt(&RED_SEM), opt(&SCOPE), opt(&ATOM_SPACE), one(M::Add), one(M::Noftz), opt(&HINT), T.of(&[Bf16, Bf16x2])], &[addr(), B, POLICY]).ptx(7, 8).sm(90).only(NEEDS).rules(HINTED),
@@ -69,12 +72,12 @@ pub static RED: Op = joined!("red", Memory, "Read, modify and write memory as on
         form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), one(M::Add), T.of(&[U32, S32, U64])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90),
         form(&[one(M::Async), one(M::Relaxed), one(M::Cluster), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), one(M::Add), T.of(&[S64])], &[addr(), B, MBAR]).fixed(1).ptx(8, 1).sm(90), // not in the manual
         form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 7).sm(100),
-        form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B.reg()]).fixed(1).ptx(8, 7).sm(100),
+        form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 7).sm(100),
         // in global memory ptxas takes every operation, and `.relaxed`
         form(&[one(M::Async), one(M::Relaxed), req(&GPU_SYS), opt(&GLOBAL), one(M::Add), T.of(&[U32, S32, U64, S64])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
         form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&COUNTING), T.of(&[U32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
         form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&EXTREME), T.of(INT32)], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
-        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&BITWISE), T.of(&[B32])], &[addr(), B]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
+        form(&[one(M::Async), req(&RED_SEM), req(&GPU_SYS), opt(&GLOBAL), req(&BITWISE), T.of(&[B32])], &[addr(), src(Int(T)).named("b")]).fixed(1).ptx(8, 1).sm(90).only(RELEASE_GLOBAL), // not in the manual
     ]));
 const MBAR: Opnd = addr().named("mbar").space(M::SharedCluster);
 const RELEASE_GLOBAL: &[Need] = &[m(M::Release, 8, 7, 100), m(M::Global, 8, 7, 100)];

@@ -12,6 +12,8 @@ static SHARED: Class = Class::new("state space", &[M::Shared, M::SharedCta]);
 static OPT_NOINC: Class = Class::new("pending count", &[M::Noinc]);
 static READ: Class = Class::new("what to wait for", &[M::Read]);
 static MULTICAST: Class = Class::new("multicast", &[M::MulticastCluster, M::MulticastCluster16b, M::MulticastCluster32b]);
+/// The only one that goes with other sizes.
+static MULTICAST32: Class = Class::new("multicast", &[M::MulticastCluster32b]);
 /// What is reported at the barrier (PTX ISA 9.4, section 9.7.10.28.4.1).
 static REPORT: Class = Class::new("report", &[
     M::ReportDisabled, M::ReportPer16Bytes80000000, M::ReportPer16Bytes8000, M::ReportPer16Bytes80, M::ReportPer16Bytes8, M::ReportPerElementFf,
@@ -127,26 +129,26 @@ pub static ASYNC: Rows = rows("9.7.9.25.3", &[
     form(&[one(M::Async), one(M::WaitAll)],                &[]).fixed(2).ptx(7, 0).sm(80),
 ]);
 /// ptxas takes `.shared::cta` here from the first version on; the manual says 7.8.
-static CP_ASYNC: &[Need] = &[m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 80), m(M::L2B128, 7, 4, 80), m(M::L2B256, 7, 4, 80)];
+static CP_ASYNC: &[Need] = &[m(M::SharedCta, 7, 0, 80), m(M::L2CacheHint, 7, 4, 80), m(M::L2B64, 7, 4, 80), m(M::L2B128, 7, 4, 80), m(M::L2B256, 7, 4, 80)];
 
 pub static ARRIVE: Rows = rows("9.7.13.15.15", &[
     form(&[one(M::Async), one(M::Mbarrier), one(M::Arrive), opt(&OPT_NOINC), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(3).ptx(7, 0).sm(80).only(&[m(M::SharedCta, 7, 8, 80)]),
 ]);
 
-/// Where bulk copies are ordered.
 /// From one CTA of a cluster to another.
 static CLUSTER_SCOPE: Class = Class::new("scope", &[M::Cta, M::Cluster]);
-pub static ORDERED: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110)];
+/// Where ordered copies reach other CTAs.
+static ORDERED: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110)];
 pub static BULK: Rows = rows("9.7.9.25.4.1", &[
-    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90),
-    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT), T.of(&[B128])], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(9, 3).targets(ORDERED),
+    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(8, 6).sm(90).only(&[m(M::Weak, 9, 3, 90)]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), opt(&REPORT), T.of(&[B128])], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), mbar(), policy()]).fixed(2).ptx(9, 3).sm(90),
     form(&[one(M::Async), one(M::Bulk), one(M::SharedCta), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&HINT), one(M::IgnoreOob)], &[at("dstMem", M::SharedCta), at("srcMem", M::Global), size(), src(Ty::Is(U32)).named("ignoreBytesLeft").range(0, 15), src(Ty::Is(U32)).named("ignoreBytesRight").range(0, 15), mbar(), policy()]).fixed(2).ptx(9, 2).sm(90),
-    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(8, 0).sm(90),
+    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT), opt(&REPORT)], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::Weak, 9, 3, 90)]),
     form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::SharedCluster), one(M::Global), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&HINT), opt(&REPORT), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::Global), size(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(2).ptx(9, 3).targets(ORDERED),
-    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90),
-    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&CLUSTER_SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(9, 3).targets(ORDERED),
-    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::CpMask, 8, 6, 100)]),
-    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK), T.of(&[B128])], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(9, 3).targets(ORDERED).only(&[m(M::CpMask, 8, 6, 100)]),
+    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes)], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::Weak, 9, 3, 90)]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&CLUSTER_SCOPE), one(M::SharedCluster), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), T.of(&[B128])], &[at("dstMem", M::SharedCluster), at("srcMem", M::SharedCta), size(), at("mbar", M::SharedCluster)]).fixed(2).ptx(9, 3).sm(90),
+    form(&[one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(8, 0).sm(90).only(&[m(M::Weak, 9, 3, 90), m(M::CpMask, 8, 6, 100)]),
+    form(&[one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&HINT), opt(&CP_MASK), T.of(&[B128])], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), policy(), byte_mask()]).fixed(2).ptx(9, 3).sm(90).only(&[m(M::CpMask, 8, 6, 100)]),
 ]);
 pub static BULK_PREFETCH: Rows = rows("9.7.9.25.4.3", &[
     form(&[one(M::Async), one(M::Bulk), one(M::Prefetch), one(M::L2), one(M::Global), opt(&HINT)], &[at("srcMem", M::Global), size(), policy()]).fixed(3).ptx(8, 0).sm(90),
@@ -194,8 +196,8 @@ pub static REDUCE_GLOBAL: Rows = rows("9.7.9.25.4.2", reduce_rows! { global:
     req(&BIT_OP) => &[B32, B64];
 });
 pub static MULTIMEM_BULK: Rows = rows("9.7.9.26", &[
-    form(&[one(M::Cp), one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 1).sm(90).only(&[m(M::CpMask, 9, 1, 100)]),
-    form(&[one(M::Cp), one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK), T.of(&[B128])], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 3).targets(ORDERED).only(&[m(M::CpMask, 9, 1, 100)]),
+    form(&[one(M::Cp), one(M::Async), one(M::Bulk), opt(&WEAK93), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK)], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 1).sm(90).only(&[m(M::Weak, 9, 3, 90), m(M::CpMask, 9, 1, 100)]),
+    form(&[one(M::Cp), one(M::Async), one(M::Bulk), one(M::Relaxed), req(&SCOPE), one(M::Global), one(M::SharedCta), one(M::BulkGroup), opt(&CP_MASK), T.of(&[B128])], &[at("dstMem", M::Global), at("srcMem", M::SharedCta), size(), byte_mask()]).fixed(3).ptx(9, 3).sm(90).only(&[m(M::CpMask, 9, 1, 100)]),
 ]);
 pub static MULTIMEM_REDUCE: Rows = rows("9.7.9.27", reduce_rows! { multimem:
     one(M::Add) => &[U32, S32, U64, F32, F64];
@@ -226,8 +228,8 @@ pub static TENSOR: Rows = rows("9.7.9.27.1.2", &[
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCta), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), opt(&ADDRESS)],     &[at("dstMem", M::SharedCta), tensor(), mbar(), halo(), policy()]).fixed(3).ptx(8, 6).sm(100).only(LOADS),
     // global -> shared::cluster
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), opt(&ADDRESS)],           &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D1), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), one(M::OverrideGlobalAddress), one(M::OverrideGlobalDim)],           &[at("dstMem", M::SharedCluster), tensor_line(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(9, 4).targets(F107).only(LOADS),
-    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM2), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), one(M::OverrideGlobalAddress), one(M::OverrideGlobalDimStride)],           &[at("dstMem", M::SharedCluster), tensor_shape(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(9, 4).targets(F107).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D1), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST32), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), one(M::OverrideGlobalAddress), one(M::OverrideGlobalDim)],           &[at("dstMem", M::SharedCluster), tensor_line(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(9, 4).targets(F107).only(LOADS),
+    form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM2), one(M::SharedCluster), one(M::Global), opt(&TILE), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST32), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), one(M::OverrideGlobalAddress), one(M::OverrideGlobalDimStride)],           &[at("dstMem", M::SharedCluster), tensor_shape(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(9, 4).targets(F107).only(LOADS),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), one(M::D2), one(M::SharedCluster), one(M::Global), one(M::TileGather4), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), opt(&ADDRESS)], &[at("dstMem", M::SharedCluster), tensor4(), at("mbar", M::SharedCluster), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), one(M::Im2col), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), opt(&ADDRESS)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), offsets(), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 0).sm(90).only(LOADS),
     form(&[one(M::Async), one(M::Bulk), one(M::Tensor), req(&DIM3), one(M::SharedCluster), one(M::Global), req(&IM2COL_W), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST), opt(&CTA_GROUP), opt(&HINT), opt(&REPORT), opt(&ADDRESS)],     &[at("dstMem", M::SharedCluster), tensor(), at("mbar", M::SharedCluster), halo(), cta_mask(), cta_mask32(), policy()]).fixed(3).ptx(8, 6).targets(F100).only(LOADS),

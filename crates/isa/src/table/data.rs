@@ -58,7 +58,6 @@ const NEEDS: &[Need] = &[
     m(M::V8, 8, 8, 100).with(&[Word::Type(F32)]), m(M::V4, 8, 8, 100).with(&[Word::Type(B64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(U64)]),
     m(M::V4, 8, 8, 100).with(&[Word::Type(S64)]), m(M::V4, 8, 8, 100).with(&[Word::Type(F64)]),
 ];
-static NC: Class = Class::new("cache", &[M::Nc]);
 /// What `ld.proxy::readonly` moves: all but `.b128`.
 static READONLY: &[Type] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
 static LD_SEM: Class = Class::new("memory ordering", &[M::Relaxed, M::Acquire]);
@@ -72,7 +71,9 @@ pub static LD: Op = joined!("ld", Memory, "Load from a state space.",
              &[LD_D, LD_A, POLICY]).ptx(7, 4).sm(70).only(NEEDS).rules(ACCESS),
         form(&[opt(&WEAK), opt(&GLOBAL), req(&L2_EVICT), opt(&HINT), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, LD_A, POLICY]).ptx(8, 8).sm(100).only(NEEDS).rules(ACCESS), // not in the manual
-        form(&[one(M::ProxyReadonly), opt(&GLOBAL), opt(&NC), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
+        form(&[one(M::ProxyReadonly), opt(&GLOBAL), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
+             &[LD_D, LD_A]).ptx(9, 4).sm(90).only(NEEDS).rules(ACCESS),
+        form(&[one(M::ProxyReadonly), one(M::Global), one(M::Nc), opt(&L2_EVICT), opt(&VEC), T.of(READONLY)],
              &[LD_D, LD_A]).ptx(9, 4).sm(90).only(NEEDS).rules(ACCESS),
         form(&[one(M::Volatile), opt(&VOLATILE_SPACE), opt(&PREFETCH), opt(&VEC), T.of(DATA)],
              &[LD_D, addr()]).ptx(1, 1).only(NEEDS).rules(ACCESS),

@@ -48,30 +48,28 @@ const fn members() -> Opnd {
     imm(Ty::Is(U32)).named("membermask").values(&[0xffff_ffff])
 }
 
-/// `.L2::cache_hint` came with PTX ISA 9.4.
-static NEEDS: &[Need] = &[m(M::L2CacheHint, 9, 4, 100)];
 /// Where 8-bit floats are reduced, and halves in single precision.
-static NARROW: &[Target] = &[Target::arch(120), Target::arch(121), Target::family(100), Target::family(110)];
+static NARROW: &[Target] = &[Target::family(100), Target::family(110), Target::family(120)];
 
 static GET: Rows = rows("9.7.11.5.1", &[
     form(&[one(M::TryGet), one(M::Async), one(M::SharedCta), one(M::MbarrierCompleteTxBytes), one(M::MbarrierReportFabric), opt(&HINT), one(M::Relaxed), one(M::Sys), T.of(&[B128])],
-         &[shared("dst"), handle(), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+         &[shared("dst"), handle(), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100),
 ]);
 static PUT: Rows = rows("9.7.11.5.2", &[
     form(&[one(M::TryPut), one(M::Async), opt(&MULTIMEM), one(M::SharedCta), one(M::MbarrierCompleteTx16B), one(M::MbarrierReportFabric), opt(&HINT), one(M::Relaxed), one(M::Sys), T.of(&[B128])],
-         &[handle(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+         &[handle(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100),
     form(&[one(M::TryPut), one(M::Async), opt(&MULTIMEM), one(M::SharedCta), one(M::MbarrierCompleteTx16B), one(M::MbarrierReportFabric), opt(&HINT), one(M::CpMask), one(M::Relaxed), one(M::Sys), T.of(&[B128])],
-         &[handle(), shared("src"), size(), shared("bar"), byte_mask(), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+         &[handle(), shared("src"), size(), shared("bar"), byte_mask(), policy()]).fixed(2).ptx(9, 3).sm(100),
     form(&[one(M::TryPut), one(M::Async), opt(&MULTIMEM), one(M::SharedCta), one(M::MbarrierCompleteTx16B), one(M::MbarrierReportFabric), one(M::CountedBytes), opt(&HINT), one(M::Relaxed), one(M::Sys), T.of(&[B128])],
-         &[counted(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+         &[counted(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100),
 ]);
 
 macro_rules! reductions {
     ($($op:expr => $types:expr;)*) => { &[$(
         form(&[one(M::TryRed), one(M::Async), opt(&MULTIMEM), one(M::SharedCta), one(M::MbarrierCompleteTx16B), one(M::MbarrierReportFabric), opt(&HINT), one(M::Relaxed), one(M::Sys), $op, T.of($types)],
-             &[handle(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+             &[handle(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100),
         form(&[one(M::TryRed), one(M::Async), opt(&MULTIMEM), one(M::SharedCta), one(M::MbarrierCompleteTx16B), one(M::MbarrierReportFabric), one(M::CountedBytes), opt(&HINT), one(M::Relaxed), one(M::Sys), $op, T.of($types)],
-             &[counted(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100).only(NEEDS),
+             &[counted(), shared("src"), size(), shared("bar"), policy()]).fixed(2).ptx(9, 3).sm(100),
     )*] };
 }
 static RED: Rows = rows("9.7.11.5.3", reductions! {
@@ -99,7 +97,7 @@ static GROUPS: Rows = rows("9.7.11.5.5", &[
     form(&[one(M::Submit), opt(&FETCHING)],       &[]).fixed(1).ptx(9, 3).sm(100),
     form(&[one(M::Submit), one(M::CommitGroup)],  &[]).fixed(2).ptx(9, 5).sm(100),
     form(&[one(M::Wait), one(M::SyncRestrictReads)], &[]).fixed(1).ptx(9, 3).sm(100),
-    form(&[one(M::Wait), req(&READS)],            &[imm(Ty::Is(U32)).named("N")]).fixed(1).ptx(9, 5).sm(100),
+    form(&[one(M::Wait), req(&READS)],            &[imm(Ty::Is(U32)).named("N")]).fixed(1).ptx(9, 3).sm(100).only(&[m(M::SyncRestrictRead, 9, 5, 100)]),
 ]);
 
 /// Where tensors are copied: the tensor map, the handle that replaces its address, its sizes and strides if they are replaced

@@ -101,7 +101,7 @@ static FLOAT: Rows = rows("9.7.14.5.14", &[
     dense!(M16n8k32, F16 F16x2 2, F8, F8, B32 4, 2, F16).ptx(8, 7).sm(89),
     dense!(M16n8k32, F32 F32 4,   F8, F8, B32 4, 2, F32).ptx(8, 4).sm(89),
     dense!(M16n8k32, F16 F16x2 2, F864, F864, B32 4, 2, F16, one(M::KindF8f6f4)).ptx(8, 7).targets(F100_F120).only(NARROW),
-    dense!(M16n8k32, F32 F32 4,   F864, F864, B32 4, 2, F32, one(M::KindF8f6f4)).ptx(8, 7).targets(F100_F120).only(NARROW),
+    dense!(M16n8k32, F32 F32 4,   F864, F864, B32 4, 2, F32, one(M::KindF8f6f4)).ptx(8, 6).targets(F100_F120).only(NARROW),
     double!(M8n8k4,   B64 2, 1, 1).ptx(7, 0).sm(80),
     double!(M16n8k4,  F64 4, 2, 1).ptx(7, 8).sm(90),
     double!(M16n8k8,  F64 4, 4, 2).ptx(7, 8).sm(90),
@@ -149,7 +149,7 @@ static SPARSE: Rows = rows("9.7.14.6.3", &[
     // of the `.m16n8k32` that the manual has for these types ptxas knows nothing; `.f16` results only with ordered metadata
     sparse!(ORDERED_ONLY, M16n8k64, F16 F16x2 2, F8, F8, B32 4, 4, F16, 0).ptx(8, 7).targets(F120),
     sparse!(ORDERED_ONLY, M16n8k64, F16 F16x2 2, F864, F864, B32 4, 4, F16, 0, one(M::KindF8f6f4)).ptx(8, 7).targets(F120),
-    sparse!(ORDERED_ONLY, M16n8k64, F32 F32 4,   F864, F864, B32 4, 4, F32, 0, one(M::KindF8f6f4)).ptx(8, 7).targets(F100_F120).only(NARROW),
+    sparse!(ORDERED_ONLY, M16n8k64, F32 F32 4,   F864, F864, B32 4, 4, F32, 0, one(M::KindF8f6f4)).ptx(8, 6).targets(F100_F120).only(NARROW),
     sparse!(SP, M16n8k32,  S32 S32 4, I8, I8, B32 2, 2, S32, 1, opt(&SATFINITE)).ptx(7, 1).sm(80).only(ORDERED),
     sparse!(SP, M16n8k64,  S32 S32 4, I8, I8, B32 4, 4, S32, 0, opt(&SATFINITE)).ptx(7, 1).sm(80).only(ORDERED),
     sparse!(SP, M16n8k64,  S32 S32 4, I4, I4, B32 2, 2, S32, 1, opt(&SATFINITE)).ptx(7, 1).sm(80).only(ORDERED),

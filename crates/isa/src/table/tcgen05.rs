@@ -72,7 +72,7 @@ static LD_RED: Rows = rows("9.7.16.8.3", &[
 ]);
 /// Loads that keep two of every four elements (PTX ISA 9.4, section 9.7.18.8).
 static LD_SPARSE: Rows = rows("9.7.18.8.3", &[
-    form(&[one(M::Ld), one(M::Spcompress), one(M::Sync), one(M::Aligned), one(M::S32x32b), req(&X4_TO_128), req(&MIN_MAX), one(M::Sp2to4), opt(&ABS), opt(&NAN), T.of(&[F32]), Var::U.of(&[B2])],
+    form(&[one(M::Ld), one(M::Spcompress), one(M::Sync), one(M::Aligned), one(M::S32x32b), req(&X4_TO_128), req(&MIN_MAX), one(M::Sp2to4), opt(&ABS), T.of(&[F32]), Var::U.of(&[B2])],
          &[indices(), kept(), tmem("taddr")]).fixed(2).ptx(9, 4).targets(A107),
     form(&[one(M::Ld), one(M::Red), one(M::Spcompress), one(M::Sync), one(M::Aligned), one(M::S32x32b), req(&X4_TO_128), req(&MIN_MAX), one(M::Sp2to4), opt(&ABS), opt(&NAN), T.of(&[F32]), Var::U.of(&[B2])],
          &[indices(), kept(), d(T).named("redval"), tmem("taddr")]).fixed(3).ptx(9, 4).targets(A107),
