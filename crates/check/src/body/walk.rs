@@ -5,8 +5,9 @@ use super::{Body, Entry, LabelId, Memo, RegDecl, RegId, TableId, TargetTable};
 use crate::module::{self, Module};
 use crate::report::{Report, lacking, since};
 use crate::rules::pointers::Origins;
+use crate::rules::pragma;
 use crate::rules::sequence::{Run, Use};
-use crate::{FormalSpace, FuncId, Function, FxHashMap, GlobalId, Symbol};
+use crate::{FormalSpace, FuncId, FuncKind, Function, FxHashMap, GlobalId, Symbol};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic},
@@ -370,7 +371,11 @@ impl<'a, 'm> Walker<'a, 'm> {
                 let targets = tree.operands(d.args).iter().filter_map(|o| self.call_target(o)).collect();
                 self.table(TargetTable::Calls(targets));
             }
-            ".pragma" => module::pragma(tree, d, self.report),
+            ".pragma" => {
+                let place =
+                    if self.func.kind == FuncKind::Kernel { pragma::Place::Kernel } else { pragma::Place::Function };
+                pragma::check(tree, self.module, d, place, self.report);
+            }
             _ => {}
         }
     }

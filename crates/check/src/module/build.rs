@@ -5,7 +5,8 @@ use super::{
     Abi, Alias, Extent, FuncId, Function, Global, GlobalId, Linkage, Module, Symbol, debug, func, header, init,
 };
 use crate::body::{self, Facts};
-use crate::report::{Report, lacking, since};
+use crate::report::Report;
+use crate::rules::pragma::Place;
 use crate::{Checked, Options, Verdict, rules};
 use margay_isa::{Space, Target, Version};
 use margay_syntax::{
@@ -40,6 +41,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     }
     let mut module = builder.module;
     debug::locations(&tree, &mut report);
+    debug::sections(&tree, &mut report);
     debug::twice(&tree, &mut report);
     if module.funcs.iter().any(|f| f.rets.len() > 1) {
         module.abi = Abi::Off;
@@ -102,12 +104,7 @@ impl Builder<'_> {
             ".file" => self.file(d),
             "@@DWARF" => debug::old(&self.module, d.span, self.report),
             ".alias" => rules::alias::declare(tree, &mut self.module, d, self.report),
-            ".pragma" => {
-                if let Some(lack) = lacking(&self.module, &since(2, 0, 0)) {
-                    self.report.push(lack.diagnose(&self.module, "`.pragma`", d.span));
-                }
-                pragma(tree, d, self.report);
-            }
+            ".pragma" => rules::pragma::check(tree, &self.module, d, Place::Module, self.report),
             // The head is read already; debugging information concerns nobody here.
             _ => {}
         }
@@ -308,24 +305,6 @@ fn merge(before: &mut Function, later: Function) {
         first: before.first,
         ..later
     };
-}
-
-/// `.pragma "nounroll";` Unknown pragmas are ignored, but said.
-pub(crate) fn pragma(tree: &Tree, d: &Directive, report: &mut Report) {
-    const KNOWN: [&str; 6] =
-        ["nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency", "no_loop_unroll", "nv_"];
-    for arg in tree.operands(d.args) {
-        if !matches!(arg.kind, Kind::String) {
-            continue;
-        }
-        let text = tree.str(arg.span).trim_matches('"');
-        if !KNOWN.iter().any(|k| text.trim().starts_with(k)) && !text.trim().is_empty() {
-            report.push(
-                Diagnostic::new(Code::UnknownPragma, arg.span, format!("nothing understands the pragma \"{text}\""))
-                    .note("it is ignored"),
-            );
-        }
-    }
 }
 
 /// The alias that a directive makes.

@@ -2,6 +2,7 @@
 
 use super::Module;
 use crate::report::Report;
+use margay_isa::Word;
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic},
@@ -79,6 +80,19 @@ fn labels(tree: &Tree) -> impl Iterator<Item = Span> {
     })
 }
 
+/// Sections have names of their own, not those of modifiers. The parser has said so of directives.
+pub(super) fn sections(tree: &Tree, report: &mut Report) {
+    for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".section") {
+        for name in tree.operands(d.args).iter().filter(|o| matches!(o.kind, Kind::Name)) {
+            let text = tree.str(name.span);
+            if text.strip_prefix('.').and_then(Word::from_name).is_some() {
+                let message = format!("`{text}` is a modifier, not the name of a section");
+                report.push(Diagnostic::new(Code::Syntax, name.span, message).here("not a section"));
+            }
+        }
+    }
+}
+
 /// A label belongs to one place of all sections.
 pub(super) fn twice(tree: &Tree, report: &mut Report) {
     let mut first = rustc_hash::FxHashMap::default();
@@ -108,5 +122,27 @@ pub(super) fn old(module: &Module, span: Span, report: &mut Report) {
             Diagnostic::new(Code::Removed, span, "`@@DWARF` went out of use with PTX ISA 2.0")
                 .help("write `.section .debug_info { ... }`"),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::codes;
+
+    /// Each as ptxas 13.5 has it.
+    #[test]
+    fn names_of_sections() {
+        let section = |name: &str, data: &str| {
+            codes(&format!(".version 9.0 .target sm_90\n.section {name} {{\n{data}\n}}\n.entry k() {{ ret; }}"))
+        };
+        for good in [".debug_abbrev", ".foo", ".foo+4", ".text", ".x", ".sm", "l", "l+4", "l-l"] {
+            assert!(section(".debug_info", &format!("l: .b32 {good}")).is_empty(), "{good}");
+        }
+        for bad in [".v4", ".reg", ".L1::no_allocate", ".rn", ".global", ".align", ".f32", ".section", ".add", "l+l"] {
+            assert_eq!(section(".debug_info", &format!("l: .b32 {bad}")), ["E0002"], "{bad}");
+        }
+        assert!(section(".foo", ".b8 1").is_empty());
+        assert_eq!(section(".cas", ".b8 1"), ["E0002"]);
+        assert_eq!(section(".reg", ".b8 1"), ["E0002"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::decl::{self, ShapeAt};
 use super::{Extent, Formal, FormalSpace, FuncKind, Function, Linkage, Module};
 use crate::report::{Report, lacking, since};
-use crate::{consts, consts::Const, rules};
+use crate::{consts, consts::Const, rules, rules::pragma::Place};
 use margay_isa::{Since, Space, Type, Version};
 use margay_syntax::{
     Span, Tree,
@@ -181,7 +181,7 @@ fn directive(tree: &Tree, module: &Module, func: &tree::Func, d: &Directive, f: 
         ".noreturn" | ".abi_preserve" | ".abi_preserve_control" => {
             return rules::header::directive(tree, module, func, d, f, report);
         }
-        ".pragma" => return super::build::pragma(tree, d, report),
+        ".pragma" => return rules::pragma::check(tree, module, d, Place::Header, report),
         _ => {}
     }
     // The parser has complained about others, and about these where they do not belong.

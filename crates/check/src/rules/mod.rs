@@ -19,6 +19,7 @@ pub(crate) mod pair;
 pub(crate) mod param;
 pub(crate) mod pointer;
 pub(crate) mod pointers;
+pub(crate) mod pragma;
 pub(crate) mod prototypes;
 pub(crate) mod reach;
 pub(crate) mod sequence;

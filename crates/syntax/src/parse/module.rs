@@ -305,26 +305,42 @@ impl Parser<'_> {
         Ok(index)
     }
 
-    /// `.section .debug_info { ... }` (section 11.5.2). The body is kept as one raw operand, braces included.
+    /// `.section .debug_info { ... }` (section 11.5.2). The operands are its name, the names of the sections that it points to,
+    /// and last the body as it stands, braces included.
     fn section(&mut self) -> Result<u32> {
         let name = self.bump().span;
         if !self.at(T::Dot) {
             return Err(self.expected("a section's name, such as `.debug_info`"));
         }
-        let title = self.bump().span;
+        let base = self.scratch.len();
+        self.section_name();
         if !self.at(T::LBrace) {
+            self.scratch.truncate(base);
             return Err(self.expected("`{`"));
         }
         let open = self.bump().span;
         while !self.at(T::RBrace) {
-            self.section_line(open)?;
+            if let Err(stop) = self.section_line(open) {
+                self.scratch.truncate(base);
+                return Err(stop);
+            }
         }
         self.bump();
-        let base = self.scratch.len();
-        self.scratch.push(Operand { kind: Kind::Name, span: title });
         self.scratch.push(Operand { kind: Kind::String, span: open.to(self.prev) });
         let args = self.list(base);
         Ok(self.directive(name, args, name.to(self.prev)))
+    }
+
+    /// `.debug_info`; not a word that means something else.
+    fn section_name(&mut self) {
+        let taken = word::classify(self.word()) != Word::Unknown;
+        let span = self.bump().span;
+        if taken {
+            let message = format!("`{}` is a word of PTX, not the name of a section", self.str(span));
+            self.report(Diagnostic::new(Code::Syntax, span, message).here("not a section"));
+        } else {
+            self.scratch.push(Operand { kind: Kind::Name, span });
+        }
     }
 
     /// `label:` or `.b32 1, 2, label+3, a-b`
@@ -362,16 +378,22 @@ impl Parser<'_> {
                     self.section_value(number, None, bits);
                 }
                 T::Ident | T::Dot => {
-                    let name = self.bump().span;
+                    let name = self.t.span;
+                    if self.at(T::Dot) {
+                        self.section_name();
+                    } else {
+                        self.bump();
+                    }
                     if bits < 32 {
                         let message = format!("`{}` is an address, which takes `.b32` or `.b64`", self.str(name));
                         let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its place");
                         self.report(d.label(ty, "the type of the data"));
                     }
                     if matches!(self.t.kind, T::Plus | T::Minus) {
-                        self.bump();
-                        if !matches!(self.t.kind, T::Int | T::Ident) {
-                            return Err(self.expected("a number or a label"));
+                        // Labels are subtracted, never added.
+                        let minus = self.bump().kind == T::Minus;
+                        if !(self.at(T::Int) || minus && self.at(T::Ident)) {
+                            return Err(self.expected(if minus { "a number or a label" } else { "a number" }));
                         }
                         self.bump();
                     }
