@@ -20,11 +20,6 @@ mod input {
     pub const LIBRARY: u32 = 4;
 }
 
-/// What stands in for the CUDA device runtime.
-const DEVICE_RUNTIME: &str = include_str!("image/devrt.ptx");
-/// A function that only the device runtime defines.
-const OF_DEVICE_RUNTIME: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
-
 /// A link in the making.
 #[derive(Default)]
 pub struct Link {
@@ -36,7 +31,7 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
     let link = driver()?.links.get(link)?;
     let texts = match kind {
         input::PTX | input::FATBIN => image::texts_of(&data()?)?,
-        input::OBJECT | input::LIBRARY => image::inside(&data()?)?.into_iter().map(with_own_runtime).collect(),
+        input::OBJECT | input::LIBRARY => image::inside(&data()?)?.into_iter().map(image::with_own_runtime).collect(),
         _ => Vec::new(),
     };
     if texts.is_empty() {
@@ -45,11 +40,6 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
     }
     link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
     Ok(())
-}
-
-/// The device runtime calls into the driver of a GPU, so ours takes its place.
-fn with_own_runtime(text: String) -> String {
-    if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
 }
 
 api! {

@@ -36,17 +36,36 @@ static int failures;
     "ld.const.u32 %r4, [factor+4]; mul.lo.u32 %r3, %r3, %r4; st.global.u32 [%d1], %r3;\n" \
     "red.global.add.u32 [calls], 1; st.global.u32 [shared_word], %r2; ret; }\n"
 
-/* Header and one entry of a fat binary: uncompressed PTX for sm_80. */
-static struct {
-    unsigned magic; unsigned short version, header; unsigned long long size;
-    unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload;
-    unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size;
-    unsigned long long flags, zero, unpacked;
-    char text[(sizeof PTX + 7) / 8 * 8];
-} fat = {0xba55ed50, 1, 16, 64 + sizeof fat.text, 1, 0x101, 64, sizeof fat.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, PTX};
-static struct { int magic, version; void *data, *file; } wrapper = {0x466243b1, 1, &fat, 0};
+/* Two files that call each other, as `nvcc -rdc=true` compiles them. */
+#define CALLER \
+    ".version 7.0\n.target sm_80\n.address_size 64\n.extern .func (.param .b32 r) twice(.param .b32 x);\n" \
+    ".visible .entry doubled(.param .u64 p) {\n.reg .b32 %r<3>; .reg .b64 %d; mov.u32 %r1, %tid.x; ld.param.u64 %d, [p];\n" \
+    "mad.wide.u32 %d, %r1, 4, %d; { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call (b), twice, (a);\n" \
+    "ld.param.b32 %r2, [b]; } st.global.u32 [%d], %r2; ret; }\n"
+#define CALLEE \
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .align 4 .u32 base = 1;\n" \
+    ".visible .func (.param .b32 r) twice(.param .b32 x) {\n.reg .b32 %r<3>; ld.param.u32 %r1, [x];\n" \
+    "ld.global.u32 %r2, [base]; mad.lo.u32 %r1, %r1, 2, %r2; st.param.b32 [r], %r1; ret; }\n"
 
-static void **handle;
+/* Header and one entry of a fat binary: uncompressed PTX for sm_80. */
+#define FATBIN(binary, ptx) \
+    static struct { \
+        unsigned magic; unsigned short version, header; unsigned long long size; \
+        unsigned short kind, entry_version; unsigned entry_header; unsigned long long payload; \
+        unsigned compressed, options; unsigned short minor, major; unsigned architecture, name, name_size; \
+        unsigned long long flags, zero, unpacked; \
+        char text[(sizeof ptx + 7) / 8 * 8]; \
+    } binary = {0xba55ed50, 1, 16, 64 + sizeof binary.text, 1, 0x101, 64, sizeof binary.text, 0, 0, 0, 7, 80, 0, 0, 0x11, 0, 0, ptx}
+FATBIN(fat, PTX);
+FATBIN(fat_caller, CALLER);
+FATBIN(fat_callee, CALLEE);
+/* What nvlink leaves: nothing but machine code in the binary, and behind it the files' own. */
+static struct { unsigned magic; unsigned short version, header; unsigned long long size; } nothing = {0xba55ed50, 1, 16, 0};
+static void *files[] = {&fat_caller, &fat_callee, 0};
+static struct { int magic, version; void *data, *files; }
+    wrapper = {0x466243b1, 1, &fat, 0}, linked = {0x466243b1, 2, &nothing, files};
+
+static void **handle, **linked_handle;
 static unsigned factor[2], calls, *shared_word;
 static void scale_stub(unsigned *p, unsigned n) {
     void *args[] = {&p, &n}, *stream, *kernel = 0;
@@ -56,6 +75,8 @@ static void scale_stub(unsigned *p, unsigned n) {
     __cudaLaunchKernel(kernel, grid, block, args, shared, stream);
 }
 static void unregistered(void) {}
+static void doubled_stub(void) {}
+static unsigned base;
 
 __attribute__((constructor)) static void registration(void) {
     handle = __cudaRegisterFatBinary(&wrapper);
@@ -64,6 +85,10 @@ __attribute__((constructor)) static void registration(void) {
     __cudaRegisterVar(handle, (char *)&calls, "calls", "calls", 0, 4, 0, 0);
     __cudaRegisterManagedVar(handle, (void **)&shared_word, "shared_word", "shared_word", 0, 4, 0, 0);
     __cudaRegisterFatBinaryEnd(handle);
+    linked_handle = __cudaRegisterFatBinary(&linked);
+    __cudaRegisterFunction(linked_handle, (void *)doubled_stub, "doubled", "doubled", -1, 0, 0, 0, 0, 0);
+    __cudaRegisterVar(linked_handle, (char *)&base, "base", "base", 0, 4, 0, 0);
+    __cudaRegisterFatBinaryEnd(linked_handle);
 }
 
 enum { N = 300, H2D = 1, D2H = 2, DEFAULT = 4 };
@@ -139,6 +164,11 @@ int main(void) {
     CHECK(managed[0] == 0x05050505);
     CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
     CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
+
+    unsigned ten = 10;
+    OK(cudaMemcpyToSymbol(&base, &ten, 4, 0, H2D));
+    OK(cudaLaunchKernel((void *)doubled_stub, (dim3){1, 1, 1}, block, (void *[]){&managed}, 0, 0));
+    CHECK(managed[0] == 10 && managed[127] == 264);
 
     unsigned *nowhere = (unsigned *)64;
     void *bad[] = {&nowhere, &(unsigned){N}};

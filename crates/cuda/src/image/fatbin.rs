@@ -2,7 +2,8 @@
 //! compressed or not. Only the PTX is of use here.
 //!
 //! ```text
-//! wrapper  0 magic 0x466243b1   8 address of the fat binary
+//! wrapper  0 magic 0x466243b1   4 version (u32)   8 address of the fat binary
+//!         16 of version 2: address of a list of the fat binaries that were linked, which a zero ends
 //! header   0 magic 0xba55ed50   6 bytes of the header (u16)   8 bytes of all entries (u64)
 //! entry    0 kind (u16; 1 PTX, 2 ELF)   4 bytes of its header (u32)   8 bytes of the payload with padding (u64)
 //!         16 bytes of the payload if compressed (u32)   28 architecture (u32; 80 for sm_80)
@@ -14,6 +15,8 @@ use std::io::Read;
 
 const WRAPPER: u32 = 0x4662_43b1;
 const MAGIC: u32 = 0xba55_ed50;
+/// Version of a wrapper around what nvlink linked.
+const LINKED: u32 = 2;
 const PTX: u16 = 1;
 const LZ4: u64 = 0x2000;
 const ZSTANDARD: u64 = 0x8000;
@@ -28,9 +31,33 @@ struct Entry {
 /// The PTX of a fat binary for the architecture that suits the device best; `None` for other images.
 pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     let image = match image.value::<u32>(0)? {
+        WRAPPER if image.value::<u32>(4)? == LINKED => return linked(Host::at(image.value(16)?)).map(Some),
         WRAPPER => Host::at(image.value(8)?),
         _ => image,
     };
+    match payload(image)? {
+        Some(entries) => suitable(&entries).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The PTX of a program of several files that nvlink put together: what it made is machine code, but the files' own fat
+/// binaries are still there, to be linked again.
+fn linked(list: Host) -> Result<Vec<String>, Code> {
+    let mut texts = Vec::new();
+    for i in 0..MOST as usize {
+        let one: u64 = list.value(8 * i)?;
+        if one == 0 {
+            break;
+        }
+        let entries = payload(Host::at(one))?.ok_or(Code::INVALID_IMAGE)?;
+        texts.extend(suitable(&entries)?.into_iter().map(super::with_own_runtime));
+    }
+    Ok(texts)
+}
+
+/// The entries of a fat binary; `None` for other images.
+fn payload(image: Host) -> Result<Option<Vec<u8>>, Code> {
     if image.value::<u32>(0)? != MAGIC {
         return Ok(None);
     }
@@ -38,7 +65,7 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     if size > MOST {
         return Err(Code::INVALID_IMAGE);
     }
-    suitable(&image.bytes(header as usize, size as usize)?).map(Some)
+    image.bytes(header as usize, size as usize).map(Some)
 }
 
 /// The PTX of all fat binaries inside a file: an object file of the host, or a library of them.

@@ -15,6 +15,16 @@ use margay_runtime::Error;
 /// The first word of an ELF file: machine code of a GPU.
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
+/// What stands in for the CUDA device runtime.
+const DEVICE_RUNTIME: &str = include_str!("devrt.ptx");
+/// A function that only the device runtime defines.
+const OF_DEVICE_RUNTIME: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
+
+/// A text to link. The device runtime calls into the driver of a GPU, so ours takes its place.
+pub fn with_own_runtime(text: String) -> String {
+    if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
+}
+
 /// The PTX texts of an image of unknown length.
 pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     // Any image has four bytes: the shortest PTX has more, and so has a string that is none.

@@ -129,29 +129,32 @@ pub(super) fn select(r: &mut Random, depth: usize, count: usize) -> Vec<String> 
     out
 }
 
-/// A few instructions that may stand at a place.
+/// A few pieces of code that may stand at a place. A piece, of several lines or one, is left out as a whole: parts of it would
+/// use indices and addresses that nothing made.
 pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
-    let mut out = Vec::new();
+    let piece = |r: &mut Random, make: &dyn Fn(&mut Random, &mut Vec<String>)| {
+        let mut out = Vec::new();
+        make(r, &mut out);
+        out.join("\n    ")
+    };
     if at.cta && r.chance(30) {
-        exchange(r, &mut out);
-        return out;
+        return vec![piece(r, &exchange)];
     }
-    for _ in 0..1 + r.below(4) {
-        match r.below(20) {
-            0..2 if at.warp => warp(r, at, &mut out),
-            2..5 => load(r, &mut out),
-            5..8 => store(r, &mut out),
-            8 => atomic(r, &mut out),
-            9 if at.cta => {
-                // All threads of the CTA do the same.
-                let (a, b) = (common(r), r.below(4));
-                out.push(format!("mov.u32 %x0, {a};"));
-                out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
-            }
-            _ => arithmetic(r, &mut out),
+    let one = |r: &mut Random, out: &mut Vec<String>| match r.below(20) {
+        0..2 if at.warp => warp(r, at, out),
+        2..5 => load(r, out),
+        5..8 => store(r, out),
+        8 => atomic(r, out),
+        9 if at.cta => {
+            // All threads of the CTA do the same.
+            let (a, b) = (common(r), r.below(4));
+            out.push(format!("mov.u32 %x0, {a};"));
+            out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
         }
-    }
-    out
+        10 if r.chance(30) => allocate(r, at, out),
+        _ => arithmetic(r, out),
+    };
+    (0..1 + r.below(4)).map(|_| piece(r, &one)).collect()
 }
 
 fn guard(r: &mut Random) -> String {
@@ -327,6 +330,33 @@ fn store(r: &mut Random, out: &mut Vec<String>) {
     }
     let space = place(r, bytes, out);
     out.push(format!("{}st{}{ty} [%a], {from};", guard(r), spaced(space)));
+}
+
+/// Memory of the thread's stack, taken, used and given back; or kept, where the function's end gives it back.
+fn allocate(r: &mut Random, at: At, out: &mut Vec<String>) {
+    let back = at.depth > 0 || r.chance(50);
+    if back {
+        out.push("stacksave.u64 %y1;".into());
+    }
+    let (bytes, align) = (r.pick(&[16u32, 24, 64]), r.pick(&[4u32, 8, 16]));
+    match r.chance(50) {
+        true => out.push(format!("alloca.u64 %a, {bytes}, {align};")),
+        false => {
+            // As much as the thread's values ask for.
+            out.push(format!("and.b32 %x0, {}, 48;", own(r, "v")));
+            out.push("cvt.u64.u32 %y0, %x0;".into());
+            out.push(format!("add.u64 %y0, %y0, {bytes};"));
+            out.push(format!("alloca.u64 %a, %y0, {align};"));
+        }
+    }
+    let (first, second) = (own(r, "v"), own(r, "v"));
+    out.push(format!("st.local.u32 [%a+{}], {first};", bytes - 4));
+    out.push(format!("st.local.v2.u16 [%a], {{{}, {}}};", own(r, "h"), own(r, "h")));
+    out.push(format!("ld.local.u32 {second}, [%a];"));
+    out.push(format!("ld.local.u32 {}, [%a+{}];", own(r, "v"), bytes - 4));
+    if back {
+        out.push("stackrestore.u64 %y1;".into());
+    }
 }
 
 /// Operations on words that threads share, whose order does not show.

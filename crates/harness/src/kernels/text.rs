@@ -3,14 +3,15 @@
 use super::{
     COUNTERS, INPUT, THREADS, WORDS,
     straight::KINDS,
-    tree::{Function, Module, Node},
+    tree::{Callers, Function, Module, Node},
 };
 use std::fmt::Write;
 
 impl Module {
     /// The module's text.
     pub fn text(&self) -> String {
-        let mut w = Writer { out: String::new(), labels: 0, needs: Vec::new(), leave: Vec::new() };
+        let mut w =
+            Writer { out: String::new(), labels: 0, needs: Vec::new(), leave: Vec::new(), out_of: String::new() };
         w.out.push_str(".version 8.0\n.target sm_80\n.address_size 64\n");
         let table: Vec<String> = (0..16u32).map(|i| i.wrapping_mul(0x9e37_79b9).to_string()).collect();
         let _ = writeln!(w.out, ".const .align 16 .b32 table[16] = {{{}}};", table.join(", "));
@@ -51,6 +52,8 @@ struct Writer {
     needs: Vec<bool>,
     /// Where the loops around lead: to their next round, and out.
     leave: Vec<(String, String)>,
+    /// Where the function returns.
+    out_of: String,
 }
 
 impl Writer {
@@ -243,7 +246,10 @@ impl Writer {
             self.call(index, None, 1);
             self.set(&over);
         }
+        self.out_of = self.label();
         self.nodes(&f.body, 0);
+        let out_of = self.out_of.clone();
+        self.set(&out_of);
         self.line("xor.b32 %v0, %v0, %v3;");
         self.line("st.param.u32 [r], %v0;");
         self.line("st.param.u32 [r+4], %v1;");
@@ -323,6 +329,10 @@ impl Writer {
                 self.line(&format!("and.b32 %m{depth}, %m{depth}, %x0;"));
                 self.line("@%q9 exit;");
             }
+            Node::Return { test } => {
+                self.all(test);
+                self.line(&format!("@%q9 bra {};", self.out_of));
+            }
             Node::Call { callee, other } => self.call(*callee, other.as_ref(), depth),
         }
     }
@@ -384,7 +394,11 @@ impl Writer {
             ".param .align 8 .b8 frame[40]; .param .align 8 .b8 r[24];",
             "st.param.u32 [a], %v2;",
             "st.param.u64 [b], %w2;",
-            "st.param.u32 [s], %u0; st.param.u32 [s+4], %v1; st.param.u32 [s+8], %l0;",
+            // What all threads of a CTA share stays so.
+            match Callers::of(callee) {
+                Callers::Ctas => "st.param.u32 [s], %u0; st.param.u32 [s+4], %u1; st.param.u32 [s+8], %u2;",
+                _ => "st.param.u32 [s], %u0; st.param.u32 [s+4], %v1; st.param.u32 [s+8], %l0;",
+            },
             "st.param.u32 [d], %depth;",
             "st.param.u64 [frame], %input; st.param.u64 [frame+8], %own; st.param.u64 [frame+16], %rows;",
             "st.param.u64 [frame+24], %counters; st.param.u32 [frame+32], %lin; st.param.u32 [frame+36], %gid;",
@@ -420,6 +434,6 @@ fn counted(list: &[Node], needs: &[bool]) -> bool {
             of(*callee) || other.as_ref().is_some_and(|(f, _)| of(*f))
         }
         Node::Exit { .. } => true,
-        Node::Switch { .. } | Node::Tangle { .. } | Node::Leave { .. } => false,
+        Node::Switch { .. } | Node::Tangle { .. } | Node::Leave { .. } | Node::Return { .. } => false,
     })
 }

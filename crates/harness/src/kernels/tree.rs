@@ -7,7 +7,7 @@ use crate::random::Random;
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Node {
-    /// Instructions, one a line.
+    /// Pieces of straight code.
     Straight(Vec<String>),
     /// A branch. `test` sets the predicate `%q` of its depth.
     If { test: Vec<String>, then: Vec<Node>, other: Vec<Node> },
@@ -22,6 +22,8 @@ pub enum Node {
     Tangle { blocks: Vec<(Vec<Node>, Vec<String>, usize)> },
     /// Ends some threads, if `test` sets `%q9`; the others count themselves anew.
     Exit { test: Vec<String> },
+    /// Returns from a device function, from wherever it stands, if `test` sets `%q9`.
+    Return { test: Vec<String> },
     /// A call of a device function, or of one of two functions by address if the predicate `%q9` that `choose` sets says so.
     Call { callee: usize, other: Option<(usize, Vec<String>)> },
 }
@@ -63,8 +65,28 @@ pub(super) struct At {
     pub leave: bool,
     /// The kernel's outermost level.
     pub top: bool,
+    /// Threads may return on their own.
+    pub returns: bool,
     /// Functions that may be called.
     pub callees: usize,
+}
+
+/// Which threads call a function together: it may do what that many can.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Callers {
+    /// Any.
+    Threads,
+    /// All that `%m` names.
+    Warps,
+    /// All of the CTA.
+    Ctas,
+}
+
+impl Callers {
+    /// Those of the function of an index.
+    pub fn of(function: usize) -> Callers {
+        [Callers::Threads, Callers::Warps, Callers::Ctas][function % 3]
+    }
 }
 
 /// Deepest nesting.
@@ -75,15 +97,17 @@ impl Module {
     pub fn new(seed: u64) -> Module {
         let mut random = Random::new(seed);
         let r = &mut random;
-        let count = r.below(4);
+        let count = r.below(5);
         let functions = (0..count)
             .map(|i| {
-                let at = At { depth: 0, cta: false, warp: i % 2 == 1, leave: false, top: false, callees: i };
+                let callers = Callers::of(i);
+                let (cta, warp) = (callers == Callers::Ctas, callers >= Callers::Warps);
+                let at = At { depth: 0, cta, warp, leave: false, top: false, returns: !warp, callees: i };
                 let size = 1 + r.below(3);
                 Function { body: nodes(r, at, size), recursive: r.chance(25) }
             })
             .collect();
-        let at = At { depth: 0, cta: true, warp: true, leave: false, top: true, callees: count };
+        let at = At { depth: 0, cta: true, warp: true, leave: false, top: true, returns: false, callees: count };
         let size = 2 + r.below(5);
         let kernel = nodes(r, at, size);
         let grid = r.pick(GRIDS);
@@ -121,7 +145,7 @@ fn less(body: &[Node]) -> Vec<Vec<Node>> {
     }
     for (i, node) in body.iter().enumerate() {
         match node {
-            Node::Straight(lines) if lines.len() > 1 && !lines.iter().any(|l| l.contains("bar")) => {
+            Node::Straight(lines) if lines.len() > 1 => {
                 for k in 0..lines.len() {
                     let mut fewer = lines.clone();
                     fewer.remove(k);
@@ -212,13 +236,19 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
         9..11 if at.leave => Node::Leave { test: straight::test(r, 9, false), next: r.chance(50) },
         11 if at.top => Node::Exit { test: straight::rare(r) },
         12..15 if at.callees > 0 => {
-            // Every other function asks which lanes are with it.
-            let step = if at.warp { 1 } else { 2 };
-            let mut callee = || r.below(at.callees.div_ceil(step)) * step;
-            let (callee, second) = (callee(), callee());
-            let other = r.chance(30).then(|| (second, straight::test(r, 9, false)));
+            let here = match (at.cta, at.warp) {
+                (true, _) => Callers::Ctas,
+                (false, true) => Callers::Warps,
+                (false, false) => Callers::Threads,
+            };
+            let known = |most: Callers| (0..at.callees).filter(|f| Callers::of(*f) <= most).collect::<Vec<_>>();
+            let callee = r.pick(&known(here));
+            // Which of two functions it is may differ between threads.
+            let other = (Callers::of(callee) < Callers::Ctas && r.chance(30))
+                .then(|| (r.pick(&known(here.min(Callers::Warps))), straight::test(r, 9, false)));
             Node::Call { callee, other }
         }
+        15 if at.returns => Node::Return { test: straight::rare(r) },
         _ => Node::Straight(straight::lines(r, at)),
     }
 }

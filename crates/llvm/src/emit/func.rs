@@ -284,6 +284,7 @@ impl Emitter<'_> {
 
     /// The whole function as one region, for the lanes of one mask.
     fn whole(&mut self) -> Result<()> {
+        self.clear_unwritten();
         self.load_formals()?;
         self.begin_stack();
         let lanes = match self.role {

@@ -304,9 +304,23 @@ impl Emitter<'_> {
         ));
     }
 
-    /// A warp begins a region: registers hold what no lane may count on, or zero where the program may read what it never wrote.
+    /// Registers that the program may read before it writes them are zero, as in the reference engine: nothing that LLVM could
+    /// take for undefined reaches a branch or an address.
+    pub fn clear_unwritten(&mut self) {
+        for r in self.live.live_in[0].iter().collect::<Vec<u32>>() {
+            let shadow = self.slots[r as usize].shadow.clone();
+            let (ty, parts, _) = self.slot_parts(r);
+            for p in &parts {
+                self.w.store(&constant(ty, 0), p, if ty.vector { 4 } else { 1 });
+            }
+            if let Some(shadow) = shadow {
+                self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
+            }
+        }
+    }
+
+    /// A warp begins a region: registers hold what no lane may count on, but in the first those that nothing wrote.
     pub fn forget(&mut self, first: bool) {
-        let entry = self.live.live_in[0].clone();
         // Registers that the region defines: what an earlier warp left there is of no use, and must not look as if it were.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
@@ -316,23 +330,14 @@ impl Emitter<'_> {
             }
         }
         for r in 0..self.slots.len() as u32 {
-            let slot = &self.slots[r as usize];
-            let (shadow, varying) = (slot.shadow.clone(), slot.shape == Shape::Varying);
-            if !(first && entry.has(r) || varying && self.masks && defined.has(r)) {
-                continue;
+            let varying = self.slots[r as usize].shape == Shape::Varying;
+            if varying && self.masks && defined.has(r) && !(first && self.live.live_in[0].has(r)) {
+                let (ty, parts, _) = self.slot_parts(r);
+                self.w.line(format_args!("store {ty} poison, ptr {}, align 4", parts[0]));
             }
-            let (ty, parts, _) = self.slot_parts(r);
-            let pointer = parts[0].clone();
-            if first && entry.has(r) {
-                for p in &parts {
-                    self.w.store(&constant(ty, 0), p, if ty.vector { 4 } else { 1 });
-                }
-                if let Some(shadow) = shadow {
-                    self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
-                }
-            } else {
-                self.w.line(format_args!("store {ty} poison, ptr {pointer}, align 4"));
-            }
+        }
+        if first {
+            self.clear_unwritten();
         }
         if self.masks {
             let ty = self.packed_type();

@@ -117,6 +117,10 @@ impl Prepared {
         }
         let has = |b: &&BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter().any(|i| meets(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
+        // Lanes that loop for long are overtaken by the others, wherever those go.
+        if self.spins && !found.is_empty() {
+            return true;
+        }
         found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.apart(*a, *b)))
     }
 }
