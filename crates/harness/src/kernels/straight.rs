@@ -428,7 +428,7 @@ fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
                 "up" => format!("sub.u32 %x4, %lane, {by};"),
                 "down" => format!("add.u32 %x4, %lane, {by};"),
                 "bfly" => format!("xor.b32 %x4, %lane, {by};"),
-                _ => format!("lop3.b32 %x4, %lane, %x2, {segment}, 0xac;"),
+                _ => format!("lop3.b32 %x4, %lane, %x2, {segment}, 0xe4;"),
             });
             out.push("and.b32 %x4, %x4, 31;".into());
             out.push(format!("shr.u32 %x4, {m}, %x4;"));
