@@ -152,6 +152,7 @@ pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
             out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
         }
         10 if r.chance(30) => allocate(r, at, out),
+        11 if r.chance(20) => locked(r, out),
         _ => arithmetic(r, out),
     };
     (0..1 + r.below(4)).map(|_| piece(r, &one)).collect()
@@ -357,6 +358,21 @@ fn allocate(r: &mut Random, at: At, out: &mut Vec<String>) {
     if back {
         out.push("stackrestore.u64 %y1;".into());
     }
+}
+
+/// A sum behind a lock that one thread of the CTA holds at a time, also among the lanes of a warp.
+fn locked(r: &mut Random, out: &mut Vec<String>) {
+    let label = format!("lock{:x}", r.bits());
+    out.push(format!("mov.u64 %a, locks+{};", r.pick(&[0, 8])));
+    out.push(format!("{label}:"));
+    out.push("atom.shared.cas.b32 %x3, [%a], 0, 1;".into());
+    out.push("setp.ne.u32 %q8, %x3, 0;".into());
+    out.push(format!("@%q8 bra {label};"));
+    out.push("ld.volatile.shared.u32 %x4, [%a+4];".into());
+    out.push(format!("add.u32 %x4, %x4, {};", own(r, "v")));
+    out.push("st.volatile.shared.u32 [%a+4], %x4;".into());
+    out.push("membar.cta;".into());
+    out.push("atom.shared.exch.b32 %x3, [%a], 0;".into());
 }
 
 /// Operations on words that threads share, whose order does not show.

@@ -1,7 +1,7 @@
 //! Random kernels as PTX.
 
 use super::{
-    COUNTERS, INPUT, THREADS, WORDS,
+    COUNTERS, INPUT, LOCKS, THREADS, WORDS,
     straight::KINDS,
     tree::{Callers, Function, Module, Node},
 };
@@ -18,6 +18,7 @@ impl Module {
         let _ = writeln!(w.out, ".shared .align 16 .b8 exchanged[{}];", THREADS * 4);
         let _ = writeln!(w.out, ".shared .align 16 .b8 private[{}];", THREADS * 16);
         let _ = writeln!(w.out, ".shared .align 16 .b8 counters[{}];", COUNTERS * 4);
+        let _ = writeln!(w.out, ".shared .align 16 .b8 locks[{}];", LOCKS * 4);
         for (i, f) in self.functions.iter().enumerate() {
             let needs = counted(&f.body, &w.needs);
             w.needs.push(needs);
@@ -140,8 +141,7 @@ impl Writer {
         self.line("mov.u32 %mine, private;");
         self.line("mad.lo.u32 %mine, %lin, 16, %mine;");
         self.line("st.shared.v4.u32 [%mine], {%lin, 1, 2, 3};");
-        for name in ["exchanged", "counters"] {
-            let words = if name == "counters" { COUNTERS } else { THREADS };
+        for (name, words) in [("exchanged", THREADS), ("counters", COUNTERS), ("locks", LOCKS)] {
             let (top, end) = (self.label(), self.label());
             self.line("mov.u32 %x0, %lin;");
             self.set(&top);
@@ -198,6 +198,9 @@ impl Writer {
         self.line("add.u32 %x0, %x0, 1;");
         self.line(&format!("setp.lt.u32 %q0, %x0, {COUNTERS};"));
         self.line(&format!("@%q0 bra {top};"));
+        self.line("ld.shared.v4.u32 {%x0, %x3, %x1, %x4}, [locks];");
+        self.line("xor.b32 %x2, %x2, %x3;");
+        self.line("mad.lo.u32 %x2, %x2, 31, %x4;");
         self.line("st.global.u32 [%own+124], %x2;");
         self.set(&end);
         self.line("ret;");

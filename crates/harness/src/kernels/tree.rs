@@ -103,12 +103,12 @@ impl Module {
                 let callers = Callers::of(i);
                 let (cta, warp) = (callers == Callers::Ctas, callers >= Callers::Warps);
                 let at = At { depth: 0, cta, warp, leave: false, top: false, returns: !warp, callees: i };
-                let size = 1 + r.below(3);
+                let size = 1 + r.below(2);
                 Function { body: nodes(r, at, size), recursive: r.chance(25) }
             })
             .collect();
         let at = At { depth: 0, cta: true, warp: true, leave: false, top: true, returns: false, callees: count };
-        let size = 2 + r.below(5);
+        let size = 2 + r.below(4);
         let kernel = nodes(r, at, size);
         let grid = r.pick(GRIDS);
         Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars: [r.bits() as u32, r.below(9) as u32] }
@@ -198,7 +198,7 @@ fn nodes(r: &mut Random, at: At, size: usize) -> Vec<Node> {
 
 fn node(r: &mut Random, at: At, size: usize) -> Node {
     let within = At { depth: at.depth + 1, top: false, ..at };
-    let smaller = (size * 3 / 4).min(4);
+    let smaller = (size * 2 / 3).min(3);
     if at.depth >= DEPTH || size <= 1 {
         return Node::Straight(straight::lines(r, at));
     }

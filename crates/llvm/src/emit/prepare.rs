@@ -108,14 +108,22 @@ impl Prepared {
         Prepared { cfg, uniformity, barriers, parted, loses, spins, polls, func }
     }
 
-    /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers: a sweep
-    /// alone would run one side after the other.
+    /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers, or end
+    /// while others wait for them: a sweep alone would run one side after the other.
     fn may_part(&self) -> bool {
         let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
         if self.barriers.iter().any(|c| apart(&c.block)) {
             return true;
         }
-        let has = |b: &&BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter().any(|i| meets(&self.func, i));
+        let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
+        // A mask that was computed names those that are there; one that was written down may name those that are not.
+        let fixed = |i: &Inst| {
+            meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)))
+        };
+        if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
+            return true;
+        }
+        let has = |b: &&BlockId| insts(b).any(|i| meets(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
         // Lanes that loop for long are overtaken by the others, wherever those go.
         if self.spins && !found.is_empty() {
