@@ -8,7 +8,7 @@ use crate::{
     handle::Handle,
     image::{self, JitOptions},
     memory::DevicePtr,
-    module::{Module, enumerate, file_bytes},
+    module::{Module, enumerate, file_bytes, unload},
     raw::{Host, In, Out, Text},
 };
 use std::sync::Arc;
@@ -51,8 +51,7 @@ api! {
     }
     12000 fn cuLibraryUnload(library: Handle<Library>) {
         let gone = driver()?.libraries.remove(library)?;
-        driver()?.modules.remove(gone.handle)?;
-        Ok(())
+        unload(gone.handle)
     }
     12000 fn cuLibraryGetKernel(kernel: Out<Handle<Function>>, library: Handle<Library>, name: Text) {
         kernel.set(get(library)?.module.function(&name.text()?)?)

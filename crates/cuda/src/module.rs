@@ -110,10 +110,7 @@ api! {
     2000 fn cuModuleLoadFatBinary(module: Out<Handle<Module>>, image: Host) {
         load(module, &image::texts(image)?, JitOptions::none())
     }
-    2000 fn cuModuleUnload(module: Handle<Module>) {
-        driver()?.modules.remove(module)?;
-        Ok(())
-    }
+    2000 fn cuModuleUnload(module: Handle<Module>) { unload(module) }
     11070 fn cuModuleGetLoadingMode(mode: Out<u32>) {
         driver()?;
         mode.set(2) // lazily
@@ -133,6 +130,13 @@ api! {
         bytes.offer(size);
         Ok(())
     }
+}
+
+/// Forgets a module and the handles of its functions, which would keep it alive.
+pub fn unload(module: Handle<Module>) -> Outcome {
+    let gone = driver()?.modules.remove(module)?;
+    driver()?.functions.remove_if(|f| Arc::ptr_eq(&f.module, &gone));
+    Ok(())
 }
 
 /// Handles of all functions, as many as there is room for.

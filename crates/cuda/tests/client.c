@@ -275,6 +275,8 @@ int main(void) {
     OK(cuLinkDestroy(link));
     OK(cuModuleGetFunction(&function, linked, "twice"));
     OK(cuModuleUnload(linked));
+    /* With the module go its functions. */
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, args, 0) == 400);
     OK(cuLibraryLoadData(&library, ptx, 0, 0, 0, 0, 0, 0));
     OK(cuLibraryGetKernel(&kernel, library, "twice"));
     OK(cuLaunchKernel(kernel, 8, 1, 1, 128, 1, 1, 0, 0, args, 0));
