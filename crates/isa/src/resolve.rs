@@ -108,6 +108,7 @@ impl Variant {
             Rule::HandleRegister | Rule::ResidentPredicate | Rule::UnifiedMode | Rule::IndependentMode => None,
             Rule::CopySourceSize
             | Rule::SharedVariable
+            | Rule::GenericWidth
             | Rule::SinkOnly
             | Rule::ScaleSelector
             | Rule::TensorMapValue => None,

@@ -19,6 +19,8 @@ pub enum Rule {
     WideEviction,
     /// `cp.async`: a constant `src-size` is at most `cp-size`.
     CopySourceSize,
+    /// `cvta`: generic addresses have the bits that `.address_size` says.
+    GenericWidth,
     /// Without a space word the address is generic, but a variable that is named must lie in `.shared`.
     SharedVariable,
     /// The destination must be `_`: an arrival at another CTA's barrier has no state.

@@ -18,7 +18,12 @@ impl<'a> Walker<'a, '_> {
         let tree = self.tree;
         match op.kind {
             Kind::Brackets(list) => match tree.operands(list) {
-                [inner] => self.inside(c, want, inner),
+                [inner] => {
+                    if tree.text.as_bytes().get(op.span.end as usize - 1) != Some(&b']') {
+                        self.unified(c, op.span, inner);
+                    }
+                    self.inside(c, want, inner)
+                }
                 _ => self.wrong_kind(want, op, "one address"),
             },
             // `variable[3]` is an address as it stands.
@@ -26,6 +31,28 @@ impl<'a> Walker<'a, '_> {
             Kind::Error => Operand::Error,
             _ => self.missing_brackets(want, op),
         }
+    }
+
+    /// `[r].unified`: of loads through registers, from global memory (section 9.7.9.8); ptxas takes it from atomics, too.
+    #[cold]
+    fn unified(&mut self, c: &Candidate, at: Span, inner: &tree::Operand) {
+        let place = Span::new(at.end - ".unified".len() as u32, at.end);
+        let name = match inner.kind {
+            Kind::Sum { base, .. } => self.tree.operands.get(base as usize),
+            _ => Some(inner),
+        };
+        let register =
+            name.is_some_and(|n| matches!(n.kind, Kind::Name) && matches!(self.named(n.span), Named::Reg(..)));
+        let why = match c.variant.op {
+            Opcode::Ld | Opcode::Ldu | Opcode::Atom => match c.variant.space() {
+                Space::Global | Space::Generic if register => return,
+                Space::Global | Space::Generic => "the address it is said of stands in a register",
+                _ => "only global memory is unified",
+            },
+            _ => "only loads and atomics take it",
+        };
+        let message = format!("`.unified` does not go with `{}` here", c.variant);
+        self.report.push(Diagnostic::new(Code::OperandForm, place, message).here("not here").note(why));
     }
 
     /// What stands in the brackets.
@@ -177,6 +204,9 @@ impl<'a> Walker<'a, '_> {
             return if matches!(op.kind, Kind::Error) { Operand::Error } else { self.missing_brackets(want, op) };
         };
         let items = tree.operands(list);
+        if let ([inner, ..], false) = (items, tree.str(op.span).ends_with(']')) {
+            self.unified(c, op.span, inner);
+        }
         let wants = c.inside(want);
         let min = wants.iter().position(|w| w.opnd.optional).unwrap_or(wants.len());
         if items.len() < min || items.len() > wants.len() {

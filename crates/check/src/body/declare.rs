@@ -27,6 +27,9 @@ impl<'a> Walker<'a, '_> {
             rules::formals::local(self.module, self.func, var.space, self.report);
         }
         let shape = module::declare(tree, self.module, var, ShapeAt::Body, self.report);
+        if let Some(attribute) = var.attribute.and_then(|a| tree.directives.get(a as usize)) {
+            rules::attribute::variable(tree, self.module, attribute, var, shape.map(|s| s.space), self.report);
+        }
         for d in tree.declarators(var) {
             let name = tree.str(d.name);
             let Some(shape) = shape else {

@@ -93,8 +93,6 @@ pub(crate) struct Names<'a> {
     prefixes: FxHashMap<&'a str, ()>,
     /// True once a plain name and a family share a prefix.
     mixed: bool,
-    /// True once a family's own prefix ends in a digit (`%r1<4>`), which makes splitting ambiguous.
-    digits: bool,
     undo: Vec<Undo<'a>>,
     marks: Vec<usize>,
 }
@@ -129,7 +127,6 @@ impl<'a> Names<'a> {
         self.undo.clear();
         self.marks.clear();
         self.mixed = false;
-        self.digits = false;
     }
 
     fn depth(&self) -> u32 {
@@ -201,9 +198,6 @@ impl<'a> Names<'a> {
                 return Err(first);
             }
         }
-        if stem.ends_with(|c: char| c.is_ascii_digit()) {
-            self.digits = true;
-        }
         let family = Family { binding, count, depth, span };
         let stem = Stem::of(stem);
         match self.families.insert(stem, family) {
@@ -226,7 +220,6 @@ impl<'a> Names<'a> {
     #[inline]
     pub(crate) fn at(&self, text: &str, name: Span) -> Option<(Binding, u32)> {
         if !self.mixed
-            && !self.digits
             && let Some((stem, number)) = stem::split(text, name)
             && let Some(family) = self.families.get(stem)
             && number < family.count
@@ -246,9 +239,6 @@ impl<'a> Names<'a> {
         let mut found: Option<(Family, u32)> = None;
         if split < bytes.len() && split > 0 {
             found = self.family(name, split);
-            if found.is_none() && self.digits {
-                found = (split + 1..bytes.len()).find_map(|s| self.family(name, s));
-            }
             if let (Some((family, n)), false) = (found, self.mixed) {
                 return Some((family.binding, n));
             }
@@ -269,6 +259,13 @@ impl<'a> Names<'a> {
     /// The family with that prefix: how many it has, and where it is declared.
     pub(crate) fn family_of(&self, name: &str) -> Option<(u32, Span)> {
         self.families.get(Stem::of(prefix(name))).map(|f| (f.count, f.span))
+    }
+
+    /// The family that seems to have the name, but whose own prefix ends in digits: ptxas takes all digits at the end of a name
+    /// for its number, so nothing of such a family (`%r1<4>`) can be named.
+    pub(crate) fn hidden_family(&self, name: &str) -> Option<(u32, Span)> {
+        let inside = prefix(name).len() + 1..name.len();
+        inside.rev().find_map(|split| self.family(name, split)).map(|(f, _)| (f.count, f.span))
     }
 
     /// Names of a kind, for suggestions. Families give their prefix.
@@ -298,5 +295,17 @@ mod tests {
         assert_eq!(n.get("%r1"), Some((Binding::Reg(3), 1)));
         n.close();
         assert_eq!(n.get("%r1"), Some((Binding::Reg(0), 1)));
+    }
+
+    /// ptxas 13.5 knows no `%a12` after `.reg .b32 %a1<3>;`.
+    #[test]
+    fn numbers_are_all_the_digits() {
+        let mut n = Names::default();
+        n.declare_family("%a1", 3, AT, Binding::Reg(0)).unwrap();
+        assert_eq!(n.get("%a12"), None);
+        assert_eq!(n.hidden_family("%a12"), Some((3, AT)));
+        assert_eq!(n.hidden_family("%a13"), None);
+        n.declare_family("%a", 20, AT, Binding::Reg(1)).unwrap();
+        assert_eq!(n.get("%a12"), Some((Binding::Reg(1), 12)));
     }
 }

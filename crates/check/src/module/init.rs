@@ -103,6 +103,12 @@ impl Filler<'_> {
             (Kind::Braces(list), Some(extent)) => {
                 let items = self.tree.operands(list);
                 let open = extent == 0 && level == 0;
+                if open && items.is_empty() {
+                    let d =
+                        Diagnostic::new(Code::InitializerCount, operand.span, "an array of open size without values")
+                            .label(self.name, "takes its size from its values");
+                    return self.fail(d);
+                }
                 if !open && items.len() as u64 > extent {
                     let extra = items[extent as usize].span;
                     let d = Diagnostic::new(

@@ -72,6 +72,8 @@ pub struct Module {
     pub version_at: Option<Span>,
     /// The name after `.target`; nothing if the module has no known target (there is an error then).
     pub target_at: Option<Span>,
+    /// The first variable with `.attribute(.unified(...))`.
+    pub(crate) unified_at: Option<Span>,
     /// `.address_size`, 32 or 64.
     pub address_size: u32,
     /// `.target ..., texmode_independent`: samplers are variables of their own.

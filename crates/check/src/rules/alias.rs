@@ -17,8 +17,9 @@ pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &
         return report.push(lack.diagnose(module, "`.alias`", d.span));
     }
     let (name, of) = (name.span, of.span);
-    let Some((_, alias)) = function(tree, module, name, report) else { return };
-    let Some((id, aliasee)) = function(tree, module, of, report) else { return };
+    let Some((_, alias)) = function(tree, module, name, false, report) else { return };
+    // An alias of an alias is one of the same function.
+    let Some((id, aliasee)) = function(tree, module, of, true, report) else { return };
     let (text, target) = (tree.str(name), tree.str(of));
     let refuse = |at: Span, why: String| Diagnostic::new(Code::Alias, at, why);
     if alias.defined {
@@ -55,11 +56,16 @@ fn function<'m>(
     tree: &Tree,
     module: &'m Module,
     at: Span,
+    aliases: bool,
     report: &mut Report,
 ) -> Option<(crate::FuncId, &'m Function)> {
     let name = tree.str(at);
     match module.symbol(name) {
         Some(Symbol::Func(f)) => Some((f, module.func(f))),
+        Some(Symbol::Alias(a)) if aliases => {
+            let id = module.aliases[a as usize].of;
+            Some((id, module.func(id)))
+        }
         Some(Symbol::Alias(a)) => {
             let alias = &module.aliases[a as usize];
             let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is an alias already"));
@@ -92,4 +98,20 @@ fn mismatch(alias: &Function, aliasee: &Function) -> Option<String> {
     }
     (alias.abi_preserve != aliasee.abi_preserve || alias.abi_preserve_control != aliasee.abi_preserve_control)
         .then(|| "another `.abi_preserve`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::codes;
+
+    /// Each as ptxas 13.5 has it.
+    #[test]
+    fn aliases_of_aliases() {
+        let module = |aliases: &str| {
+            codes(&format!(".version 9.0 .target sm_90\n.func g();\n.func h();\n.func f() {{ ret; }}\n{aliases}"))
+        };
+        assert!(module(".alias g, f;\n.alias h, g;").is_empty());
+        assert_eq!(module(".alias g, f;\n.alias g, f;").len(), 1);
+        assert_eq!(module(".alias f, g;").len(), 1);
+    }
 }

@@ -68,3 +68,24 @@ pub(crate) fn variable(
     }
     managed
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Options;
+    use crate::rules::testing::codes;
+
+    /// Each as ptxas 13.5 has it.
+    #[test]
+    fn variables() {
+        let module = |outside: &str, inside: &str| {
+            format!(".version 9.0 .target sm_90 .address_size 64\n{outside}\n.entry k() {{ {inside} ret; }}")
+        };
+        assert!(codes(&module(".global .attribute(.managed) .u32 v = 5;", "")).is_empty());
+        assert_eq!(codes(&module(".shared .attribute(.managed) .u32 v;", "")), ["E0129"]);
+        assert_eq!(codes(&module("", ".local .attribute(.managed) .u32 v;")), ["E0129"]);
+        let unified = module(".global .attribute(.unified(1, 2)) .u32 v;", "");
+        assert_eq!(codes(&unified), ["E0129"]);
+        let relocatable = Options { relocatable: true, ..Options::default() };
+        assert!(crate::check(margay_syntax::parse(&unified), &relocatable).1.is_empty());
+    }
+}

@@ -83,3 +83,32 @@ pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) 
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::{codes, kernel};
+
+    /// Each as ptxas 13.5 has it.
+    #[test]
+    fn unified_addresses() {
+        let body = |text: &str| codes(&kernel("8.0", "sm_80", &format!(".local .b32 l; {text}")));
+        for good in [
+            "ld.global.b32 %r0, [%rd0].unified;",
+            "ld.b32 %r0, [%rd0+4] .unified;",
+            "ld.global.L2::cache_hint.b32 %r0, [%rd0].unified, %rd1;",
+            "ld.acquire.sys.b32 %r0, [%rd0].unified;",
+            "atom.global.add.u32 %r0, [%rd0].unified, 1;",
+        ] {
+            assert!(body(good).is_empty(), "{good}");
+        }
+        for bad in [
+            "ld.local.b32 %r0, [l].unified;",
+            "ld.shared.b32 %r0, [%r1].unified;",
+            "st.global.b32 [%rd0].unified, %r0;",
+            "ld.global.b32 %r0, [%rd0].foo;",
+            "ld.global.b32 %r0, [%rd0].unified.unified;",
+        ] {
+            assert_eq!(body(bad).len(), 1, "{bad}");
+        }
+    }
+}

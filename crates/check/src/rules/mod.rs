@@ -27,6 +27,7 @@ pub(crate) mod stack;
 pub(crate) mod text;
 pub(crate) mod texture;
 pub(crate) mod vmad;
+pub(crate) mod width;
 
 use crate::Module;
 use crate::body::{Candidate, Inst, Walker};
@@ -60,6 +61,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::UnifiedMode => texture::mode(w, c, inst, false),
         Rule::IndependentMode => texture::mode(w, c, inst, true),
         Rule::CopySourceSize => copy::source_size(w, c, inst),
+        Rule::GenericWidth => width::generic(w, c, inst),
         Rule::SharedVariable => mbarrier::shared_variable(w, c, inst),
         Rule::SinkOnly => mbarrier::sink_only(w, c, inst),
         Rule::TensorMapValue => copy::tensor_map_value(w, c, inst),

@@ -16,8 +16,9 @@ pub(crate) fn element(ty: Type, n: usize) -> Option<Type> {
     }
 }
 
-/// The operands of a `mov` together: one side at most is a vector.
-pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
+/// The operands of a `mov` together: one side at most is a vector; an address fits.
+pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
+    super::width::of_variable(w, c, inst);
     let sides = w.body.operands(inst.operands);
     let vector = |o: &Operand| matches!(o, Operand::Vector(list) if list.len > 1);
     if let [d, a] = sides

@@ -369,10 +369,14 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Unified functions are for relocatable compilation.
+    /// Unified functions and variables are for relocatable compilation.
     fn unified(&self, report: &mut Report) {
         if self.options.relocatable {
             return;
+        }
+        if let Some(at) = self.module.unified_at {
+            let message = "`.unified` needs relocatable compilation";
+            report.ptxas_only(Diagnostic::new(Code::Attribute, at, message).help("compile with `-c`"));
         }
         if let Some(f) = self.module.funcs.iter().find(|f| f.unified.is_some()) {
             report.ptxas_only(

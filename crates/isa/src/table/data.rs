@@ -180,8 +180,8 @@ pub static ISSPACEP: Op = op("isspacep", "9.7.9.19", Pure, "Whether a generic ad
     form(&[req(&WINDOW)], &[p_out(), src(Pointer)]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
 ]);
 pub static CVTA: Op = op("cvta", "9.7.9.20", Pure, "Convert an address to or from the generic space.", &[
-    form(&[req(&WINDOW), T.of(POINTER)],             &[d(T).named("p"), operand("a", Role::Var, Of(T))]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
-    form(&[one(M::To), req(&WINDOW), T.of(POINTER)], &[d(T).named("p"), a(T)]).fixed(1).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
+    form(&[req(&WINDOW), T.of(POINTER)],             &[d(T).named("p"), operand("a", Role::Var, Of(T))]).ptx(2, 0).sm(20).only(WINDOW_NEEDS).rules(&[Rule::GenericWidth]),
+    form(&[one(M::To), req(&WINDOW), T.of(POINTER)], &[d(T).named("p"), a(T)]).fixed(1).ptx(2, 0).sm(20).only(WINDOW_NEEDS).rules(&[Rule::GenericWidth]),
 ]);
 pub static MAPA: Op = op("mapa", "9.7.9.23", Pure, "The address of the same shared variable in another CTA of the cluster.", &[
     form(&[opt(&SHARED_CLUSTER), T.of(POINTER)], &[d(T), operand("a", Role::Var, Of(T)), src(Is(U32)).named("b")]).ptx(7, 8).sm(90),

@@ -122,13 +122,17 @@ impl Parser<'_> {
         Ok(Operand { kind: Kind::Index { base, index }, span: name.to(self.prev) })
     }
 
-    /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`
+    /// `[a]`, `[a+4]`, `[16]`, `[tex, {x, y}]`, `[a].unified`
     fn address(&mut self) -> Result<Operand> {
         let open = self.bump().span;
         let base = self.scratch.len();
         let result = self.address_parts(open);
         let list = self.list(base);
         result?;
+        // Whose it is and where it may stand is for the check; the span tells that it is there.
+        if self.at(T::Dot) && self.word() == ".unified" {
+            self.bump();
+        }
         Ok(Operand { kind: Kind::Brackets(list), span: open.to(self.prev) })
     }
 

@@ -29,6 +29,11 @@ impl<'a> Walker<'a, '_> {
             if let Some(number) = number.filter(|n| *n < 1 << 20) {
                 d = d.help(format!("raise the family to `{stem}<{}>`", number + 1));
             }
+        } else if let Some((_, at)) = self.names.hidden_family(name) {
+            d = d.label(at, "a family whose prefix ends in a digit").note(format!(
+                "all digits at the end of a name are its number: `{name}` would belong to `{}<...>`",
+                crate::body::names::prefix(name)
+            ));
         }
         if self.report.may_suggest() && !name.is_empty() {
             let near = self.near(name, what);
