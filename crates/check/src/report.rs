@@ -3,7 +3,7 @@
 use crate::{Module, Options, Verdict};
 use margay_isa::{Since, Target, Version};
 use margay_syntax::{
-    Span,
+    Span, Tree,
     diag::{Code, Diagnostic, Severity},
 };
 
@@ -27,6 +27,8 @@ pub(crate) struct Report {
     warnings: usize,
     /// Where the parser found errors, in order: names may be missing near them.
     pub(crate) broken: Vec<u32>,
+    /// The lines that those stand on, in order.
+    broken_lines: Vec<Span>,
     /// Suggestions ("did you mean") are costly; they stop after a while.
     pub(crate) suggestions_left: u32,
     /// What a mnemonic should have been is found by trying; that stops after a while, too.
@@ -43,6 +45,7 @@ impl Report {
             errors: 0,
             warnings: 0,
             broken: Vec::new(),
+            broken_lines: Vec::new(),
             suggestions_left: 100,
             explanations_left: 1000,
         }
@@ -53,10 +56,42 @@ impl Report {
         Report { silent: true, suggestions_left: 0, ..Report::new(&Options::default()) }
     }
 
+    /// Remembers where the parser found errors, in order.
+    pub(crate) fn set_broken(&mut self, tree: &Tree, places: Vec<u32>) {
+        for at in &places {
+            let at = *at as usize;
+            let (before, behind) = tree.text.split_at_checked(at).unwrap_or((&tree.text, ""));
+            let start = before.rfind('\n').map_or(0, |n| n + 1);
+            let end = at + behind.find('\n').unwrap_or(behind.len());
+            if self.broken_lines.last().is_none_or(|l| (l.start as usize) < start) {
+                self.broken_lines.push(Span::new(start as u32, end as u32));
+            }
+        }
+        self.broken = places;
+    }
+
+    /// Whether the parser found an error on the line of that place: what else is wrong there follows from it.
+    fn follows(&self, at: u32) -> bool {
+        let next = self.broken_lines.partition_point(|l| l.end < at);
+        self.broken_lines.get(next).is_some_and(|l| l.start <= at)
+    }
+
+    /// Whether a line on which the parser found an error has a name with that stem, which may have been declared there.
+    pub(crate) fn may_have_lost(&self, tree: &Tree, stem: &str) -> bool {
+        const MOST: usize = 100;
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+        let lines = self.broken_lines.iter().take(MOST).map(|l| tree.str(*l));
+        let mut words = lines.flat_map(|l| l.split(|c| !word(c)));
+        words.any(|w| !w.is_empty() && w.trim_end_matches(|c: char| c.is_ascii_digit()) == stem)
+    }
+
     /// Adds a finding.
     #[cold]
     pub(crate) fn push(&mut self, mut d: Diagnostic) {
         let error = d.severity == Severity::Error;
+        if error && self.follows(d.span().start) {
+            return;
+        }
         self.errors += usize::from(error);
         if self.silent || self.diagnostics.len() >= LIMIT || !error && !self.may_warn() {
             return;

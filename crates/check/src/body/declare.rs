@@ -33,7 +33,7 @@ impl<'a> Walker<'a, '_> {
         for d in tree.declarators(var) {
             let name = tree.str(d.name);
             let Some(shape) = shape else {
-                self.names.fault(name, d.name);
+                self.declare_faulty(name, d.name, d.count.is_some());
                 continue;
             };
             let limit = if shape.space == Space::Reg { REGISTERS } else { VARIABLES };

@@ -91,6 +91,8 @@ pub(crate) struct Names<'a> {
     families: Families<'a>,
     /// Prefixes of plain names that end in digits: only these can meet a family.
     prefixes: FxHashMap<&'a str, ()>,
+    /// Families that were found to be too small, by where they are declared: that is said once.
+    short: Vec<Span>,
     /// True once a plain name and a family share a prefix.
     mixed: bool,
     undo: Vec<Undo<'a>>,
@@ -127,6 +129,7 @@ impl<'a> Names<'a> {
         self.undo.clear();
         self.marks.clear();
         self.mixed = false;
+        self.short.clear();
     }
 
     fn depth(&self) -> u32 {
@@ -259,6 +262,15 @@ impl<'a> Names<'a> {
     /// The family with that prefix: how many it has, and where it is declared.
     pub(crate) fn family_of(&self, name: &str) -> Option<(u32, Span)> {
         self.families.get(Stem::of(prefix(name))).map(|f| (f.count, f.span))
+    }
+
+    /// Notes that a family is too small; whether that is news.
+    pub(crate) fn too_small(&mut self, family: Span) -> bool {
+        let news = !self.short.contains(&family);
+        if news {
+            self.short.push(family);
+        }
+        news
     }
 
     /// The family that seems to have the name, but whose own prefix ends in digits: ptxas takes all digits at the end of a name

@@ -28,8 +28,10 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         Verdict::Text => rules::text::parser(&tree, &mut diagnostics),
         Verdict::Ptxas | Verdict::Strict => diagnostics.iter().filter(|d| d.severity == Severity::Error).count(),
     };
-    report.broken = diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.span().start).collect();
-    report.broken.sort_unstable();
+    let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    let mut broken: Vec<u32> = errors.map(|d| d.span().start).collect();
+    broken.sort_unstable();
+    report.set_broken(&tree, broken);
     let mut builder = Builder { tree: &tree, module: empty(), report: &mut report, files: HashMap::new() };
     header::read(&tree, &mut builder.module, options, builder.report);
     for item in &tree.items {

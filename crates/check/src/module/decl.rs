@@ -112,8 +112,8 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
             Some(space) if space != Space::Sreg => space,
             _ => {
                 let d = if text.is_empty() {
-                    Diagnostic::new(Code::VariableSpace, span, "a parameter without a state space")
-                        .here("expected `.param` or `.reg`")
+                    Diagnostic::new(Code::VariableSpace, span, "a declaration without a state space")
+                        .here("expected a space, such as `.param` or `.reg`")
                 } else {
                     let message = format!("`{text}` is no state space that variables live in");
                     Diagnostic::new(Code::VariableSpace, span, message)

@@ -377,6 +377,9 @@ impl Parser<'_> {
                     let number = self.integer_operand("a number")?;
                     self.section_value(number, None, bits);
                 }
+                T::Dot if matches!(word::classify(self.word()), Word::Type) => {
+                    return Err(self.expected("a number or a label"));
+                }
                 T::Ident | T::Dot => {
                     let name = self.t.span;
                     if self.at(T::Dot) {

@@ -169,7 +169,7 @@ impl Parser<'_> {
         if self.at(T::Comma) && !plain {
             return Err(self.wrong(
                 self.t.span,
-                "what has coordinates behind it is a plain name, without an offset",
+                "an address ends with `]`; only a plain name, without an offset, has coordinates behind it",
                 "expected `]`",
             ));
         }

@@ -172,6 +172,9 @@ impl Parser<'_> {
                     return;
                 }
                 T::LBrace => depth += 1,
+                // The end of a vector whose begin was lost; a block does not end so.
+                T::RBrace
+                    if depth == 0 && !self.first_of_line() && matches!(self.second().kind, T::Comma | T::Semi) => {}
                 T::RBrace if depth == 0 => return,
                 T::RBrace => depth -= 1,
                 T::At if !first && self.first_of_line() => return,

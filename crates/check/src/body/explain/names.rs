@@ -8,6 +8,10 @@ impl<'a> Walker<'a, '_> {
     pub(in crate::body) fn unknown(&mut self, span: Span, what: &str) -> Operand {
         let tree = self.tree;
         let name = tree.str(span);
+        if self.report.may_have_lost(tree, crate::body::names::prefix(name)) {
+            self.names.fault(name, span);
+            return Operand::Error;
+        }
         let code = match what {
             "register" | "argument" | "name" => Code::UnknownRegister,
             "table" | "label" => Code::UnknownLabel,
@@ -21,12 +25,15 @@ impl<'a> Walker<'a, '_> {
         };
         let mut d = Diagnostic::new(code, span, format!("unknown {noun} `{name}`"));
         if let Some((n, at)) = self.names.family_of(name) {
+            if !self.names.too_small(at) {
+                self.names.fault(name, span);
+                return Operand::Error;
+            }
             let stem = crate::body::names::prefix(name);
             let last =
                 if n == 0 { "nothing".to_owned() } else { format!("`{stem}0` to `{stem}{}`", n.saturating_sub(1)) };
             d = d.label(at, format!("this declares {last}"));
-            let number: Option<u32> = name[stem.len()..].parse().ok();
-            if let Some(number) = number.filter(|n| *n < 1 << 20) {
+            if let Some(number) = self.largest(stem).filter(|n| *n < 1 << 20) {
                 d = d.help(format!("raise the family to `{stem}<{}>`", number + 1));
             }
         } else if let Some((_, at)) = self.names.hidden_family(name) {
@@ -44,6 +51,19 @@ impl<'a> Walker<'a, '_> {
         self.report.push(d);
         self.names.fault(name, span);
         Operand::Error
+    }
+
+    /// The largest number behind that stem anywhere in the function.
+    fn largest(&self, stem: &str) -> Option<u32> {
+        let text = self.tree.str(self.tree.funcs[self.func.node as usize].span);
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+        text.match_indices(stem)
+            .filter(|(at, _)| !text[..*at].ends_with(word))
+            .filter_map(|(at, _)| {
+                let behind = &text[at + stem.len()..];
+                behind[..behind.find(|c| !word(c)).unwrap_or(behind.len())].parse().ok()
+            })
+            .max()
     }
 
     /// The known name nearest to an unknown one, of the kind that is wanted.
