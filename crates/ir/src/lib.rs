@@ -23,7 +23,7 @@ mod types;
 mod verify;
 
 pub use func::*;
-pub use lower::{LowerError, LowerOptions, declare, lower, lower_with, signature};
+pub use lower::{Linked, LowerError, LowerOptions, declare, lower, lower_with, signature};
 pub use print::{print, print_func};
 pub use program::*;
 pub use types::{OperandTypes, operand_types};

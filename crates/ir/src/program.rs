@@ -92,7 +92,7 @@ pub struct Placed {
     /// The ABI's name.
     pub abi: &'static str,
     /// By [`FuncId`].
-    pub funcs: Vec<abi::FuncPlaces>,
+    pub funcs: Vec<Arc<abi::FuncPlaces>>,
 }
 
 impl Stage for Virtual {}
@@ -102,7 +102,7 @@ impl Stage for Placed {
     }
 
     fn places(&self, func: FuncId) -> Option<&abi::FuncPlaces> {
-        self.funcs.get(func.0 as usize)
+        self.funcs.get(func.0 as usize).map(|places| &**places)
     }
 }
 
@@ -112,11 +112,11 @@ pub struct Ir<S: Stage> {
     /// Functions and kernels; undefined externals have no blocks.
     pub funcs: Vec<Arc<Func>>,
     /// Variables.
-    pub globals: Vec<Global>,
+    pub globals: Vec<Arc<Global>>,
     /// Names of kernels and visible functions.
-    pub func_names: HashMap<Box<str>, FuncId>,
+    pub func_names: Arc<HashMap<Box<str>, FuncId>>,
     /// Names of visible variables.
-    pub global_names: HashMap<Box<str>, GlobalId>,
+    pub global_names: Arc<HashMap<Box<str>, GlobalId>>,
     /// Highest `.target` of the modules.
     pub target: Target,
     /// Highest `.version` of the modules.

@@ -26,7 +26,7 @@ impl Content {
             ir;
         (funcs.len(), target, version, address_size, thread_block, stage.abi).hash(&mut h);
         for global in globals {
-            let Global { name: _, space, reference, size, align, init: _, visible: _, external, managed } = global;
+            let Global { name: _, space, reference, size, align, init: _, visible: _, external, managed } = &**global;
             (space, reference, size, align, external, managed).hash(&mut h);
         }
         for f in reachable(ir, kernel) {

@@ -33,7 +33,7 @@ impl Context {
 /// Also whether it reads the environment registers by which a cooperative grid finds its workspace.
 pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<(Image, bool), Error> {
     let (used, cooperative) = reached(&ir, kernel);
-    let mut addresses = vec![0; ir.globals.len()];
+    let mut addresses = variables.addresses(&ir)?;
     let (mut shared, mut dynamic_align) = (0u64, 16);
     for (i, global) in ir.globals.iter().enumerate() {
         let is_used = used.contains(&GlobalId(i as u32));
@@ -43,7 +43,6 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
                 addresses[i] = shared.next_multiple_of(u64::from(global.align.max(1)));
                 shared = addresses[i] + global.size;
             }
-            Space::Global | Space::Const | Space::Tex => addresses[i] = variables.address(&ir, GlobalId(i as u32))?,
             _ => {}
         }
     }

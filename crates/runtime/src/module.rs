@@ -10,12 +10,12 @@ use margay_exec::{
     mem::Kind,
     texture::{self, Object},
 };
-use margay_ir::{Global, GlobalId, GlobalInit, Ir, Placed, Pointee, Source, Stage, Virtual, abi};
+use margay_ir::{Global, GlobalId, GlobalInit, Ir, Linked, LowerOptions, Placed, Pointee, Source, Stage, Virtual, abi};
 use margay_isa::{Space, Type};
 use margay_syntax::{Diagnostic, LineIndex};
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Instant,
 };
 
@@ -45,6 +45,8 @@ pub struct Module {
     context: Arc<Context>,
     options: LoadOptions,
     files: Vec<(Arc<Source>, Checked)>,
+    /// Made when a kernel is first asked for.
+    linked: OnceLock<Linked>,
     variables: Arc<Variables>,
     kernels: Mutex<HashMap<String, Kernel>>,
 }
@@ -88,7 +90,14 @@ impl Module {
         options: &LoadOptions,
     ) -> Module {
         let variables = Arc::new(Variables { context: context.clone(), table: Mutex::default() });
-        Module { context, options: options.clone(), files, variables, kernels: Mutex::default() }
+        Module {
+            context,
+            options: options.clone(),
+            files,
+            linked: OnceLock::new(),
+            variables,
+            kernels: Mutex::default(),
+        }
     }
 
     /// The checked files.
@@ -147,7 +156,14 @@ impl Module {
 
     /// Links and lowers a kernel with what it reaches, or everything.
     pub fn lower(&self, kernel: Option<&str>) -> Result<Ir<Virtual>, Error> {
-        Ok(margay_ir::lower(&self.files, kernel)?)
+        let linked = match self.linked.get() {
+            Some(linked) => linked,
+            None => {
+                let linked = Linked::new(&self.files)?;
+                self.linked.get_or_init(|| linked)
+            }
+        };
+        Ok(linked.lower(&LowerOptions { kernel, relocatable: false })?)
     }
 
     /// Lowers a kernel with what it reaches, or everything, and gives it places under the module's ABI.
@@ -169,7 +185,7 @@ impl Module {
             let known = all().filter(|g| ir.global(*g).reference.is_some()).map(|g| ir.global(g).name.to_string());
             return Err(Error::NoSuch { what: "reference", name: name.into(), known: known.collect() });
         };
-        let handle = self.variables.address(&ir, id)? + 8 * u64::from(index);
+        let handle = self.variables.addresses(&ir)?[id.0 as usize] + 8 * u64::from(index);
         let kind = object.kind();
         match self.context.device().memory().objects().bind(handle, object) {
             true => Ok(()),
@@ -253,13 +269,21 @@ struct Entry {
 }
 
 impl Variables {
-    /// The address of a variable of `.global` or `.const`, allocated if it is new.
-    pub(crate) fn address<S: Stage>(&self, ir: &Ir<S>, id: GlobalId) -> Result<u64, Error> {
+    /// Addresses of all variables in memory, which are allocated if they are new; 0 for others.
+    pub(crate) fn addresses<S: Stage>(&self, ir: &Ir<S>) -> Result<Vec<u64>, Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = table.get(&key(ir, id)) {
+        let address = |(global, key): (&Arc<Global>, Key)| match global.space {
+            Space::Global | Space::Const | Space::Tex => self.address(&mut table, global, key),
+            _ => Ok(0),
+        };
+        ir.globals.iter().zip(keys(ir)).map(address).collect()
+    }
+
+    /// The address of a variable, allocated if it is new.
+    fn address(&self, table: &mut HashMap<Key, Entry>, global: &Global, key: Key) -> Result<u64, Error> {
+        if let Some(entry) = table.get(&key) {
             return Ok(entry.address);
         }
-        let global = ir.global(id);
         if global.external && global.size == 0 {
             return Ok(0);
         }
@@ -277,31 +301,21 @@ impl Variables {
             let properties: Vec<(&str, &str)> = properties.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
             let address = crate::texture::handles(&self.context, kind, global.size, &properties);
             let count = (global.size / 8).max(1) as u32;
-            table.insert(key(ir, id), Entry { address, initialised: true, handles: count });
+            table.insert(key, Entry { address, initialised: true, handles: count });
             return Ok(address);
         }
         let memory = self.context.device().memory();
         let kind = if global.space == Space::Const { Kind::Const } else { Kind::Variable };
         let address = image::allocate(memory, kind, &global.name, global.size, global.align.max(16))?;
-        table.insert(key(ir, id), Entry { address, initialised: false, handles: 0 });
+        table.insert(key, Entry { address, initialised: false, handles: 0 });
         Ok(address)
-    }
-
-    /// Addresses of all variables in memory; 0 for others.
-    fn addresses(&self, ir: &Ir<Placed>) -> Result<Vec<u64>, Error> {
-        let ids = (0..ir.globals.len() as u32).map(GlobalId);
-        let address = |id: GlobalId| match ir.global(id).space {
-            Space::Global | Space::Const | Space::Tex => self.address(ir, id),
-            _ => Ok(0),
-        };
-        ids.map(address).collect()
     }
 
     /// Writes initial contents into variables that do not have them yet.
     pub(crate) fn initialise(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        for (i, global) in ir.globals.iter().enumerate() {
-            let Some(entry) = table.get_mut(&key(ir, GlobalId(i as u32))).filter(|e| !e.initialised) else { continue };
+        for (global, key) in ir.globals.iter().zip(keys(ir)) {
+            let Some(entry) = table.get_mut(&key).filter(|e| !e.initialised) else { continue };
             for init in &global.init {
                 match init {
                     GlobalInit::Property(..) => {}
@@ -324,10 +338,15 @@ impl Variables {
     }
 }
 
-fn key<S: Stage>(ir: &Ir<S>, id: GlobalId) -> Key {
-    let name = &ir.global(id).name;
-    let earlier = ir.globals[..id.0 as usize].iter().filter(|g| g.name == *name).count();
-    (name.clone(), earlier as u32)
+/// The keys of all variables, in their order.
+fn keys<S: Stage>(ir: &Ir<S>) -> impl Iterator<Item = Key> {
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    ir.globals.iter().map(move |global| {
+        let next = seen.entry(&global.name).or_insert(0);
+        let key = (global.name.clone(), *next);
+        *next += 1;
+        key
+    })
 }
 
 impl Drop for Variables {

@@ -143,7 +143,7 @@ impl Alone {
     pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<Alone, Stop> {
         let code = decode::decode(image, kernel)?;
         let empty = |f: &FuncCode| f.func.insts.iter().map(|_| OnceLock::new()).collect();
-        let plans = code.funcs.iter().map(|f| f.as_ref().map_or(Vec::new(), empty)).collect();
+        let plans = code.funcs.iter().map(|f| f.as_deref().map_or(Vec::new(), empty)).collect();
         Ok(Alone { code, plans })
     }
 

@@ -7,7 +7,7 @@
 use super::{Abi, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
 use crate::{Arg, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual};
 use margay_check::FuncKind;
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// Lanes of a vector register of ABIs that have such.
 const LANES: u32 = 32;
@@ -28,14 +28,26 @@ pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
         Ok(plan)
     };
     let mut funcs = Vec::with_capacity(ir.funcs.len());
+    // Most functions of a large module are only names to the kernel that is wanted. What they get follows from their signature,
+    // of which they have few: linking shares equal ones, so that the address tells which it is.
+    let mut bare: HashMap<(FuncKind, *const Signature), Arc<FuncPlaces>> = HashMap::new();
     for func in &ir.funcs {
+        let is_bare = func.blocks.is_empty() && func.frame.is_empty() && func.calls.is_empty();
+        if let Some(places) = bare.get(&(func.kind, Arc::as_ptr(&func.sig))).filter(|_| is_bare) {
+            funcs.push(places.clone());
+            continue;
+        }
         let named = |e: NoPlan| NoPlan { value: e.value, reason: format!("{} (in `{}`)", e.reason, func.name) };
         let own = match func.kind {
             FuncKind::Kernel => kernel_plan(&func.sig),
             FuncKind::Device => plan(&func.sig).map_err(named)?,
         };
         let calls = func.calls.iter().map(|c| plan(&c.sig).map_err(named)).collect::<Result<Vec<_>, _>>()?;
-        funcs.push(frame(func, own, calls).map_err(named)?);
+        let places = Arc::new(frame(func, own, calls).map_err(named)?);
+        if is_bare {
+            bare.insert((func.kind, Arc::as_ptr(&func.sig)), places.clone());
+        }
+        funcs.push(places);
     }
     Ok(Ir {
         funcs: ir.funcs,

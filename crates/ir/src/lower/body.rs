@@ -37,8 +37,8 @@ pub(super) enum VarHome {
 }
 
 /// A function under construction.
-pub(super) struct Builder<'p, 'a> {
-    pub program: &'p mut Program<'a>,
+pub(super) struct Builder<'p> {
+    pub program: &'p mut Program,
     pub module: usize,
     pub tree: Arc<Tree>,
     pub body: Body,
@@ -106,7 +106,7 @@ fn ends(variant: &Variant) -> Option<Ends> {
 }
 
 /// Lowers the body of a defined function.
-pub(super) fn lower(program: &mut Program<'_>, id: FuncId) -> Result<(Func, Refs), LowerError> {
+pub(super) fn lower(program: &mut Program, id: FuncId) -> Result<(Func, Refs), LowerError> {
     let entry = &program.funcs[id.0 as usize];
     let (module, at) = (entry.module, entry.id);
     let func = (*entry.func).clone();
@@ -141,7 +141,7 @@ pub(super) fn lower(program: &mut Program<'_>, id: FuncId) -> Result<(Func, Refs
     Ok((b.func, b.refs))
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     pub(super) fn error(&self, span: Span, message: impl Into<String>) -> LowerError {
         LowerError::new(&self.func.source, span, message.into())
     }
@@ -199,7 +199,7 @@ impl Builder<'_, '_> {
                 Space::Const | Space::Global | Space::Shared | Space::Tex => {
                     let opaque = local.ty.kind() == Kind::Opaque;
                     let external = local.space == Space::Shared && local.size == 0;
-                    self.program.globals.push(Global {
+                    let global = Global {
                         name: format!("{}::{name}", function.name).into(),
                         space: if opaque { Space::Tex } else { local.space },
                         reference: opaque.then_some(local.ty),
@@ -209,7 +209,8 @@ impl Builder<'_, '_> {
                         visible: false,
                         external,
                         managed: false,
-                    });
+                    };
+                    self.program.globals.push(global.into());
                     self.program.global_places.push((self.module, local.name));
                     VarHome::Global(GlobalId(self.program.globals.len() as u32 - 1))
                 }

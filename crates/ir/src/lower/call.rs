@@ -15,7 +15,7 @@ use margay_isa::Mod;
 use margay_syntax::Span;
 use std::sync::Arc;
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     pub(super) fn call(
         &mut self,
         inst: &check::Inst,

@@ -18,20 +18,22 @@ use std::{
     sync::Arc,
 };
 
-/// The program under construction.
-pub(super) struct Program<'a> {
-    pub modules: &'a [(Arc<Source>, Checked)],
+/// The program under construction. What all kernels of a module have in common is shared, so that a copy costs little
+/// however many functions and variables there are.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub modules: Arc<[(Arc<Source>, Checked)]>,
     pub funcs: Vec<Entry>,
-    pub globals: Vec<Global>,
+    pub globals: Vec<Arc<Global>>,
     /// Where each variable is declared, for messages.
     pub global_places: Vec<(usize, Span)>,
     /// By module and `check`'s id.
-    pub func_ids: Vec<Vec<FuncId>>,
+    pub func_ids: Arc<Vec<Vec<FuncId>>>,
     /// By module and `check`'s id.
-    pub global_ids: Vec<Vec<Home>>,
+    pub global_ids: Arc<Vec<Vec<Home>>>,
     /// Kernels and visible functions.
-    pub names: HashMap<Box<str>, FuncId>,
-    pub global_names: HashMap<Box<str>, GlobalId>,
+    pub names: Arc<HashMap<Box<str>, FuncId>>,
+    pub global_names: Arc<HashMap<Box<str>, GlobalId>>,
     pub thread: ThreadBlock,
     target: Target,
     version: Version,
@@ -48,6 +50,7 @@ pub(super) enum Home {
 }
 
 /// A function of the program.
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// The module whose definition (or first declaration) this is.
     pub module: usize,
@@ -65,7 +68,7 @@ impl Entry {
     }
 }
 
-impl Program<'_> {
+impl Program {
     pub fn source(&self, module: usize) -> &Arc<Source> {
         &self.modules[module].0
     }
@@ -86,7 +89,7 @@ impl Program<'_> {
 }
 
 /// `; there are ...`, for messages about a kernel that is not there.
-pub(super) fn kernels(program: &Program<'_>) -> String {
+pub(super) fn kernels(program: &Program) -> String {
     let mut names: Vec<&str> = program.funcs.iter().filter(|e| e.is_kernel()).map(|e| &*e.func.name).collect();
     names.sort_unstable();
     match names.len() {
@@ -124,16 +127,16 @@ fn choose(
     Ok(first.or_else(weak).or_else(common).copied())
 }
 
-pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program<'_>, LowerError> {
+pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerError> {
     let mut program = Program {
-        modules,
+        modules: modules.into(),
         funcs: Vec::new(),
         globals: Vec::new(),
         global_places: Vec::new(),
-        func_ids: Vec::new(),
-        global_ids: Vec::new(),
-        names: HashMap::new(),
-        global_names: HashMap::new(),
+        func_ids: Arc::default(),
+        global_ids: Arc::default(),
+        names: Arc::default(),
+        global_names: Arc::default(),
         thread: ThreadBlock::default(),
         target: Target { sm: 0, suffix: Suffix::None },
         version: Version::FIRST,
@@ -149,13 +152,12 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program<'_>, Lo
             return Err(LowerError::new(source, Span::default(), message));
         }
     }
-    link_funcs(&mut program)?;
-    link_globals(&mut program)?;
+    link_funcs(&mut program, modules)?;
+    link_globals(&mut program, modules)?;
     Ok(program)
 }
 
-fn link_funcs(program: &mut Program<'_>) -> Result<(), LowerError> {
-    let modules = program.modules;
+fn link_funcs(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Result<(), LowerError> {
     let funcs = |m: usize| &modules[m].1.module.funcs;
     // Aliases are declared as functions without a body; they stand for the function that they name.
     let aliases: Vec<HashMap<&str, check::FuncId>> =
@@ -191,22 +193,25 @@ fn link_funcs(program: &mut Program<'_>) -> Result<(), LowerError> {
         (m, aliasee(m, f).map_or(index, |of| of.0))
     };
     let mut ids: HashMap<(usize, u32), FuncId> = HashMap::new();
+    let mut signatures = HashMap::new();
+    let (mut func_ids, mut names) = (Vec::with_capacity(modules.len()), HashMap::new());
     for m in 0..modules.len() {
         let mut of_module = Vec::with_capacity(funcs(m).len());
         for index in 0..funcs(m).len() as u32 {
             let target = stands_for(m, index);
             let id = *ids.entry(target).or_insert_with(|| {
-                program.funcs.push(entry(modules, target.0, check::FuncId(target.1)));
+                program.funcs.push(entry(modules, target.0, check::FuncId(target.1), &mut signatures));
                 FuncId(program.funcs.len() as u32 - 1)
             });
             of_module.push(id);
             let f = &funcs(m)[index as usize];
             if f.linkage != Linkage::Internal || f.kind == FuncKind::Kernel {
-                program.names.entry(f.name.clone()).or_insert(id);
+                names.entry(f.name.clone()).or_insert(id);
             }
         }
-        program.func_ids.push(of_module);
+        func_ids.push(of_module);
     }
+    (program.func_ids, program.names) = (func_ids.into(), names.into());
     Ok(())
 }
 
@@ -226,14 +231,20 @@ fn agree(modules: &[(Arc<Source>, Checked)], a: (usize, u32), b: (usize, u32)) -
     Err(LowerError::new(&modules[b.0].0, g.span, message).and(&modules[a.0].0, f.span))
 }
 
-fn entry(modules: &[(Arc<Source>, Checked)], module: usize, id: check::FuncId) -> Entry {
+/// `signatures` has those of the functions before: equal ones are shared.
+fn entry(
+    modules: &[(Arc<Source>, Checked)],
+    module: usize,
+    id: check::FuncId,
+    signatures: &mut HashMap<Signature, Arc<Signature>>,
+) -> Entry {
     let (source, checked) = &modules[module];
     let f = &checked.module.funcs[id.0 as usize];
     let func = Func {
         name: f.name.clone(),
         builtin: if f.defined { None } else { Builtin::from_name(&f.name) },
         kind: f.kind,
-        sig: Arc::new(signature(f)),
+        sig: signatures.entry(signature(f)).or_insert_with_key(|sig| Arc::new(sig.clone())).clone(),
         param_names: f.params.iter().map(|p| p.name.clone()).collect(),
         ret_names: f.rets.iter().map(|p| p.name.clone()).collect(),
         params: Vec::new(),
@@ -280,8 +291,7 @@ pub fn signature(f: &Function) -> Signature {
     }
 }
 
-fn link_globals(program: &mut Program<'_>) -> Result<(), LowerError> {
-    let modules = program.modules;
+fn link_globals(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Result<(), LowerError> {
     let globals = |m: usize| &modules[m].1.module.globals;
     let mut by_name: BTreeMap<&str, Vec<Candidate>> = BTreeMap::new();
     for m in 0..modules.len() {
@@ -314,6 +324,7 @@ fn link_globals(program: &mut Program<'_>) -> Result<(), LowerError> {
         chosen.insert(name, (found.module, found.index));
     }
     let mut ids: HashMap<(usize, u32), Home> = HashMap::new();
+    let (mut global_ids, mut names) = (Vec::with_capacity(modules.len()), HashMap::new());
     for m in 0..modules.len() {
         let mut of_module = Vec::with_capacity(globals(m).len());
         for (index, g) in globals(m).iter().enumerate() {
@@ -321,18 +332,19 @@ fn link_globals(program: &mut Program<'_>) -> Result<(), LowerError> {
             let home = match ids.get(&target) {
                 Some(home) => *home,
                 None => {
-                    let home = add_global(program, target)?;
+                    let home = add_global(program, modules, target)?;
                     ids.insert(target, home);
                     home
                 }
             };
             if let (Home::Global(id), true) = (home, g.linkage != Linkage::Internal) {
-                program.global_names.entry(g.name.clone()).or_insert(id);
+                names.entry(g.name.clone()).or_insert(id);
             }
             of_module.push(home);
         }
-        program.global_ids.push(of_module);
+        global_ids.push(of_module);
     }
+    (program.global_ids, program.global_names) = (global_ids.into(), names.into());
     // Initialisers name symbols, so they come when all have their ids. Of `.common` variables, whoever has one brings it.
     for (&(m, index), home) in &ids {
         let Home::Global(id) = *home else { continue };
@@ -345,13 +357,17 @@ fn link_globals(program: &mut Program<'_>) -> Result<(), LowerError> {
             from = other.map_or(from, |c| (c.module, &globals(c.module)[c.index as usize].init));
         }
         let init = program.convert_init(from.0, from.1, def.span)?;
-        program.globals[id.0 as usize].init = init;
+        Arc::make_mut(&mut program.globals[id.0 as usize]).init = init;
     }
     Ok(())
 }
 
-fn add_global(program: &mut Program<'_>, (module, index): (usize, u32)) -> Result<Home, LowerError> {
-    let (source, checked) = &program.modules[module];
+fn add_global(
+    program: &mut Program,
+    modules: &[(Arc<Source>, Checked)],
+    (module, index): (usize, u32),
+) -> Result<Home, LowerError> {
+    let (source, checked) = &modules[module];
     let g = &checked.module.globals[index as usize];
     if matches!(g.space, Space::Reg | Space::Local) {
         let offset = program.thread.add(g).ok_or_else(|| {
@@ -369,7 +385,7 @@ fn add_global(program: &mut Program<'_>, (module, index): (usize, u32)) -> Resul
         _ if g.space == Space::Tex => Some(Type::TexRef),
         _ => None,
     };
-    program.globals.push(Global {
+    program.globals.push(Arc::new(Global {
         name: g.name.clone(),
         space: if reference.is_some() { Space::Tex } else { g.space },
         reference,
@@ -379,12 +395,12 @@ fn add_global(program: &mut Program<'_>, (module, index): (usize, u32)) -> Resul
         visible: g.linkage != Linkage::Internal,
         external: g.linkage == Linkage::Extern,
         managed: g.managed,
-    });
+    }));
     program.global_places.push((module, g.span));
     Ok(Home::Global(GlobalId(program.globals.len() as u32 - 1)))
 }
 
-impl Program<'_> {
+impl Program {
     /// Initial contents with this program's ids.
     pub fn convert_init(&self, module: usize, init: &[Init], span: Span) -> Result<Vec<GlobalInit>, LowerError> {
         let convert = |i: &Init| {
@@ -442,7 +458,7 @@ impl Refs {
     }
 
     /// Everything named has a definition, is known to engines, or is dynamic shared memory.
-    pub fn check_defined(&self, program: &Program<'_>, func: &Func) -> Result<(), LowerError> {
+    pub fn check_defined(&self, program: &Program, func: &Func) -> Result<(), LowerError> {
         for (id, span) in &self.funcs {
             let e = &program.funcs[id.0 as usize];
             if e.body.is_none() && e.func.builtin.is_none() {

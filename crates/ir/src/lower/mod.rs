@@ -71,7 +71,7 @@ pub struct LowerOptions<'a> {
 
 /// Links and lowers modules. With `kernel`, only that kernel and what it reaches gets a body. See [`LowerOptions`].
 pub fn lower(modules: &[(Arc<Source>, Checked)], kernel: Option<&str>) -> Result<Ir<Virtual>, LowerError> {
-    lower_with(modules, &LowerOptions { kernel, relocatable: false })
+    Linked::new(modules)?.lower(&LowerOptions { kernel, relocatable: false })
 }
 
 /// Links modules without lowering a body: signatures, variables, names.
@@ -81,13 +81,35 @@ pub fn declare(modules: &[(Arc<Source>, Checked)]) -> Result<Ir<Virtual>, LowerE
 
 /// Links and lowers modules.
 pub fn lower_with(modules: &[(Arc<Source>, Checked)], options: &LowerOptions<'_>) -> Result<Ir<Virtual>, LowerError> {
-    let mut program = link::link(modules)?;
+    Linked::new(modules)?.lower(options)
+}
+
+/// Linked modules, from which kernels are lowered one by one: linking looks at all functions and variables, and a module may
+/// have thousands of them, so it is done once.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    program: link::Program,
+}
+
+impl Linked {
+    /// Links modules.
+    pub fn new(modules: &[(Arc<Source>, Checked)]) -> Result<Linked, LowerError> {
+        Ok(Linked { program: link::link(modules)? })
+    }
+
+    /// Lowers a kernel with what it reaches, or everything.
+    pub fn lower(&self, options: &LowerOptions<'_>) -> Result<Ir<Virtual>, LowerError> {
+        lower_linked(self.program.clone(), options)
+    }
+}
+
+fn lower_linked(mut program: link::Program, options: &LowerOptions<'_>) -> Result<Ir<Virtual>, LowerError> {
     let mut queue: Vec<FuncId> = match options.kernel {
         None => (0..program.funcs.len() as u32).rev().map(FuncId).collect(),
         Some(name) => {
             let id = program.names.get(name).copied().filter(|id| program.funcs[id.0 as usize].is_kernel());
             let Some(id) = id else {
-                let source = modules.first().map(|m| m.0.name.clone()).unwrap_or_default();
+                let source = program.modules.first().map(|m| m.0.name.clone()).unwrap_or_default();
                 let message = format!("no kernel `{name}`{}", link::kernels(&program));
                 return Err(LowerError {
                     file: source,

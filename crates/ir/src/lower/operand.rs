@@ -35,7 +35,7 @@ impl Parts {
     }
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     /// Lowers one instruction that is no terminator.
     pub(super) fn inst(&mut self, index: u32, at: Place) -> Result<(), LowerError> {
         let inst = self.body.insts[index as usize];

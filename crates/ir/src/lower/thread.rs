@@ -14,7 +14,7 @@ use margay_check::Global;
 use margay_isa::{Mod, Opcode, Type, Variant, Word, resolve};
 
 /// The layout of the block.
-#[derive(Default)]
+#[derive(Clone, Default, Debug)]
 pub(super) struct ThreadBlock {
     end: u32,
 }
@@ -43,7 +43,7 @@ fn variant(op: &str, words: &[Word]) -> Option<Variant> {
     resolve(Opcode::from_name(op)?, words, |_| true).ok().map(|r| r.variant)
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     /// A fresh register with the value of the one at `offset` of the thread block.
     pub(super) fn thread_load(&mut self, offset: u32, ty: Type, at: Place) -> Result<VReg, LowerError> {
         let pred = ty == Type::Pred;

@@ -160,8 +160,8 @@ pub struct Code {
     pub image: Arc<Image>,
     /// The kernel.
     pub kernel: FuncId,
-    /// By function id; `None` for what the kernel does not reach.
-    pub funcs: Vec<Option<FuncCode>>,
+    /// By function id; `None` for what the kernel does not reach, which may be thousands of functions.
+    pub funcs: Vec<Option<Box<FuncCode>>>,
     /// Rows of the model register file of the ABI.
     pub wires: u32,
     /// Some code reached needs local memory.

@@ -31,7 +31,7 @@ pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
     let reached = reachable(&image.ir, kernel);
     let direct = image.ir.stage.abi == "ptx";
     let mut wires = Wires::default();
-    let mut funcs: Vec<Option<FuncCode>> = (0..image.ir.funcs.len()).map(|_| None).collect();
+    let mut funcs: Vec<Option<Box<FuncCode>>> = (0..image.ir.funcs.len()).map(|_| None).collect();
     let mut local = image.ir.thread_block > 0;
     for id in reached {
         let func = &image.ir.funcs[id.0 as usize];
@@ -40,7 +40,7 @@ pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
         }
         let decoded = Decoder::new(&image, id, &mut wires).function()?;
         local |= decoded.local || decoded.frame_size > 0 || !decoded.calls.is_empty();
-        funcs[id.0 as usize] = Some(decoded);
+        funcs[id.0 as usize] = Some(Box::new(decoded));
     }
     Ok(Code { image, kernel, funcs, wires: wires.end, local, direct })
 }
