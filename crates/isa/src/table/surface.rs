@@ -26,7 +26,7 @@ const fn value() -> Opnd {
 
 static RULES: &[Rule] = &[Rule::HandleRegister, Rule::NarrowVector];
 static NEEDS: &[Need] = &[
-    m(M::D3, 3, 0, 20), m(M::A1d, 3, 0, 20), m(M::A2d, 3, 0, 20), m(M::Clamp, 2, 0, 20), m(M::Zero, 2, 0, 20),
+    m(M::D3, 3, 0, 20), m(M::A1d, 3, 0, 20), m(M::A2d, 3, 0, 20), m(M::Clamp, 2, 0, 0), m(M::Zero, 2, 0, 0),
     m(M::Ca, 2, 0, 20), m(M::Cg, 2, 0, 20), m(M::Cs, 2, 0, 20), m(M::Cv, 2, 0, 20), m(M::Wb, 2, 0, 20), m(M::Wt, 2, 0, 20),
 ];
 
@@ -39,14 +39,15 @@ pub static SUST: Op = op("sust", "9.7.11.2", Memory, "Store to a surface.", &[
     // the manual has no arrays and no cache operators here; ptxas takes them
     form(&[one(M::P), req(&GEOMETRY), opt(&STORE_CACHE), opt(&VEC), T.of(&[B32]), req(&CLAMP)],               &[at(), value().wider()]).fixed(1).ptx(2, 0).sm(20).only(SAMPLE_NEEDS).rules(RULES),
 ]);
+static CUBOID: &[Need] = &[m(M::D3, 3, 0, 20)];
 static WIDE_MIN_MAX: &[Need] = &[t(U64, 8, 1, 50), t(S64, 8, 1, 50), t(B64, 8, 1, 50), m(M::D3, 3, 0, 20)];
 pub static SURED: Op = op("sured", "9.7.11.3", Memory, "Reduce a value into a surface.", &[
-    form(&[one(M::B), one(M::Add), req(&PLAIN), T.of(&[U32, U64, S32]), req(&CLAMP)],           &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).rules(RULES),
+    form(&[one(M::B), one(M::Add), req(&PLAIN), T.of(&[U32, U64, S32]), req(&CLAMP)],           &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(CUBOID).rules(RULES),
     form(&[one(M::B), req(&MIN_MAX), req(&PLAIN), T.of(&[U32, S32, U64, S64]), req(&CLAMP)],    &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(WIDE_MIN_MAX).rules(RULES),
-    form(&[one(M::B), req(&AND_OR), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                    &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).rules(RULES),
-    form(&[one(M::P), one(M::Add), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                     &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).rules(RULES),
+    form(&[one(M::B), req(&AND_OR), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                    &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(CUBOID).rules(RULES),
+    form(&[one(M::P), one(M::Add), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                     &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(CUBOID).rules(RULES),
     form(&[one(M::P), req(&MIN_MAX), req(&PLAIN), T.of(&[B32, B64]), req(&CLAMP)],              &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(WIDE_MIN_MAX).rules(RULES),
-    form(&[one(M::P), req(&AND_OR), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                    &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).rules(RULES),
+    form(&[one(M::P), req(&AND_OR), req(&PLAIN), T.of(&[B32]), req(&CLAMP)],                    &[at(), a(T).named("c").wider()]).fixed(1).ptx(2, 0).sm(20).only(CUBOID).rules(RULES),
 ]);
 static QUERY: Class = Class::new("query", &[M::Width, M::Height, M::Depth, M::ChannelDataType, M::ChannelOrder, M::ArraySize, M::MemoryLayout]);
 static SURFACE: &[Opnd] = &[operand("a", Role::Handle(SurfRef), Ty::Any)];

@@ -70,8 +70,10 @@ static FLOATS: &[Type] = &[F16, F32];
 static PAIRS: &[Type] = &[F16x2];
 static NEEDS: &[Need] = &[
     t(F16, 4, 2, 53), t(F16x2, 4, 2, 53), m(M::A1d, 2, 3, 0), m(M::A2d, 2, 3, 0), m(M::Cube, 3, 0, 0), m(M::Acube, 3, 0, 20),
-    m(M::D2ms, 3, 2, 30), m(M::A2dms, 3, 2, 30),
+    m(M::D2ms, 3, 2, 30), m(M::A2dms, 3, 2, 30), UNI_NEED,
 ];
+/// `.uni` stands in no manual for textures.
+const UNI_NEED: Need = m(M::Uni, 3, 2, 0);
 
 /// All forms of one way to choose the level of detail: for each geometry and coordinate type the operands that follow the
 /// fetch, then since when; each with and without sampler.
@@ -175,10 +177,10 @@ pub static TEX: Op = joined!("tex", Memory, "Sample a texture.", PLAIN, BASE, LE
 
 macro_rules! gather {
     ($($geom:ident $plain:ident $sampled:ident [$($more:expr),*] ($major:literal, $minor:literal) $sm:literal;)*) => { &[$(
-        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
-        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
-        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).rules(UNIFIED),
-        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).rules(INDEPENDENT),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).only(&[UNI_NEED]).rules(UNIFIED),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(INTEGERS), U.of(&[F32])], &[texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).only(&[UNI_NEED]).rules(INDEPENDENT),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($plain) $(, $more)*]).ptx($major, $minor).sm($sm).only(&[UNI_NEED]).rules(UNIFIED),
+        form(&[req(&COMPONENT), opt(&UNI), req(&$geom), one(M::V4), T.of(&[F32]), U.of(&[F32])],   &[float_texel(4), fetch($sampled) $(, $more)*]).ptx($major, $minor).sm($sm).only(&[UNI_NEED]).rules(INDEPENDENT),
     )*] };
 }
 pub static TLD4: Op = op("tld4", "9.7.10.4", Memory, "Fetch one component of the four texels that bilinear filtering would read.", gather! {
