@@ -117,9 +117,8 @@ impl Prepared {
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
         // A mask that was computed names those that are there; one that was written down may name those that are not.
-        let fixed = |i: &Inst| {
-            meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)))
-        };
+        let fixed =
+            |i: &Inst| meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)));
         if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
             return true;
         }
