@@ -131,7 +131,11 @@ fn random_kernels_agree() {
     let engines = margay::engines();
     let device = Device::with(DeviceOptions { threads: Some(2), engines }).expect("a device");
     let all: Vec<&str> = margay_ir::abi::registry().iter().map(|a| a.name()).collect();
-    for seed in from..from + number("MARGAY_KERNELS").unwrap_or(11) {
+    let count = number("MARGAY_KERNELS");
+    for seed in from..from + count.unwrap_or(11) {
+        if count.is_some() && seed % 50 == 0 {
+            eprintln!("module {seed}");
+        }
         let mut m = Module::new(seed);
         let abis = ["ptx", all[seed as usize % all.len()]];
         let Some(mut why) = wrong(&device, &m, &abis) else { continue };
