@@ -3,15 +3,24 @@
 
 use crate::{api::enter, code::Code};
 
-/// Declares functions that take whatever they are given and refuse.
+/// Declares functions that take whatever they are given and refuse, with their forms for the thread's default stream.
 macro_rules! absent {
-    ($($name:ident)*) => {
+    ($($name:ident $(+ $ending:ident)?)*) => {
         $(
             #[allow(unsafe_code, non_snake_case)]
             #[unsafe(no_mangle)]
             pub extern "C" fn $name() -> u32 {
                 enter(stringify!($name), || Err(Code::NOT_SUPPORTED))
             }
+            $(
+                const _: () = {
+                    #[allow(unsafe_code)]
+                    #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($ending)))]
+                    extern "C" fn per_thread() -> u32 {
+                        $name()
+                    }
+                };
+            )?
         )*
     };
 }
@@ -20,7 +29,7 @@ macro_rules! absent {
 #[rustfmt::skip]
 absent! {
     cuArrayGetMemoryRequirements cuArrayGetPlane cuArrayGetSparseProperties cuExternalMemoryGetMappedMipmappedArray
-    cuGraphicsResourceGetMappedMipmappedArray cuGraphicsSubResourceGetMappedArray cuMemMapArrayAsync
+    cuGraphicsResourceGetMappedMipmappedArray cuGraphicsSubResourceGetMappedArray cuMemMapArrayAsync + ptsz
     cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuSurfRefGetArray cuSurfRefSetArray
     cuTexRefGetArray cuTexRefGetMipmappedArray cuTexRefSetArray cuTexRefSetMipmappedArray
 }
@@ -45,7 +54,7 @@ absent! {
 absent! {
     cuCtxFromGreenCtx cuCtxGetDevResource cuDevResourceGenerateDesc cuDevSmResourceSplit cuDevSmResourceSplitByCount
     cuDeviceGetDevResource cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
-    cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuStreamGetDevResource cuStreamGetGreenCtx
+    cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuStreamGetDevResource + ptsz cuStreamGetGreenCtx
 }
 
 // Others.
@@ -53,7 +62,8 @@ absent! {
 absent! {
     cuCtxGetExecAffinity cuDeviceGetHostAtomicCapabilities cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities cuDeviceRegisterAsyncNotification cuDeviceUnregisterAsyncNotification
-    cuLaunchCooperativeKernelMultiDevice cuLibraryGetUnifiedFunction cuTensorMapEncodeIm2colWide cuTensorMapSetAllocationClass
+    cuLaunchCooperativeKernelMultiDevice cuLibraryGetUnifiedFunction cuTensorMapEncodeIm2colWide
+    cuTensorMapSetAllocationClass
 }
 
 // Memory and semaphores of other interfaces.
@@ -64,13 +74,13 @@ absent! {
     cuGraphExecExternalSemaphoresSignalNodeSetParams cuGraphExecExternalSemaphoresWaitNodeSetParams
     cuGraphExternalSemaphoresSignalNodeGetParams cuGraphExternalSemaphoresSignalNodeSetParams
     cuGraphExternalSemaphoresWaitNodeGetParams cuGraphExternalSemaphoresWaitNodeSetParams cuImportExternalMemory
-    cuImportExternalSemaphore cuSignalExternalSemaphoresAsync cuWaitExternalSemaphoresAsync
+    cuImportExternalSemaphore cuSignalExternalSemaphoresAsync + ptsz cuWaitExternalSemaphoresAsync + ptsz
 }
 
 // Fabrics of several devices.
 #[rustfmt::skip]
 absent! {
-    cuDeviceGetCliqueCount cuDeviceGetCliqueInfo cuDeviceGetFabricClusterUuid cuFabricCpyBatchAsync
+    cuDeviceGetCliqueCount cuDeviceGetCliqueInfo cuDeviceGetFabricClusterUuid cuFabricCpyBatchAsync + ptsz
     cuLogicalEndpointAddDevice cuLogicalEndpointBindAddr cuLogicalEndpointBindMem cuLogicalEndpointCreate
     cuLogicalEndpointDestroy cuLogicalEndpointExport cuLogicalEndpointGetLimits cuLogicalEndpointIdRelease
     cuLogicalEndpointIdReserve cuLogicalEndpointImport cuLogicalEndpointQuery cuLogicalEndpointUnbind
@@ -79,65 +89,41 @@ absent! {
 // Memory by location and by lists, and names of CUDA 2 whose newer forms are there.
 #[rustfmt::skip]
 absent! {
-    cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor cuIpcOpenMemHandle cuLinkAddData cuLinkAddFile
-    cuLinkCreate cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree cuMemGetAddressRange cuMemHostGetDevicePointer
-    cuModuleGetGlobal cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D
-    cuDeviceGetGraphMemAttribute cuDeviceSetGraphMemAttribute cuGraphAddBatchMemOpNode cuGraphAddMemAllocNode
-    cuGraphAddMemFreeNode cuGraphBatchMemOpNodeGetParams cuGraphBatchMemOpNodeSetParams
-    cuGraphExecBatchMemOpNodeSetParams cuGraphMemAllocNodeGetParams cuGraphMemFreeNodeGetParams
-    cuGraphMemcpyNodeGetParams cuGraphMemsetNodeGetParams     cuMemBatchDecompressAsync cuMemDiscardAndPrefetchBatchAsync cuMemDiscardBatchAsync
-        cuMemGetDefaultMemPool cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemGetMemPool
-    cuMemPoolExportPointer cuMemPoolExportToShareableHandle
-    cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemPrefetchBatchAsync cuMemRangeGetAttribute
-    cuMemRangeGetAttributes cuMemSetMemPool     cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D cuMemcpy3DAsync cuMemcpy3DBatchAsync
-    cuMemcpy3DBatchAsync_v2 cuMemcpy3DPeer cuMemcpy3DPeerAsync cuMemcpy3DWithAttributesAsync cuMemcpyAtoA cuMemcpyAtoD
-    cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync cuMemcpyDtoH cuMemcpyDtoHAsync
-    cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemcpyWithAttributesAsync cuMemsetD16
+    cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor cuLinkAddData cuLinkAddFile cuLinkCreate
+    cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree cuMemGetAddressRange cuMemHostGetDevicePointer cuModuleGetGlobal
+    cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D cuGraphAddBatchMemOpNode cuGraphBatchMemOpNodeGetParams
+    cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams cuMemBatchDecompressAsync + ptsz
+    cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemPoolExportPointer cuMemPoolExportToShareableHandle
+    cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D
+    cuMemcpy3DAsync cuMemcpyAtoA cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync
+    cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
     cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuMulticastBindMem cuMulticastBindMem_v2
-    cuStreamBatchMemOp cuStreamBatchMemOp_v2
+    cuStreamBatchMemOp + ptsz cuStreamBatchMemOp_v2 + ptsz
 }
 
 // Rarer functions on graphs.
 #[rustfmt::skip]
 absent! {
-    cuGraphAddNode cuGraphAddNode_v2 cuGraphAddNode_v3 cuGraphChildGraphNodeGetGraph cuGraphConditionalHandleCreate
-    cuGraphDebugDotPrint cuGraphEventRecordNodeGetEvent cuGraphEventRecordNodeSetEvent cuGraphEventWaitNodeGetEvent
-    cuGraphEventWaitNodeSetEvent cuGraphExecChildGraphNodeSetParams cuGraphExecEventRecordNodeSetEvent
-    cuGraphExecEventWaitNodeSetEvent cuGraphExecGetId cuGraphExecNodeSetParams cuGraphGetId cuGraphHostNodeGetParams
-    cuGraphKernelNodeCopyAttributes cuGraphKernelNodeGetAttribute cuGraphKernelNodeGetParams cuGraphKernelNodeGetParams_v2
-    cuGraphKernelNodeSetAttribute cuGraphNodeFindInClone cuGraphNodeGetContainingGraph cuGraphNodeGetLocalId
-    cuGraphNodeGetParams cuGraphNodeGetToolsId cuGraphNodeSetParams cuGraphNodeSetParams_v2
-    cuStreamBeginRecaptureToGraph
+    cuStreamBeginRecaptureToGraph + ptsz
 }
 
 // Graphics.
 #[rustfmt::skip]
 absent! {
-    cuGraphicsMapResources cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2 cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2
-    cuGraphicsUnmapResources cuGraphicsUnregisterResource
-}
-
-// Memory of other processes.
-#[rustfmt::skip]
-absent! {
-    cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle_v2
-}
-
-// Logs.
-#[rustfmt::skip]
-absent! {
-    cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback
+    cuGraphicsMapResources + ptsz cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
+    cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2 cuGraphicsUnmapResources + ptsz
+    cuGraphicsUnregisterResource
 }
 
 // Texture and surface references, and views.
 #[rustfmt::skip]
 absent! {
-    cuModuleGetSurfRef cuModuleGetTexRef cuParamSetTexRef cuTexObjectGetResourceViewDesc cuTexRefCreate
-    cuTexRefDestroy cuTexRefGetAddressMode cuTexRefGetAddress_v2 cuTexRefGetBorderColor cuTexRefGetFilterMode
-    cuTexRefGetFlags cuTexRefGetFormat cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias
-    cuTexRefGetMipmapLevelClamp cuTexRefSetAddress2D_v2 cuTexRefSetAddress2D_v3 cuTexRefSetAddressMode
-    cuTexRefSetAddress_v2 cuTexRefSetBorderColor cuTexRefSetFilterMode cuTexRefSetFlags cuTexRefSetFormat
-    cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode cuTexRefSetMipmapLevelBias cuTexRefSetMipmapLevelClamp
+    cuModuleGetSurfRef cuModuleGetTexRef cuParamSetTexRef cuTexRefCreate cuTexRefDestroy cuTexRefGetAddressMode
+    cuTexRefGetAddress_v2 cuTexRefGetBorderColor cuTexRefGetFilterMode cuTexRefGetFlags cuTexRefGetFormat
+    cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias cuTexRefGetMipmapLevelClamp
+    cuTexRefSetAddress2D_v2 cuTexRefSetAddress2D_v3 cuTexRefSetAddressMode cuTexRefSetAddress_v2 cuTexRefSetBorderColor
+    cuTexRefSetFilterMode cuTexRefSetFlags cuTexRefSetFormat cuTexRefSetMaxAnisotropy cuTexRefSetMipmapFilterMode
+    cuTexRefSetMipmapLevelBias cuTexRefSetMipmapLevelClamp
 }
 
 // Multicast objects.
@@ -150,7 +136,18 @@ absent! {
 // Rarer functions on streams.
 #[rustfmt::skip]
 absent! {
-    cuStreamBeginCaptureToCig cuStreamEndCaptureToCig cuStreamUpdateCaptureDependencies
-    cuStreamUpdateCaptureDependencies_v2 cuStreamWaitValue32 cuStreamWaitValue64 cuStreamWriteValue32
-    cuStreamWriteValue64
+    cuStreamBeginCaptureToCig + ptsz cuStreamEndCaptureToCig + ptsz
+}
+
+// Memory of other processes: device memory is the process's own.
+#[rustfmt::skip]
+absent! {
+    cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
+    cuIpcOpenMemHandle_v2
+}
+
+// Logs.
+#[rustfmt::skip]
+absent! {
+    cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback
 }

@@ -2,6 +2,7 @@
 
 use crate::code::{Code, Outcome};
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::OnceLock,
 };
@@ -18,26 +19,70 @@ pub struct Entry {
 }
 
 /// Declares functions of the API: the version that brought each, its name and arguments, and a body that yields an
-/// [`Outcome`]. Makes the C functions, and the list `ENTRIES` of the file.
+/// [`Outcome`]. Makes the C functions, and the list `ENTRIES` of the file. `+ ptsz` or `+ ptds` behind the version makes a second
+/// function of that ending, to which the default stream is the thread's (`--default-stream per-thread`).
 macro_rules! api {
-    ($($(#[$doc:meta])* $since:literal fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
-        $(
-            $(#[$doc])*
-            #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($arg: $ty),*) -> u32 {
-                $crate::api::enter(stringify!($name), move || -> $crate::code::Outcome { $body })
-            }
-        )*
+    ($($(#[$doc:meta])* $since:literal $(+ $ending:ident)? fn $name:ident $arguments:tt $body:block)*) => {
+        $($crate::api::function! { $(#[$doc])* $name $arguments $body })*
 
         /// The functions of this file.
         pub const ENTRIES: &[$crate::api::Entry] = &[
-            $($crate::api::Entry { name: stringify!($name), since: $since, address: || $name as *const () },)*
+            $(
+                $crate::api::Entry { name: stringify!($name), since: $since, address: || $name as *const () },
+                $(
+                    $crate::api::Entry {
+                        name: concat!(stringify!($name), "_", stringify!($ending)),
+                        since: $since,
+                        address: || $crate::api::per_thread!($name $ending $arguments),
+                    },
+                )?
+            )*
         ];
     };
 }
 
-pub(crate) use api;
+/// One function of [`api!`].
+macro_rules! function {
+    ($(#[$doc:meta])* $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$doc])*
+        #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $ty),*) -> u32 {
+            $crate::api::enter(stringify!($name), move || -> $crate::code::Outcome { $body })
+        }
+    };
+}
+
+/// The address of a function's second form, for which the default stream is the thread's.
+macro_rules! per_thread {
+    ($name:ident $ending:ident ($($arg:ident: $ty:ty),* $(,)?)) => {{
+        #[allow(unsafe_code, clippy::too_many_arguments)]
+        #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($ending)))]
+        extern "C" fn per_thread($($arg: $ty),*) -> u32 {
+            $crate::api::with_thread_stream(move || $name($($arg),*))
+        }
+        per_thread as *const ()
+    }};
+}
+
+pub(crate) use {api, function, per_thread};
+
+thread_local! {
+    static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the default stream is the thread's to the function that was called.
+pub fn is_thread_stream() -> bool {
+    THREAD_STREAM.get()
+}
+
+/// Calls a function to which the default stream is the thread's.
+pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
+    let before = THREAD_STREAM.replace(true);
+    let number = function();
+    THREAD_STREAM.set(before);
+    number
+}
 
 /// Runs the body of a function: a panic ends in an error, and `MARGAY_LOG=api` shows every call.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {

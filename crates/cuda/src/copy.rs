@@ -4,7 +4,7 @@ use crate::{
     api::api,
     code::{Code, Outcome},
     context::Context,
-    driver::{current, driver},
+    driver::driver,
     handle::Handle,
     memory::{DevicePtr, is_device, within},
     raw::{Host, In},
@@ -154,7 +154,7 @@ struct Side2d {
     pitch: usize,
 }
 
-/// `CUDA_MEMCPY3D`
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has a context in the place of each side's reserved member.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Copy3d {
@@ -206,14 +206,51 @@ impl Copy2d {
     }
 }
 
+impl Side3d {
+    /// The structure for a side. Memory that is not known to be the device's is described by its address alone.
+    fn of(side: &Side) -> Result<Side3d, Code> {
+        let [x, y, z] = side.at;
+        let nowhere = Side3d {
+            x,
+            y,
+            z,
+            level: 0,
+            kind: 0,
+            host: 0,
+            device: 0,
+            array: Handle::NULL,
+            reserved: 0,
+            pitch: 0,
+            height: 0,
+        };
+        Ok(match &side.place {
+            Place::Linear { address, pitch, height, device } => {
+                let kind = if *device { memory_type::DEVICE } else { memory_type::UNIFIED };
+                Side3d { kind, device: *address, pitch: *pitch, height: *height, ..nowhere }
+            }
+            Place::Array(array) => {
+                let found = driver()?.arrays.find(|a| std::ptr::eq(a, &**array)).ok_or(Code::INVALID_HANDLE)?;
+                Side3d { kind: memory_type::ARRAY, array: found, ..nowhere }
+            }
+        })
+    }
+}
+
 impl Copy3d {
+    /// The structure that asks for a copy.
+    pub fn of(copy: &Copy) -> Result<Copy3d, Code> {
+        let [width, height, depth] = copy.extent;
+        Ok(Copy3d { from: Side3d::of(&copy.from)?, to: Side3d::of(&copy.to)?, width, height, depth })
+    }
+
     /// The copy that the structure asks for.
     pub fn copy(&self) -> Result<Copy, Code> {
         Ok(Copy { from: self.from.side()?, to: self.to.side()?, extent: [self.width, self.height, self.depth] })
     }
 }
 
-fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
+/// Copies in a stream.
+pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
     stream.submit(Work::Copy(copy))
 }
 
@@ -222,85 +259,67 @@ fn now(copy: Copy) -> Outcome {
 }
 
 api! {
-    4000 fn cuMemcpy(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, false, from, false, count)) }
-    3020 fn cuMemcpyHtoD_v2(to: DevicePtr, from: Host, count: usize) {
+    4000 + ptds fn cuMemcpy(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, false, from, false, count)) }
+    3020 + ptds fn cuMemcpyHtoD_v2(to: DevicePtr, from: Host, count: usize) {
         now(Copy::bytes(to, true, from.address(), false, count))
     }
-    3020 fn cuMemcpyDtoH_v2(to: Host, from: DevicePtr, count: usize) {
+    3020 + ptds fn cuMemcpyDtoH_v2(to: Host, from: DevicePtr, count: usize) {
         now(Copy::bytes(to.address(), false, from, true, count))
     }
-    3020 fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, true, from, true, count)) }
-    4000 fn cuMemcpyPeer(
+    3020 + ptds fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, true, from, true, count)) }
+    4000 + ptds fn cuMemcpyPeer(
         to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
     ) {
         now(Copy::bytes(to, true, from, true, count))
     }
-    4000 fn cuMemcpyAsync(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
+    4000 + ptsz fn cuMemcpyAsync(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
         submit(stream, Copy::bytes(to, false, from, false, count))
     }
-    3020 fn cuMemcpyHtoDAsync_v2(to: DevicePtr, from: Host, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemcpyHtoDAsync_v2(to: DevicePtr, from: Host, count: usize, stream: StreamHandle) {
         submit(stream, Copy::bytes(to, true, from.address(), false, count))
     }
-    3020 fn cuMemcpyDtoHAsync_v2(to: Host, from: DevicePtr, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemcpyDtoHAsync_v2(to: Host, from: DevicePtr, count: usize, stream: StreamHandle) {
         submit(stream, Copy::bytes(to.address(), false, from, true, count))
     }
-    3020 fn cuMemcpyDtoDAsync_v2(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemcpyDtoDAsync_v2(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
         submit(stream, Copy::bytes(to, true, from, true, count))
     }
-    4000 fn cuMemcpyPeerAsync(
+    4000 + ptsz fn cuMemcpyPeerAsync(
         to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
         stream: StreamHandle,
     ) {
         submit(stream, Copy::bytes(to, true, from, true, count))
     }
-    3020 fn cuMemcpyDtoA_v2(to: Handle<ArrayObject>, at: usize, from: DevicePtr, count: usize) {
+    3020 + ptds fn cuMemcpyDtoA_v2(to: Handle<ArrayObject>, at: usize, from: DevicePtr, count: usize) {
         now(Copy { from: Side::linear(from, true), to: Side::array(to, at)?, extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyAtoD_v2(to: DevicePtr, from: Handle<ArrayObject>, at: usize, count: usize) {
+    3020 + ptds fn cuMemcpyAtoD_v2(to: DevicePtr, from: Handle<ArrayObject>, at: usize, count: usize) {
         now(Copy { from: Side::array(from, at)?, to: Side::linear(to, true), extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyHtoA_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize) {
+    3020 + ptds fn cuMemcpyHtoA_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize) {
         now(Copy { from: Side::linear(from.address(), false), to: Side::array(to, at)?, extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyAtoH_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize) {
+    3020 + ptds fn cuMemcpyAtoH_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize) {
         now(Copy { from: Side::array(from, at)?, to: Side::linear(to.address(), false), extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyHtoAAsync_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemcpyHtoAAsync_v2(to: Handle<ArrayObject>, at: usize, from: Host, count: usize, stream: StreamHandle) {
         let from = Side::linear(from.address(), false);
         submit(stream, Copy { from, to: Side::array(to, at)?, extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyAtoHAsync_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemcpyAtoHAsync_v2(to: Host, from: Handle<ArrayObject>, at: usize, count: usize, stream: StreamHandle) {
         let to = Side::linear(to.address(), false);
         submit(stream, Copy { from: Side::array(from, at)?, to, extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpyAtoA_v2(
+    3020 + ptds fn cuMemcpyAtoA_v2(
         to: Handle<ArrayObject>, to_at: usize, from: Handle<ArrayObject>, from_at: usize, count: usize,
     ) {
         now(Copy { from: Side::array(from, from_at)?, to: Side::array(to, to_at)?, extent: [count, 1, 1] })
     }
-    3020 fn cuMemcpy2D_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
-    3020 fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
-    3020 fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
-    3020 fn cuMemcpy3D_v2(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
-    3020 fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
-    12080 fn cuMemcpyBatchAsync(
-        to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, count: usize, _attributes: Host, _which: Host,
-        _attribute_count: usize, failed: crate::raw::Out<usize>, stream: StreamHandle,
-    ) {
-        (0..count).try_for_each(|i| {
-            let copied = batched(to, from, sizes, i, stream);
-            copied.inspect_err(|_| failed.offer(i))
-        })
-    }
-    13000 fn cuMemcpyBatchAsync_v2(
-        to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, count: usize, _attributes: Host, _which: Host,
-        _attribute_count: usize, stream: StreamHandle,
-    ) {
-        (0..count).try_for_each(|i| batched(to, from, sizes, i, stream))
-    }
-}
-
-fn batched(to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, index: usize, stream: StreamHandle) -> Outcome {
-    current()?;
-    submit(stream, Copy::bytes(to.nth(index)?, false, from.nth(index)?, false, sizes.nth(index)?))
+    3020 + ptds fn cuMemcpy2D_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
+    3020 + ptds fn cuMemcpy2DUnaligned_v2(copy: In<Copy2d>) { now(copy.get()?.copy()?) }
+    3020 + ptsz fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
+    3020 + ptds fn cuMemcpy3D_v2(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
+    3020 + ptsz fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
+    4000 + ptds fn cuMemcpy3DPeer(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
+    4000 + ptsz fn cuMemcpy3DPeerAsync(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
 }

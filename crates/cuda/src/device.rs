@@ -244,11 +244,11 @@ api! {
     }
     11020 fn cuDeviceGetMemPool(pool: Out<Handle<Pool>>, device: i32) {
         check(device)?;
-        pool.set(driver()?.default_pool)
+        pool.set(crate::pool::current()?)
     }
     11020 fn cuDeviceSetMemPool(device: i32, pool: Handle<Pool>) {
         check(device)?;
-        driver()?.pools.get(pool).map(drop) // all pools take from the same memory
+        crate::pool::set_current(pool)
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 

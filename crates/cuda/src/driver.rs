@@ -1,11 +1,12 @@
 //! The driver of a process: its device, its objects by handle, and which context is current in a thread.
 
 use crate::{
+    advice::Advice,
     code::{Code, Outcome},
     context::Context,
     event::Event,
     function::Function,
-    graph::{Exec, Graph, NodeRef, UserObject},
+    graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
     handle::{Handle, Table},
     library::Library,
     link::Link,
@@ -52,14 +53,22 @@ pub struct Driver {
     pub user_objects: Table<UserObject>,
     /// Graphs ready to be launched.
     pub execs: Table<Exec>,
+    /// Memory of graphs.
+    pub graph_memories: GraphMemories,
+    /// What conditional nodes look at, by the address of the value.
+    pub conditions: Mutex<std::collections::HashMap<u64, Arc<Condition>>>,
     /// Arrays, and levels of them.
     pub arrays: Table<ArrayObject>,
     /// Textures, by the handle that kernels get.
     pub textures: Mutex<std::collections::HashMap<u64, Texture>>,
     /// Surfaces, likewise.
     pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
-    /// The pool that `cuMemAllocAsync` takes from.
+    /// The pool that is there from the beginning.
     pub default_pool: Handle<Pool>,
+    /// The pool that allocations take from unless they name one.
+    pub current_pool: Mutex<Handle<Pool>>,
+    /// What programs said about managed memory.
+    pub advice: Mutex<Vec<Advice>>,
     /// Memory without an address.
     pub physical: Table<Physical>,
     /// Reserved addresses.
@@ -115,10 +124,14 @@ impl Driver {
             nodes: Table::default(),
             user_objects: Table::default(),
             execs: Table::default(),
+            graph_memories: GraphMemories::default(),
+            conditions: Mutex::default(),
             arrays: Table::default(),
             textures: Mutex::default(),
             surfaces: Mutex::default(),
             default_pool,
+            current_pool: Mutex::new(default_pool),
+            advice: Mutex::default(),
             physical: Table::default(),
             address_space: Mutex::default(),
             primary: Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }),

@@ -97,8 +97,8 @@ api! {
         let made = Event { context: context.handle, flags, state: Mutex::default() };
         event.set(driver()?.events.add(made))
     }
-    2000 fn cuEventRecord(event: Handle<Event>, stream: StreamHandle) { record(event, stream) }
-    11010 fn cuEventRecordWithFlags(event: Handle<Event>, stream: StreamHandle, flags: u32) {
+    2000 + ptsz fn cuEventRecord(event: Handle<Event>, stream: StreamHandle) { record(event, stream) }
+    11010 + ptsz fn cuEventRecordWithFlags(event: Handle<Event>, stream: StreamHandle, flags: u32) {
         match flags {
             0 => record(event, stream),
             // CU_EVENT_RECORD_EXTERNAL: a node of the captured graph.

@@ -55,6 +55,11 @@ impl Function {
         }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What can be launched: made when it is asked for the first time.
     pub fn kernel(&self) -> Result<&Kernel, Code> {
         let made = self.kernel.get_or_init(|| {

@@ -40,9 +40,19 @@ impl<T> Handle<T> {
     /// No object.
     pub const NULL: Handle<T> = Handle(0, PhantomData);
 
+    /// The handle of a number that C sees.
+    pub fn of(number: usize) -> Handle<T> {
+        Handle(number, PhantomData)
+    }
+
     /// The number that C sees.
     pub fn number(self) -> usize {
         self.0
+    }
+
+    /// A small number that no other handle has.
+    pub fn ordinal(self) -> u32 {
+        (self.0.wrapping_sub(FIRST) / STEP) as u32
     }
 
     /// Whether it names no object.
@@ -53,7 +63,9 @@ impl<T> Handle<T> {
 
 /// Numbers are never used twice, so that a handle of something destroyed stays wrong. They look like no address of a
 /// program.
-static NEXT: AtomicUsize = AtomicUsize::new(0x6d61_7267_0000);
+static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
+const FIRST: usize = 0x6d61_7267_0000;
+const STEP: usize = 64;
 
 /// The objects of one kind.
 pub struct Table<T> {
@@ -74,7 +86,7 @@ impl<T> Table<T> {
 
     /// The same, for an object that knows its own handle.
     pub fn add_with(&self, object: impl FnOnce(Handle<T>) -> T) -> (Handle<T>, Arc<T>) {
-        let handle = Handle(NEXT.fetch_add(64, Relaxed), PhantomData);
+        let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
         let object = Arc::new(object(handle));
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object.clone());
         (handle, object)
@@ -94,12 +106,12 @@ impl<T> Table<T> {
 
     /// The object of that number.
     pub fn find_number(&self, number: usize) -> Result<Arc<T>, Code> {
-        self.get(Handle(number, PhantomData))
+        self.get(Handle::of(number))
     }
 
     /// A handle for an object that is shared already.
     pub fn add_arc(&self, object: Arc<T>) -> Handle<T> {
-        let handle = Handle(NEXT.fetch_add(64, Relaxed), PhantomData);
+        let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object);
         handle
     }

@@ -45,6 +45,15 @@ impl Shape {
     pub fn new(grid: [u32; 3], block: [u32; 3], shared: u32) -> Shape {
         Shape { grid, block, cluster: None, shared, cooperative: false }
     }
+
+    /// Sets an attribute of a launch; those that are hints change nothing.
+    pub fn set(&mut self, id: u32, value: [u32; 16]) {
+        match id {
+            attribute::COOPERATIVE => self.cooperative = value[0] != 0,
+            attribute::CLUSTER_DIMENSION => self.cluster = Some([value[0], value[1], value[2]]),
+            _ => {}
+        }
+    }
 }
 
 impl Launch {
@@ -125,7 +134,7 @@ struct Attribute {
 }
 
 /// `CUlaunchAttributeID`: those that change what a launch computes.
-mod attribute {
+pub mod attribute {
     pub const COOPERATIVE: u32 = 2;
     pub const CLUSTER_DIMENSION: u32 = 4;
 }
@@ -135,11 +144,7 @@ impl Config {
         let mut shape = Shape::new(self.grid, self.block, self.shared);
         for i in 0..self.attribute_count as usize {
             let Attribute { id, value, .. } = self.attributes.nth(i)?;
-            match id {
-                attribute::COOPERATIVE => shape.cooperative = value[0] != 0,
-                attribute::CLUSTER_DIMENSION => shape.cluster = Some([value[0], value[1], value[2]]),
-                _ => {}
-            }
+            shape.set(id, value);
         }
         Ok(shape)
     }
@@ -151,17 +156,17 @@ fn launch(function: Handle<Function>, shape: Shape, stream: StreamHandle, params
 }
 
 api! {
-    4000 fn cuLaunchKernel(
+    4000 + ptsz fn cuLaunchKernel(
         function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
         params: In<u64>, extra: In<u64>,
     ) {
         launch(function, Shape::new([gx, gy, gz], [bx, by, bz], shared), stream, params, extra)
     }
-    11060 fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
+    11060 + ptsz fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
         let config = config.get()?;
         launch(function, config.shape()?, config.stream, params, extra)
     }
-    9000 fn cuLaunchCooperativeKernel(
+    9000 + ptsz fn cuLaunchCooperativeKernel(
         function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
         params: In<u64>,
     ) {

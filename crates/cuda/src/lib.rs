@@ -17,7 +17,9 @@
 //! that it talks to NVIDIA's driver; machine code; other processes' memory; graphics.
 
 mod absent;
+mod advice;
 mod api;
+mod batch;
 mod code;
 mod context;
 mod copy;

@@ -9,13 +9,13 @@ use crate::{
 /// The lists of all files: the one place that knows which functions there are.
 const LISTS: &[&[Entry]] = &[
     ENTRIES,
+    crate::advice::ENTRIES,
+    crate::batch::ENTRIES,
     crate::context::ENTRIES,
     crate::copy::ENTRIES,
     crate::device::ENTRIES,
     crate::event::ENTRIES,
     crate::function::ENTRIES,
-    crate::graph::ENTRIES,
-    crate::graph::OBJECT_ENTRIES,
     crate::launch::ENTRIES,
     crate::library::ENTRIES,
     crate::link::ENTRIES,
@@ -31,7 +31,12 @@ const LISTS: &[&[Entry]] = &[
 
 /// Every function of the library.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    LISTS.iter().copied().flatten()
+    LISTS.iter().chain(&crate::graph::LISTS).copied().flatten()
+}
+
+/// A name without the ending of its second form, for the thread's default stream.
+fn ordinary(name: &str) -> &str {
+    name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
 }
 
 /// A name without the version at its end: `cuMemAlloc` for `cuMemAlloc_v2`.
@@ -46,11 +51,13 @@ fn base(name: &str) -> &str {
 const RENAMED: &[(&str, i32, &str)] = &[("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags")];
 
 /// The newest form of a function that a program of some version knows.
-fn find(name: &str, version: i32) -> Result<&'static Entry, bool> {
+fn find(name: &str, version: i32, per_thread: bool) -> Result<&'static Entry, bool> {
     let renamed = RENAMED.iter().find(|(old, since, _)| *old == name && *since <= version);
     let name = renamed.map_or(name, |(.., new)| new);
-    let forms = || entries().filter(|e| base(e.name) == name || e.name == name);
-    let known = forms().filter(|e| e.since <= version).max_by_key(|e| e.since);
+    let forms = || entries().filter(|e| base(ordinary(e.name)) == name || e.name == name);
+    // Newest first; among two forms of one version the one whose default stream is asked for.
+    let wanted = |e: &&Entry| (e.since, (ordinary(e.name) != e.name) == per_thread);
+    let known = forms().filter(|e| e.since <= version).max_by_key(wanted);
     known.ok_or_else(|| forms().next().is_some())
 }
 
@@ -61,9 +68,10 @@ mod found {
     pub const NOT_YET: u32 = 2;
 }
 
-fn look_up(name: Text, out: Out<usize>, version: i32, status: Out<u32>) -> Outcome {
+fn look_up(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) -> Outcome {
+    const PER_THREAD: u64 = 2; // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
     let name = name.text()?;
-    match find(&name, version) {
+    match find(&name, version, flags & PER_THREAD != 0) {
         Ok(entry) => {
             status.offer(found::YES);
             out.set((entry.address)().expose_provenance())
@@ -80,11 +88,11 @@ fn look_up(name: Text, out: Out<usize>, version: i32, status: Out<u32>) -> Outco
 }
 
 api! {
-    11030 fn cuGetProcAddress(name: Text, out: Out<usize>, version: i32, _flags: u64) {
-        look_up(name, out, version, Out::null())
+    11030 fn cuGetProcAddress(name: Text, out: Out<usize>, version: i32, flags: u64) {
+        look_up(name, out, version, flags, Out::null())
     }
-    12000 fn cuGetProcAddress_v2(name: Text, out: Out<usize>, version: i32, _flags: u64, status: Out<u32>) {
-        look_up(name, out, version, status)
+    12000 fn cuGetProcAddress_v2(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
+        look_up(name, out, version, flags, status)
     }
 }
 
@@ -94,15 +102,19 @@ mod tests {
 
     #[test]
     fn the_newest_form_that_a_program_knows_is_found() {
-        assert_eq!(find("cuMemAlloc", 12000).unwrap().name, "cuMemAlloc_v2");
-        assert_eq!(find("cuCtxCreate", 2000).unwrap().name, "cuCtxCreate");
-        assert_eq!(find("cuCtxCreate", 4000).unwrap().name, "cuCtxCreate_v2");
-        assert_eq!(find("cuCtxCreate", 13000).unwrap().name, "cuCtxCreate_v4");
-        assert_eq!(find("cuGetProcAddress", 13000).unwrap().name, "cuGetProcAddress_v2");
-        assert_eq!(find("cuGraphInstantiate", 11000).unwrap().name, "cuGraphInstantiate_v2");
-        assert_eq!(find("cuGraphInstantiate", 12000).unwrap().name, "cuGraphInstantiateWithFlags");
-        assert_eq!(find("cuLaunchKernelEx", 11000).err(), Some(true));
-        assert_eq!(find("cuMakeCoffee", 13000).err(), Some(false));
+        assert_eq!(find("cuMemAlloc", 12000, false).unwrap().name, "cuMemAlloc_v2");
+        assert_eq!(find("cuCtxCreate", 2000, false).unwrap().name, "cuCtxCreate");
+        assert_eq!(find("cuCtxCreate", 4000, false).unwrap().name, "cuCtxCreate_v2");
+        assert_eq!(find("cuCtxCreate", 13000, false).unwrap().name, "cuCtxCreate_v4");
+        assert_eq!(find("cuGetProcAddress", 13000, false).unwrap().name, "cuGetProcAddress_v2");
+        assert_eq!(find("cuGraphInstantiate", 11000, false).unwrap().name, "cuGraphInstantiate_v2");
+        assert_eq!(find("cuGraphInstantiate", 12000, false).unwrap().name, "cuGraphInstantiateWithFlags");
+        assert_eq!(find("cuLaunchKernelEx", 11000, false).err(), Some(true));
+        assert_eq!(find("cuMemcpyHtoD", 13000, true).unwrap().name, "cuMemcpyHtoD_v2_ptds");
+        assert_eq!(find("cuLaunchKernel", 13000, true).unwrap().name, "cuLaunchKernel_ptsz");
+        assert_eq!(find("cuLaunchKernel", 13000, false).unwrap().name, "cuLaunchKernel");
+        assert_eq!(find("cuMemAlloc", 13000, true).unwrap().name, "cuMemAlloc_v2");
+        assert_eq!(find("cuMakeCoffee", 13000, false).err(), Some(false));
     }
 
     #[test]

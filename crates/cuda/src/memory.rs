@@ -9,6 +9,7 @@ use crate::{
     context::{Allocated, Context, Owner},
     device::total_memory,
     driver::{current, driver},
+    graph::GraphMemory,
     handle::Handle,
     pool::Pool,
     raw::{Host, In, Out},
@@ -57,6 +58,20 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     Ok(address)
 }
 
+/// Allocates as a stream does: in one that is captured, the graph does it.
+fn allocate_in_order(bytes: usize, stream: StreamHandle) -> Result<DevicePtr, Code> {
+    let stream = stream.get()?;
+    match &mut *stream.stream().capture() {
+        None => allocate(bytes, Owner::Device),
+        Some(capture) => {
+            let memory = GraphMemory::new(bytes)?;
+            let address = memory.address;
+            capture.add(Work::Alloc(memory))?;
+            Ok(address)
+        }
+    }
+}
+
 /// Lets kernels use memory of the program under its own addresses.
 fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
     let context = current()?;
@@ -85,6 +100,9 @@ pub fn free(address: DevicePtr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
+    if let Some(freed) = driver()?.graph_memories.free(address) {
+        return freed;
+    }
     let context = current()?;
     let known = {
         let mut memory = context.memory();
@@ -95,7 +113,8 @@ pub fn free(address: DevicePtr) -> Outcome {
     };
     // Memory may be freed from another context than the one that it was allocated in, but only what an allocation owns.
     let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
-    freed.ok_or(Code::INVALID_VALUE)?;
+    let freed = freed.ok_or(Code::INVALID_VALUE)?;
+    crate::advice::forget(address, freed.block.len());
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 
@@ -176,10 +195,12 @@ fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize
 
 /// `CUmemLocation`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
-    kind: u32,
-    id: i32,
+    /// `CUmemLocationType`
+    pub kind: u32,
+    /// Of the device or node.
+    pub id: i32,
 }
 
 impl Location {
@@ -236,30 +257,16 @@ api! {
     6000 fn cuMemAllocManaged(address: Out<DevicePtr>, bytes: usize, _flags: u32) {
         address.set(allocate(bytes, Owner::Managed)?)
     }
-    11020 fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
-        stream.get()?;
-        address.set(allocate(bytes, Owner::Device)?)
+    11020 + ptsz fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
+        address.set(allocate_in_order(bytes, stream)?)
     }
-    11020 fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, bytes: usize, pool: Handle<Pool>, stream: StreamHandle) {
+    11020 + ptsz fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, bytes: usize, pool: Handle<Pool>, stream: StreamHandle) {
         driver()?.pools.get(pool)?;
-        stream.get()?;
-        address.set(allocate(bytes, Owner::Device)?)
+        address.set(allocate_in_order(bytes, stream)?)
     }
-    11020 fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
-        stream.get()?;
-        free(address)
+    11020 + ptsz fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
+        stream.submit(Work::Free(address))
     }
-    // The memory is where it is: advice and prefetching change nothing.
-    8000 fn cuMemPrefetchAsync(_address: DevicePtr, _bytes: usize, _device: i32, stream: StreamHandle) {
-        stream.get().map(drop)
-    }
-    12020 fn cuMemPrefetchAsync_v2(
-        _address: DevicePtr, _bytes: usize, _location: Location, _flags: u32, stream: StreamHandle,
-    ) {
-        stream.get().map(drop)
-    }
-    8000 fn cuMemAdvise(_address: DevicePtr, _bytes: usize, _advice: u32, _device: i32) { current().map(drop) }
-    12020 fn cuMemAdvise_v2(_address: DevicePtr, _bytes: usize, _advice: u32, _location: Location) { current().map(drop) }
 
     4000 fn cuPointerGetAttribute(out: Host, number: u32, address: DevicePtr) { attribute(out, number, address) }
     7000 fn cuPointerGetAttributes(count: u32, numbers: In<u32>, outs: In<u64>, address: DevicePtr) {
@@ -277,42 +284,42 @@ api! {
         around(&*current()?, address).map(drop)
     }
 
-    3020 fn cuMemsetD8_v2(to: DevicePtr, value: u8, count: usize) { fill(to, &[value], 0, count, 1, StreamHandle::NULL) }
-    3020 fn cuMemsetD16_v2(to: DevicePtr, value: u16, count: usize) {
+    3020 + ptds fn cuMemsetD8_v2(to: DevicePtr, value: u8, count: usize) { fill(to, &[value], 0, count, 1, StreamHandle::NULL) }
+    3020 + ptds fn cuMemsetD16_v2(to: DevicePtr, value: u16, count: usize) {
         fill(to, &value.to_ne_bytes(), 0, count, 1, StreamHandle::NULL)
     }
-    3020 fn cuMemsetD32_v2(to: DevicePtr, value: u32, count: usize) {
+    3020 + ptds fn cuMemsetD32_v2(to: DevicePtr, value: u32, count: usize) {
         fill(to, &value.to_ne_bytes(), 0, count, 1, StreamHandle::NULL)
     }
-    3020 fn cuMemsetD2D8_v2(to: DevicePtr, pitch: usize, value: u8, width: usize, height: usize) {
+    3020 + ptds fn cuMemsetD2D8_v2(to: DevicePtr, pitch: usize, value: u8, width: usize, height: usize) {
         fill(to, &[value], pitch, width, height, StreamHandle::NULL)
     }
-    3020 fn cuMemsetD2D16_v2(to: DevicePtr, pitch: usize, value: u16, width: usize, height: usize) {
+    3020 + ptds fn cuMemsetD2D16_v2(to: DevicePtr, pitch: usize, value: u16, width: usize, height: usize) {
         fill(to, &value.to_ne_bytes(), pitch, width, height, StreamHandle::NULL)
     }
-    3020 fn cuMemsetD2D32_v2(to: DevicePtr, pitch: usize, value: u32, width: usize, height: usize) {
+    3020 + ptds fn cuMemsetD2D32_v2(to: DevicePtr, pitch: usize, value: u32, width: usize, height: usize) {
         fill(to, &value.to_ne_bytes(), pitch, width, height, StreamHandle::NULL)
     }
-    3020 fn cuMemsetD8Async(to: DevicePtr, value: u8, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemsetD8Async(to: DevicePtr, value: u8, count: usize, stream: StreamHandle) {
         fill(to, &[value], 0, count, 1, stream)
     }
-    3020 fn cuMemsetD16Async(to: DevicePtr, value: u16, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemsetD16Async(to: DevicePtr, value: u16, count: usize, stream: StreamHandle) {
         fill(to, &value.to_ne_bytes(), 0, count, 1, stream)
     }
-    3020 fn cuMemsetD32Async(to: DevicePtr, value: u32, count: usize, stream: StreamHandle) {
+    3020 + ptsz fn cuMemsetD32Async(to: DevicePtr, value: u32, count: usize, stream: StreamHandle) {
         fill(to, &value.to_ne_bytes(), 0, count, 1, stream)
     }
-    3020 fn cuMemsetD2D8Async(
+    3020 + ptsz fn cuMemsetD2D8Async(
         to: DevicePtr, pitch: usize, value: u8, width: usize, height: usize, stream: StreamHandle,
     ) {
         fill(to, &[value], pitch, width, height, stream)
     }
-    3020 fn cuMemsetD2D16Async(
+    3020 + ptsz fn cuMemsetD2D16Async(
         to: DevicePtr, pitch: usize, value: u16, width: usize, height: usize, stream: StreamHandle,
     ) {
         fill(to, &value.to_ne_bytes(), pitch, width, height, stream)
     }
-    3020 fn cuMemsetD2D32Async(
+    3020 + ptsz fn cuMemsetD2D32Async(
         to: DevicePtr, pitch: usize, value: u32, width: usize, height: usize, stream: StreamHandle,
     ) {
         fill(to, &value.to_ne_bytes(), pitch, width, height, stream)

@@ -3,10 +3,11 @@
 
 use crate::{
     api::api,
-    code::Code,
+    code::{Code, Outcome},
     driver::driver,
     handle::Handle,
-    raw::{Host, Out},
+    memory::Location,
+    raw::{Host, In, Out},
 };
 use std::{
     collections::HashMap,
@@ -24,13 +25,46 @@ fn size(attribute: u32) -> usize {
     if attribute <= 3 { 4 } else { 8 }
 }
 
+/// The pool that allocations take from unless they name one.
+pub fn current() -> Result<Handle<Pool>, Code> {
+    Ok(*driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Makes a pool the current one. All of them take from the same memory.
+pub fn set_current(pool: Handle<Pool>) -> Outcome {
+    driver()?.pools.get(pool)?;
+    *driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
+    Ok(())
+}
+
+fn check(location: In<Location>) -> Outcome {
+    if location.get()? == Location::DEVICE { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
+}
+
 api! {
     11020 fn cuMemPoolCreate(pool: Out<Handle<Pool>>, _properties: Host) { pool.set(driver()?.pools.add(Pool::default())) }
     11020 fn cuMemPoolDestroy(pool: Handle<Pool>) {
         if pool == driver()?.default_pool {
             return Err(Code::INVALID_VALUE);
         }
-        driver()?.pools.remove(pool).map(drop)
+        driver()?.pools.remove(pool)?;
+        let mut current = driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current == pool {
+            *current = driver()?.default_pool;
+        }
+        Ok(())
+    }
+    13000 fn cuMemGetDefaultMemPool(pool: Out<Handle<Pool>>, location: In<Location>, _kind: u32) {
+        check(location)?;
+        pool.set(driver()?.default_pool)
+    }
+    13000 fn cuMemGetMemPool(pool: Out<Handle<Pool>>, location: In<Location>, _kind: u32) {
+        check(location)?;
+        pool.set(current()?)
+    }
+    13000 fn cuMemSetMemPool(location: In<Location>, _kind: u32, pool: Handle<Pool>) {
+        check(location)?;
+        set_current(pool)
     }
     11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
     11020 fn cuMemPoolSetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {

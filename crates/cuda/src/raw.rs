@@ -91,6 +91,11 @@ impl<T> Clone for In<T> {
 impl<T> Copy for In<T> {}
 
 impl<T: Copy> In<T> {
+    /// Values of our own, for the program, while they live.
+    pub fn list_of(values: &[T]) -> In<T> {
+        In(values.as_ptr())
+    }
+
     /// No values.
     pub fn null() -> In<T> {
         In(std::ptr::null())
@@ -192,6 +197,16 @@ impl Host {
         }
         // SAFETY: the caller promises an image or a block of at least that size; `T` is valid for any bits.
         Ok(unsafe { self.0.cast::<u8>().add(offset).cast::<T>().read_unaligned() })
+    }
+
+    /// Writes a plain value at an offset.
+    pub fn set_value<T: Copy>(self, offset: usize, value: T) -> Outcome {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller promises room for a structure that has such a member there.
+        unsafe { self.0.cast_mut().cast::<u8>().add(offset).cast::<T>().write_unaligned(value) };
+        Ok(())
     }
 
     /// So many bytes of the program, copied.

@@ -3,7 +3,7 @@
 //! captured gathers its work in a graph instead.
 
 use crate::{
-    api::api,
+    api::{api, is_thread_stream},
     code::{Code, Outcome},
     context::Context,
     driver::{current, driver},
@@ -67,9 +67,15 @@ impl StreamHandle {
         self.0.number()
     }
 
+    /// The stream that the function called means by null.
+    fn meant(self) -> StreamHandle {
+        const THREAD: usize = 2; // CU_STREAM_PER_THREAD
+        if self.0.is_null() && is_thread_stream() { StreamHandle(Handle::of(THREAD)) } else { self }
+    }
+
     /// The stream and the context that it works in.
     pub fn get(self) -> Result<StreamRef, Code> {
-        match self.0.number() {
+        match self.meant().0.number() {
             0 | 1 => Ok(StreamRef::Default(current()?)),
             2 => Ok(StreamRef::Thread(current()?)),
             _ => {
@@ -126,6 +132,7 @@ fn destroy(handle: StreamHandle) -> Outcome {
 }
 
 fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
+    let handle = handle.meant();
     if handle.0.number() <= 1 {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED); // the legacy stream cannot be captured
     }
@@ -144,6 +151,19 @@ fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>
 /// `CUstreamCaptureStatus`
 const fn status(captured: bool) -> u32 {
     captured as u32
+}
+
+/// Changes what the next work of a captured stream waits for.
+fn update(handle: StreamHandle, nodes: In<Handle<NodeRef>>, count: usize, flags: u32) -> Outcome {
+    const ADD: u32 = 0;
+    const SET: u32 = 1;
+    let stream = handle.get()?;
+    let mut capture = stream.stream().capture();
+    let capture = capture.as_mut().ok_or(Code::ILLEGAL_STATE)?;
+    match flags {
+        ADD | SET => capture.wait_for(nodes.list(count)?, flags == SET),
+        _ => Err(Code::INVALID_VALUE),
+    }
 }
 
 fn info(
@@ -207,21 +227,21 @@ api! {
     }
     2000 fn cuStreamDestroy(stream: StreamHandle) { destroy(stream) }
     4000 fn cuStreamDestroy_v2(stream: StreamHandle) { destroy(stream) }
-    5050 fn cuStreamGetPriority(stream: StreamHandle, priority: Out<i32>) { priority.set(stream.get()?.stream().priority) }
-    5050 fn cuStreamGetFlags(stream: StreamHandle, flags: Out<u32>) { flags.set(stream.get()?.stream().flags) }
-    12000 fn cuStreamGetId(stream: StreamHandle, id: Out<u64>) { id.set(stream.get()?.stream().id) }
-    12080 fn cuStreamGetDevice(stream: StreamHandle, device: Out<i32>) {
+    5050 + ptsz fn cuStreamGetPriority(stream: StreamHandle, priority: Out<i32>) { priority.set(stream.get()?.stream().priority) }
+    5050 + ptsz fn cuStreamGetFlags(stream: StreamHandle, flags: Out<u32>) { flags.set(stream.get()?.stream().flags) }
+    12000 + ptsz fn cuStreamGetId(stream: StreamHandle, id: Out<u64>) { id.set(stream.get()?.stream().id) }
+    12080 + ptsz fn cuStreamGetDevice(stream: StreamHandle, device: Out<i32>) {
         stream.get()?;
         device.set(0)
     }
-    9020 fn cuStreamGetCtx(stream: StreamHandle, context: Out<Handle<Context>>) {
+    9020 + ptsz fn cuStreamGetCtx(stream: StreamHandle, context: Out<Handle<Context>>) {
         context.set(stream.get()?.context().handle)
     }
-    12050 fn cuStreamGetCtx_v2(stream: StreamHandle, context: Out<Handle<Context>>, green: Out<usize>) {
+    12050 + ptsz fn cuStreamGetCtx_v2(stream: StreamHandle, context: Out<Handle<Context>>, green: Out<usize>) {
         green.offer(0);
         context.set(stream.get()?.context().handle)
     }
-    3020 fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
+    3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
         let stream = stream.get()?;
         let event = driver()?.events.get(event)?;
         if let Some(at) = event.captured() {
@@ -229,39 +249,40 @@ api! {
         }
         Ok(())
     }
-    5000 fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
+    5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
         stream.get()?;
         callback.call(stream.0.number(), Code::SUCCESS, data)
     }
-    10000 fn cuLaunchHostFunc(stream: StreamHandle, function: Callback, data: UserData) {
+    10000 + ptsz fn cuLaunchHostFunc(stream: StreamHandle, function: Callback, data: UserData) {
         stream.submit(Work::Host(function, data))
     }
-    13010 fn cuLaunchHostFunc_v2(stream: StreamHandle, function: Callback, data: UserData, _mode: u32) {
+    13010 + ptsz fn cuLaunchHostFunc_v2(stream: StreamHandle, function: Callback, data: UserData, _mode: u32) {
         stream.submit(Work::Host(function, data))
     }
-    6000 fn cuStreamAttachMemAsync(stream: StreamHandle, _address: DevicePtr, _bytes: usize, _flags: u32) {
+    6000 + ptsz fn cuStreamAttachMemAsync(stream: StreamHandle, _address: DevicePtr, _bytes: usize, _flags: u32) {
         stream.get().map(drop)
     }
-    2000 fn cuStreamQuery(stream: StreamHandle) { not_captured(&stream.get()?) }
-    2000 fn cuStreamSynchronize(stream: StreamHandle) { not_captured(&stream.get()?) }
-    11000 fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
+    2000 + ptsz fn cuStreamQuery(stream: StreamHandle) { not_captured(&stream.get()?) }
+    2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { not_captured(&stream.get()?) }
+    11000 + ptsz fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
         to.get()?;
         from.get().map(drop)
     }
-    11000 fn cuStreamGetAttribute(stream: StreamHandle, _attribute: u32, value: Out<[u64; 8]>) {
+    11000 + ptsz fn cuStreamGetAttribute(stream: StreamHandle, _attribute: u32, value: Out<[u64; 8]>) {
         stream.get()?;
         value.set([0; 8])
     }
-    11000 fn cuStreamSetAttribute(stream: StreamHandle, _attribute: u32, _value: Host) { stream.get().map(drop) }
+    11000 + ptsz fn cuStreamSetAttribute(stream: StreamHandle, _attribute: u32, _value: Host) { stream.get().map(drop) }
 
-    10000 fn cuStreamBeginCapture(stream: StreamHandle) { begin(stream, None) }
-    10010 fn cuStreamBeginCapture_v2(stream: StreamHandle, _mode: u32) { begin(stream, None) }
-    12030 fn cuStreamBeginCaptureToGraph(
+    10000 + ptsz fn cuStreamBeginCapture(stream: StreamHandle) { begin(stream, None) }
+    10010 + ptsz fn cuStreamBeginCapture_v2(stream: StreamHandle, _mode: u32) { begin(stream, None) }
+    12030 + ptsz fn cuStreamBeginCaptureToGraph(
         stream: StreamHandle, graph: Handle<Graph>, after: In<Handle<NodeRef>>, _edges: Host, count: usize, _mode: u32,
     ) {
         begin(stream, Some((graph, after.list(count)?)))
     }
-    10000 fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
+    10000 + ptsz fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
+        let stream = stream.meant();
         let stream_ref = stream.get()?;
         let capture = stream_ref.stream().capture().take().ok_or(Code::ILLEGAL_STATE)?;
         if capture.origin != stream.0.number() {
@@ -271,10 +292,10 @@ api! {
         graph.set(capture.handle)
     }
     10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { mode.set(0) }
-    10000 fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) {
+    10000 + ptsz fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) {
         is.set(status(stream.get()?.stream().capture().is_some()))
     }
-    10010 fn cuStreamGetCaptureInfo(stream: StreamHandle, is: Out<u32>, id: Out<u64>) {
+    10010 + ptsz fn cuStreamGetCaptureInfo(stream: StreamHandle, is: Out<u32>, id: Out<u64>) {
         let stream = stream.get()?;
         let capture = stream.stream().capture();
         is.set(status(capture.is_some()))?;
@@ -283,12 +304,12 @@ api! {
         }
         Ok(())
     }
-    11030 fn cuStreamGetCaptureInfo_v2(
+    11030 + ptsz fn cuStreamGetCaptureInfo_v2(
         stream: StreamHandle, is: Out<u32>, id: Out<u64>, graph: Out<Handle<Graph>>, after: Out<u64>, count: Out<usize>,
     ) {
         info(stream, is, id, graph, after, count)
     }
-    12030 fn cuStreamGetCaptureInfo_v3(
+    12030 + ptsz fn cuStreamGetCaptureInfo_v3(
         stream: StreamHandle, is: Out<u32>, id: Out<u64>, graph: Out<Handle<Graph>>, after: Out<u64>, edges: Out<u64>,
         count: Out<usize>,
     ) {
@@ -296,16 +317,39 @@ api! {
         info(stream, is, id, graph, after, count)
     }
 
-    11070 fn cuStreamWaitValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
+    11030 + ptsz fn cuStreamUpdateCaptureDependencies(
+        stream: StreamHandle, nodes: In<Handle<NodeRef>>, count: usize, flags: u32,
+    ) {
+        update(stream, nodes, count, flags)
+    }
+    12030 + ptsz fn cuStreamUpdateCaptureDependencies_v2(
+        stream: StreamHandle, nodes: In<Handle<NodeRef>>, _data: In<u64>, count: usize, flags: u32,
+    ) {
+        update(stream, nodes, count, flags)
+    }
+
+    8000 + ptsz fn cuStreamWaitValue32(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
         wait_value(stream, address, value.into(), flags, 4)
     }
-    11070 fn cuStreamWaitValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
+    9000 + ptsz fn cuStreamWaitValue64(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
         wait_value(stream, address, value, flags, 8)
     }
-    11070 fn cuStreamWriteValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
+    8000 + ptsz fn cuStreamWriteValue32(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
         write_value(stream, address, &value.to_ne_bytes())
     }
-    11070 fn cuStreamWriteValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
+    9000 + ptsz fn cuStreamWriteValue64(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
+        write_value(stream, address, &value.to_ne_bytes())
+    }
+    11070 + ptsz fn cuStreamWaitValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
+        wait_value(stream, address, value.into(), flags, 4)
+    }
+    11070 + ptsz fn cuStreamWaitValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
+        wait_value(stream, address, value, flags, 8)
+    }
+    11070 + ptsz fn cuStreamWriteValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
+        write_value(stream, address, &value.to_ne_bytes())
+    }
+    11070 + ptsz fn cuStreamWriteValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
         write_value(stream, address, &value.to_ne_bytes())
     }
 }

@@ -20,6 +20,11 @@ pub struct ArrayObject {
 }
 
 impl ArrayObject {
+    /// Bytes of an element.
+    pub fn element(&self) -> usize {
+        self.array.texels().format.bytes() as usize
+    }
+
     /// The address of bytes of a row.
     pub fn row(&self, y: usize, z: usize, x: usize, bytes: usize) -> Result<u64, Code> {
         let texels = self.array.texels();
@@ -273,6 +278,11 @@ api! {
     5000 fn cuTexObjectGetResourceDesc(out: Out<Resource>, handle: u64) {
         let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
         out.set(textures.get(&handle).ok_or(Code::INVALID_HANDLE)?.resource)
+    }
+    5000 fn cuTexObjectGetResourceViewDesc(_out: Host, handle: u64) {
+        let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);
+        textures.get(&handle).ok_or(Code::INVALID_HANDLE)?;
+        Err(Code::INVALID_VALUE) // no texture has a view
     }
     5000 fn cuTexObjectGetTextureDesc(out: Out<TextureDescriptor>, handle: u64) {
         let textures = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner);

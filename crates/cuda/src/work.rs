@@ -5,9 +5,9 @@ use crate::{
     context::Context,
     copy::Copy,
     event::Event,
-    graph::Exec,
+    graph::{Branch, Conditional, Exec, GraphMemory, Inner},
     launch::Launch,
-    memory::within,
+    memory::{free, within},
     raw::{Callback, UserData},
 };
 use std::sync::Arc;
@@ -25,8 +25,20 @@ pub enum Work {
     Host(Callback, UserData),
     /// An event happens.
     Record(Arc<Event>),
-    /// Another graph.
+    /// An event is waited for.
+    Wait(Arc<Event>),
+    /// A graph in a node, as long as the graph around it can change.
+    Inner(Arc<Inner>),
+    /// A graph that is ready to run.
     Graph(Arc<Exec>),
+    /// Memory of the graph is allocated.
+    Alloc(Arc<GraphMemory>),
+    /// Memory at an address is freed.
+    Free(u64),
+    /// A choice among graphs, as long as the graph around them can change.
+    Conditional(Arc<Conditional>),
+    /// A choice among graphs that are ready to run.
+    Branch(Arc<Branch>),
     /// Nothing: a node that others wait for.
     Nothing,
 }
@@ -59,7 +71,11 @@ impl Work {
                 Ok(())
             }
             Work::Graph(exec) => exec.run(context),
-            Work::Nothing => Ok(()),
+            Work::Alloc(memory) => memory.run(),
+            Work::Free(address) => free(*address),
+            Work::Branch(branch) => branch.run(context),
+            // What is recorded has happened; graphs in nodes become ready before they run.
+            Work::Nothing | Work::Wait(_) | Work::Inner(_) | Work::Conditional(_) => Ok(()),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::{Graph, NodeRef};
 use crate::{
     code::{Code, Outcome},
-    driver::Driver,
+    driver::{Driver, driver},
     handle::Handle,
     stream::{Stream, StreamHandle},
     work::Work,
@@ -55,6 +55,25 @@ impl Capture {
     pub fn add(&mut self, work: Work) -> Outcome {
         let node = self.graph.add(work, std::mem::take(&mut self.last))?;
         self.last = vec![node];
+        Ok(())
+    }
+
+    /// Changes what the next piece of work waits for: these nodes too, or these alone.
+    pub fn wait_for(&mut self, nodes: Vec<Handle<NodeRef>>, alone: bool) -> Outcome {
+        let driver = driver()?;
+        for node in &nodes {
+            if !Arc::ptr_eq(&driver.nodes.get(*node)?.graph, &self.graph) {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        if alone {
+            self.last.clear();
+        }
+        for node in nodes {
+            if !self.last.contains(&node) {
+                self.last.push(node);
+            }
+        }
         Ok(())
     }
 

@@ -2,17 +2,27 @@
 //! run as one.
 
 mod capture;
+mod conditional;
+mod dot;
 mod functions;
+mod memory;
+mod nodes;
 mod object;
+mod params;
 
 pub use capture::{Capture, CapturedAt};
-pub use functions::ENTRIES;
-pub use object::{ENTRIES as OBJECT_ENTRIES, UserObject};
+pub use conditional::{Branch, Condition, Conditional};
+pub use memory::{GraphMemories, GraphMemory};
+pub use object::UserObject;
+
+/// The functions of all files here.
+pub const LISTS: [&[crate::api::Entry]; 6] =
+    [conditional::ENTRIES, dot::ENTRIES, functions::ENTRIES, memory::ENTRIES, nodes::ENTRIES, object::ENTRIES];
 
 use crate::{
     code::{Code, Outcome},
     context::Context,
-    driver::driver,
+    driver::{Driver, driver},
     handle::Handle,
     work::Work,
 };
@@ -33,7 +43,11 @@ pub struct Graph {
 pub struct NodeRef {
     /// The graph that it belongs to.
     graph: Arc<Graph>,
+    /// The node that it is a copy of, if its graph is a copy.
+    original: Option<Handle<NodeRef>>,
     state: Mutex<Node>,
+    /// What a kernel's arguments look like to C, once they were asked for.
+    arguments: Mutex<Option<params::Arguments>>,
 }
 
 #[derive(Clone)]
@@ -59,13 +73,23 @@ impl Graph {
 
     /// Adds a node that waits for others of the same graph.
     pub fn add(self: &Arc<Graph>, work: Work, after: Vec<Handle<NodeRef>>) -> Result<Handle<NodeRef>, Code> {
+        self.add_copy(work, after, None)
+    }
+
+    fn add_copy(
+        self: &Arc<Graph>,
+        work: Work,
+        after: Vec<Handle<NodeRef>>,
+        original: Option<Handle<NodeRef>>,
+    ) -> Result<Handle<NodeRef>, Code> {
         let driver = driver()?;
         for handle in &after {
             if !Arc::ptr_eq(&driver.nodes.get(*handle)?.graph, self) {
                 return Err(Code::INVALID_VALUE);
             }
         }
-        let node = driver.nodes.add(NodeRef { graph: self.clone(), state: Mutex::new(Node { work, after }) });
+        let state = Mutex::new(Node { work, after });
+        let node = driver.nodes.add(NodeRef { graph: self.clone(), original, state, arguments: Mutex::default() });
         self.nodes().push(node);
         Ok(node)
     }
@@ -104,14 +128,99 @@ impl Graph {
         let mut new: HashMap<usize, Handle<NodeRef>> = HashMap::new();
         for (old, node) in self.sorted()? {
             let after = node.after.iter().filter_map(|a| new.get(&a.number()).copied()).collect();
-            new.insert(old.number(), copy.add(node.work, after)?);
+            new.insert(old.number(), copy.add_copy(node.work.copy()?, after, Some(old))?);
         }
         Ok(copy)
     }
+
+    /// The copy of a node, here or in a graph within.
+    fn clone_of(&self, original: Handle<NodeRef>) -> Result<Option<Handle<NodeRef>>, Code> {
+        let driver = driver()?;
+        for handle in self.nodes().clone() {
+            let node = driver.nodes.get(handle)?;
+            if node.original == Some(original) {
+                return Ok(Some(handle));
+            }
+            let inner = match &node.state().work {
+                Work::Inner(inner) => vec![inner.clone()],
+                Work::Conditional(conditional) => conditional.bodies.clone(),
+                _ => Vec::new(),
+            };
+            for graph in inner {
+                if let Some(found) = graph.graph.clone_of(original)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the nodes out of the driver's table.
+    fn forget_nodes(&self, driver: &Driver) {
+        let nodes = std::mem::take(&mut *self.nodes());
+        nodes.into_iter().for_each(|node| drop(driver.nodes.remove(node))); // a node can be gone already
+    }
 }
+
+/// A graph that belongs to a node of another.
+pub struct Inner {
+    /// Its handle.
+    pub handle: Handle<Graph>,
+    graph: Arc<Graph>,
+}
+
+impl Inner {
+    fn new(graph: Arc<Graph>) -> Result<Arc<Inner>, Code> {
+        Ok(Arc::new(Inner { handle: driver()?.graphs.add_arc(graph.clone()), graph }))
+    }
+
+    /// A copy of a graph of the program.
+    fn copied(of: Handle<Graph>) -> Result<Arc<Inner>, Code> {
+        Inner::new(driver()?.graphs.get(of)?.copy()?)
+    }
+
+    /// A graph of the program, which gives it away.
+    fn moved(handle: Handle<Graph>) -> Result<Arc<Inner>, Code> {
+        Ok(Arc::new(Inner { handle, graph: driver()?.graphs.get(handle)? }))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Ok(driver) = driver() {
+            let _ = driver.graphs.remove(self.handle); // the program may have destroyed it
+            self.graph.forget_nodes(driver);
+        }
+    }
+}
+
+impl Work {
+    /// The same for a copy of a graph: graphs within are copied too.
+    fn copy(&self) -> Result<Work, Code> {
+        Ok(match self {
+            Work::Inner(inner) => Work::Inner(Inner::new(inner.graph.copy()?)?),
+            Work::Conditional(conditional) => Work::Conditional(Arc::new(conditional.copy()?)),
+            other => other.clone(),
+        })
+    }
+
+    /// The same, ready to run.
+    fn ready(self) -> Result<Work, Code> {
+        Ok(match self {
+            Work::Inner(inner) => Work::Graph(Arc::new(Exec::new(&inner.graph, 0)?)),
+            Work::Conditional(conditional) => Work::Branch(Arc::new(conditional.branch()?)),
+            other => other,
+        })
+    }
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
+const AUTO_FREE: u64 = 1;
 
 /// A graph ready to run: its work in order. Steps are known by the node that they come from.
 pub struct Exec {
+    /// The flags that it was made with.
+    pub flags: u64,
     steps: Mutex<Vec<Step>>,
     /// Things of the program that must live as long.
     _kept: object::Kept,
@@ -124,15 +233,49 @@ struct Step {
     enabled: bool,
 }
 
+impl Step {
+    /// The graphs within.
+    fn within(&self) -> Vec<Arc<Exec>> {
+        match &self.work {
+            Work::Graph(exec) => vec![exec.clone()],
+            Work::Branch(branch) => branch.bodies.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl Exec {
     /// What a graph looks like now.
-    pub fn new(graph: &Graph) -> Result<Exec, Code> {
-        let steps = graph.sorted()?.into_iter().map(|(node, Node { work, .. })| Step { node, work, enabled: true });
-        Ok(Exec { steps: Mutex::new(steps.collect()), _kept: graph.kept() })
+    pub fn new(graph: &Graph, flags: u64) -> Result<Exec, Code> {
+        let step = |(node, Node { work, .. }): (_, Node)| Ok(Step { node, work: work.ready()?, enabled: true });
+        let steps = graph.sorted()?.into_iter().map(step).collect::<Result<_, Code>>()?;
+        Ok(Exec { flags, steps: Mutex::new(steps), _kept: graph.kept() })
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs it as a launch does, which begins with the default values of its conditions.
+    pub fn launch(&self, context: &Arc<Context>) -> Outcome {
+        if self.flags & AUTO_FREE != 0 {
+            self.steps().iter().for_each(|step| {
+                if let Work::Alloc(memory) = &step.work {
+                    memory.forget();
+                }
+            });
+        }
+        self.reset(context)?;
+        self.run(context)
+    }
+
+    fn reset(&self, context: &Arc<Context>) -> Outcome {
+        let steps = self.steps().clone();
+        steps.iter().try_for_each(|step| match &step.work {
+            Work::Branch(branch) => branch.reset(context),
+            Work::Graph(inner) => inner.reset(context),
+            _ => Ok(()),
+        })
     }
 
     /// Runs everything that is enabled.
@@ -144,8 +287,21 @@ impl Exec {
         })
     }
 
+    /// Changes the step of a node, here or in a graph within.
     fn with_step(&self, node: Handle<NodeRef>, change: impl FnOnce(&mut Step)) -> Outcome {
-        self.steps().iter_mut().find(|s| s.node == node).map(change).ok_or(Code::INVALID_VALUE)
+        if let Some(step) = self.steps().iter_mut().find(|s| s.node == node) {
+            change(step);
+            return Ok(());
+        }
+        let within: Vec<Arc<Exec>> = self.steps().iter().flat_map(Step::within).collect();
+        let holder = within.into_iter().find(|exec| exec.holds(node)).ok_or(Code::INVALID_VALUE)?;
+        holder.with_step(node, change)
+    }
+
+    /// Whether a node has a step here or in a graph within.
+    fn holds(&self, node: Handle<NodeRef>) -> bool {
+        let steps = self.steps().clone();
+        steps.iter().any(|s| s.node == node || s.within().iter().any(|exec| exec.holds(node)))
     }
 
     /// Takes over the work of a graph of the same shape.
@@ -153,15 +309,12 @@ impl Exec {
         let new = graph.sorted()?;
         let mut steps = self.steps();
         let same = new.len() == steps.len()
-            && new
-                .iter()
-                .zip(steps.iter())
-                .all(|((_, n), s)| std::mem::discriminant(&n.work) == std::mem::discriminant(&s.work));
+            && new.iter().zip(steps.iter()).all(|((_, n), s)| params::kind_of(&n.work) == params::kind_of(&s.work));
         if !same {
             return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
         }
         for (step, (_, node)) in steps.iter_mut().zip(new) {
-            step.work = node.work;
+            step.work = node.work.ready()?;
         }
         Ok(())
     }

@@ -1,0 +1,150 @@
+//! Conditional nodes (CUDA C++ Programming Guide, "Conditional Graph Nodes"): bodies that run as a value says, which kernels set by
+//! `cudaGraphSetConditional`. The handle of a value is the address of a word of device memory, so that the device function is a
+//! store (`image/devrt.ptx`).
+
+use super::{Exec, Graph, Inner};
+use crate::{
+    api::api,
+    code::{Code, Outcome},
+    context::{Context, Owner},
+    driver::{current, driver},
+    handle::Handle,
+    memory::{DevicePtr, allocate},
+    raw::Out,
+};
+use std::sync::{Arc, PoisonError};
+
+/// `CUgraphConditionalNodeType`
+mod kind {
+    pub const IF: u32 = 0;
+    pub const WHILE: u32 = 1;
+    pub const SWITCH: u32 = 2;
+}
+
+/// The value that conditional nodes look at.
+pub struct Condition {
+    /// Its address, which is its handle.
+    pub word: DevicePtr,
+    /// What it is at the start of every launch.
+    default: Option<u32>,
+}
+
+impl Condition {
+    /// The condition of a handle.
+    pub fn find(word: u64) -> Result<Arc<Condition>, Code> {
+        let conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        conditions.get(&word).cloned().ok_or(Code::INVALID_VALUE)
+    }
+
+    fn value(&self, context: &Context) -> Result<u32, Code> {
+        let mut bytes = [0; 4];
+        context.device_memory().read(self.word, &mut bytes).map_err(|_| Code::INVALID_VALUE)?;
+        Ok(u32::from_ne_bytes(bytes))
+    }
+
+    fn reset(&self, context: &Context) -> Outcome {
+        let Some(value) = self.default else { return Ok(()) };
+        context.device_memory().write(self.word, &value.to_ne_bytes()).map_err(|_| Code::INVALID_VALUE)
+    }
+}
+
+/// A conditional node.
+pub struct Conditional {
+    /// What it looks at.
+    pub condition: Arc<Condition>,
+    /// How.
+    pub kind: u32,
+    /// What it chooses from.
+    pub bodies: Vec<Arc<Inner>>,
+    handles: Box<[Handle<Graph>]>,
+}
+
+impl Conditional {
+    /// A node with empty bodies.
+    pub fn new(condition: Arc<Condition>, kind: u32, count: u32) -> Result<Conditional, Code> {
+        let fits = match kind {
+            kind::IF => matches!(count, 1 | 2),
+            kind::WHILE => count == 1,
+            kind::SWITCH => count > 0,
+            _ => false,
+        };
+        if !fits {
+            return Err(Code::INVALID_VALUE);
+        }
+        let bodies = (0..count).map(|_| Inner::new(Arc::default())).collect::<Result<_, _>>()?;
+        Ok(Conditional::with(condition, kind, bodies))
+    }
+
+    fn with(condition: Arc<Condition>, kind: u32, bodies: Vec<Arc<Inner>>) -> Conditional {
+        let handles = bodies.iter().map(|b| b.handle).collect();
+        Conditional { condition, kind, bodies, handles }
+    }
+
+    /// The same with copies of the bodies.
+    pub fn copy(&self) -> Result<Conditional, Code> {
+        let bodies = self.bodies.iter().map(|b| Inner::new(b.graph.copy()?)).collect::<Result<_, Code>>()?;
+        Ok(Conditional::with(self.condition.clone(), self.kind, bodies))
+    }
+
+    /// The bodies as an array for C, which lives as long as the node.
+    pub fn graphs_for_c(&self) -> u64 {
+        self.handles.as_ptr().expose_provenance() as u64
+    }
+
+    /// The same, ready to run.
+    pub fn branch(&self) -> Result<Branch, Code> {
+        let bodies = self.bodies.iter().map(|b| Exec::new(&b.graph, 0).map(Arc::new)).collect::<Result<_, _>>()?;
+        Ok(Branch { condition: self.condition.clone(), kind: self.kind, bodies })
+    }
+}
+
+/// A conditional node of a graph that is ready to run.
+pub struct Branch {
+    condition: Arc<Condition>,
+    kind: u32,
+    /// What it chooses from.
+    pub bodies: Vec<Arc<Exec>>,
+}
+
+impl Branch {
+    /// Sets the values that a launch begins with, here and in the bodies.
+    pub fn reset(&self, context: &Arc<Context>) -> Outcome {
+        self.condition.reset(context)?;
+        self.bodies.iter().try_for_each(|body| body.reset(context))
+    }
+
+    /// Runs what the value chooses.
+    pub fn run(&self, context: &Arc<Context>) -> Outcome {
+        let value = self.condition.value(context)?;
+        let chosen = match (self.kind, value) {
+            (kind::WHILE, _) => {
+                while self.condition.value(context)? != 0 {
+                    self.bodies[0].run(context)?;
+                }
+                return Ok(());
+            }
+            (kind::IF, 0) => 1,
+            (kind::IF, _) => 0,
+            (_, value) => value as usize,
+        };
+        self.bodies.get(chosen).map_or(Ok(()), |body| body.run(context))
+    }
+}
+
+api! {
+    12030 fn cuGraphConditionalHandleCreate(
+        out: Out<u64>, graph: Handle<Graph>, _context: Handle<Context>, default: u32, flags: u32,
+    ) {
+        const ASSIGN_DEFAULT: u32 = 1;
+        driver()?.graphs.get(graph)?;
+        let context = current()?;
+        let word = allocate(4, Owner::Device)?;
+        let default = (flags & ASSIGN_DEFAULT != 0).then_some(default);
+        // A value that nobody sets is undefined: zero runs nothing.
+        Condition { word, default: default.or(Some(0)) }.reset(&context)?;
+        let condition = Condition { word, default };
+        let mut conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);
+        conditions.insert(word, Arc::new(condition));
+        out.set(word)
+    }
+}

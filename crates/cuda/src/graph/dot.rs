@@ -1,0 +1,43 @@
+//! A graph as a picture (`cuGraphDebugDotPrint`), in the language of Graphviz.
+
+use super::{Graph, params::kind_of};
+use crate::{api::api, code::Code, driver::driver, handle::Handle, raw::Text, work::Work};
+use std::fmt::Write;
+
+/// What stands in a node's box.
+fn label(work: &Work) -> String {
+    match work {
+        Work::Kernel(launch) => {
+            let ([x, y, z], [bx, by, bz]) = (launch.shape.grid, launch.shape.block);
+            format!("{} <<<({x},{y},{z}),({bx},{by},{bz})>>>", launch.function.name())
+        }
+        Work::Copy(copy) => format!("copy {:?} bytes", copy.extent),
+        Work::Fill(fill) => format!("fill {} x {}", fill.width, fill.height),
+        Work::Alloc(memory) => format!("allocate {} bytes", memory.bytes),
+        other => {
+            let names = ["kernel", "copy", "fill", "host", "graph", "empty", "wait", "record"];
+            let more = if kind_of(other) == super::params::kind::FREE { "free" } else { "conditional" };
+            names.get(kind_of(other) as usize).copied().unwrap_or(more).into()
+        }
+    }
+}
+
+fn picture(graph: &Graph) -> Result<String, Code> {
+    let mut dot = String::from("digraph graph_1 {\n");
+    for (handle, node) in graph.sorted()? {
+        let text = label(&node.work).replace(['\\', '"'], "_");
+        let _ = writeln!(dot, "  node_{} [shape=box, label=\"{text}\"];", handle.ordinal()); // a string takes everything
+        for before in &node.after {
+            let _ = writeln!(dot, "  node_{} -> node_{};", before.ordinal(), handle.ordinal());
+        }
+    }
+    dot.push_str("}\n");
+    Ok(dot)
+}
+
+api! {
+    11030 fn cuGraphDebugDotPrint(of: Handle<Graph>, path: Text, _flags: u32) {
+        let graph = driver()?.graphs.get(of)?;
+        std::fs::write(path.text()?, picture(&graph)?).map_err(|_| Code::OPERATING_SYSTEM)
+    }
+}
