@@ -289,7 +289,8 @@ api! {
             return Err(Code::STREAM_CAPTURE_UNMATCHED);
         }
         capture.leave_others(driver()?);
-        graph.set(capture.handle)
+        graph.offer(capture.handle);
+        Ok(())
     }
     10010 fn cuThreadExchangeStreamCaptureMode(mode: Out<u32>) { mode.set(0) }
     10000 + ptsz fn cuStreamIsCapturing(stream: StreamHandle, is: Out<u32>) {

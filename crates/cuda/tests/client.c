@@ -34,6 +34,11 @@ int cuMemCreate(Ptr *, size_t, void *, unsigned long long), cuMemMap(Ptr, size_t
 int cuMemSetAccess(Ptr, size_t, void *, size_t), cuMemUnmap(Ptr, size_t), cuMemAddressFree(Ptr, size_t);
 int cuMemExportToShareableHandle(void *, Ptr, int, unsigned long long), cuMemImportFromShareableHandle(Ptr *, void *, int);
 int cuUserObjectCreate(H *, void *, void (*)(void *), unsigned, unsigned), cuGraphRetainUserObject(H, H, unsigned, unsigned);
+int cuStreamBeginCapture_v2_ptsz(H, int), cuStreamEndCapture_ptsz(H, H *), cuMemsetD32_v2_ptds(Ptr, unsigned, size_t);
+int cuMemsetD32Async_ptsz(Ptr, unsigned, size_t, H), cuGraphConditionalHandleCreate(Ptr *, H, H, unsigned, unsigned);
+int cuGraphAddNode_v2(H *, H, H *, void *, size_t, void *), cuGraphAddMemsetNode(H *, H, H *, size_t, void *, H);
+int cuGraphAddChildGraphNode(H *, H, H *, size_t, H), cuGraphChildGraphNodeGetGraph(H, H *), cuGraphNodeGetType(H, int *);
+int cuGraphMemsetNodeGetParams(H, void *), cuMemcpyBatchAsync_v2(Ptr *, Ptr *, size_t *, size_t, void *, size_t *, size_t, H);
 int cuGraphCreate(H *, unsigned), cuFuncSetBlockShape(H, int, int, int), cuParamSetv(H, int, void *, unsigned);
 int cuParamSeti(H, int, unsigned), cuLaunchGrid(H, int, int);
 
@@ -253,6 +258,59 @@ int main(void) {
     CHECK(alive == 1);
     OK(cuGraphExecDestroy(exec));
     CHECK(alive == 0);
+
+    /* The default stream of the second forms is the thread's, which can be captured. */
+    CHECK(cuStreamBeginCapture_v2(0, 0) == 900);
+    OK(cuStreamBeginCapture_v2_ptsz(0, 0));
+    OK(cuMemsetD32Async_ptsz(a, 77, 1, 0));
+    OK(cuStreamEndCapture_ptsz(0, &graph));
+    OK(cuMemsetD32_v2_ptds(a, 78, 1));
+    OK(cuMemcpyDtoH_v2(to, a, 4));
+    CHECK(to[0] == 78);
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, 0));
+    OK(cuMemcpyDtoH_v2(to, a, 4));
+    CHECK(to[0] == 77);
+    void *form;
+    OK(cuGetProcAddress_v2("cuMemsetD32Async", &form, 12000, 2, &v));
+    CHECK(form == (void *)cuMemsetD32Async_ptsz);
+
+    /* A loop over a graph: its body sets the condition, whose handle is a word on the device, to zero. */
+    H body, node, other_node;
+    struct { Ptr to; size_t pitch; unsigned value, element; size_t width, height; } set = {a, 0, 5, 4, 2, 1}, was;
+    struct { int type, reserved[3]; Ptr condition; int kind; unsigned count; H *bodies; size_t rest[27]; } loop = {13};
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphConditionalHandleCreate(&loop.condition, graph, context, 1, 1));
+    loop.kind = 1;
+    loop.count = 2;
+    CHECK(cuGraphAddNode_v2(&node, graph, 0, 0, 0, &loop) == 1); /* a loop has one body */
+    loop.count = 1;
+    OK(cuGraphAddNode_v2(&node, graph, 0, 0, 0, &loop));
+    OK(cuGraphNodeGetType(node, &v));
+    CHECK(v == 13);
+    body = loop.bodies[0];
+    OK(cuGraphAddMemsetNode(&node, body, 0, 0, &set, context));
+    OK(cuGraphMemsetNodeGetParams(node, &was));
+    CHECK(was.to == a && was.value == 5 && was.element == 4 && was.width == 2 && was.height == 1);
+    set.to = loop.condition;
+    set.value = 0;
+    set.width = 1;
+    OK(cuGraphAddMemsetNode(&other_node, body, &node, 1, &set, context));
+    OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuGraphLaunch(exec, 0));
+    OK(cuMemcpyDtoH_v2(to, a, 8));
+    CHECK(to[0] == 5 && to[1] == 5);
+    OK(cuMemsetD32_v2(a, 1, 2));
+    OK(cuGraphLaunch(exec, 0)); /* the default value again */
+    OK(cuMemcpyDtoH_v2(to, a, 8));
+    CHECK(to[0] == 5);
+
+    Ptr many_to[2] = {b, b + 4}, many_from[2] = {a + 4, a};
+    size_t sizes[2] = {4, 4}, which[1] = {0}, attribute[4] = {0};
+    OK(cuMemsetD32_v2(a, 9, 1));
+    OK(cuMemcpyBatchAsync_v2(many_to, many_from, sizes, 2, attribute, which, 1, stream));
+    OK(cuMemcpyDtoH_v2(to, b, 8));
+    CHECK(to[0] == 5 && to[1] == 9);
 
     /* A launch as before CUDA 4. */
     OK(cuFuncSetBlockShape(function, 128, 1, 1));

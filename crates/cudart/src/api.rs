@@ -11,34 +11,72 @@ use std::{
     sync::OnceLock,
 };
 
-/// Declares functions of the API. `quiet` ones leave the last error alone and need no device.
+/// Declares functions of the API. `+ ptsz` or `+ ptds` before the `fn` makes a second function of that ending, to which the default
+/// stream is the thread's (`--default-stream per-thread`).
 macro_rules! api {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
+    ($($(#[$doc:meta])* $(+ $ending:ident)? fn $name:ident $arguments:tt $body:block)*) => {
         $(
-            $(#[$doc])*
-            #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($arg: $ty),*) -> u32 {
-                $crate::api::enter(stringify!($name), move || -> $crate::error::Outcome {
-                    $crate::api::ready()?;
-                    $body
-                })
-            }
+            $crate::api::function! { $(#[$doc])* $name $arguments $body }
+            $($crate::api::per_thread! { $name $ending $arguments })?
         )*
+    };
+}
+
+/// One function of [`api!`].
+macro_rules! function {
+    ($(#[$doc:meta])* $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$doc])*
+        #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $ty),*) -> u32 {
+            $crate::api::enter(stringify!($name), move || -> $crate::error::Outcome {
+                $crate::api::ready()?;
+                $body
+            })
+        }
+    };
+}
+
+/// The second form of a function.
+macro_rules! per_thread {
+    ($name:ident $ending:ident ($($arg:ident: $ty:ty),* $(,)?)) => {
+        const _: () = {
+            #[allow(unsafe_code, clippy::too_many_arguments)]
+            #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($ending)))]
+            extern "C" fn per_thread($($arg: $ty),*) -> u32 {
+                $crate::api::with_thread_stream(move || $name($($arg),*))
+            }
+        };
     };
 }
 
 /// Declares functions that do the same as one of the driver, with the same arguments.
 macro_rules! same {
-    ($($name:ident($($arg:ident: $ty:ty),*) = $driver:ident;)*) => {
-        $crate::api::api! { $(fn $name($($arg: $ty),*) { $crate::driver::$driver($($arg),*) })* }
+    ($($(+ $ending:ident)? $name:ident($($arg:ident: $ty:ty),*) = $driver:ident;)*) => {
+        $crate::api::api! {
+            $($(+ $ending)? fn $name($($arg: $ty),*) { $crate::driver::$driver($($arg),*) })*
+        }
     };
 }
 
-pub(crate) use {api, same};
+pub(crate) use {api, function, per_thread, same};
 
 thread_local! {
     static LAST: Cell<Code> = const { Cell::new(Code::SUCCESS) };
+    static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the default stream is the thread's to the function that was called.
+pub fn is_thread_stream() -> bool {
+    THREAD_STREAM.get()
+}
+
+/// Calls a function to which the default stream is the thread's.
+pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
+    let before = THREAD_STREAM.replace(true);
+    let number = function();
+    THREAD_STREAM.set(before);
+    number
 }
 
 /// The last error of this thread; forgets it if asked.

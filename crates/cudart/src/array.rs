@@ -1,11 +1,11 @@
-//! Arrays, textures, surfaces, and copies of boxes (CUDA Runtime API, "Memory Management", "Texture Object Management",
-//! "Surface Object Management").
+//! Arrays, and copies of boxes (CUDA Runtime API, "Memory Management").
 
 use crate::{
     api::api,
     driver,
     error::{Code, Outcome},
     raw::Ptr,
+    stream::Stream,
 };
 
 /// `cudaExtent`
@@ -80,12 +80,22 @@ impl Copy3d {
     }
 
     /// Hands it to the driver.
-    pub fn submit(&self, stream: usize) -> Outcome {
+    pub fn submit(&self, stream: Stream) -> Outcome {
         driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
     }
 
     /// From `cudaMemcpy3DParms`: where an array takes part, widths and offsets count its elements.
     pub fn from_params(params: Ptr) -> Result<Copy3d, Code> {
+        Copy3d::between(params, [0, 64, 128])
+    }
+
+    /// From `cudaMemcpy3DPeerParms`, which names a device behind each side.
+    fn from_peer_params(params: Ptr) -> Result<Copy3d, Code> {
+        Copy3d::between(params, [0, 72, 144])
+    }
+
+    /// From a structure that has two sides and the extent at these offsets.
+    fn between(params: Ptr, offsets: [usize; 3]) -> Result<Copy3d, Code> {
         let element = |array: usize| match array {
             0 => Ok(None),
             array => descriptor(array).map(|d| Some(d.element())),
@@ -93,8 +103,8 @@ impl Copy3d {
         let side = |offset: usize| -> Result<(usize, [usize; 3], PitchedPtr), Code> {
             Ok((params.read(offset)?, params.read(offset + 8)?, params.read(offset + 32)?))
         };
-        let ((from_array, from_at, from), (to_array, to_at, to)) = (side(0)?, side(64)?);
-        let extent: Extent = params.read(128)?;
+        let ((from_array, from_at, from), (to_array, to_at, to)) = (side(offsets[0])?, side(offsets[1])?);
+        let extent: Extent = params.read(offsets[2])?;
         let (from_element, to_element) = (element(from_array)?, element(to_array)?);
         let place = |array: usize, at: [usize; 3], of: PitchedPtr, element: Option<usize>| match element {
             Some(bytes) => Side { at: [at[0] * bytes, at[1], at[2]], ..Side::array(array, 0, 0) },
@@ -105,6 +115,33 @@ impl Copy3d {
             to: place(to_array, to_at, to, to_element),
             extent: [extent.width * from_element.or(to_element).unwrap_or(1), extent.height, extent.depth],
         })
+    }
+
+    /// As `cudaMemcpy3DParms`.
+    pub fn describe(&self, params: Ptr) -> Outcome {
+        const DEFAULT: u32 = 4; // cudaMemcpyDefault: the addresses say which way
+        let mut element = 1;
+        for offset in (0..160).step_by(8) {
+            params.write(offset, 0u64)?;
+        }
+        for (side, offset) in [(&self.from, 0), (&self.to, 64)] {
+            let mut at = side.at;
+            if side.kind == ARRAY {
+                element = descriptor(side.array)?.element();
+                at[0] /= element;
+                params.write(offset, side.array)?;
+            } else {
+                let [width, ..] = self.extent;
+                params.write(
+                    offset + 32,
+                    PitchedPtr { address: side.device, pitch: side.pitch, width, height: side.height },
+                )?;
+            }
+            params.write(offset + 8, at)?;
+        }
+        let [width, height, depth] = self.extent;
+        params.write(128, [width / element, height, depth])?;
+        params.write(152, DEFAULT)
     }
 }
 
@@ -118,7 +155,7 @@ pub struct Channels {
 
 impl Channels {
     /// `CUarray_format` and the number of channels.
-    fn format(&self) -> Result<(u32, u32), Code> {
+    pub fn format(&self) -> Result<(u32, u32), Code> {
         const SIGNED: u32 = 0;
         const UNSIGNED: u32 = 1;
         const FLOAT: u32 = 2;
@@ -141,7 +178,7 @@ impl Channels {
 /// `CUDA_ARRAY3D_DESCRIPTOR`
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Descriptor {
+pub struct Descriptor {
     extent: [usize; 3],
     format: u32,
     channels: u32,
@@ -149,6 +186,11 @@ struct Descriptor {
 }
 
 impl Descriptor {
+    /// Of elements of a format.
+    pub fn of_format(format: u32, channels: u32) -> Descriptor {
+        Descriptor { format, channels, ..Descriptor::default() }
+    }
+
     fn channel_bits(&self) -> i32 {
         match self.format {
             0x01 | 0x08 => 8,
@@ -162,7 +204,8 @@ impl Descriptor {
         (self.channel_bits() as usize / 8) * self.channels as usize
     }
 
-    fn describe(&self) -> Channels {
+    /// As the runtime describes elements.
+    pub fn describe(&self) -> Channels {
         let bits = std::array::from_fn(|i| if i < self.channels as usize { self.channel_bits() } else { 0 });
         let kind = match self.format {
             0x01..=0x03 => 1,
@@ -184,56 +227,28 @@ fn make(channels: Ptr, extent: Extent, flags: u32) -> Result<Descriptor, Code> {
     Ok(Descriptor { extent: [extent.width, extent.height, extent.depth], format, channels, flags })
 }
 
-/// `cudaResourceDesc` as the driver's structure: kinds and members are the same, but for the format of linear memory.
-fn resource(of: Ptr) -> Result<[u64; 18], Code> {
-    const LINEAR: u32 = 2;
-    const PITCHED: u32 = 3;
-    let mut made = [0u64; 18];
-    let kind: u32 = of.read(0)?;
-    (made[0], made[1]) = (u64::from(kind), of.read(8)?);
-    if matches!(kind, LINEAR | PITCHED) {
-        let (format, channels) = of.read::<Channels>(16)?.format()?;
-        made[2] = u64::from(format) | u64::from(channels) << 32;
-        made[3] = of.read(40)?;
-    }
-    if kind == PITCHED {
-        (made[4], made[5]) = (of.read(48)?, of.read(56)?);
-    }
-    Ok(made)
+/// Bytes of an array's row.
+fn row_bytes(array: usize) -> Result<usize, Code> {
+    let found = descriptor(array)?;
+    Ok((found.extent[0] * found.element()).max(1))
 }
 
-/// `CUDA_TEXTURE_DESC`
-#[repr(C)]
-struct TextureOptions {
-    address: [u32; 3],
-    filter: u32,
-    flags: u32,
-    anisotropy: u32,
-    level_filter: u32,
-    bias_and_levels: [f32; 3],
-    border: [f32; 4],
-    reserved: [i32; 12],
-}
-
-/// From `cudaTextureDesc`.
-fn texture_options(of: Ptr) -> Result<TextureOptions, Code> {
-    let as_integer = u32::from(of.read::<u32>(16)? == 0); // cudaReadModeElementType
-    let normalized = u32::from(of.read::<u32>(40)? != 0) << 1;
-    let srgb = u32::from(of.read::<u32>(20)? != 0) << 4;
-    Ok(TextureOptions {
-        address: of.read(0)?,
-        filter: of.read(12)?,
-        flags: as_integer | normalized | srgb,
-        anisotropy: of.read(44)?,
-        level_filter: of.read(48)?,
-        bias_and_levels: of.read(52)?,
-        border: of.read(24)?,
-        reserved: [0; 12],
-    })
+/// Bytes between an array and linear memory, where the end of one row is followed by the next.
+fn array_bytes(array: usize, x: usize, y: usize, linear: Ptr, to_array: bool, bytes: usize, stream: Stream) -> Outcome {
+    let row = row_bytes(array)?;
+    let first = bytes.min(row - x.min(row));
+    let whole = (bytes - first) / row;
+    let parts = [(x, y, first, 1), (0, y + 1, row, whole), (0, y + 1 + whole, (bytes - first) % row, 1)];
+    let mut at = linear.number();
+    for (x, y, width, height) in parts.into_iter().filter(|(.., width, height)| width * height > 0) {
+        array_rows(Side::array(array, x, y), Side::linear(at, width, 0), to_array, width, height, stream)?;
+        at += (width * height) as u64;
+    }
+    Ok(())
 }
 
 /// Rows between an array and linear memory.
-fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: usize) -> Outcome {
+fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: Stream) -> Outcome {
     let (from, to) = if to_array { (linear, array) } else { (array, linear) };
     Copy3d { from, to, extent: [width, height, 1] }.submit(stream)
 }
@@ -273,47 +288,68 @@ api! {
         Ok(())
     }
     fn cudaGetChannelDesc(channels: Ptr, array: usize) { channels.write(0, descriptor(array)?.describe()) }
-    fn cudaMemcpy2DToArray(
+    + ptds fn cudaMemcpy2DToArray(
         to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, 0)
+        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, Stream::DEFAULT)
     }
-    fn cudaMemcpy2DToArrayAsync(
+    + ptsz fn cudaMemcpy2DToArrayAsync(
         to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
-        stream: usize,
+        stream: Stream,
     ) {
         array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, stream)
     }
-    fn cudaMemcpy2DFromArray(
+    + ptds fn cudaMemcpy2DFromArray(
         to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, 0)
+        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, Stream::DEFAULT)
     }
-    fn cudaMemcpy2DFromArrayAsync(
+    + ptsz fn cudaMemcpy2DFromArrayAsync(
         to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
-        stream: usize,
+        stream: Stream,
     ) {
         array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, stream)
     }
-    fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32) {
-        array_rows(Side::array(to, x, y), Side::linear(from.number(), 0, 0), true, bytes, 1, 0)
+    + ptds fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32) {
+        array_bytes(to, x, y, from, true, bytes, Stream::DEFAULT)
     }
-    fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32) {
-        array_rows(Side::array(from, x, y), Side::linear(to.number(), 0, 0), false, bytes, 1, 0)
+    + ptsz fn cudaMemcpyToArrayAsync(
+        to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32, stream: Stream,
+    ) {
+        array_bytes(to, x, y, from, true, bytes, stream)
     }
-    fn cudaMemcpy2DArrayToArray(
+    + ptds fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32) {
+        array_bytes(from, x, y, to, false, bytes, Stream::DEFAULT)
+    }
+    + ptsz fn cudaMemcpyFromArrayAsync(
+        to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32, stream: Stream,
+    ) {
+        array_bytes(from, x, y, to, false, bytes, stream)
+    }
+    + ptds fn cudaMemcpyArrayToArray(
+        to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, bytes: usize, _direction: u32,
+    ) {
+        // Rows of the two may be of different lengths, so one byte after the other goes by way of rows that both have.
+        let (to_row, from_row) = (row_bytes(to)?, row_bytes(from)?);
+        let mut done = 0;
+        while done < bytes {
+            let (to_at, at) = (to_x + done, x + done);
+            let width = (bytes - done).min(to_row - to_at % to_row).min(from_row - at % from_row);
+            let (to, from) = (Side::array(to, to_at % to_row, to_y + to_at / to_row), Side::array(from, at % from_row, y + at / from_row));
+            array_rows(to, from, true, width, 1, Stream::DEFAULT)?;
+            done += width;
+        }
+        Ok(())
+    }
+    + ptds fn cudaMemcpy2DArrayToArray(
         to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, 0)
+        array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, Stream::DEFAULT)
     }
-    fn cudaMemcpy3D(params: Ptr) { Copy3d::from_params(params)?.submit(0) }
-    fn cudaMemcpy3DAsync(params: Ptr, stream: usize) { Copy3d::from_params(params)?.submit(stream) }
-    fn cudaCreateTextureObject(out: Ptr, of: Ptr, options: Ptr, view: Ptr) {
-        driver::cuTexObjectCreate(out, Ptr::of(&resource(of)?), Ptr::of(&texture_options(options)?), view)
-    }
-    fn cudaDestroyTextureObject(object: u64) { driver::cuTexObjectDestroy(object) }
-    fn cudaCreateSurfaceObject(out: Ptr, of: Ptr) { driver::cuSurfObjectCreate(out, Ptr::of(&resource(of)?)) }
-    fn cudaDestroySurfaceObject(object: u64) { driver::cuSurfObjectDestroy(object) }
+    + ptds fn cudaMemcpy3DPeer(params: Ptr) { Copy3d::from_peer_params(params)?.submit(Stream::DEFAULT) }
+    + ptsz fn cudaMemcpy3DPeerAsync(params: Ptr, stream: Stream) { Copy3d::from_peer_params(params)?.submit(stream) }
+    + ptds fn cudaMemcpy3D(params: Ptr) { Copy3d::from_params(params)?.submit(Stream::DEFAULT) }
+    + ptsz fn cudaMemcpy3DAsync(params: Ptr, stream: Stream) { Copy3d::from_params(params)?.submit(stream) }
 }
 
 /// `cudaCreateChannelDesc`, which yields a structure and cannot fail.

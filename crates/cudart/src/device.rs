@@ -1,7 +1,7 @@
 //! Devices and versions (CUDA Runtime API, "Device Management", "Version Management", "Driver Entry Point Access").
 
 use crate::{
-    api::{api, primary, same},
+    api::{api, is_thread_stream, primary, same},
     driver,
     error::{Code, Outcome},
     raw::Ptr,
@@ -61,6 +61,8 @@ fn properties(out: Ptr) -> Outcome {
 }
 
 fn entry_point(name: Ptr, address: Ptr, version: i32, flags: u64, status: Ptr) -> Outcome {
+    const PER_THREAD: u64 = 2; // cudaEnablePerThreadDefaultStream
+    let flags = if flags == 0 && is_thread_stream() { PER_THREAD } else { flags };
     driver::cuGetProcAddress_v2(name, address, version, flags, status)
 }
 
@@ -79,7 +81,13 @@ same! {
     cudaDeviceGetCacheConfig(config: Ptr) = cuCtxGetCacheConfig;
     cudaDeviceGetStreamPriorityRange(least: Ptr, greatest: Ptr) = cuCtxGetStreamPriorityRange;
     cudaDeviceGetDefaultMemPool(pool: Ptr, device: i32) = cuDeviceGetDefaultMemPool;
-    cudaDeviceGetMemPool(pool: Ptr, device: i32) = cuDeviceGetDefaultMemPool;
+    cudaDeviceGetMemPool(pool: Ptr, device: i32) = cuDeviceGetMemPool;
+    cudaDeviceSetMemPool(device: i32, pool: usize) = cuDeviceSetMemPool;
+    cudaDeviceGetSharedMemConfig(config: Ptr) = cuCtxGetSharedMemConfig;
+    cudaDeviceSetSharedMemConfig(config: u32) = cuCtxSetSharedMemConfig;
+    cudaDeviceGetGraphMemAttribute(device: i32, number: u32, value: Ptr) = cuDeviceGetGraphMemAttribute;
+    cudaDeviceSetGraphMemAttribute(device: i32, number: u32, value: Ptr) = cuDeviceSetGraphMemAttribute;
+    cudaDeviceGraphMemTrim(device: i32) = cuDeviceGraphMemTrim;
 }
 
 api! {
@@ -108,14 +116,13 @@ api! {
     }
     fn cudaDeviceEnablePeerAccess(_peer: i32, _flags: u32) { Err(Code::INVALID_DEVICE) }
     fn cudaDeviceDisablePeerAccess(_peer: i32) { Err(Code::INVALID_DEVICE) }
-    fn cudaDeviceSetMemPool(device: i32, _pool: usize) { check(device) }
     fn cudaCtxResetPersistingL2Cache() { Ok(()) }
     fn cudaProfilerStart() { Ok(()) }
     fn cudaProfilerStop() { Ok(()) }
-    fn cudaGetDriverEntryPoint(name: Ptr, address: Ptr, flags: u64, status: Ptr) {
+    + ptsz fn cudaGetDriverEntryPoint(name: Ptr, address: Ptr, flags: u64, status: Ptr) {
         entry_point(name, address, VERSION, flags, status)
     }
-    fn cudaGetDriverEntryPointByVersion(name: Ptr, address: Ptr, version: u32, flags: u64, status: Ptr) {
+    + ptsz fn cudaGetDriverEntryPointByVersion(name: Ptr, address: Ptr, version: u32, flags: u64, status: Ptr) {
         entry_point(name, address, version as i32, flags, status)
     }
     fn cudaGetExportTable(table: Ptr, _id: Ptr) {

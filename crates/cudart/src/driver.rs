@@ -4,6 +4,7 @@
 use crate::{
     error::{Code, Outcome},
     raw::Ptr,
+    stream::Stream,
 };
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -32,6 +33,25 @@ fn find(name: &CStr) -> usize {
     unsafe { dlsym(std::ptr::with_exposed_provenance_mut(library), name.as_ptr()) }.expose_provenance()
 }
 
+/// What is handed over to the driver. A default stream becomes the one that the runtime's function means.
+trait Crossing: Sized {
+    fn crossing(self) -> Self {
+        self
+    }
+}
+
+impl Crossing for Ptr {}
+impl Crossing for usize {}
+impl Crossing for u64 {}
+impl Crossing for u32 {}
+impl Crossing for i32 {}
+impl Crossing for u8 {}
+impl Crossing for Stream {
+    fn crossing(self) -> Stream {
+        self.meant()
+    }
+}
+
 macro_rules! driver {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         $(
@@ -46,7 +66,7 @@ macro_rules! driver {
                 // SAFETY: the driver exports the function with these arguments (CUDA Driver API).
                 let function = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn($($ty),*) -> u32>(address) };
                 // SAFETY: addresses come from the runtime's caller, who promises the same of them as of the driver's.
-                Code::outcome(unsafe { function($($arg),*) })
+                Code::outcome(unsafe { function($($arg.crossing()),*) })
             }
         )*
     };
@@ -76,6 +96,8 @@ driver! {
     cuCtxGetLimit(value: Ptr, limit: u32);
     cuCtxSetCacheConfig(config: u32);
     cuCtxGetCacheConfig(config: Ptr);
+    cuCtxGetSharedMemConfig(config: Ptr);
+    cuCtxSetSharedMemConfig(config: u32);
     cuCtxGetStreamPriorityRange(least: Ptr, greatest: Ptr);
     cuLibraryLoadData(
         library: Ptr, image: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr,
@@ -91,20 +113,24 @@ driver! {
     cuLibraryEnumerateKernels(kernels: Ptr, room: u32, library: usize);
     cuLibraryGetGlobal(address: Ptr, bytes: Ptr, library: usize, name: Ptr);
     cuLibraryGetManaged(address: Ptr, bytes: Ptr, library: usize, name: Ptr);
+    cuKernelGetFunction(function: Ptr, kernel: usize);
+    cuKernelSetAttribute(attribute: u32, value: i32, kernel: usize, device: i32);
+    cuFuncSetSharedMemConfig(function: usize, config: u32);
     cuFuncGetAttribute(value: Ptr, attribute: u32, function: usize);
     cuFuncSetAttribute(function: usize, attribute: u32, value: i32);
     cuFuncGetName(name: Ptr, function: usize);
     cuFuncGetParamInfo(function: usize, index: usize, offset: Ptr, size: Ptr);
     cuFuncGetParamCount(function: usize, count: Ptr);
     cuLaunchKernel(
-        function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, params: Ptr,
+        function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Stream, params: Ptr,
         extra: Ptr,
     );
     cuLaunchKernelEx(config: Ptr, function: usize, params: Ptr, extra: Ptr);
     cuLaunchCooperativeKernel(
-        function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, params: Ptr,
+        function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Stream, params: Ptr,
     );
-    cuLaunchHostFunc(stream: usize, function: Ptr, data: Ptr);
+    cuLaunchHostFunc_v2(stream: Stream, function: Ptr, data: Ptr, mode: u32);
+    cuLaunchHostFunc(stream: Stream, function: Ptr, data: Ptr);
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         count: Ptr, function: usize, block: i32, dynamic: usize, flags: u32,
     );
@@ -122,18 +148,48 @@ driver! {
     cuMemHostUnregister(address: Ptr);
     cuMemHostGetDevicePointer_v2(device: Ptr, address: Ptr, flags: u32);
     cuMemHostGetFlags(flags: Ptr, address: Ptr);
-    cuMemAllocAsync(address: Ptr, bytes: usize, stream: usize);
-    cuMemAllocFromPoolAsync(address: Ptr, bytes: usize, pool: usize, stream: usize);
-    cuMemFreeAsync(address: u64, stream: usize);
-    cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: usize);
-    cuMemcpyHtoDAsync_v2(to: u64, from: Ptr, bytes: usize, stream: usize);
-    cuMemcpyDtoHAsync_v2(to: Ptr, from: u64, bytes: usize, stream: usize);
-    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: usize);
-    cuMemcpy3DAsync_v2(copy: Ptr, stream: usize);
-    cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize);
-    cuMemsetD8Async(to: u64, value: u8, count: usize, stream: usize);
+    cuMemAllocAsync(address: Ptr, bytes: usize, stream: Stream);
+    cuMemAllocFromPoolAsync(address: Ptr, bytes: usize, pool: usize, stream: Stream);
+    cuMemFreeAsync(address: u64, stream: Stream);
+    cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: Stream);
+    cuMemcpyHtoDAsync_v2(to: u64, from: Ptr, bytes: usize, stream: Stream);
+    cuMemcpyDtoHAsync_v2(to: Ptr, from: u64, bytes: usize, stream: Stream);
+    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Stream);
+    cuMemcpy3DAsync_v2(copy: Ptr, stream: Stream);
+    cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Stream);
+    cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Stream);
     cuPointerGetAttribute(value: Ptr, attribute: u32, address: u64);
     cuDeviceGetDefaultMemPool(pool: Ptr, device: i32);
+    cuDeviceGetMemPool(pool: Ptr, device: i32);
+    cuDeviceSetMemPool(device: i32, pool: usize);
+    cuDeviceGetTexture1DLinearMaxWidth(width: Ptr, format: u32, channels: u32, device: i32);
+    cuDeviceGetGraphMemAttribute(device: i32, attribute: u32, value: Ptr);
+    cuDeviceSetGraphMemAttribute(device: i32, attribute: u32, value: Ptr);
+    cuDeviceGraphMemTrim(device: i32);
+    cuMemGetDefaultMemPool(pool: Ptr, location: Ptr, kind: u32);
+    cuMemGetMemPool(pool: Ptr, location: Ptr, kind: u32);
+    cuMemSetMemPool(location: Ptr, kind: u32, pool: usize);
+    cuMemPoolSetAccess(pool: usize, rights: Ptr, count: usize);
+    cuMemPoolGetAccess(flags: Ptr, pool: usize, location: Ptr);
+    cuMemAdvise_v2(address: Ptr, bytes: usize, advice: u32, location: u64);
+    cuMemPrefetchAsync_v2(address: Ptr, bytes: usize, location: u64, flags: u32, stream: Stream);
+    cuMemRangeGetAttribute(data: Ptr, size: usize, attribute: u32, address: Ptr, bytes: usize);
+    cuMemRangeGetAttributes(data: Ptr, sizes: Ptr, attributes: Ptr, count: usize, address: Ptr, bytes: usize);
+    cuMemcpyBatchAsync_v2(
+        to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize, stream: Stream,
+    );
+    cuMemcpy3DBatchAsync_v2(count: usize, copies: Ptr, flags: u64, stream: Stream);
+    cuMemcpyWithAttributesAsync(to: Ptr, from: Ptr, bytes: usize, attributes: Ptr, stream: Stream);
+    cuMemcpy3DWithAttributesAsync(copy: Ptr, flags: u64, stream: Stream);
+    cuMemPrefetchBatchAsync(
+        addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64,
+        stream: Stream,
+    );
+    cuMemDiscardBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, flags: u64, stream: Stream);
+    cuMemDiscardAndPrefetchBatchAsync(
+        addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64,
+        stream: Stream,
+    );
     cuMemPoolCreate(pool: Ptr, properties: Ptr);
     cuMemPoolDestroy(pool: usize);
     cuMemPoolTrimTo(pool: usize, bytes: usize);
@@ -147,24 +203,35 @@ driver! {
     cuMipmappedArrayDestroy(array: usize);
     cuTexObjectCreate(object: Ptr, resource: Ptr, options: Ptr, view: Ptr);
     cuTexObjectDestroy(object: u64);
+    cuTexObjectGetResourceDesc(resource: Ptr, object: u64);
+    cuTexObjectGetTextureDesc(options: Ptr, object: u64);
+    cuTexObjectGetResourceViewDesc(view: Ptr, object: u64);
+    cuSurfObjectGetResourceDesc(resource: Ptr, object: u64);
     cuSurfObjectCreate(object: Ptr, resource: Ptr);
     cuSurfObjectDestroy(object: u64);
     cuStreamCreateWithPriority(stream: Ptr, flags: u32, priority: i32);
-    cuStreamDestroy_v2(stream: usize);
-    cuStreamSynchronize(stream: usize);
-    cuStreamQuery(stream: usize);
-    cuStreamWaitEvent(stream: usize, event: usize, flags: u32);
-    cuStreamAddCallback(stream: usize, callback: Ptr, data: Ptr, flags: u32);
-    cuStreamGetPriority(stream: usize, priority: Ptr);
-    cuStreamGetFlags(stream: usize, flags: Ptr);
-    cuStreamGetId(stream: usize, id: Ptr);
-    cuStreamBeginCapture_v2(stream: usize, mode: u32);
-    cuStreamBeginCaptureToGraph(stream: usize, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32);
-    cuStreamEndCapture(stream: usize, graph: Ptr);
-    cuStreamIsCapturing(stream: usize, status: Ptr);
-    cuStreamGetCaptureInfo_v3(stream: usize, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr);
+    cuStreamDestroy_v2(stream: Stream);
+    cuStreamSynchronize(stream: Stream);
+    cuStreamQuery(stream: Stream);
+    cuStreamWaitEvent(stream: Stream, event: usize, flags: u32);
+    cuStreamAddCallback(stream: Stream, callback: Ptr, data: Ptr, flags: u32);
+    cuStreamGetPriority(stream: Stream, priority: Ptr);
+    cuStreamGetFlags(stream: Stream, flags: Ptr);
+    cuStreamGetId(stream: Stream, id: Ptr);
+    cuStreamAttachMemAsync(stream: Stream, address: Ptr, bytes: usize, flags: u32);
+    cuStreamCopyAttributes(to: Stream, from: Stream);
+    cuStreamGetAttribute(stream: Stream, attribute: u32, value: Ptr);
+    cuStreamSetAttribute(stream: Stream, attribute: u32, value: Ptr);
+    cuStreamGetDevice(stream: Stream, device: Ptr);
+    cuThreadExchangeStreamCaptureMode(mode: Ptr);
+    cuStreamUpdateCaptureDependencies_v2(stream: Stream, nodes: Ptr, data: Ptr, count: usize, flags: u32);
+    cuStreamBeginCapture_v2(stream: Stream, mode: u32);
+    cuStreamBeginCaptureToGraph(stream: Stream, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32);
+    cuStreamEndCapture(stream: Stream, graph: Ptr);
+    cuStreamIsCapturing(stream: Stream, status: Ptr);
+    cuStreamGetCaptureInfo_v3(stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr);
     cuEventCreate(event: Ptr, flags: u32);
-    cuEventRecordWithFlags(event: usize, stream: usize, flags: u32);
+    cuEventRecordWithFlags(event: usize, stream: Stream, flags: u32);
     cuEventQuery(event: usize);
     cuEventSynchronize(event: usize);
     cuEventDestroy_v2(event: usize);
@@ -179,6 +246,54 @@ driver! {
     cuGraphAddChildGraphNode(node: Ptr, graph: usize, after: Ptr, count: usize, child: usize);
     cuGraphAddEventRecordNode(node: Ptr, graph: usize, after: Ptr, count: usize, event: usize);
     cuGraphAddEventWaitNode(node: Ptr, graph: usize, after: Ptr, count: usize, event: usize);
+    cuGraphAddNode_v2(node: Ptr, graph: usize, after: Ptr, data: Ptr, count: usize, params: Ptr);
+    cuGraphNodeGetParams(node: usize, params: Ptr);
+    cuGraphNodeSetParams(node: usize, params: Ptr);
+    cuGraphExecNodeSetParams(exec: usize, node: usize, params: Ptr);
+    cuGraphAddMemAllocNode(node: Ptr, graph: usize, after: Ptr, count: usize, params: Ptr);
+    cuGraphAddMemFreeNode(node: Ptr, graph: usize, after: Ptr, count: usize, address: Ptr);
+    cuGraphMemAllocNodeGetParams(node: usize, params: Ptr);
+    cuGraphMemFreeNodeGetParams(node: usize, address: Ptr);
+    cuGraphKernelNodeGetParams_v2(node: usize, params: Ptr);
+    cuGraphKernelNodeGetAttribute(node: usize, attribute: u32, value: Ptr);
+    cuGraphKernelNodeSetAttribute(node: usize, attribute: u32, value: Ptr);
+    cuGraphKernelNodeCopyAttributes(to: usize, from: usize);
+    cuGraphMemcpyNodeGetParams(node: usize, params: Ptr);
+    cuGraphMemcpyNodeSetParams(node: usize, params: Ptr);
+    cuGraphMemsetNodeGetParams(node: usize, params: Ptr);
+    cuGraphMemsetNodeSetParams(node: usize, params: Ptr);
+    cuGraphHostNodeGetParams(node: usize, params: Ptr);
+    cuGraphHostNodeSetParams(node: usize, params: Ptr);
+    cuGraphChildGraphNodeGetGraph(node: usize, graph: Ptr);
+    cuGraphEventRecordNodeGetEvent(node: usize, event: Ptr);
+    cuGraphEventRecordNodeSetEvent(node: usize, event: usize);
+    cuGraphEventWaitNodeGetEvent(node: usize, event: Ptr);
+    cuGraphEventWaitNodeSetEvent(node: usize, event: usize);
+    cuGraphExecMemcpyNodeSetParams(exec: usize, node: usize, params: Ptr, context: usize);
+    cuGraphExecMemsetNodeSetParams(exec: usize, node: usize, params: Ptr, context: usize);
+    cuGraphExecHostNodeSetParams(exec: usize, node: usize, params: Ptr);
+    cuGraphExecChildGraphNodeSetParams(exec: usize, node: usize, child: usize);
+    cuGraphExecEventRecordNodeSetEvent(exec: usize, node: usize, event: usize);
+    cuGraphExecEventWaitNodeSetEvent(exec: usize, node: usize, event: usize);
+    cuGraphNodeFindInClone(node: Ptr, original: usize, clone: usize);
+    cuGraphNodeGetDependencies_v2(node: usize, nodes: Ptr, data: Ptr, count: Ptr);
+    cuGraphNodeGetDependentNodes_v2(node: usize, nodes: Ptr, data: Ptr, count: Ptr);
+    cuGraphNodeSetEnabled(exec: usize, node: usize, enabled: u32);
+    cuGraphNodeGetEnabled(exec: usize, node: usize, enabled: Ptr);
+    cuGraphNodeGetContainingGraph(node: usize, graph: Ptr);
+    cuGraphNodeGetLocalId(node: usize, id: Ptr);
+    cuGraphNodeGetToolsId(node: usize, id: Ptr);
+    cuGraphGetId(graph: usize, id: Ptr);
+    cuGraphExecGetId(exec: usize, id: Ptr);
+    cuGraphExecGetFlags(exec: usize, flags: Ptr);
+    cuGraphInstantiateWithParams(exec: Ptr, graph: usize, params: Ptr);
+    cuGraphDebugDotPrint(graph: usize, path: Ptr, flags: u32);
+    cuGraphConditionalHandleCreate(handle: Ptr, graph: usize, context: usize, default: u32, flags: u32);
+    cuUserObjectCreate(object: Ptr, data: Ptr, destroy: Ptr, references: u32, flags: u32);
+    cuUserObjectRetain(object: usize, count: u32);
+    cuUserObjectRelease(object: usize, count: u32);
+    cuGraphRetainUserObject(graph: usize, object: usize, count: u32, flags: u32);
+    cuGraphReleaseUserObject(graph: usize, object: usize, count: u32);
     cuGraphKernelNodeSetParams_v2(node: usize, params: Ptr);
     cuGraphExecKernelNodeSetParams_v2(exec: usize, node: usize, params: Ptr);
     cuGraphClone(copy: Ptr, graph: usize);
@@ -191,7 +306,7 @@ driver! {
     cuGraphDestroyNode(node: usize);
     cuGraphInstantiateWithFlags(exec: Ptr, graph: usize, flags: u64);
     cuGraphExecUpdate_v2(exec: usize, graph: usize, result: Ptr);
-    cuGraphUpload(exec: usize, stream: usize);
-    cuGraphLaunch(exec: usize, stream: usize);
+    cuGraphUpload(exec: usize, stream: Stream);
+    cuGraphLaunch(exec: usize, stream: Stream);
     cuGraphExecDestroy(exec: usize);
 }

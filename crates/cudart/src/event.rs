@@ -4,11 +4,12 @@ use crate::{
     api::{api, same},
     driver,
     raw::Ptr,
+    stream::Stream,
 };
 
 same! {
     cudaEventCreateWithFlags(event: Ptr, flags: u32) = cuEventCreate;
-    cudaEventRecordWithFlags(event: usize, stream: usize, flags: u32) = cuEventRecordWithFlags;
+    + ptsz cudaEventRecordWithFlags(event: usize, stream: Stream, flags: u32) = cuEventRecordWithFlags;
     cudaEventQuery(event: usize) = cuEventQuery;
     cudaEventSynchronize(event: usize) = cuEventSynchronize;
     cudaEventDestroy(event: usize) = cuEventDestroy_v2;
@@ -17,5 +18,5 @@ same! {
 
 api! {
     fn cudaEventCreate(event: Ptr) { driver::cuEventCreate(event, 0) }
-    fn cudaEventRecord(event: usize, stream: usize) { driver::cuEventRecordWithFlags(event, stream, 0) }
+    + ptsz fn cudaEventRecord(event: usize, stream: Stream) { driver::cuEventRecordWithFlags(event, stream, 0) }
 }

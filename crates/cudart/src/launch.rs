@@ -7,6 +7,7 @@ use crate::{
     error::{Code, Outcome},
     raw::Ptr,
     register::kernel,
+    stream::Stream,
 };
 use std::cell::RefCell;
 
@@ -24,7 +25,7 @@ struct Configuration {
     grid: Dim3,
     block: Dim3,
     shared: usize,
-    stream: usize,
+    stream: Stream,
 }
 
 thread_local! {
@@ -42,7 +43,7 @@ fn shape_error(code: Code) -> Code {
     }
 }
 
-fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) -> Outcome {
+fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) -> Outcome {
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
     let (g, b) = (grid, block);
     driver::cuLaunchKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params, Ptr::NULL)
@@ -57,7 +58,7 @@ fn attribute(function: usize, number: u32) -> Result<i32, Code> {
 
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
-extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: usize) -> u32 {
+extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Stream) -> u32 {
     PUSHED.with_borrow_mut(|pushed| pushed.push(Configuration { grid, block, shared, stream }));
     0
 }
@@ -83,7 +84,7 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     struct Runtime {
         shape: [u32; 6],
         shared: usize,
-        stream: usize,
+        stream: Stream,
         attributes: u64,
         count: u32,
     }
@@ -91,13 +92,13 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     struct Driver {
         shape: [u32; 6],
         shared: u32,
-        stream: usize,
+        stream: Stream,
         attributes: u64,
         count: u32,
     }
     let Runtime { shape, shared, stream, attributes, count } = config.read(0)?;
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
-    let config = Driver { shape, shared, stream, attributes, count };
+    let config = Driver { shape, shared, stream: stream.meant(), attributes, count };
     driver::cuLaunchKernelEx(Ptr::of(&config), kernel(host)?, params, Ptr::NULL).map_err(shape_error)
 }
 
@@ -118,10 +119,10 @@ fn attributes(out: Ptr, function: usize) -> Outcome {
 }
 
 api! {
-    fn cudaLaunchKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+    + ptsz fn cudaLaunchKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         launch(kernel(host)?, grid, block, params, shared, stream)
     }
-    fn __cudaLaunchKernel(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+    + ptsz fn __cudaLaunchKernel(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         match function {
             0 => Err(Code::INVALID_DEVICE_FUNCTION), // `__cudaGetKernel` said why
             function => launch(function, grid, block, params, shared, stream),
@@ -130,8 +131,8 @@ api! {
     fn __cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
     fn cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
     fn cudaGetFuncBySymbol(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
-    fn cudaLaunchKernelExC(config: Ptr, host: Ptr, params: Ptr) { ex(config, host, params) }
-    fn cudaLaunchCooperativeKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: usize) {
+    + ptsz fn cudaLaunchKernelExC(config: Ptr, host: Ptr, params: Ptr) { ex(config, host, params) }
+    + ptsz fn cudaLaunchCooperativeKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         let (g, b, shared) = (grid, block, u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?);
         let function = kernel(host)?;
         driver::cuLaunchCooperativeKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params)
@@ -142,6 +143,10 @@ api! {
         driver::cuFuncSetAttribute(kernel(host)?, number, value)
     }
     fn cudaFuncSetCacheConfig(host: Ptr, _config: u32) { kernel(host).map(drop) }
+    fn cudaFuncSetSharedMemConfig(host: Ptr, config: u32) { driver::cuFuncSetSharedMemConfig(kernel(host)?, config) }
+    fn cudaKernelSetAttributeForDevice(kernel: usize, number: u32, value: i32, device: i32) {
+        driver::cuKernelSetAttribute(number, value, kernel, device)
+    }
     fn cudaFuncGetName(out: Ptr, host: Ptr) { driver::cuFuncGetName(out, kernel(host)?) }
     fn cudaFuncGetParamInfo(host: Ptr, index: usize, offset: Ptr, size: Ptr) {
         driver::cuFuncGetParamInfo(kernel(host)?, index, offset, size)

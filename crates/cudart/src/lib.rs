@@ -7,6 +7,7 @@
 //! Addresses, handles and structures are passed on as they came: what they must point to is the caller's promise to the
 //! runtime API, and the same as the driver API asks for.
 
+mod absent;
 mod api;
 mod array;
 mod device;
@@ -14,8 +15,10 @@ mod driver;
 mod error;
 mod event;
 mod graph;
+mod graph_node;
 mod launch;
 mod memory;
 mod raw;
 mod register;
 mod stream;
+mod texture;

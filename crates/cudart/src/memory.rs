@@ -7,6 +7,7 @@ use crate::{
     error::{Code, Outcome},
     raw::Ptr,
     register::variable,
+    stream::Stream,
 };
 
 /// `cudaMemcpyKind`
@@ -19,7 +20,7 @@ mod kind {
 }
 
 /// Copies bytes in the direction that the program names.
-pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: usize) -> Outcome {
+pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) -> Outcome {
     let (to_address, from_address) = (to.number(), from.number());
     match direction {
         _ if bytes == 0 => Ok(()),
@@ -33,7 +34,7 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: usize) -> 
 }
 
 /// A part of a variable, as an address.
-fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
+pub fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
     let (address, size) = variable(symbol)?;
     match offset.checked_add(bytes) {
         Some(end) if end <= size => Ok(Ptr::at(address + offset as u64)),
@@ -89,6 +90,22 @@ same! {
     cudaMemPoolDestroy(pool: usize) = cuMemPoolDestroy;
     cudaMemPoolTrimTo(pool: usize, bytes: usize) = cuMemPoolTrimTo;
     cudaMemPoolSetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolSetAttribute;
+    + ptsz cudaMemPrefetchAsync(address: Ptr, bytes: usize, location: u64, flags: u32, stream: Stream) = cuMemPrefetchAsync_v2;
+    cudaMemAdvise(address: Ptr, bytes: usize, advice: u32, location: u64) = cuMemAdvise_v2;
+    cudaMemRangeGetAttribute(data: Ptr, size: usize, number: u32, address: Ptr, bytes: usize) = cuMemRangeGetAttribute;
+    cudaMemRangeGetAttributes(data: Ptr, sizes: Ptr, numbers: Ptr, count: usize, address: Ptr, bytes: usize) = cuMemRangeGetAttributes;
+    + ptsz cudaMemcpyBatchAsync(to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize, stream: Stream) = cuMemcpyBatchAsync_v2;
+    + ptsz cudaMemcpy3DBatchAsync(count: usize, copies: Ptr, flags: u64, stream: Stream) = cuMemcpy3DBatchAsync_v2;
+    + ptsz cudaMemcpyWithAttributesAsync(to: Ptr, from: Ptr, bytes: usize, attributes: Ptr, stream: Stream) = cuMemcpyWithAttributesAsync;
+    + ptsz cudaMemcpy3DWithAttributesAsync(copy: Ptr, flags: u64, stream: Stream) = cuMemcpy3DWithAttributesAsync;
+    + ptsz cudaMemPrefetchBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64, stream: Stream) = cuMemPrefetchBatchAsync;
+    + ptsz cudaMemDiscardBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, flags: u64, stream: Stream) = cuMemDiscardBatchAsync;
+    + ptsz cudaMemDiscardAndPrefetchBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64, stream: Stream) = cuMemDiscardAndPrefetchBatchAsync;
+    cudaMemGetDefaultMemPool(pool: Ptr, location: Ptr, kind: u32) = cuMemGetDefaultMemPool;
+    cudaMemGetMemPool(pool: Ptr, location: Ptr, kind: u32) = cuMemGetMemPool;
+    cudaMemSetMemPool(location: Ptr, kind: u32, pool: usize) = cuMemSetMemPool;
+    cudaMemPoolSetAccess(pool: usize, rights: Ptr, count: usize) = cuMemPoolSetAccess;
+    cudaMemPoolGetAccess(flags: Ptr, pool: usize, location: Ptr) = cuMemPoolGetAccess;
     cudaMemPoolGetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolGetAttribute;
 }
 
@@ -108,70 +125,67 @@ api! {
         driver::cuMemAllocPitch_v2(Ptr::to(&mut address), Ptr::to(&mut pitch), extent.width, rows, 4)?;
         out.write(0, PitchedPtr { address, pitch, width: extent.width, height: extent.height })
     }
-    fn cudaMallocAsync(out: Ptr, bytes: usize, stream: usize) {
+    + ptsz fn cudaMallocAsync(out: Ptr, bytes: usize, stream: Stream) {
         allocate(out, bytes, || driver::cuMemAllocAsync(out, bytes, stream))
     }
-    fn cudaMallocFromPoolAsync(out: Ptr, bytes: usize, pool: usize, stream: usize) {
+    + ptsz fn cudaMallocFromPoolAsync(out: Ptr, bytes: usize, pool: usize, stream: Stream) {
         allocate(out, bytes, || driver::cuMemAllocFromPoolAsync(out, bytes, pool, stream))
     }
     fn cudaFree(address: Ptr) { free(address) }
-    fn cudaFreeAsync(address: Ptr, stream: usize) { driver::cuMemFreeAsync(address.number(), stream) }
+    + ptsz fn cudaFreeAsync(address: Ptr, stream: Stream) { driver::cuMemFreeAsync(address.number(), stream) }
 
-    fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) { copy(to, from, bytes, direction, 0) }
-    fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: usize) {
+    + ptds fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) { copy(to, from, bytes, direction, Stream::DEFAULT) }
+    + ptsz fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) {
         copy(to, from, bytes, direction, stream)
     }
     fn cudaMemcpyPeer(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize) {
-        copy(to, from, bytes, kind::DEVICE_TO_DEVICE, 0)
+        copy(to, from, bytes, kind::DEVICE_TO_DEVICE, Stream::DEFAULT)
     }
-    fn cudaMemcpyPeerAsync(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize, stream: usize) {
+    fn cudaMemcpyPeerAsync(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize, stream: Stream) {
         copy(to, from, bytes, kind::DEVICE_TO_DEVICE, stream)
     }
-    fn cudaMemcpyToSymbol(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32) {
-        copy(part(symbol, offset, bytes)?, from, bytes, direction, 0)
+    + ptds fn cudaMemcpyToSymbol(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32) {
+        copy(part(symbol, offset, bytes)?, from, bytes, direction, Stream::DEFAULT)
     }
-    fn cudaMemcpyToSymbolAsync(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32, stream: usize) {
+    + ptsz fn cudaMemcpyToSymbolAsync(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
         copy(part(symbol, offset, bytes)?, from, bytes, direction, stream)
     }
-    fn cudaMemcpyFromSymbol(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32) {
-        copy(to, part(symbol, offset, bytes)?, bytes, direction, 0)
+    + ptds fn cudaMemcpyFromSymbol(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32) {
+        copy(to, part(symbol, offset, bytes)?, bytes, direction, Stream::DEFAULT)
     }
-    fn cudaMemcpyFromSymbolAsync(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32, stream: usize) {
+    + ptsz fn cudaMemcpyFromSymbolAsync(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
         copy(to, part(symbol, offset, bytes)?, bytes, direction, stream)
     }
     fn cudaGetSymbolAddress(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.0) }
     fn cudaGetSymbolSize(out: Ptr, symbol: Ptr) { out.write(0, variable(symbol)?.1) }
 
-    fn cudaMemcpy2D(
+    + ptds fn cudaMemcpy2D(
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
     ) {
-        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(0)
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(Stream::DEFAULT)
     }
-    fn cudaMemcpy2DAsync(
+    + ptsz fn cudaMemcpy2DAsync(
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
-        stream: usize,
+        stream: Stream,
     ) {
         Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(stream)
     }
-    fn cudaMemset(to: Ptr, value: i32, bytes: usize) { driver::cuMemsetD8Async(to.number(), value as u8, bytes, 0) }
-    fn cudaMemsetAsync(to: Ptr, value: i32, bytes: usize, stream: usize) {
+    + ptds fn cudaMemset(to: Ptr, value: i32, bytes: usize) { driver::cuMemsetD8Async(to.number(), value as u8, bytes, Stream::DEFAULT) }
+    + ptsz fn cudaMemsetAsync(to: Ptr, value: i32, bytes: usize, stream: Stream) {
         driver::cuMemsetD8Async(to.number(), value as u8, bytes, stream)
     }
-    fn cudaMemset2D(to: Ptr, pitch: usize, value: i32, width: usize, height: usize) {
-        driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, 0)
+    + ptds fn cudaMemset2D(to: Ptr, pitch: usize, value: i32, width: usize, height: usize) {
+        driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, Stream::DEFAULT)
     }
-    fn cudaMemset2DAsync(to: Ptr, pitch: usize, value: i32, width: usize, height: usize, stream: usize) {
+    + ptsz fn cudaMemset2DAsync(to: Ptr, pitch: usize, value: i32, width: usize, height: usize, stream: Stream) {
         driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, stream)
     }
-    fn cudaMemset3D(to: PitchedPtr, value: i32, extent: Extent) { fill(to, value, extent, 0) }
-    fn cudaMemset3DAsync(to: PitchedPtr, value: i32, extent: Extent, stream: usize) { fill(to, value, extent, stream) }
+    + ptds fn cudaMemset3D(to: PitchedPtr, value: i32, extent: Extent) { fill(to, value, extent, Stream::DEFAULT) }
+    + ptsz fn cudaMemset3DAsync(to: PitchedPtr, value: i32, extent: Extent, stream: Stream) { fill(to, value, extent, stream) }
     fn cudaPointerGetAttributes(out: Ptr, address: Ptr) { attributes(out, address) }
-    // The memory is where it is: advice and prefetching change nothing.
-    fn cudaMemPrefetchAsync(_address: Ptr, _bytes: usize, _location: u64, _flags: u32, _stream: usize) { Ok(()) }
-    fn cudaMemAdvise(_address: Ptr, _bytes: usize, _advice: u32, _location: u64) { Ok(()) }
 }
 
-fn fill(to: PitchedPtr, value: i32, extent: Extent, stream: usize) -> Outcome {
+fn fill(to: PitchedPtr, value: i32, extent: Extent, stream: Stream) -> Outcome {
     (0..extent.depth).try_for_each(|z| {
         let slice = to.address + (z * to.pitch * to.height) as u64;
         driver::cuMemsetD2D8Async(slice, to.pitch, value as u8, extent.width, extent.height, stream)

@@ -77,10 +77,11 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
         return Ok(*handle);
     }
     let Some(Symbol { binary, name }) = registry.kernels.get(&host.number()).cloned() else {
-        // Handles of `cudaGetKernel` may stand in the place of host functions.
-        return match registry.handles.values().find(|h| **h as u64 == host.number()) {
-            Some(handle) => Ok(*handle),
-            None => Err(Code::INVALID_DEVICE_FUNCTION),
+        // Handles of `cudaGetKernel` and `cudaLibraryGetKernel` may stand in the place of host functions.
+        let mut handle = host.number() as usize;
+        return match driver::cuKernelGetFunction(Ptr::to(&mut handle), handle) {
+            Ok(()) => Ok(handle),
+            Err(_) => Err(Code::INVALID_DEVICE_FUNCTION),
         };
     };
     let library = registry.library(binary)?;
@@ -90,6 +91,13 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
         .map_err(|_| Code::INVALID_DEVICE_FUNCTION)?;
     registry.handles.insert(host.number(), handle);
     Ok(handle)
+}
+
+/// The host function that a function of the driver stands for, or the driver's handle where there is none.
+pub fn host_of(handle: usize) -> Ptr {
+    let registry = registry();
+    let found = registry.handles.iter().find(|(_, h)| **h == handle);
+    Ptr::at(found.map_or(handle as u64, |(host, _)| *host))
 }
 
 /// Address and size of the variable that a host variable stands for.

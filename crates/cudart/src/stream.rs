@@ -1,27 +1,52 @@
 //! Streams (CUDA Runtime API, "Stream Management") and libraries ("Library Management").
 
 use crate::{
-    api::{api, same},
+    api::{api, is_thread_stream, same},
     driver,
     raw::Ptr,
 };
 
+/// A stream as the program names it.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream(usize);
+
+impl Stream {
+    /// The default stream: which one that is, the function says that was called.
+    pub const DEFAULT: Stream = Stream(0);
+    /// `cudaStreamPerThread`
+    const PER_THREAD: Stream = Stream(2);
+
+    /// The stream that the driver is told.
+    pub fn meant(self) -> Stream {
+        if self == Stream::DEFAULT && is_thread_stream() { Stream::PER_THREAD } else { self }
+    }
+}
+
 same! {
     cudaStreamCreateWithPriority(stream: Ptr, flags: u32, priority: i32) = cuStreamCreateWithPriority;
-    cudaStreamDestroy(stream: usize) = cuStreamDestroy_v2;
-    cudaStreamSynchronize(stream: usize) = cuStreamSynchronize;
-    cudaStreamQuery(stream: usize) = cuStreamQuery;
-    cudaStreamWaitEvent(stream: usize, event: usize, flags: u32) = cuStreamWaitEvent;
-    cudaStreamAddCallback(stream: usize, callback: Ptr, data: Ptr, flags: u32) = cuStreamAddCallback;
-    cudaLaunchHostFunc(stream: usize, function: Ptr, data: Ptr) = cuLaunchHostFunc;
-    cudaStreamGetPriority(stream: usize, priority: Ptr) = cuStreamGetPriority;
-    cudaStreamGetFlags(stream: usize, flags: Ptr) = cuStreamGetFlags;
-    cudaStreamGetId(stream: usize, id: Ptr) = cuStreamGetId;
-    cudaStreamBeginCapture(stream: usize, mode: u32) = cuStreamBeginCapture_v2;
-    cudaStreamBeginCaptureToGraph(stream: usize, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32) = cuStreamBeginCaptureToGraph;
-    cudaStreamEndCapture(stream: usize, graph: Ptr) = cuStreamEndCapture;
-    cudaStreamIsCapturing(stream: usize, status: Ptr) = cuStreamIsCapturing;
-    cudaStreamGetCaptureInfo(stream: usize, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr) = cuStreamGetCaptureInfo_v3;
+    cudaStreamDestroy(stream: Stream) = cuStreamDestroy_v2;
+    + ptsz cudaStreamSynchronize(stream: Stream) = cuStreamSynchronize;
+    + ptsz cudaStreamQuery(stream: Stream) = cuStreamQuery;
+    + ptsz cudaStreamWaitEvent(stream: Stream, event: usize, flags: u32) = cuStreamWaitEvent;
+    + ptsz cudaStreamAddCallback(stream: Stream, callback: Ptr, data: Ptr, flags: u32) = cuStreamAddCallback;
+    + ptsz cudaLaunchHostFunc(stream: Stream, function: Ptr, data: Ptr) = cuLaunchHostFunc;
+    + ptsz cudaLaunchHostFunc_v2(stream: Stream, function: Ptr, data: Ptr, mode: u32) = cuLaunchHostFunc_v2;
+    + ptsz cudaStreamGetDevice(stream: Stream, device: Ptr) = cuStreamGetDevice;
+    + ptsz cudaStreamAttachMemAsync(stream: Stream, address: Ptr, bytes: usize, flags: u32) = cuStreamAttachMemAsync;
+    + ptsz cudaStreamCopyAttributes(to: Stream, from: Stream) = cuStreamCopyAttributes;
+    + ptsz cudaStreamGetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamGetAttribute;
+    + ptsz cudaStreamSetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamSetAttribute;
+    + ptsz cudaStreamUpdateCaptureDependencies(stream: Stream, nodes: Ptr, data: Ptr, count: usize, flags: u32) = cuStreamUpdateCaptureDependencies_v2;
+    cudaThreadExchangeStreamCaptureMode(mode: Ptr) = cuThreadExchangeStreamCaptureMode;
+    + ptsz cudaStreamGetPriority(stream: Stream, priority: Ptr) = cuStreamGetPriority;
+    + ptsz cudaStreamGetFlags(stream: Stream, flags: Ptr) = cuStreamGetFlags;
+    + ptsz cudaStreamGetId(stream: Stream, id: Ptr) = cuStreamGetId;
+    + ptsz cudaStreamBeginCapture(stream: Stream, mode: u32) = cuStreamBeginCapture_v2;
+    + ptsz cudaStreamBeginCaptureToGraph(stream: Stream, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32) = cuStreamBeginCaptureToGraph;
+    + ptsz cudaStreamEndCapture(stream: Stream, graph: Ptr) = cuStreamEndCapture;
+    + ptsz cudaStreamIsCapturing(stream: Stream, status: Ptr) = cuStreamIsCapturing;
+    + ptsz cudaStreamGetCaptureInfo(stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr) = cuStreamGetCaptureInfo_v3;
     cudaLibraryLoadData(library: Ptr, image: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr, library_count: u32) = cuLibraryLoadData;
     cudaLibraryLoadFromFile(library: Ptr, name: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr, library_count: u32) = cuLibraryLoadFromFile;
     cudaLibraryUnload(library: usize) = cuLibraryUnload;
@@ -35,10 +60,4 @@ same! {
 api! {
     fn cudaStreamCreate(stream: Ptr) { driver::cuStreamCreateWithPriority(stream, 0, 0) }
     fn cudaStreamCreateWithFlags(stream: Ptr, flags: u32) { driver::cuStreamCreateWithPriority(stream, flags, 0) }
-    fn cudaStreamGetDevice(_stream: usize, device: Ptr) { device.write(0, 0i32) }
-    fn cudaStreamAttachMemAsync(_stream: usize, _address: Ptr, _bytes: usize, _flags: u32) { Ok(()) }
-    fn cudaStreamCopyAttributes(_to: usize, _from: usize) { Ok(()) }
-    fn cudaStreamGetAttribute(_stream: usize, _number: u32, value: Ptr) { value.write(0, [0u64; 8]) }
-    fn cudaStreamSetAttribute(_stream: usize, _number: u32, _value: Ptr) { Ok(()) }
-    fn cudaThreadExchangeStreamCaptureMode(mode: Ptr) { mode.write(0, 0u32) }
 }

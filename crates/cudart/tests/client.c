@@ -20,6 +20,17 @@ int cudaMemcpy2D(void *, size_t, const void *, size_t, size_t, size_t, int), cud
 int cudaPointerGetAttributes(void *, const void *), cudaFuncGetAttributes(void *, const void *), cudaStreamCreate(void **);
 int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **), cudaGraphInstantiate(void **, void *, unsigned long long);
 int cudaMemsetAsync(void *, int, size_t, void *), cudaGraphLaunch(void *, void *), cudaRuntimeGetVersion(int *);
+int cudaMemcpyAsync_ptsz(void *, const void *, size_t, int, void *), cudaMemset_ptds(void *, int, size_t), cudaStreamIsCapturing_ptsz(void *, int *);
+int cudaStreamBeginCapture_ptsz(void *, int), cudaStreamEndCapture_ptsz(void *, void **), cudaGraphCreate(void **, unsigned);
+int cudaGraphAddKernelNode(void **, void *, void **, size_t, void *), cudaGraphKernelNodeGetParams(void *, void *);
+int cudaGraphExecKernelNodeSetParams(void *, void *, void *), cudaGraphAddMemcpyNodeFromSymbol(void **, void *, void **, size_t, void *, const void *, size_t, size_t, int);
+int cudaGraphAddNode(void **, void *, void **, const void *, size_t, void *), cudaGraphNodeGetParams(void *, void *);
+int cudaGraphNodeSetEnabled(void *, void *, unsigned), cudaGraphClone(void **, void *), cudaGraphNodeFindInClone(void **, void *, void *);
+int cudaGraphNodeGetDependencies(void *, void **, void *, size_t *), cudaGraphMemcpyNodeGetParams(void *, void *);
+int cudaMallocArray(void **, void *, size_t, size_t, unsigned), cudaMemcpyToArray(void *, size_t, size_t, const void *, size_t, int);
+int cudaMemcpy2DFromArray(void *, size_t, void *, size_t, size_t, size_t, size_t, int), cudaCreateTextureObject(void *, void *, void *, void *);
+int cudaGetTextureObjectResourceDesc(void *, unsigned long long), cudaGetTextureObjectTextureDesc(void *, unsigned long long);
+int cudaMemAdvise(void *, size_t, int, long), cudaMemRangeGetAttribute(void *, size_t, int, void *, size_t), cudaIpcGetMemHandle(void *, void *);
 const char *cudaGetErrorName(int), *cudaGetErrorString(int);
 
 static int failures;
@@ -162,6 +173,90 @@ int main(void) {
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphLaunch(exec, stream));
     CHECK(managed[0] == 0x05050505);
+
+    /* To the second forms the default stream is the thread's, which can be captured. */
+    int state = -1;
+    CHECK(cudaStreamBeginCapture(0, 0) == 900);
+    OK(cudaStreamBeginCapture_ptsz(0, 0));
+    OK(cudaStreamIsCapturing_ptsz(0, &state));
+    CHECK(state == 1);
+    OK(cudaMemcpyAsync_ptsz(managed, host, 4, DEFAULT, 0));
+    OK(cudaStreamEndCapture_ptsz(0, &graph));
+    OK(cudaMemset_ptds(managed, 0, 4));
+    CHECK(managed[0] == 0);
+
+    /* A graph by hand: a kernel, then a variable; its parts can be asked for and changed. */
+    struct { void *function; dim3 grid, block; unsigned shared; void **params, **extra; } launch = {(void *)scale_stub, grid, block, 0, args, 0}, got;
+    struct { void *array; size_t at[3]; void *address; size_t pitch, width, height; } sides[2];
+    void *node, *read, *other, *clone, *before;
+    size_t several = 1;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddKernelNode(&node, graph, 0, 0, &launch));
+    OK(cudaGraphAddMemcpyNodeFromSymbol(&read, graph, &node, 1, &count, &calls, 4, 0, D2H));
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaMemset(managed, 0, sizeof host));
+    managed[1] = 2;
+    OK(cudaGraphLaunch(exec, stream));
+    CHECK(managed[1] == 10 && count > N);
+    OK(cudaGraphKernelNodeGetParams(node, &got));
+    CHECK(got.function == (void *)scale_stub && got.grid.x == 3 && got.block.x == 128);
+    CHECK(*(unsigned **)got.params[0] == managed && *(unsigned *)got.params[1] == N);
+    *(unsigned *)got.params[1] = 1; /* the first element only */
+    OK(cudaGraphExecKernelNodeSetParams(exec, node, &got));
+    OK(cudaGraphLaunch(exec, stream));
+    CHECK(managed[1] == 10);
+    OK(cudaGraphNodeSetEnabled(exec, read, 0));
+    count = 0;
+    OK(cudaGraphLaunch(exec, stream));
+    CHECK(count == 0);
+    struct { void *from[8], *to[8]; size_t extent[3]; int kind; } params;
+    OK(cudaGraphMemcpyNodeGetParams(read, &params));
+    memcpy(sides, &params, sizeof sides);
+    CHECK(sides[1].address == &count && params.extent[0] == 4);
+    OK(cudaGraphNodeGetDependencies(read, &before, 0, &several));
+    CHECK(several == 1 && before == node);
+    OK(cudaGraphClone(&clone, graph));
+    OK(cudaGraphNodeFindInClone(&other, node, clone));
+    CHECK(other != node);
+    /* Memory of a graph has its address before it is there, and the same one in every launch. */
+    struct { int type, reserved[3]; size_t pool[11]; void *rights; size_t count, bytes; void *address; size_t rest[16]; } memory = {10}, same;
+    memory.bytes = 64;
+    OK(cudaGraphAddNode(&node, graph, 0, 0, 0, &memory));
+    CHECK(memory.address != 0);
+    OK(cudaGraphNodeGetParams(node, &same));
+    CHECK(same.type == 10 && same.address == memory.address && same.bytes == 64);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaGraphLaunch(exec, stream) == 1); /* not freed since */
+    OK(cudaFree(memory.address));
+    OK(cudaGraphLaunch(exec, stream));
+
+    /* Bytes for an array go on from row to row; what a texture was made of can be asked for. */
+    struct { int x, y, z, w, kind; } channels = {32, 0, 0, 0, 1};
+    struct { int type; void *array; char rest[136]; } resource = {0}, resource_of;
+    struct { int address[3], filter, read, srgb; float border[4]; int normalized; char rest[28]; } options = {{1, 1, 1}, 0, 0, 0, {0}, 1}, options_of;
+    unsigned long long texture;
+    unsigned column[2];
+    OK(cudaMallocArray(&resource.array, &channels, 4, 2, 0));
+    for (int i = 0; i < 8; i++) host[i] = i;
+    OK(cudaMemcpyToArray(resource.array, 0, 0, host, 8 * 4, H2D));
+    OK(cudaMemcpy2DFromArray(column, 4, resource.array, 4, 0, 4, 2, D2H));
+    CHECK(column[0] == 1 && column[1] == 5);
+    OK(cudaCreateTextureObject(&texture, &resource, &options, 0));
+    OK(cudaGetTextureObjectResourceDesc(&resource_of, texture));
+    OK(cudaGetTextureObjectTextureDesc(&options_of, texture));
+    CHECK(resource_of.type == 0 && resource_of.array == resource.array);
+    CHECK(options_of.address[0] == 1 && options_of.normalized == 1 && options_of.read == 0);
+
+    int mostly = -1;
+    OK(cudaMemAdvise(managed, 64, 1, 1));
+    OK(cudaMemRangeGetAttribute(&mostly, 4, 1, managed, 64));
+    CHECK(mostly == 1);
+    OK(cudaMemRangeGetAttribute(&mostly, 4, 1, managed, 128));
+    CHECK(mostly == 0); /* not all of it */
+    CHECK(cudaIpcGetMemHandle(column, managed) == 801);
+    CHECK(cudaGetLastError() == 801);
+
     CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
     CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
 

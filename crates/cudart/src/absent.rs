@@ -1,0 +1,86 @@
+//! Functions that the library has by name and not in substance: programs find every name that they were linked with, and get
+//! `cudaErrorNotSupported` when they call one.
+
+use crate::{api::enter, error::Code};
+
+/// Declares functions that take whatever they are given and refuse, with their forms for the thread's default stream.
+macro_rules! absent {
+    ($($name:ident $(+ $ending:ident)?)*) => {
+        $(
+            #[allow(unsafe_code, non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> u32 {
+                enter(stringify!($name), || Err(Code::NOT_SUPPORTED))
+            }
+            $($crate::api::per_thread! { $name $ending () })?
+        )*
+    };
+}
+
+// Graphics.
+#[rustfmt::skip]
+absent! {
+    cudaEGLStreamConsumerAcquireFrame cudaEGLStreamConsumerConnect cudaEGLStreamConsumerConnectWithFlags
+    cudaEGLStreamConsumerDisconnect cudaEGLStreamConsumerReleaseFrame cudaEGLStreamProducerConnect
+    cudaEGLStreamProducerDisconnect cudaEGLStreamProducerPresentFrame cudaEGLStreamProducerReturnFrame
+    cudaEventCreateFromEGLSync cudaGLGetDevices cudaGLMapBufferObject cudaGLMapBufferObjectAsync
+    cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags cudaGLSetGLDevice cudaGLUnmapBufferObject
+    cudaGLUnmapBufferObjectAsync cudaGLUnregisterBufferObject cudaGraphicsEGLRegisterImage cudaGraphicsGLRegisterBuffer
+    cudaGraphicsGLRegisterImage cudaGraphicsMapResources cudaGraphicsResourceGetMappedEglFrame
+    cudaGraphicsResourceGetMappedMipmappedArray cudaGraphicsResourceGetMappedPointer cudaGraphicsResourceSetMapFlags
+    cudaGraphicsSubResourceGetMappedArray cudaGraphicsUnmapResources cudaGraphicsUnregisterResource
+    cudaGraphicsVDPAURegisterOutputSurface cudaGraphicsVDPAURegisterVideoSurface cudaVDPAUGetDevice
+    cudaVDPAUSetVDPAUDevice
+}
+
+// Memory and semaphores of other interfaces.
+#[rustfmt::skip]
+absent! {
+    cudaDestroyExternalMemory cudaDestroyExternalSemaphore cudaDeviceGetNvSciSyncAttributes
+    cudaExternalMemoryGetMappedBuffer cudaExternalMemoryGetMappedMipmappedArray cudaGraphAddExternalSemaphoresSignalNode
+    cudaGraphAddExternalSemaphoresWaitNode cudaGraphExecExternalSemaphoresSignalNodeSetParams
+    cudaGraphExecExternalSemaphoresWaitNodeSetParams cudaGraphExternalSemaphoresSignalNodeGetParams
+    cudaGraphExternalSemaphoresSignalNodeSetParams cudaGraphExternalSemaphoresWaitNodeGetParams
+    cudaGraphExternalSemaphoresWaitNodeSetParams cudaImportExternalMemory cudaImportExternalSemaphore
+    cudaSignalExternalSemaphoresAsync + ptsz cudaWaitExternalSemaphoresAsync + ptsz
+}
+
+// Parts of a device.
+#[rustfmt::skip]
+absent! {
+    cudaDevResourceGenerateDesc cudaDevSmResourceSplit cudaDevSmResourceSplitByCount cudaDeviceGetDevResource
+    cudaDeviceGetExecutionCtx cudaExecutionCtxDestroy cudaExecutionCtxGetDevResource cudaExecutionCtxGetDevice
+    cudaExecutionCtxGetId cudaExecutionCtxRecordEvent cudaExecutionCtxStreamCreate cudaExecutionCtxSynchronize
+    cudaExecutionCtxWaitEvent cudaGreenCtxCreate cudaStreamGetDevResource + ptsz cudaSubgridCreate
+    cudaSubgridWorkerGridCreate cudaSubgridWorksetCreate
+}
+
+// Memory of other processes: device memory is the process's own.
+#[rustfmt::skip]
+absent! {
+    cudaIpcCloseMemHandle cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle
+    cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle cudaMemPoolImportFromShareableHandle
+    cudaMemPoolImportPointer
+}
+
+// Logs.
+#[rustfmt::skip]
+absent! {
+    cudaLogsCurrent cudaLogsDumpToFile cudaLogsDumpToMemory cudaLogsRegisterCallback cudaLogsUnregisterCallback
+}
+
+// Sparse arrays and planes.
+#[rustfmt::skip]
+absent! {
+    cudaArrayGetMemoryRequirements cudaArrayGetPlane cudaArrayGetSparseProperties
+    cudaMipmappedArrayGetMemoryRequirements cudaMipmappedArrayGetSparseProperties
+}
+
+// Others.
+#[rustfmt::skip]
+absent! {
+    __cudaGetProcAddress __cudaRegisterHostVar __cudaRegisterUnifiedTable cudaDeviceFlushGPUDirectRDMAWrites
+    cudaDeviceGetHostAtomicCapabilities cudaDeviceGetP2PAtomicCapabilities cudaDeviceRegisterAsyncNotification
+    cudaDeviceUnregisterAsyncNotification cudaLibraryGetUnifiedFunction cudaMemGetLocationInfo
+    cudaStreamBeginRecaptureToGraph + ptsz
+}
