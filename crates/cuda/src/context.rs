@@ -51,11 +51,11 @@ pub struct Context {
     pub flags: AtomicU32,
     /// The stream that null means.
     pub default_stream: Stream,
-    /// The stream that `CU_STREAM_PER_THREAD` means.
-    pub thread_stream: Stream,
     /// Memory of this context by address.
     memory: Mutex<BTreeMap<u64, Allocated>>,
     cache: AtomicU32,
+    /// Limits that the program set and that mean nothing here.
+    limits: Mutex<BTreeMap<u32, usize>>,
     failed: Mutex<Option<Code>>,
 }
 
@@ -69,9 +69,9 @@ impl Context {
             id: NEXT.fetch_add(1, Relaxed),
             flags: AtomicU32::new(flags),
             default_stream: Stream::new(handle, 0, 0),
-            thread_stream: Stream::new(handle, 0, 0),
             memory: Mutex::default(),
             cache: AtomicU32::new(0),
+            limits: Mutex::default(),
             failed: Mutex::default(),
         }
     }
@@ -206,13 +206,18 @@ api! {
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
             // What is printed is printed at once, and there are no queues whose length could be set.
-            limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {}
+            limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {
+                context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
+            }
             _ => return Err(Code::UNSUPPORTED_LIMIT),
         }
         Ok(())
     }
     3010 fn cuCtxGetLimit(value: Out<usize>, limit: u32) {
         let context = current()?;
+        if let Some(set) = context.limits.lock().unwrap_or_else(PoisonError::into_inner).get(&limit) {
+            return value.set(*set);
+        }
         value.set(match limit {
             limit::STACK => context.runtime.limits().stack as usize,
             limit::PRINTF => 1 << 20,

@@ -11,7 +11,7 @@ use crate::{
     library::Library,
     link::Link,
     module::Module,
-    pool::Pool,
+    pool::{Pool, Pooled},
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
     virtual_memory::{AddressSpace, Physical},
@@ -67,6 +67,8 @@ pub struct Driver {
     pub default_pool: Handle<Pool>,
     /// The pool that allocations take from unless they name one.
     pub current_pool: Mutex<Handle<Pool>>,
+    /// What is allocated from pools.
+    pub pooled: Pooled,
     /// What programs said about managed memory.
     pub advice: Mutex<Vec<Advice>>,
     /// Memory without an address.
@@ -131,6 +133,7 @@ impl Driver {
             surfaces: Mutex::default(),
             default_pool,
             current_pool: Mutex::new(default_pool),
+            pooled: Pooled::default(),
             advice: Mutex::default(),
             physical: Table::default(),
             address_space: Mutex::default(),

@@ -59,10 +59,15 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
 }
 
 /// Allocates as a stream does: in one that is captured, the graph does it.
-fn allocate_in_order(bytes: usize, stream: StreamHandle) -> Result<DevicePtr, Code> {
+fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> Result<DevicePtr, Code> {
     let stream = stream.get()?;
     match &mut *stream.stream().capture() {
-        None => allocate(bytes, Owner::Device),
+        None => {
+            driver()?.pools.get(pool)?;
+            let address = allocate(bytes, Owner::Device)?;
+            crate::pool::took(pool, address, bytes)?;
+            Ok(address)
+        }
         Some(capture) => {
             let memory = GraphMemory::new(bytes)?;
             let address = memory.address;
@@ -115,6 +120,7 @@ pub fn free(address: DevicePtr) -> Outcome {
     let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
     let freed = freed.ok_or(Code::INVALID_VALUE)?;
     crate::advice::forget(address, freed.block.len());
+    crate::pool::gave_back(address);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 
@@ -258,11 +264,10 @@ api! {
         address.set(allocate(bytes, Owner::Managed)?)
     }
     11020 + ptsz fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
-        address.set(allocate_in_order(bytes, stream)?)
+        address.set(allocate_in_order(bytes, crate::pool::current()?, stream)?)
     }
     11020 + ptsz fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, bytes: usize, pool: Handle<Pool>, stream: StreamHandle) {
-        driver()?.pools.get(pool)?;
-        address.set(allocate_in_order(bytes, stream)?)
+        address.set(allocate_in_order(bytes, pool, stream)?)
     }
     11020 + ptsz fn cuMemFreeAsync(address: DevicePtr, stream: StreamHandle) {
         stream.submit(Work::Free(address))

@@ -1,23 +1,69 @@
 //! Memory pools (CUDA Driver API, "Stream Ordered Memory Allocator"). Allocation takes from one memory whatever the pool, so a
-//! pool only keeps its attributes.
+//! pool only keeps its attributes and what is allocated from it.
 
 use crate::{
     api::api,
     code::{Code, Outcome},
     driver::driver,
     handle::Handle,
-    memory::Location,
+    memory::{DevicePtr, Location},
     raw::{Host, In, Out},
 };
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// A pool.
 #[derive(Default)]
 pub struct Pool {
     attributes: Mutex<HashMap<u32, u64>>,
+    usage: Mutex<Usage>,
+}
+
+#[derive(Default)]
+struct Usage {
+    used: u64,
+    most: u64,
+}
+
+/// What is allocated from pools, by address: the pool and the bytes.
+pub type Pooled = Mutex<HashMap<DevicePtr, (Handle<Pool>, usize)>>;
+
+impl Pool {
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes that memory comes from a pool.
+pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
+    let driver = driver()?;
+    let from = driver.pools.get(pool)?;
+    driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).insert(address, (pool, bytes));
+    let mut usage = from.usage();
+    usage.used += bytes as u64;
+    usage.most = usage.most.max(usage.used);
+    Ok(())
+}
+
+/// Notes that memory is freed, wherever it came from.
+pub fn gave_back(address: DevicePtr) {
+    let Ok(driver) = driver() else { return };
+    let found = driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
+    let Some((pool, bytes)) = found else { return };
+    if let Ok(pool) = driver.pools.get(pool) {
+        let mut usage = pool.usage();
+        usage.used = usage.used.saturating_sub(bytes as u64);
+    }
+}
+
+/// `CUmemPool_attribute` of amounts. What is used is all that is reserved.
+mod amount {
+    pub const RESERVED: u32 = 5;
+    pub const MOST_RESERVED: u32 = 6;
+    pub const USED: u32 = 7;
+    pub const MOST_USED: u32 = 8;
 }
 
 /// The reuse policies are ints; thresholds and amounts are 64 bits.
@@ -71,6 +117,12 @@ api! {
         let pool = driver()?.pools.get(pool)?;
         let mut bytes = [0; 8];
         value.read(&mut bytes[..size(attribute)])?;
+        if matches!(attribute, amount::MOST_RESERVED | amount::MOST_USED) {
+            // A high-water mark can only be taken back to now.
+            let mut usage = pool.usage();
+            usage.most = usage.used;
+            return if bytes == [0; 8] { Ok(()) } else { Err(Code::INVALID_VALUE) };
+        }
         pool.attributes.lock().unwrap_or_else(PoisonError::into_inner).insert(attribute, u64::from_ne_bytes(bytes));
         Ok(())
     }
@@ -78,7 +130,11 @@ api! {
         let pool = driver()?.pools.get(pool)?;
         let attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
         // Reuse is allowed unless forbidden; nothing is held back.
-        let initial = u64::from(attribute <= 3);
+        let initial = match attribute {
+            amount::RESERVED | amount::USED => pool.usage().used,
+            amount::MOST_RESERVED | amount::MOST_USED => pool.usage().most,
+            _ => u64::from(attribute <= 3),
+        };
         let bytes = attributes.get(&attribute).copied().unwrap_or(initial).to_ne_bytes();
         value.write(&bytes[..size(attribute)])
     }

@@ -14,9 +14,12 @@ use crate::{
     raw::{Callback, Host, In, Out, StreamCallback, UserData},
     work::Work,
 };
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering::Relaxed},
+use std::{
+    cell::RefCell,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// A stream.
@@ -52,10 +55,30 @@ pub struct StreamHandle(Handle<Stream>);
 pub enum StreamRef {
     /// The stream that null or `CU_STREAM_LEGACY` means.
     Default(Arc<Context>),
-    /// `CU_STREAM_PER_THREAD`
-    Thread(Arc<Context>),
-    /// One that was created.
+    /// One that was created, or the thread's own.
     Made(Arc<Context>, Arc<Stream>),
+}
+
+/// `CU_STREAM_PER_THREAD`
+const THREAD: usize = 2;
+
+thread_local! {
+    /// The streams of this thread, one in each context that it used them in.
+    static OWN: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// This thread's stream in a context, made when it is wanted for the first time.
+fn thread_stream(context: &Context) -> Result<Arc<Stream>, Code> {
+    let driver = driver()?;
+    OWN.with_borrow_mut(|own| {
+        if let Some(found) = own.iter().find(|s| s.context == context.handle) {
+            return Ok(found.clone());
+        }
+        let made = Arc::new(Stream::new(context.handle, 0, 0));
+        driver.streams.add_arc(made.clone()); // among the others, so that captures find it
+        own.push(made.clone());
+        Ok(made)
+    })
 }
 
 impl StreamHandle {
@@ -69,7 +92,6 @@ impl StreamHandle {
 
     /// The stream that the function called means by null.
     fn meant(self) -> StreamHandle {
-        const THREAD: usize = 2; // CU_STREAM_PER_THREAD
         if self.0.is_null() && is_thread_stream() { StreamHandle(Handle::of(THREAD)) } else { self }
     }
 
@@ -77,7 +99,11 @@ impl StreamHandle {
     pub fn get(self) -> Result<StreamRef, Code> {
         match self.meant().0.number() {
             0 | 1 => Ok(StreamRef::Default(current()?)),
-            2 => Ok(StreamRef::Thread(current()?)),
+            THREAD => {
+                let context = current()?;
+                let stream = thread_stream(&context)?;
+                Ok(StreamRef::Made(context, stream))
+            }
             _ => {
                 let stream = driver()?.streams.get(self.0)?;
                 let context = driver()?.contexts.get(stream.context).map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
@@ -105,7 +131,7 @@ impl StreamRef {
     /// Its context.
     pub fn context(&self) -> &Arc<Context> {
         match self {
-            StreamRef::Default(context) | StreamRef::Thread(context) | StreamRef::Made(context, _) => context,
+            StreamRef::Default(context) | StreamRef::Made(context, _) => context,
         }
     }
 
@@ -113,7 +139,6 @@ impl StreamRef {
     pub fn stream(&self) -> &Stream {
         match self {
             StreamRef::Default(context) => &context.default_stream,
-            StreamRef::Thread(context) => &context.thread_stream,
             StreamRef::Made(_, stream) => stream,
         }
     }

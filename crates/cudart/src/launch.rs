@@ -33,12 +33,15 @@ thread_local! {
     static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The driver's errors about the shape of a launch have other numbers here.
-fn shape_error(code: Code) -> Code {
+/// The driver's error about the shape of a launch has another number here; one about its shared memory has not.
+fn shape_error(code: Code, function: usize, shared: u32) -> Code {
     /// `cudaErrorInvalidConfiguration`
     const CONFIGURATION: u32 = 9;
+    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`
+    const MOST_SHARED: u32 = 8;
+    let fits = || attribute(function, MOST_SHARED).is_ok_and(|most| i64::from(shared) <= i64::from(most));
     match code {
-        Code::INVALID_VALUE => Code::outcome(CONFIGURATION).err().unwrap_or(code),
+        Code::INVALID_VALUE if fits() => Code::outcome(CONFIGURATION).err().unwrap_or(code),
         other => other,
     }
 }
@@ -47,7 +50,7 @@ fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, 
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
     let (g, b) = (grid, block);
     driver::cuLaunchKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params, Ptr::NULL)
-        .map_err(shape_error)
+        .map_err(|code| shape_error(code, function, shared))
 }
 
 fn attribute(function: usize, number: u32) -> Result<i32, Code> {
@@ -99,7 +102,9 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     let Runtime { shape, shared, stream, attributes, count } = config.read(0)?;
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
     let config = Driver { shape, shared, stream: stream.meant(), attributes, count };
-    driver::cuLaunchKernelEx(Ptr::of(&config), kernel(host)?, params, Ptr::NULL).map_err(shape_error)
+    let function = kernel(host)?;
+    driver::cuLaunchKernelEx(Ptr::of(&config), function, params, Ptr::NULL)
+        .map_err(|code| shape_error(code, function, shared))
 }
 
 /// `cudaFuncAttributes`: three sizes, then numbers; the driver's attributes in the order of the structure.
@@ -136,7 +141,7 @@ api! {
         let (g, b, shared) = (grid, block, u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?);
         let function = kernel(host)?;
         driver::cuLaunchCooperativeKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params)
-            .map_err(shape_error)
+            .map_err(|code| shape_error(code, function, shared))
     }
     fn cudaFuncGetAttributes(out: Ptr, host: Ptr) { attributes(out, kernel(host)?) }
     fn cudaFuncSetAttribute(host: Ptr, number: u32, value: i32) {
