@@ -95,7 +95,8 @@ impl Fact {
     /// The same value in narrower rows.
     fn narrowed(self, width: u32) -> Option<Fact> {
         let (own, stride) = self.rows().filter(|(own, _)| *own >= width)?;
-        let step = if own == width { 64 } else { (i64::from(width) * stride).trailing_zeros() as u8 };
+        // Modulo 2 to the 64, as the lanes count.
+        let step = if own == width { 64 } else { i64::from(width).wrapping_mul(stride).trailing_zeros() as u8 };
         Some(Fact::of_rows(width, stride, self.align.min(step), self.high, self.sure))
     }
 
