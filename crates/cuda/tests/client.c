@@ -39,7 +39,7 @@ int cuMemsetD32Async_ptsz(Ptr, unsigned, size_t, H), cuGraphConditionalHandleCre
 int cuGraphAddNode_v2(H *, H, H *, void *, size_t, void *), cuGraphAddMemsetNode(H *, H, H *, size_t, void *, H);
 int cuGraphAddChildGraphNode(H *, H, H *, size_t, H), cuGraphChildGraphNodeGetGraph(H, H *), cuGraphNodeGetType(H, int *);
 int cuGraphMemsetNodeGetParams(H, void *), cuMemcpyBatchAsync_v2(Ptr *, Ptr *, size_t *, size_t, void *, size_t *, size_t, H);
-int cuGraphCreate(H *, unsigned), cuFuncSetBlockShape(H, int, int, int), cuParamSetv(H, int, void *, unsigned);
+int cuGraphExecUpdate_v2(H, H, void *), cuGraphCreate(H *, unsigned), cuFuncSetBlockShape(H, int, int, int), cuParamSetv(H, int, void *, unsigned);
 int cuParamSeti(H, int, unsigned), cuLaunchGrid(H, int, int);
 
 static int failures;
@@ -304,6 +304,16 @@ int main(void) {
     OK(cuGraphLaunch(exec, 0)); /* the default value again */
     OK(cuMemcpyDtoH_v2(to, a, 8));
     CHECK(to[0] == 5);
+
+    /* A graph takes over another of its own shape only. */
+    H empty;
+    struct { int result; H node, from; } update;
+    OK(cuGraphCreate(&empty, 0));
+    CHECK(cuGraphExecUpdate_v2(exec, empty, &update) == 910 && update.result == 2);
+    OK(cuGraphAddMemsetNode(&node, empty, 0, 0, &set, context));
+    CHECK(cuGraphExecUpdate_v2(exec, empty, &update) == 910 && update.result == 3);
+    OK(cuGraphExecUpdate_v2(exec, graph, &update));
+    CHECK(update.result == 0);
 
     Ptr many_to[2] = {b, b + 4}, many_from[2] = {a + 4, a};
     size_t sizes[2] = {4, 4}, which[1] = {0}, attribute[4] = {0};

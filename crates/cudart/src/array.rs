@@ -247,6 +247,22 @@ fn array_bytes(array: usize, x: usize, y: usize, linear: Ptr, to_array: bool, by
     Ok(())
 }
 
+/// Bytes from one array to another, by pieces that lie in one row of each: rows of the two may be of different lengths.
+fn bytes_between_arrays(to: (usize, usize, usize), from: (usize, usize, usize), bytes: usize) -> Outcome {
+    let (to_row, from_row) = (row_bytes(to.0)?, row_bytes(from.0)?);
+    let mut done = 0;
+    while done < bytes {
+        let (to_at, from_at) = (to.1 + done, from.1 + done);
+        let (to_x, from_x) = (to_at % to_row, from_at % from_row);
+        let width = (bytes - done).min(to_row - to_x).min(from_row - from_x);
+        let to = Side::array(to.0, to_x, to.2 + to_at / to_row);
+        let from = Side::array(from.0, from_x, from.2 + from_at / from_row);
+        array_rows(to, from, true, width, 1, Stream::DEFAULT)?;
+        done += width;
+    }
+    Ok(())
+}
+
 /// Rows between an array and linear memory.
 fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: Stream) -> Outcome {
     let (from, to) = if to_array { (linear, array) } else { (array, linear) };
@@ -329,17 +345,7 @@ api! {
     + ptds fn cudaMemcpyArrayToArray(
         to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, bytes: usize, _direction: u32,
     ) {
-        // Rows of the two may be of different lengths, so one byte after the other goes by way of rows that both have.
-        let (to_row, from_row) = (row_bytes(to)?, row_bytes(from)?);
-        let mut done = 0;
-        while done < bytes {
-            let (to_at, at) = (to_x + done, x + done);
-            let width = (bytes - done).min(to_row - to_at % to_row).min(from_row - at % from_row);
-            let (to, from) = (Side::array(to, to_at % to_row, to_y + to_at / to_row), Side::array(from, at % from_row, y + at / from_row));
-            array_rows(to, from, true, width, 1, Stream::DEFAULT)?;
-            done += width;
-        }
-        Ok(())
+        bytes_between_arrays((to, to_x, to_y), (from, x, y), bytes)
     }
     + ptds fn cudaMemcpy2DArrayToArray(
         to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,

@@ -16,7 +16,9 @@ same! {
     cudaGraphGetId(graph: usize, id: Ptr) = cuGraphGetId;
     cudaGraphExecGetId(exec: usize, id: Ptr) = cuGraphExecGetId;
     cudaGraphDebugDotPrint(graph: usize, path: Ptr, flags: u32) = cuGraphDebugDotPrint;
-    cudaGraphConditionalHandleCreate_v2(handle: Ptr, graph: usize, context: usize, default: u32, flags: u32) = cuGraphConditionalHandleCreate;
+    cudaGraphConditionalHandleCreate_v2(
+        handle: Ptr, graph: usize, context: usize, default: u32, flags: u32
+    ) = cuGraphConditionalHandleCreate;
     cudaUserObjectCreate(object: Ptr, data: Ptr, destroy: Ptr, references: u32, flags: u32) = cuUserObjectCreate;
     cudaUserObjectRetain(object: usize, count: u32) = cuUserObjectRetain;
     cudaUserObjectRelease(object: usize, count: u32) = cuUserObjectRelease;
@@ -27,7 +29,9 @@ same! {
     cudaGraphGetRootNodes(graph: usize, nodes: Ptr, count: Ptr) = cuGraphGetRootNodes;
     cudaGraphGetEdges(graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: Ptr) = cuGraphGetEdges_v2;
     cudaGraphAddDependencies(graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: usize) = cuGraphAddDependencies_v2;
-    cudaGraphRemoveDependencies(graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: usize) = cuGraphRemoveDependencies_v2;
+    cudaGraphRemoveDependencies(
+        graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: usize
+    ) = cuGraphRemoveDependencies_v2;
     cudaGraphExecUpdate(exec: usize, graph: usize, result: Ptr) = cuGraphExecUpdate_v2;
     + ptsz cudaGraphUpload(exec: usize, stream: Stream) = cuGraphUpload;
     + ptsz cudaGraphLaunch(exec: usize, stream: Stream) = cuGraphLaunch;

@@ -121,9 +121,15 @@ fn describe(node: usize, params: Ptr) -> Outcome {
 same! {
     cudaGraphAddHostNode(node: Ptr, graph: usize, after: Ptr, count: usize, params: Ptr) = cuGraphAddHostNode;
     cudaGraphAddEmptyNode(node: Ptr, graph: usize, after: Ptr, count: usize) = cuGraphAddEmptyNode;
-    cudaGraphAddChildGraphNode(node: Ptr, graph: usize, after: Ptr, count: usize, child: usize) = cuGraphAddChildGraphNode;
-    cudaGraphAddEventRecordNode(node: Ptr, graph: usize, after: Ptr, count: usize, event: usize) = cuGraphAddEventRecordNode;
-    cudaGraphAddEventWaitNode(node: Ptr, graph: usize, after: Ptr, count: usize, event: usize) = cuGraphAddEventWaitNode;
+    cudaGraphAddChildGraphNode(
+        node: Ptr, graph: usize, after: Ptr, count: usize, child: usize
+    ) = cuGraphAddChildGraphNode;
+    cudaGraphAddEventRecordNode(
+        node: Ptr, graph: usize, after: Ptr, count: usize, event: usize
+    ) = cuGraphAddEventRecordNode;
+    cudaGraphAddEventWaitNode(
+        node: Ptr, graph: usize, after: Ptr, count: usize, event: usize
+    ) = cuGraphAddEventWaitNode;
     cudaGraphAddMemAllocNode(node: Ptr, graph: usize, after: Ptr, count: usize, params: Ptr) = cuGraphAddMemAllocNode;
     cudaGraphAddMemFreeNode(node: Ptr, graph: usize, after: Ptr, count: usize, address: Ptr) = cuGraphAddMemFreeNode;
     cudaGraphMemAllocNodeGetParams(node: usize, params: Ptr) = cuGraphMemAllocNodeGetParams;

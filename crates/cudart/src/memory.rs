@@ -90,17 +90,34 @@ same! {
     cudaMemPoolDestroy(pool: usize) = cuMemPoolDestroy;
     cudaMemPoolTrimTo(pool: usize, bytes: usize) = cuMemPoolTrimTo;
     cudaMemPoolSetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolSetAttribute;
-    + ptsz cudaMemPrefetchAsync(address: Ptr, bytes: usize, location: u64, flags: u32, stream: Stream) = cuMemPrefetchAsync_v2;
+    + ptsz cudaMemPrefetchAsync(
+        address: Ptr, bytes: usize, location: u64, flags: u32, stream: Stream
+    ) = cuMemPrefetchAsync_v2;
     cudaMemAdvise(address: Ptr, bytes: usize, advice: u32, location: u64) = cuMemAdvise_v2;
     cudaMemRangeGetAttribute(data: Ptr, size: usize, number: u32, address: Ptr, bytes: usize) = cuMemRangeGetAttribute;
-    cudaMemRangeGetAttributes(data: Ptr, sizes: Ptr, numbers: Ptr, count: usize, address: Ptr, bytes: usize) = cuMemRangeGetAttributes;
-    + ptsz cudaMemcpyBatchAsync(to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize, stream: Stream) = cuMemcpyBatchAsync_v2;
+    cudaMemRangeGetAttributes(
+        data: Ptr, sizes: Ptr, numbers: Ptr, count: usize, address: Ptr, bytes: usize
+    ) = cuMemRangeGetAttributes;
+    + ptsz cudaMemcpyBatchAsync(
+        to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize,
+        stream: Stream
+    ) = cuMemcpyBatchAsync_v2;
     + ptsz cudaMemcpy3DBatchAsync(count: usize, copies: Ptr, flags: u64, stream: Stream) = cuMemcpy3DBatchAsync_v2;
-    + ptsz cudaMemcpyWithAttributesAsync(to: Ptr, from: Ptr, bytes: usize, attributes: Ptr, stream: Stream) = cuMemcpyWithAttributesAsync;
+    + ptsz cudaMemcpyWithAttributesAsync(
+        to: Ptr, from: Ptr, bytes: usize, attributes: Ptr, stream: Stream
+    ) = cuMemcpyWithAttributesAsync;
     + ptsz cudaMemcpy3DWithAttributesAsync(copy: Ptr, flags: u64, stream: Stream) = cuMemcpy3DWithAttributesAsync;
-    + ptsz cudaMemPrefetchBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64, stream: Stream) = cuMemPrefetchBatchAsync;
-    + ptsz cudaMemDiscardBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, flags: u64, stream: Stream) = cuMemDiscardBatchAsync;
-    + ptsz cudaMemDiscardAndPrefetchBatchAsync(addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64, stream: Stream) = cuMemDiscardAndPrefetchBatchAsync;
+    + ptsz cudaMemPrefetchBatchAsync(
+        addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64,
+        stream: Stream
+    ) = cuMemPrefetchBatchAsync;
+    + ptsz cudaMemDiscardBatchAsync(
+        addresses: Ptr, sizes: Ptr, count: usize, flags: u64, stream: Stream
+    ) = cuMemDiscardBatchAsync;
+    + ptsz cudaMemDiscardAndPrefetchBatchAsync(
+        addresses: Ptr, sizes: Ptr, count: usize, locations: Ptr, which: Ptr, location_count: usize, flags: u64,
+        stream: Stream
+    ) = cuMemDiscardAndPrefetchBatchAsync;
     cudaMemGetDefaultMemPool(pool: Ptr, location: Ptr, kind: u32) = cuMemGetDefaultMemPool;
     cudaMemGetMemPool(pool: Ptr, location: Ptr, kind: u32) = cuMemGetMemPool;
     cudaMemSetMemPool(location: Ptr, kind: u32, pool: usize) = cuMemSetMemPool;
@@ -134,7 +151,9 @@ api! {
     fn cudaFree(address: Ptr) { free(address) }
     + ptsz fn cudaFreeAsync(address: Ptr, stream: Stream) { driver::cuMemFreeAsync(address.number(), stream) }
 
-    + ptds fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) { copy(to, from, bytes, direction, Stream::DEFAULT) }
+    + ptds fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) {
+        copy(to, from, bytes, direction, Stream::DEFAULT)
+    }
     + ptsz fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) {
         copy(to, from, bytes, direction, stream)
     }
@@ -170,7 +189,9 @@ api! {
     ) {
         Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(stream)
     }
-    + ptds fn cudaMemset(to: Ptr, value: i32, bytes: usize) { driver::cuMemsetD8Async(to.number(), value as u8, bytes, Stream::DEFAULT) }
+    + ptds fn cudaMemset(to: Ptr, value: i32, bytes: usize) {
+        driver::cuMemsetD8Async(to.number(), value as u8, bytes, Stream::DEFAULT)
+    }
     + ptsz fn cudaMemsetAsync(to: Ptr, value: i32, bytes: usize, stream: Stream) {
         driver::cuMemsetD8Async(to.number(), value as u8, bytes, stream)
     }
@@ -181,7 +202,9 @@ api! {
         driver::cuMemsetD2D8Async(to.number(), pitch, value as u8, width, height, stream)
     }
     + ptds fn cudaMemset3D(to: PitchedPtr, value: i32, extent: Extent) { fill(to, value, extent, Stream::DEFAULT) }
-    + ptsz fn cudaMemset3DAsync(to: PitchedPtr, value: i32, extent: Extent, stream: Stream) { fill(to, value, extent, stream) }
+    + ptsz fn cudaMemset3DAsync(to: PitchedPtr, value: i32, extent: Extent, stream: Stream) {
+        fill(to, value, extent, stream)
+    }
     fn cudaPointerGetAttributes(out: Ptr, address: Ptr) { attributes(out, address) }
 }
 

@@ -37,18 +37,30 @@ same! {
     + ptsz cudaStreamCopyAttributes(to: Stream, from: Stream) = cuStreamCopyAttributes;
     + ptsz cudaStreamGetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamGetAttribute;
     + ptsz cudaStreamSetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamSetAttribute;
-    + ptsz cudaStreamUpdateCaptureDependencies(stream: Stream, nodes: Ptr, data: Ptr, count: usize, flags: u32) = cuStreamUpdateCaptureDependencies_v2;
+    + ptsz cudaStreamUpdateCaptureDependencies(
+        stream: Stream, nodes: Ptr, data: Ptr, count: usize, flags: u32
+    ) = cuStreamUpdateCaptureDependencies_v2;
     cudaThreadExchangeStreamCaptureMode(mode: Ptr) = cuThreadExchangeStreamCaptureMode;
     + ptsz cudaStreamGetPriority(stream: Stream, priority: Ptr) = cuStreamGetPriority;
     + ptsz cudaStreamGetFlags(stream: Stream, flags: Ptr) = cuStreamGetFlags;
     + ptsz cudaStreamGetId(stream: Stream, id: Ptr) = cuStreamGetId;
     + ptsz cudaStreamBeginCapture(stream: Stream, mode: u32) = cuStreamBeginCapture_v2;
-    + ptsz cudaStreamBeginCaptureToGraph(stream: Stream, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32) = cuStreamBeginCaptureToGraph;
+    + ptsz cudaStreamBeginCaptureToGraph(
+        stream: Stream, graph: usize, after: Ptr, edges: Ptr, count: usize, mode: u32
+    ) = cuStreamBeginCaptureToGraph;
     + ptsz cudaStreamEndCapture(stream: Stream, graph: Ptr) = cuStreamEndCapture;
     + ptsz cudaStreamIsCapturing(stream: Stream, status: Ptr) = cuStreamIsCapturing;
-    + ptsz cudaStreamGetCaptureInfo(stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr) = cuStreamGetCaptureInfo_v3;
-    cudaLibraryLoadData(library: Ptr, image: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr, library_count: u32) = cuLibraryLoadData;
-    cudaLibraryLoadFromFile(library: Ptr, name: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr, library_count: u32) = cuLibraryLoadFromFile;
+    + ptsz cudaStreamGetCaptureInfo(
+        stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr
+    ) = cuStreamGetCaptureInfo_v3;
+    cudaLibraryLoadData(
+        library: Ptr, image: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr,
+        library_count: u32
+    ) = cuLibraryLoadData;
+    cudaLibraryLoadFromFile(
+        library: Ptr, name: Ptr, options: Ptr, values: Ptr, count: u32, library_options: Ptr, library_values: Ptr,
+        library_count: u32
+    ) = cuLibraryLoadFromFile;
     cudaLibraryUnload(library: usize) = cuLibraryUnload;
     cudaLibraryGetKernel(kernel: Ptr, library: usize, name: Ptr) = cuLibraryGetKernel;
     cudaLibraryGetKernelCount(count: Ptr, library: usize) = cuLibraryGetKernelCount;

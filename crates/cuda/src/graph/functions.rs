@@ -112,10 +112,14 @@ fn connect(from: In<Node>, to: In<Node>, count: usize, connected: bool) -> Outco
     Ok(())
 }
 
+/// Updates, and says how that went beside the error (`CUgraphExecUpdateResult`).
 fn updated(of: Handle<Exec>, from: Handle<Graph>) -> (Outcome, u32) {
-    let done = exec(of).and_then(|e| e.update(&*graph(from)?));
-    // CU_GRAPH_EXEC_UPDATE_SUCCESS, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-    (done, if done.is_ok() { 0 } else { 2 })
+    const ERROR: u32 = 1;
+    match exec(of).and_then(|e| e.update(&*graph(from)?)) {
+        Ok(0) => (Ok(()), 0),
+        Ok(differs) => (Err(Code::GRAPH_EXEC_UPDATE_FAILURE), differs),
+        Err(code) => (Err(code), ERROR),
+    }
 }
 
 api! {

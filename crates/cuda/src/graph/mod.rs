@@ -231,9 +231,23 @@ struct Step {
     node: Handle<NodeRef>,
     work: Work,
     enabled: bool,
+    /// The steps that it waits for, by their places.
+    after: Vec<usize>,
 }
 
 impl Step {
+    /// The nodes of a graph in an order in which they can run.
+    fn of(graph: &Graph) -> Result<Vec<Step>, Code> {
+        let sorted = graph.sorted()?;
+        let place: HashMap<usize, usize> = sorted.iter().enumerate().map(|(i, (n, _))| (n.number(), i)).collect();
+        let step = |(node, Node { work, after }): (Handle<NodeRef>, Node)| {
+            let mut after: Vec<usize> = after.iter().filter_map(|n| place.get(&n.number()).copied()).collect();
+            after.sort_unstable();
+            Ok(Step { node, work: work.ready()?, enabled: true, after })
+        };
+        sorted.into_iter().map(step).collect()
+    }
+
     /// The graphs within.
     fn within(&self) -> Vec<Arc<Exec>> {
         match &self.work {
@@ -247,9 +261,7 @@ impl Step {
 impl Exec {
     /// What a graph looks like now.
     pub fn new(graph: &Graph, flags: u64) -> Result<Exec, Code> {
-        let step = |(node, Node { work, .. }): (_, Node)| Ok(Step { node, work: work.ready()?, enabled: true });
-        let steps = graph.sorted()?.into_iter().map(step).collect::<Result<_, Code>>()?;
-        Ok(Exec { flags, steps: Mutex::new(steps), _kept: graph.kept() })
+        Ok(Exec { flags, steps: Mutex::new(Step::of(graph)?), _kept: graph.kept() })
     }
 
     fn steps(&self) -> MutexGuard<'_, Vec<Step>> {
@@ -304,18 +316,22 @@ impl Exec {
         steps.iter().any(|s| s.node == node || s.within().iter().any(|exec| exec.holds(node)))
     }
 
-    /// Takes over the work of a graph of the same shape.
-    fn update(&self, graph: &Graph) -> Outcome {
-        let new = graph.sorted()?;
+    /// Takes over the work of a graph of the same shape; else says what differs (`CUgraphExecUpdateResult`).
+    fn update(&self, graph: &Graph) -> Result<u32, Code> {
+        const SUCCESS: u32 = 0;
+        const TOPOLOGY_CHANGED: u32 = 2;
+        const NODE_TYPE_CHANGED: u32 = 3;
+        let new = Step::of(graph)?;
         let mut steps = self.steps();
-        let same = new.len() == steps.len()
-            && new.iter().zip(steps.iter()).all(|((_, n), s)| params::kind_of(&n.work) == params::kind_of(&s.work));
-        if !same {
-            return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
+        if new.len() != steps.len() || new.iter().zip(steps.iter()).any(|(n, s)| n.after != s.after) {
+            return Ok(TOPOLOGY_CHANGED);
         }
-        for (step, (_, node)) in steps.iter_mut().zip(new) {
-            step.work = node.work.ready()?;
+        if new.iter().zip(steps.iter()).any(|(n, s)| params::kind_of(&n.work) != params::kind_of(&s.work)) {
+            return Ok(NODE_TYPE_CHANGED);
         }
-        Ok(())
+        for (step, new) in steps.iter_mut().zip(new) {
+            step.work = new.work;
+        }
+        Ok(SUCCESS)
     }
 }
