@@ -101,12 +101,6 @@ absent! {
     cuStreamBatchMemOp + ptsz cuStreamBatchMemOp_v2 + ptsz
 }
 
-// Rarer functions on graphs.
-#[rustfmt::skip]
-absent! {
-    cuStreamBeginRecaptureToGraph + ptsz
-}
-
 // Graphics.
 #[rustfmt::skip]
 absent! {
@@ -136,7 +130,7 @@ absent! {
 // Rarer functions on streams.
 #[rustfmt::skip]
 absent! {
-    cuStreamBeginCaptureToCig + ptsz cuStreamEndCaptureToCig + ptsz
+    cuStreamBeginCaptureToCig + ptsz cuStreamBeginRecaptureToGraph + ptsz cuStreamEndCaptureToCig + ptsz
 }
 
 // Memory of other processes: device memory is the process's own.

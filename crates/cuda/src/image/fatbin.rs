@@ -1,5 +1,5 @@
-//! Fat binaries, as nvcc embeds them in programs and object files: a header, and entries that are PTX or machine code for one architecture each,
-//! compressed or not. Only the PTX is of use here.
+//! Fat binaries, as nvcc embeds them in programs and object files: a header, and entries that are PTX or machine code for one
+//! architecture each, compressed or not. Only the PTX is of use here.
 //!
 //! ```text
 //! wrapper  0 magic 0x466243b1   4 version (u32)   8 address of the fat binary
@@ -75,18 +75,15 @@ pub fn inside(file: &[u8]) -> Result<Vec<String>, Code> {
     while let Some(found) = file[at..].windows(4).position(|w| w == MAGIC.to_le_bytes()) {
         let image = &file[at + found..];
         at += found + 4;
-        let header = image.get(..16).map(|h| (u16::from_le_bytes([h[6], h[7]]) as usize, word_at(h, 8) as usize));
-        let Some((start, size)) = header else { break };
+        let Some(header) = image.first_chunk::<16>() else { break };
+        let start = u16::from_le_bytes([header[6], header[7]]) as usize;
+        let size = u64::from_le_bytes(std::array::from_fn(|i| header[8 + i])) as usize;
         // The mark may stand in other data too.
         let Some(entries) = image.get(start..start.saturating_add(size)).filter(|_| start >= 16) else { continue };
         texts.extend(suitable(entries)?);
         at += start + size - 4;
     }
     Ok(texts)
-}
-
-fn word_at(bytes: &[u8], at: usize) -> u64 {
-    bytes[at..].iter().take(8).rev().fold(0, |word, b| word << 8 | u64::from(*b))
 }
 
 /// The PTX among some entries for the architecture that suits the device best.

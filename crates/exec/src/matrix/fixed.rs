@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{LANES, Row, sem::PureFn};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
+use std::marker::PhantomData;
 
 /// The function of a product, if there is one of its shape and types here.
 pub fn find(v: &Variant) -> Option<PureFn> {
@@ -38,20 +39,20 @@ pub fn find(v: &Variant) -> Option<PureFn> {
         (false, (16, 8, 4)) if double => double_product::<16, 4, 2, 1, 2>,
         (false, (16, 8, 8)) if double => double_product::<16, 8, 4, 2, 2>,
         (false, (16, 8, 16)) if double => double_product::<16, 16, 8, 4, 2>,
-        (false, (16, 8, 4)) if float => float_product::<16, 8, 4, false>,
-        (false, (16, 8, 8)) if float => float_product::<16, 8, 8, false>,
-        (false, (16, 8, 16)) if float => float_product::<16, 8, 16, false>,
-        (false, (16, 8, 32)) if float => float_product::<16, 8, 32, false>,
-        (true, (16, 16, 8)) if float => float_product::<16, 16, 8, true>,
-        (true, (16, 16, 16)) if float => float_product::<16, 16, 16, true>,
-        (true, (32, 8, 16)) if float => float_product::<32, 8, 16, true>,
-        (true, (8, 32, 16)) if float => float_product::<8, 32, 16, true>,
-        (false, (8, 8, 16)) if integer => integer_product::<8, 8, 16, false>,
-        (false, (16, 8, 16)) if integer => integer_product::<16, 8, 16, false>,
-        (false, (16, 8, 32)) if integer => integer_product::<16, 8, 32, false>,
-        (true, (16, 16, 16)) if integer => integer_product::<16, 16, 16, true>,
-        (true, (32, 8, 16)) if integer => integer_product::<32, 8, 16, true>,
-        (true, (8, 32, 16)) if integer => integer_product::<8, 32, 16, true>,
+        (false, (16, 8, 4)) if float => product::<Floats, Mma, 16, 8, 4>,
+        (false, (16, 8, 8)) if float => product::<Floats, Mma, 16, 8, 8>,
+        (false, (16, 8, 16)) if float => product::<Floats, Mma, 16, 8, 16>,
+        (false, (16, 8, 32)) if float => product::<Floats, Mma, 16, 8, 32>,
+        (true, (16, 16, 8)) if float => product::<Floats, Wmma, 16, 16, 8>,
+        (true, (16, 16, 16)) if float => product::<Floats, Wmma, 16, 16, 16>,
+        (true, (32, 8, 16)) if float => product::<Floats, Wmma, 32, 8, 16>,
+        (true, (8, 32, 16)) if float => product::<Floats, Wmma, 8, 32, 16>,
+        (false, (8, 8, 16)) if integer => product::<Integers, Mma, 8, 8, 16>,
+        (false, (16, 8, 16)) if integer => product::<Integers, Mma, 16, 8, 16>,
+        (false, (16, 8, 32)) if integer => product::<Integers, Mma, 16, 8, 32>,
+        (true, (16, 16, 16)) if integer => product::<Integers, Wmma, 16, 16, 16>,
+        (true, (32, 8, 16)) if integer => product::<Integers, Wmma, 32, 8, 16>,
+        (true, (8, 32, 16)) if integer => product::<Integers, Wmma, 8, 32, 16>,
         _ => return None,
     })
 }
@@ -351,25 +352,31 @@ fn split<'r, 's>(counts: [usize; 3], src: &'r [&'s [Row]]) -> Option<[&'r [&'s [
     Some([a, b, rest.get(..counts[2])?])
 }
 
-fn float_product<const M: usize, const N: usize, const K: usize, const WMMA: bool>(
+/// A product of fixed shape by the loops of its numbers, [`Floats`] or [`Integers`], and the layout of its fragments.
+fn product<T, L, const M: usize, const N: usize, const K: usize>(
     v: &Variant,
     _active: u32,
     src: &[&[Row]],
     dst: &mut [Row],
-) {
-    if WMMA {
-        blocked::vectorize(Floats::<Wmma, M, N, K>(v, src, dst, std::marker::PhantomData));
-    } else {
-        blocked::vectorize(Floats::<Mma, M, N, K>(v, src, dst, std::marker::PhantomData));
-    }
+) where
+    for<'a> Product<'a, T, L, M, N, K>: Loops,
+{
+    blocked::vectorize(Product::<T, L, M, N, K>(v, src, dst, PhantomData));
 }
 
-struct Floats<'a, L, const M: usize, const N: usize, const K: usize>(
+/// What a product works on, by its numbers and the layout of its fragments.
+struct Product<'a, T, L, const M: usize, const N: usize, const K: usize>(
     &'a Variant,
     &'a [&'a [Row]],
     &'a mut [Row],
-    std::marker::PhantomData<L>,
+    PhantomData<(T, L)>,
 );
+
+/// Floats, summed in double precision.
+struct Floats;
+
+/// Integers, summed modulo 2^32.
+struct Integers;
 
 /// Elements of C or D in a register.
 fn per(ty: Type) -> usize {
@@ -393,12 +400,12 @@ macro_rules! load_floats {
     };
 }
 
-impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Floats<'_, L, M, N, K> {
+impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Product<'_, Floats, L, M, N, K> {
     type Output = ();
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Floats(v, src, dst, _) = self;
+        let Product(v, src, dst, _) = self;
         let Some((a_type, b_type, c_type, d_type)) = types(v) else { return };
         let counts = [L::registers(a_type, M * K), L::registers(b_type, K * N), M * N / LANES / per(c_type)];
         let Some([a, b, c]) = split(counts, src) else { return };
@@ -432,32 +439,12 @@ impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Floats
     }
 }
 
-fn integer_product<const M: usize, const N: usize, const K: usize, const WMMA: bool>(
-    v: &Variant,
-    _active: u32,
-    src: &[&[Row]],
-    dst: &mut [Row],
-) {
-    if WMMA {
-        blocked::vectorize(Integers::<Wmma, M, N, K>(v, src, dst, std::marker::PhantomData));
-    } else {
-        blocked::vectorize(Integers::<Mma, M, N, K>(v, src, dst, std::marker::PhantomData));
-    }
-}
-
-struct Integers<'a, L, const M: usize, const N: usize, const K: usize>(
-    &'a Variant,
-    &'a [&'a [Row]],
-    &'a mut [Row],
-    std::marker::PhantomData<L>,
-);
-
-impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Integers<'_, L, M, N, K> {
+impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Product<'_, Integers, L, M, N, K> {
     type Output = ();
 
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Integers(v, src, dst, _) = self;
+        let Product(v, src, dst, _) = self;
         let Some((a_type, b_type, ..)) = types(v) else { return };
         let counts = [L::registers(a_type, M * K), L::registers(b_type, K * N), M * N / LANES];
         let Some([a, b, c]) = split(counts, src) else { return };
