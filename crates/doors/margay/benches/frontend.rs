@@ -76,7 +76,7 @@ fn best<T>(run: impl Fn() -> T) -> Duration {
 /// The reference, where it is installed: `MARGAY_PTXAS` names it or its folder.
 fn ptxas() -> Option<PathBuf> {
     let named = std::env::var_os("MARGAY_PTXAS").map(PathBuf::from);
-    let path = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.oracle/bin"));
+    let path = named.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.oracle/bin"));
     let path = if path.is_dir() { path.join("ptxas") } else { path };
     path.is_file().then_some(path)
 }

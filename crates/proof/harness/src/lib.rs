@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// All `.ptx` files under a folder of the repository, sorted; the name is the path under that folder without its end.

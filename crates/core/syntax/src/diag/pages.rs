@@ -3,7 +3,7 @@
 macro_rules! pages {
     ($($number:literal)*) => {
         /// Numbers and pages, in order of number (letters aside).
-        const PAGES: &[(&str, &str)] = &[$(($number, include_str!(concat!("../../../../docs/codes/", $number, ".md"))),)*];
+        const PAGES: &[(&str, &str)] = &[$(($number, include_str!(concat!("../../../../../docs/codes/", $number, ".md"))),)*];
     };
 }
 

@@ -185,7 +185,7 @@ fn main() {
         Opcode::ALL.iter().copied().filter(|o| names.is_empty() || names.iter().any(|n| n == o.row().name)).collect();
     let file = std::env::temp_dir().join(format!("margay-oracle-{}.ptx", std::process::id()));
     let mut ptxas = Ptxas { path: path.into(), file, runs: 0, crashes: 0 };
-    let keep = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/oracle_isa.keep"))
+    let keep = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tools/oracle_isa.keep"))
         .unwrap_or_default();
     let keep = keep.lines().filter(|l| !l.starts_with('#')).filter_map(|l| {
         let mut parts = l.split('\t');
