@@ -28,5 +28,5 @@ pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::Memory;
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent};
-pub use reference::{MULTIPROCESSORS, Reference, alone};
+pub use reference::{MULTIPROCESSORS, Reference, single_step};
 pub use unmodelled::unmodelled;

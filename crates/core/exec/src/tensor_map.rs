@@ -507,7 +507,7 @@ pub fn field(has: impl Fn(Mod) -> bool) -> Option<(usize, usize, u64)> {
         (Mod::BoxDim, (16, 2, 4)),
         (Mod::ElementStride, (26, 2, 4)),
         (Mod::GlobalDim, (56, 8, 4)),
-        // Maps have four strides. ptxas takes the number of a fifth one, which lies behind the map.
+        // Maps have four strides. ptxas takes the number of a tcgen05 one, which lies behind the map.
         (Mod::GlobalStride, (96, 8, 4)),
     ];
     fields.into_iter().find(|(m, _)| has(*m)).map(|(_, f)| f)

@@ -3,39 +3,22 @@
 //! `emit` writes LLVM IR, `compile` turns it into code, `cta` runs it. Kernels that use what the engine has no code for run on
 //! the engine that it was given as its fallback, so the two together take every kernel that the fallback takes.
 
-mod barriers;
-mod batch;
-mod cache;
-mod cluster;
-mod compile;
-mod content;
-mod cta;
+mod code;
 mod ctx;
 pub mod emit;
-mod enter;
-mod ffi;
-mod host;
-mod load;
-mod log;
-mod machine;
-mod stored;
-mod strand;
-mod thunk;
-mod tier;
-mod watch;
-mod windows;
+mod run;
 
-pub use machine::Effort;
+pub use code::target::Effort;
 
-use compile::{Draft, Recipe};
-use log::Log;
+use code::compile::{Draft, Recipe};
+use code::log::Log;
+use code::tier::Tier;
 use margay_exec::{Batch, Bug, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Stop, Unsupported, Work};
 use margay_ir::{FuncId, Ir, Placed, pass::WarpShape};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use tier::Tier;
 
 /// The SIMD engine.
 pub struct SimdEngine {
@@ -53,12 +36,12 @@ impl SimdEngine {
     /// The code of a kernel for a block shape, for people; an error says why there is none.
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let warp = WarpShape { block: Some(block), ..WarpShape::default() };
-        machine::initialize()?;
-        let mask_registers = machine::mask_registers();
+        code::target::initialize()?;
+        let mask_registers = code::target::mask_registers();
         let options = emit::Options {
             warp,
             mask_registers,
-            half_floats: machine::half_floats(),
+            half_floats: code::target::half_floats(),
             stacks: false,
             count: false,
             cluster: None,
@@ -98,17 +81,17 @@ impl Engine for SimdEngine {
     }
 
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop> {
-        machine::initialize().map_err(|what| Stop::Unsupported(Unsupported { what, func: None, at: None }))?;
+        code::target::initialize().map_err(|what| Stop::Unsupported(Unsupported { what, func: None, at: None }))?;
         let fallback = OnceLock::new();
         let engine = self.fallback.clone();
         Ok(Arc::new(SimdKernel {
             image,
             kernel,
-            mask_registers: machine::mask_registers(),
+            mask_registers: code::target::mask_registers(),
             engine,
             fallback,
             refused: OnceLock::new(),
-            stacks: cta::Stacks::default(),
+            stacks: run::cta::Stacks::default(),
             compiled: Mutex::default(),
             effort: self.effort,
             log: Log::default(),
@@ -127,7 +110,7 @@ struct SimdKernel {
     fallback: OnceLock<Arc<dyn Kernel>>,
     /// Why that was needed at first.
     refused: OnceLock<String>,
-    stacks: cta::Stacks,
+    stacks: run::cta::Stacks,
     compiled: Mutex<HashMap<Variant, Outcome>>,
     effort: Effort,
     log: Log,
@@ -156,7 +139,7 @@ impl SimdKernel {
         let options = emit::Options {
             warp: WarpShape { block: Some(block), ..WarpShape::default() },
             mask_registers: self.mask_registers,
-            half_floats: machine::half_floats(),
+            half_floats: code::target::half_floats(),
             stacks,
             count,
             cluster,
@@ -213,7 +196,7 @@ impl Kernel for SimdKernel {
 
     fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
         match self.way(grid.launch, grid.observer.is_some(), true)? {
-            Ok(tier) => Ok(Box::new(cluster::SimdCluster::new(tier, grid, &self.stacks, first)?)),
+            Ok(tier) => Ok(Box::new(run::cluster::SimdCluster::new(tier, grid, &self.stacks, first)?)),
             Err(refused) => self.fall_back(refused)?.start(grid, first),
         }
     }
@@ -225,7 +208,7 @@ impl Kernel for SimdKernel {
     fn batch<'a>(&'a self, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
         match self.way(grid.launch, grid.observer.is_some(), false)? {
             Ok(tier) if !tier.by_warp() && grid.launch.cluster == [1; 3] => {
-                Ok(Some(Box::new(batch::Worker::new(tier, grid, meter)?)))
+                Ok(Some(Box::new(run::batch::Worker::new(tier, grid, meter)?)))
             }
             _ => Ok(None),
         }

@@ -221,9 +221,9 @@ fn compare(
         let (want, got) = match (want, got) {
             (Ok(want), Ok(got)) => (want, got),
             // A sample that the check refuses takes its neighbours with it: one by one then.
-            (Err(_), _) if samples.len() > 1 => return alone(context, plan, place, samples, wrong),
+            (Err(_), _) if samples.len() > 1 => return single_step(context, plan, place, samples, wrong),
             (Err(_), _) => return,
-            (Ok(_), Err(_)) if samples.len() > 1 => return alone(context, plan, place, samples, wrong),
+            (Ok(_), Err(_)) if samples.len() > 1 => return single_step(context, plan, place, samples, wrong),
             (Ok(_), Err(why)) => {
                 wrong.insert(samples[0].text.clone(), why);
                 return;
@@ -259,7 +259,7 @@ fn compare(
     }
 }
 
-fn alone(
+fn single_step(
     context: &Arc<Context>,
     plan: Plan,
     place: (Version, Target),

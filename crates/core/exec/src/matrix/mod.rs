@@ -19,10 +19,10 @@ mod blocked;
 mod dense;
 pub mod descriptor;
 mod element;
-pub mod fifth;
 mod fixed;
 mod fragment;
 mod product;
+pub mod tcgen05;
 mod transfer;
 pub mod warpgroup;
 

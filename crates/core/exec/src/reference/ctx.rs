@@ -88,7 +88,7 @@ impl<'a> Ctx<'a> {
             if told {
                 self.lanes += u64::from(self.active.count_ones());
                 if let Some(observer) = self.grid.observer {
-                    super::unwritten::look(self, observer);
+                    super::uninitialised::look(self, observer);
                 }
             }
             if self.active == 0 {

@@ -7,18 +7,18 @@
 //!
 //! Nothing here panics on what a program does: wrong programs end in a [`crate::Fault`].
 
-pub mod alone;
 mod builtin;
 mod code;
 mod cta;
 mod ctx;
 mod decode;
-pub mod meet;
+pub mod rendezvous;
 mod schedule;
+pub mod single_step;
 mod state;
 pub(crate) mod step;
 mod tensor_memory;
-mod unwritten;
+mod uninitialised;
 
 pub use step::special::MULTIPROCESSORS;
 

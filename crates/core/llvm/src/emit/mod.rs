@@ -12,46 +12,15 @@
 //! A kernel whose threads all reach the same barriers loops over CTAs and warps itself (`kernel`, `keep`). One that waits in
 //! other ways (`barrier`, loops that spin) is called warp by warp, each warp on a stack of its own.
 
-mod address;
-mod alu;
-mod approx;
-mod atomic;
+mod arithmetic;
 mod barrier;
-mod bits;
-mod branch;
-mod builtin;
 mod call;
-mod carry;
-mod compare;
-mod context;
-mod control;
-mod convert;
-mod copy;
-mod count;
-mod effect;
-mod float;
-mod frame;
-mod func;
-mod group;
-mod half;
-mod integer;
-mod keep;
-mod kernel;
-mod lazy;
-mod matrix;
-mod meet;
+mod function;
 mod memory;
-mod prepare;
-mod reach;
-mod reference;
-mod rows;
 mod site;
-mod stack;
-mod strand;
 pub mod text;
-mod value;
 mod warp;
 
-pub use func::{Options, PERIOD, Refused, emit, symbol};
-pub use reach::Reached;
+pub use function::reach::Reached;
+pub use function::{Options, PERIOD, Refused, emit, symbol};
 pub use site::{Site, SiteKind};

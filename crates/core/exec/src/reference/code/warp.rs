@@ -62,7 +62,7 @@ pub enum BarrierKind {
     Red(Mod),
 }
 
-/// An instruction of the fifth generation of tensor cores, with the names of its operands.
+/// An instruction of the tcgen05 generation of tensor cores, with the names of its operands.
 pub struct FifthOp {
     /// Registers written.
     pub dst: Vec<Dst>,

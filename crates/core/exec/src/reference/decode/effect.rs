@@ -120,7 +120,7 @@ impl Decoder<'_> {
             }
             Opcode::Clusterlaunchcontrol if v.has(Mod::TryCancel) => self.try_cancel(func, inst),
             Opcode::Clusterlaunchcontrol => self.stack(func, inst, step::copy::query_cancel),
-            Opcode::Tcgen05 => self.fifth(func, inst),
+            Opcode::Tcgen05 => self.tcgen05(func, inst),
             Opcode::Wgmma => self.warpgroup(func, inst),
             Opcode::Elect => self.warp(func, inst, WarpKind::Elect, step::warp::synced),
             Opcode::Activemask => self.warp(func, inst, WarpKind::Barrier, step::warp::active_mask),

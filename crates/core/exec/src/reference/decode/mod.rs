@@ -3,10 +3,10 @@
 mod call;
 mod copy;
 mod effect;
-mod fifth;
 mod matrix;
 mod operand;
 mod rows;
+mod tcgen05;
 mod tensor;
 mod texture;
 

@@ -1,0 +1,138 @@
+//! Lanes of one warp that come to instructions at which they wait for each other at different times, for other engines: what
+//! [`super::single_step`] is for instructions that a warp executes as one.
+
+use super::{
+    code::Flow,
+    ctx::Ctx,
+    single_step::{Machine, SingleStep, standing},
+    state::{FrameIndex, Group, NO_FRAME, Wait, Warp},
+    step::warp::recheck,
+};
+use crate::{Bug, Grid, Row, Stop};
+use margay_ir::FuncId;
+use std::collections::HashMap;
+
+/// The lanes of one warp that wait, and those that need not any more.
+pub struct Rendezvous {
+    warp: Warp,
+    /// By frame: the instruction that its lanes came to.
+    at: HashMap<FrameIndex, (FuncId, u32)>,
+}
+
+/// Lanes that wait.
+pub struct Waiter {
+    /// The lanes.
+    pub lanes: u32,
+    /// The instruction.
+    pub at: (FuncId, u32),
+    /// What for.
+    pub what: String,
+}
+
+fn bug(what: &str) -> Stop {
+    Stop::Bug(Bug(what.into()))
+}
+
+impl SingleStep {
+    /// Lanes come to an instruction, with the rows of the registers that it reads. They wait until [`SingleStep::released`] tells.
+    pub fn arrive(
+        &self,
+        machine: &mut Machine,
+        grid: &Grid<'_>,
+        (cta_id, warp_index): ([u32; 3], u32),
+        (live, mask): (u32, u32),
+        (id, inst): (FuncId, u32),
+        input: &[Row],
+    ) -> Result<(), Stop> {
+        let code = &self.code;
+        let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
+            return Err(bug("an instruction of a function that is not there"));
+        };
+        machine.enter(cta_id);
+        let Machine { cta, windows, meetings, .. } = machine;
+        let new = || Rendezvous { warp: standing(code, grid.launch.block, warp_index), at: HashMap::new() };
+        let meeting = meetings[warp_index as usize].get_or_insert_with(new);
+        meeting.look(self, live);
+        let warp = &mut meeting.warp;
+        let frame = warp.new_frame(id.0, func.rows, mask);
+        meeting.at.insert(frame, (id, inst));
+        plan.put(&mut warp.frames[frame as usize].regs, input);
+        let mut ctx = Ctx {
+            code,
+            grid,
+            windows,
+            cta,
+            warp,
+            func,
+            regs: Vec::new(),
+            frame: NO_FRAME,
+            mask,
+            active: mask,
+            full: mask,
+            pc: start,
+            random: false,
+            executed: 0,
+            lanes: 0,
+            stop: None,
+        };
+        ctx.enter(frame);
+        while ctx.pc < end {
+            let op = &func.ops[ctx.pc as usize];
+            match (op.run)(&mut ctx, op) {
+                Flow::Next => ctx.pc += 1,
+                Flow::Park => return ctx.stop.take().map_or(Ok(()), Err),
+                Flow::Jump(_) | Flow::Stop => {
+                    let stop = ctx.stop.take();
+                    ctx.give_back();
+                    return Err(stop.unwrap_or_else(|| bug("an instruction at which lanes meet jumps")));
+                }
+            }
+        }
+        ctx.put_away();
+        Ok(())
+    }
+
+    /// Those of `lanes` of a warp that need not wait any more: all of one instruction, of which `output` gets the rows of the
+    /// registers that it writes; also how many these are.
+    pub fn released(
+        &self,
+        machine: &mut Machine,
+        (warp, lanes): (u32, u32),
+        live: u32,
+        output: &mut [Row],
+    ) -> Option<(u32, usize)> {
+        let meeting = machine.meetings.get_mut(warp as usize)?.as_mut()?;
+        meeting.look(self, live);
+        let found = meeting.warp.ready.iter().position(|g| g.mask & lanes != 0)?;
+        let group = meeting.warp.ready.remove(found);
+        let (_, _, plan) = self.plan(meeting.at.get(&group.frame).copied()?)?;
+        plan.take(&meeting.warp.frames[group.frame as usize].regs, output);
+        meeting.warp.leave(group.frame, group.mask);
+        Some((group.mask, plan.written))
+    }
+}
+
+impl Rendezvous {
+    fn look(&mut self, single_step: &SingleStep, live: u32) {
+        if self.warp.live != live {
+            self.warp.live = live;
+            recheck(&single_step.code, &mut self.warp, None);
+        }
+    }
+}
+
+impl Machine {
+    /// The lanes of a warp that wait for others.
+    pub fn waiters(&self, warp: u32) -> Vec<Waiter> {
+        let Some(Some(meeting)) = self.meetings.get(warp as usize) else { return Vec::new() };
+        let waiter = |(g, why): &(Group, Wait)| {
+            let at = meeting.at.get(&g.frame).copied()?;
+            let what = match why {
+                Wait::Lanes { members, .. } => format!("wait for the other lanes of member mask {members:#010x}"),
+                _ => "wait for the other lanes of the warp".into(),
+            };
+            Some(Waiter { lanes: g.mask, at, what })
+        };
+        meeting.warp.blocked.iter().filter_map(waiter).collect()
+    }
+}

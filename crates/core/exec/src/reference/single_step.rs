@@ -1,0 +1,288 @@
+//! Single instructions for other engines: an engine without code of its own for an instruction hands over the rows of the
+//! registers that it reads and gets those that it writes.
+//!
+//! Everything is offered that needs nothing but registers and memory outside of the thread's own: matrix fragments and products,
+//! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and reductions.
+
+use super::{
+    code::{Code, Flow, FuncCode, NEGATED, Shape, UNGUARDED},
+    cta::new_warp,
+    ctx::{Ctx, Windows},
+    decode,
+    rendezvous::Rendezvous,
+    state::{CtaState, NO_FRAME, Wait, Warp},
+};
+use crate::{
+    Bug, FaultKind, Grid, Image, LANES, Row, Stop,
+    barrier::{BARRIERS, Barrier},
+    mem::Allocation,
+};
+use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness};
+use margay_isa::{Opcode, Type};
+use std::{
+    cell::Cell,
+    ops::Range,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+/// Whether an instruction can be executed alone.
+pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
+    use Opcode::{Alloca, Bar, Barrier, Call, Stackrestore, Stacksave};
+    let refused = matches!(func.variant(inst).op, Bar | Barrier | Call | Alloca | Stacksave | Stackrestore);
+    let own = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_), _) | Operand::FrameAddr(..));
+    !refused && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
+}
+
+/// Registers that an instruction reads, its guard's too, and those that it writes; each once.
+pub fn registers(func: &Func, inst: &Inst) -> (Vec<VReg>, Vec<VReg>) {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    liveness::inst_reads(func, inst, &mut |r| reads.push(r));
+    liveness::inst_writes(func, inst, &mut |r| writes.push(r));
+    for list in [&mut reads, &mut writes] {
+        list.sort();
+        list.dedup();
+    }
+    (reads, writes)
+}
+
+/// Rows of a register.
+pub fn rows_of(ty: Type) -> usize {
+    Shape::of(ty).rows()
+}
+
+/// A kernel of which single instructions can be executed.
+pub struct SingleStep {
+    pub(super) code: Code,
+    /// By function and instruction, for those that were executed.
+    plans: Vec<Vec<OnceLock<Plan>>>,
+}
+
+/// What the warps of one CTA share, and their state.
+pub struct Machine {
+    pub(super) cta: CtaState,
+    warps: Vec<Option<Warp>>,
+    pub(super) windows: Windows,
+    /// By warp: lanes that came to an instruction at which lanes wait for each other.
+    pub(super) meetings: Vec<Option<Rendezvous>>,
+}
+
+/// A warp of a CTA that is nowhere yet.
+pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
+    let mut warp = new_warp();
+    warp.index = index;
+    warp.wires.resize(code.wires as usize, Row::ZERO);
+    for lane in 0..LANES {
+        let t = index * LANES as u32 + lane as u32;
+        warp.tid[0].0[lane] = t % block[0];
+        warp.tid[1].0[lane] = t / block[0] % block[1];
+        warp.tid[2].0[lane] = t / (block[0] * block[1]);
+    }
+    warp
+}
+
+/// Where the registers of an instruction are: in the row buffers of the caller, and in a frame.
+#[derive(Default)]
+pub(super) struct Plan {
+    reads: Vec<(usize, Range<usize>)>,
+    writes: Vec<(usize, Range<usize>)>,
+    /// Rows written.
+    pub written: usize,
+}
+
+impl Plan {
+    fn new(func: &FuncCode, inst: u32) -> Plan {
+        let Some(inst) = func.func.insts.get(inst as usize) else { return Plan::default() };
+        let rows = |r: &VReg| rows_of(func.func.regs[r.0 as usize]);
+        let copies = |list: &[VReg]| {
+            let (mut at, mut copies) = (0, Vec::new());
+            for r in list {
+                let first = func.row_of.get(r.0 as usize).copied().filter(|row| *row != u32::MAX);
+                copies.extend(first.map(|first| (at, first as usize..first as usize + rows(r))));
+                at += rows(r);
+            }
+            copies
+        };
+        let (reads, writes) = registers(&func.func, inst);
+        Plan { reads: copies(&reads), writes: copies(&writes), written: writes.iter().map(rows).sum() }
+    }
+
+    /// Fills a frame's registers from the rows of those that the instruction reads.
+    pub fn put(&self, regs: &mut [Row], input: &[Row]) {
+        for (at, to) in &self.reads {
+            regs[to.clone()].copy_from_slice(&input[*at..at + to.len()]);
+        }
+    }
+
+    /// Gives the rows of the registers that it writes.
+    pub fn take(&self, regs: &[Row], output: &mut [Row]) {
+        for (at, from) in &self.writes {
+            output[*at..at + from.len()].copy_from_slice(&regs[from.clone()]);
+        }
+    }
+}
+
+impl Machine {
+    /// An instruction of a CTA comes, maybe the first one.
+    pub(super) fn enter(&mut self, cta: [u32; 3]) {
+        if self.cta.id != cta {
+            self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
+            self.windows.cluster = std::array::from_fn(|d| cta[d] / self.windows.cluster_size[d]);
+            self.meetings.iter_mut().for_each(|m| *m = None);
+        }
+        (self.cta.id, self.cta.dirty) = (cta, false);
+    }
+
+    /// Counts what threads did that others can see.
+    pub fn effects(&self) -> u64 {
+        self.cta.effects.get()
+    }
+}
+
+impl SingleStep {
+    /// Prepares a kernel and what it reaches.
+    pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<SingleStep, Stop> {
+        let code = decode::decode(image, kernel)?;
+        let empty = |f: &FuncCode| f.func.insts.iter().map(|_| OnceLock::new()).collect();
+        let plans = code.funcs.iter().map(|f| f.as_deref().map_or(Vec::new(), empty)).collect();
+        Ok(SingleStep { code, plans })
+    }
+
+    /// The function of an instruction, its first op, the one after its last, and where its registers are.
+    pub(super) fn plan(&self, (id, inst): (FuncId, u32)) -> Option<(&FuncCode, [u32; 2], &Plan)> {
+        let func = self.code.funcs.get(id.0 as usize)?.as_ref()?;
+        let (start, end) = func.by_inst.get(inst as usize).copied()?;
+        let plan = self.plans.get(id.0 as usize)?.get(inst as usize)?;
+        Some((func, [start, end], plan.get_or_init(|| Plan::new(func, inst))))
+    }
+
+    /// State for one CTA of a cluster, or for one CTA at a time of a launch without clusters; `windows` are the shared windows
+    /// of the cluster by rank.
+    pub fn machine(&self, grid: &Grid<'_>, windows: Vec<Arc<Allocation>>, rank: u32) -> Machine {
+        let shared = windows[rank as usize].clone();
+        let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
+        let windows = Windows {
+            tensor: windows.iter().map(|_| Mutex::default()).collect(),
+            shared: windows,
+            local_size: 0,
+            stride: 0,
+            params: grid.params().block.base(),
+            cluster: [0; 3],
+            cluster_size: grid.launch.cluster.map(|n| n.max(1)),
+        };
+        let cta = CtaState {
+            id: [u32::MAX; 3],
+            rank,
+            shared,
+            barriers: vec![Barrier::new(warps); BARRIERS],
+            dirty: false,
+            effects: Cell::new(0),
+            freed: false,
+            clock: 0,
+        };
+        let meetings = (0..warps).map(|_| None).collect();
+        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, meetings }
+    }
+
+    /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers
+    /// that [`registers`] names as read, one after another; `output` gets those of the registers written, of which only lanes
+    /// that executed mean anything. False: it waits for what another warp must do, and has to be executed again.
+    #[allow(clippy::too_many_arguments)]
+    pub fn execute(
+        &self,
+        machine: &mut Machine,
+        grid: &Grid<'_>,
+        (cta, warp_index): ([u32; 3], u32),
+        (live, mask): (u32, u32),
+        (id, inst): (FuncId, u32),
+        input: &[Row],
+        output: &mut [Row],
+    ) -> Result<bool, Stop> {
+        let bug = |what: &str| Stop::Bug(Bug(what.into()));
+        let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
+            return Err(bug("an instruction of a function that is not there"));
+        };
+        let (block, code) = (grid.launch.block, &self.code);
+        machine.enter(cta);
+        let Machine { cta: state, warps, windows, .. } = machine;
+        let warp = warps[warp_index as usize].get_or_insert_with(|| {
+            let mut warp = standing(code, block, warp_index);
+            warp.new_frame(id.0, func.rows, live);
+            warp
+        });
+        warp.live = live;
+        let frame = &mut warp.frames[0];
+        (frame.func, frame.lanes) = (id.0, live);
+        if frame.regs.len() < func.rows as usize {
+            frame.regs.resize(func.rows as usize, Row::ZERO);
+        }
+        plan.put(&mut frame.regs, input);
+        let mut ctx = Ctx {
+            code,
+            grid,
+            windows,
+            cta: state,
+            warp,
+            func,
+            regs: Vec::new(),
+            frame: NO_FRAME,
+            mask,
+            active: mask,
+            full: 0,
+            pc: start,
+            random: false,
+            executed: 0,
+            lanes: 0,
+            stop: None,
+        };
+        ctx.enter(0);
+        while ctx.pc < end {
+            let op = &func.ops[ctx.pc as usize];
+            ctx.active = match op.guard {
+                UNGUARDED => mask,
+                guard => {
+                    let truth = ctx.regs[(guard & !NEGATED) as usize].0[0];
+                    mask & if guard & NEGATED != 0 { !truth } else { truth }
+                }
+            };
+            if ctx.active == 0 {
+                ctx.pc += 1;
+                continue;
+            }
+            match (op.run)(&mut ctx, op) {
+                Flow::Next => ctx.pc += 1,
+                Flow::Jump(_) | Flow::Stop => {
+                    let stop = ctx.stop.take();
+                    ctx.give_back();
+                    return Err(stop.unwrap_or_else(|| bug("an instruction single_step that jumps")));
+                }
+                Flow::Park => {
+                    let later = matches!(ctx.warp.blocked[..], [(_, Wait::TensorMemory)]);
+                    if later {
+                        ctx.warp.blocked.clear();
+                        return Ok(false);
+                    }
+                    let elsewhere = !ctx.warp.blocked.is_empty();
+                    let stop = ctx.stop.take();
+                    let lane = mask.trailing_zeros() as usize & 31;
+                    if elsewhere || stop.is_some() {
+                        let what = "a warp operation waits for lanes that are elsewhere".to_string();
+                        let fault = ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
+                        debug_assert_eq!(fault, Flow::Stop);
+                    }
+                    let stop = stop.or(ctx.stop.take());
+                    ctx.warp.ready.clear();
+                    ctx.warp.blocked.clear();
+                    match stop {
+                        Some(stop) => return Err(stop),
+                        None => break,
+                    }
+                }
+            }
+        }
+        ctx.give_back();
+        let frame = &machine.warps[warp_index as usize].as_ref().map(|w| &w.frames[0]);
+        let Some(frame) = frame else { return Err(bug("a warp is gone")) };
+        plan.take(&frame.regs, output);
+        Ok(true)
+    }
+}

@@ -1,0 +1,487 @@
+//! Tensor memory: allocation, moves, products and their completion (manual, sections 9.7.16.7 to 9.7.16.12).
+//!
+//! Products and copies are done when they are issued, so that waiting and fencing have nothing to do and a commit arrives at its
+//! barrier object at once.
+
+use super::super::{
+    code::{Address, FifthOp, Flow, Op},
+    ctx::Ctx,
+    state::{Wait, lanes},
+    tensor_memory::TensorMemory,
+};
+use super::address::{addresses, offsets, out_of_bounds};
+use super::copy::{peers, transactions};
+use super::matrix::{gather, read_unit, scatter_rows};
+use super::{address::Region, mbarrier};
+use crate::{
+    Access, FaultKind, LANES, Row,
+    lanes::u32s,
+    matrix::{
+        descriptor::Descriptor,
+        tcgen05::{self, Memories, Operands, split},
+        unpack,
+    },
+    mem,
+};
+use margay_ir::MemSpace;
+use margay_isa::{Mod, Type, Variant};
+use std::sync::{MutexGuard, PoisonError};
+
+fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c FifthOp {
+    let func = ctx.func;
+    &func.fifths[op.x as usize]
+}
+
+/// The tensor memory of a CTA of the cluster. A cluster runs on one host thread, so nobody ever waits for the lock.
+fn memory<'c>(ctx: &Ctx<'c>, rank: usize) -> Option<MutexGuard<'c, TensorMemory>> {
+    let windows = ctx.windows;
+    windows.tensor.get(rank).map(|m| m.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn own<'c>(ctx: &mut Ctx<'c>) -> Result<MutexGuard<'c, TensorMemory>, Flow> {
+    memory(ctx, ctx.cta.rank as usize).ok_or_else(|| ctx.bug("a CTA without tensor memory"))
+}
+
+fn wrong(ctx: &mut Ctx<'_>, lane: usize, what: String) -> Flow {
+    ctx.fault(lane, FaultKind::Descriptor(what), Vec::new())
+}
+
+fn outside(ctx: &mut Ctx<'_>, lane: usize, at: (usize, usize), write: bool) -> Flow {
+    let address = ((at.0 as u64) << 16) | at.1 as u64;
+    let access = Access { write, address, size: 4, space: "tensor memory" };
+    let note = format!("lane {} of column {} is not allocated", at.0, at.1);
+    ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
+}
+
+/// A 32-bit value of one lane.
+fn value(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
+    f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.words(*s)[lane])
+}
+
+fn long(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u64> {
+    f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.doubles(*s)[lane])
+}
+
+/// A tensor-memory address of one lane.
+fn place(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
+    let (_, address) = f.addresses.iter().find(|(n, _)| *n == name)?;
+    let mut out = [0; LANES];
+    offsets(ctx, address, &mut out);
+    Some(out[lane] as u32)
+}
+
+/// Host addresses of one lane's operand in shared memory.
+fn shared(ctx: &mut Ctx<'_>, a: &Address, lane: usize) -> Result<(Region, u64), Flow> {
+    let mut at = [0; LANES];
+    let active = std::mem::replace(&mut ctx.active, 1 << lane);
+    let region = addresses(ctx, a, 4, &mut at);
+    ctx.active = active;
+    Ok((region?, at[lane]))
+}
+
+/// `tcgen05.alloc`: waits while there are not enough columns.
+pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if let Err(flow) = gather(ctx, op) {
+        return flow;
+    }
+    let f = table(ctx, op);
+    let columns = value(ctx, f, "nCols", 0).unwrap_or(0);
+    if !columns.is_power_of_two() || !(32..=512).contains(&columns) {
+        return wrong(ctx, 0, format!("{columns} columns of tensor memory; there can be 32, 64, 128, 256 or 512"));
+    }
+    let mut tensor = match own(ctx) {
+        Ok(tensor) => tensor,
+        Err(flow) => return flow,
+    };
+    if tensor.relinquished {
+        return wrong(ctx, 0, "the CTA has given up its right to allocate tensor memory".into());
+    }
+    let Some(start) = tensor.allocate(columns) else {
+        ctx.block(u32::MAX, Wait::TensorMemory);
+        ctx.give_back();
+        return Flow::Park;
+    };
+    let Some((_, address)) = f.addresses.first() else { return ctx.bug("an allocation without a place") };
+    let (region, host) = match shared(ctx, address, 0) {
+        Ok(place) => place,
+        Err(flow) => return flow,
+    };
+    let found = super::address::find_allocation!(ctx, region, host, 0);
+    match found.and_then(|a| mem::store(&a.block, host, start)) {
+        Some(()) => Flow::Next,
+        None => super::address::bad_access(ctx, 0, address, region, host, (4, 4), true),
+    }
+}
+
+/// `tcgen05.dealloc`
+pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if let Err(flow) = gather(ctx, op) {
+        return flow;
+    }
+    let f = table(ctx, op);
+    let (Some(address), Some(columns)) = (value(ctx, f, "taddr", 0), value(ctx, f, "nCols", 0)) else {
+        return ctx.bug("tensor memory is freed without an address");
+    };
+    let mut tensor = match own(ctx) {
+        Ok(tensor) => tensor,
+        Err(flow) => return flow,
+    };
+    if !tensor.free(address, columns) {
+        return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} were not allocated so"));
+    }
+    // Who waits for columns tries again.
+    (ctx.cta.dirty, ctx.cta.freed) = (true, true);
+    Flow::Next
+}
+
+/// `tcgen05.relinquish_alloc_permit`
+pub fn relinquish(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if let Err(flow) = gather(ctx, op) {
+        return flow;
+    }
+    match own(ctx) {
+        Ok(mut tensor) => tensor.relinquished = true,
+        Err(flow) => return flow,
+    }
+    Flow::Next
+}
+
+/// Row and column of register `r` of a thread (section 9.7.16.2.3.1); a column of 32 bits, or of 16 with packing.
+fn cell(v: &Variant, lane: usize, r: usize) -> (usize, usize) {
+    match () {
+        _ if v.has(Mod::S32x32b) => (lane, r),
+        _ if v.has(Mod::S16x64b) => (8 * (lane % 2) + lane / 4, lane / 2 % 2 + 2 * r),
+        _ if v.has(Mod::S16x128b) => (lane / 4 + 8 * (r % 2), lane % 4 + 4 * (r / 2)),
+        _ if v.has(Mod::S16x256b) => (lane / 4 + 8 * (r / 2 % 2), 2 * (lane % 4) + r % 2 + 8 * (r / 4)),
+        // `.16x32bx2`: the upper lanes have their own columns.
+        _ => (lane % 16, r),
+    }
+}
+
+/// What `tcgen05.ld` and `.st` go over: lanes of tensor memory and columns of each register of each thread.
+struct Tile<'v> {
+    variant: &'v Variant,
+    first: (usize, usize),
+    split: usize,
+    packed: bool,
+}
+
+impl<'v> Tile<'v> {
+    fn new(ctx: &mut Ctx<'_>, variant: &'v Variant, f: &FifthOp) -> Result<Tile<'v>, Flow> {
+        let Some(address) = place(ctx, f, "taddr", 0) else { return Err(ctx.bug("no address of tensor memory")) };
+        let first = split(address);
+        let rows = if variant.has(Mod::S32x32b) { 32 } else { 16 };
+        let quarter = ctx.warp.index as usize % 4 * 32;
+        if first.0 < quarter || first.0 + rows > quarter + 32 {
+            let what = format!(
+                "lanes {} to {} of tensor memory, of which this warp reaches {quarter} to {}",
+                first.0,
+                first.0 + rows - 1,
+                quarter + 31
+            );
+            return Err(wrong(ctx, 0, what));
+        }
+        let split = value(ctx, f, "immHalfSplitoff", 0).unwrap_or(0) as usize;
+        Ok(Tile { variant, first, split, packed: variant.has(Mod::Pack16b) || variant.has(Mod::Unpack16b) })
+    }
+
+    fn at(&self, lane: usize, r: usize) -> (usize, usize) {
+        let (row, column) = cell(self.variant, lane, r);
+        let column = if self.packed { 2 * column } else { column };
+        let shift = if self.variant.has(Mod::S16x32bx2) && lane >= 16 { self.split } else { 0 };
+        (self.first.0 + row, self.first.1 + column + shift)
+    }
+}
+
+/// `tcgen05.ld`
+pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if let Err(flow) = gather(ctx, op) {
+        return flow;
+    }
+    let f = table(ctx, op);
+    let func = ctx.func;
+    let variant = func.variant(op);
+    let loaded = variant.operands().next().and_then(|o| variant.count(o)).unwrap_or(1) as usize;
+    let (tile, tensor) = match Tile::new(ctx, variant, f).and_then(|t| Ok((t, own(ctx)?))) {
+        Ok(both) => both,
+        Err(flow) => return flow,
+    };
+    let mut rows = vec![Row::ZERO; f.dst.len()];
+    for (r, row) in rows.iter_mut().enumerate().take(loaded) {
+        for lane in 0..LANES {
+            let at = tile.at(lane, r);
+            let (low, high) =
+                (tensor.load(at.0, at.1), if tile.packed { tensor.load(at.0, at.1 + 1) } else { Some(0) });
+            let (Some(low), Some(high)) = (low, high) else { return outside(ctx, lane, at, false) };
+            row.0[lane] = if tile.packed { low & 0xffff | high << 16 } else { low };
+        }
+    }
+    if variant.has(Mod::Red) {
+        let reduced = std::array::from_fn(|lane| reduce(variant, rows[..loaded].iter().map(|r| r.0[lane])));
+        if let Some(last) = rows.last_mut() {
+            last.0 = reduced;
+        }
+    }
+    scatter_rows(ctx, &f.dst, &rows);
+    Flow::Next
+}
+
+/// The smallest or largest of a lane's values.
+fn reduce(v: &Variant, values: impl Iterator<Item = u32>) -> u32 {
+    let (min, ty) = (v.has(Mod::Min), v.t());
+    if ty == Type::F32 {
+        let op = if min { Mod::Min } else { Mod::Max };
+        return super::warp::redux_float(values, op, v.has(Mod::Abs), v.has(Mod::PropagateNan));
+    }
+    let signed = |x: u32| if ty.is_signed() { i64::from(x as i32) } else { i64::from(x) };
+    let best = if min { values.min_by_key(|x| signed(*x)) } else { values.max_by_key(|x| signed(*x)) };
+    best.unwrap_or(0)
+}
+
+/// `tcgen05.st`
+pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if let Err(flow) = gather(ctx, op) {
+        return flow;
+    }
+    let f = table(ctx, op);
+    let func = ctx.func;
+    let (tile, mut tensor) = match Tile::new(ctx, func.variant(op), f).and_then(|t| Ok((t, own(ctx)?))) {
+        Ok(both) => both,
+        Err(flow) => return flow,
+    };
+    ctx.cta.note_effect();
+    let stored = f.values.iter().filter(|(n, _)| *n == "r");
+    for (r, (_, source)) in stored.enumerate() {
+        let row = *u32s(ctx.src(*source));
+        for (lane, word) in row.iter().enumerate() {
+            let at = tile.at(lane, r);
+            let done = match tile.packed {
+                true => tensor.store(at.0, at.1, word & 0xffff).and(tensor.store(at.0, at.1 + 1, word >> 16)),
+                false => tensor.store(at.0, at.1, *word),
+            };
+            if done.is_none() {
+                return outside(ctx, lane, at, true);
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// CTAs of the group, by index in it.
+fn group(ctx: &Ctx<'_>, v: &Variant) -> Vec<usize> {
+    let rank = ctx.cta.rank as usize;
+    if v.has(Mod::CtaGroup2) { vec![rank & !1, rank | 1] } else { vec![rank] }
+}
+
+fn check_group(ctx: &mut Ctx<'_>, lane: usize, ranks: &[usize]) -> Result<(), Flow> {
+    if ranks.iter().all(|r| *r < ctx.windows.shared.len()) {
+        return Ok(());
+    }
+    let what = format!("`.cta_group::2` in a cluster of {}", ctx.windows.shared.len());
+    Err(wrong(ctx, lane, what))
+}
+
+/// Lanes of tensor memory that a row of the source goes to.
+fn targets(v: &Variant, row: usize) -> Vec<usize> {
+    match () {
+        _ if v.has(Mod::S32x128b) => (0..4).map(|w| row + 32 * w).collect(),
+        _ if v.has(Mod::Warpx20213) => vec![row, row + 64],
+        _ if v.has(Mod::Warpx20123) => vec![row % 32 + 64 * (row / 32), row % 32 + 64 * (row / 32) + 32],
+        _ if v.has(Mod::S4x256b) => vec![32 * row],
+        _ => vec![row],
+    }
+}
+
+/// `tcgen05.cp`
+pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let f = table(ctx, op);
+    let func = ctx.func;
+    let v = func.variant(op);
+    let rows = match () {
+        _ if v.has(Mod::S4x256b) => 4,
+        _ if v.has(Mod::S32x128b) => 32,
+        _ if v.has(Mod::S64x128b) => 64,
+        _ => 128,
+    };
+    ctx.cta.note_effect();
+    let units = if v.has(Mod::S128x256b) || v.has(Mod::S4x256b) { 2 } else { 1 };
+    for lane in lanes(ctx.active) {
+        let (Some(to), Some(bits)) = (place(ctx, f, "taddr", lane), long(ctx, f, "s-desc", lane)) else {
+            return ctx.bug("a copy without addresses");
+        };
+        let Some(d) = Descriptor::tcgen05(bits) else {
+            return wrong(ctx, lane, format!("the matrix descriptor {bits:#018x} has no swizzling mode"));
+        };
+        let (first_lane, first_column) = split(to);
+        let ranks = group(ctx, v);
+        if let Err(flow) = check_group(ctx, lane, &ranks) {
+            return flow;
+        }
+        for rank in ranks {
+            let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            for row in 0..rows {
+                for unit in 0..units {
+                    let window = &ctx.windows.shared[rank];
+                    let bytes = match read_unit(window, d.address(true, unit, row)) {
+                        Ok(bytes) => unpack(v, bytes),
+                        Err(at) => return out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false),
+                    };
+                    for target in targets(v, row) {
+                        for (i, word) in bytes.chunks_exact(4).enumerate() {
+                            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                            let at = (first_lane + target, first_column + 4 * unit + i);
+                            if tensor.store(at.0, at.1, word).is_none() {
+                                return outside(ctx, lane, at, true);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// `tcgen05.shift`: each of 31 lanes gets the 32 bytes of the next one; the last keeps its own.
+pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    const WORDS: usize = 8;
+    let f = table(ctx, op);
+    let func = ctx.func;
+    ctx.cta.note_effect();
+    for lane in lanes(ctx.active) {
+        let Some(address) = place(ctx, f, "taddr", lane) else { return ctx.bug("a shift of nothing") };
+        let (first, column) = split(address);
+        if first % LANES != 0 {
+            return wrong(
+                ctx,
+                lane,
+                format!("a shift from lane {first} of tensor memory, which is no multiple of {LANES}"),
+            );
+        }
+        let ranks = group(ctx, func.variant(op));
+        if let Err(flow) = check_group(ctx, lane, &ranks) {
+            return flow;
+        }
+        for rank in ranks {
+            let Some(mut tensor) = memory(ctx, rank) else { return ctx.bug("a CTA without tensor memory") };
+            for (row, word) in (first..first + LANES - 1).flat_map(|row| (0..WORDS).map(move |word| (row, word))) {
+                let at = (row, column + word);
+                let moved = tensor.load(row + 1, at.1).and_then(|value| tensor.store(row, at.1, value));
+                if moved.is_none() {
+                    return outside(ctx, lane, at, true);
+                }
+            }
+        }
+    }
+    Flow::Next
+}
+
+/// The memories of a group of CTAs.
+struct Group<'g, 'c> {
+    ctx: &'g Ctx<'c>,
+    ranks: &'g [usize],
+    tensors: Vec<MutexGuard<'c, TensorMemory>>,
+}
+
+/// Why a product could not reach a matrix.
+enum Missing {
+    Shared(u64),
+    Tensor((usize, usize), bool),
+}
+
+impl Memories for Group<'_, '_> {
+    type Error = Missing;
+
+    fn shared(&mut self, cta: usize, address: u64) -> Result<[u8; 16], Missing> {
+        read_unit(&self.ctx.windows.shared[self.ranks[cta]], address).map_err(Missing::Shared)
+    }
+
+    fn load(&mut self, cta: usize, lane: usize, column: usize) -> Result<u32, Missing> {
+        self.tensors[cta].load(lane, column).ok_or(Missing::Tensor((lane, column), false))
+    }
+
+    fn store(&mut self, cta: usize, lane: usize, column: usize, value: u32) -> Result<(), Missing> {
+        self.tensors[cta].store(lane, column, value).ok_or(Missing::Tensor((lane, column), true))
+    }
+}
+
+/// `tcgen05.mma`
+pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let f = table(ctx, op);
+    let func = ctx.func;
+    let v = func.variant(op);
+    for lane in lanes(ctx.active) {
+        if let Err(flow) = one_product(ctx, f, v, lane) {
+            return flow;
+        }
+    }
+    Flow::Next
+}
+
+fn one_product(ctx: &mut Ctx<'_>, f: &FifthOp, v: &Variant, lane: usize) -> Result<(), Flow> {
+    ctx.cta.note_effect();
+    let idesc = value(ctx, f, "idesc", lane).unwrap_or(0);
+    let job = tcgen05::job(v, idesc).map_err(|(what, lacks)| match lacks {
+        true => ctx.unsupported(what),
+        false => wrong(ctx, lane, what),
+    })?;
+    if long(ctx, f, "zero-column-mask-desc", lane).is_some_and(|d| d >> 39 & 1 == 1 || d >> 56 & 63 != 0) {
+        let what = format!("`{v}` with a mask of zero columns");
+        return Err(ctx.unsupported(what));
+    }
+    let masks: Vec<u32> =
+        f.values.iter().filter(|(n, _)| *n == "disable-output-lane").map(|(_, s)| ctx.words(*s)[lane]).collect();
+    let mut disabled = [0u128; 2];
+    for (i, word) in masks.iter().enumerate().take(8) {
+        disabled[i / 4] |= u128::from(*word) << (32 * (i % 4));
+    }
+    let enabled =
+        f.values.iter().find(|(n, _)| *n == "enable-input-d").is_some_and(|(_, s)| ctx.pred(*s) >> lane & 1 == 1);
+    let tensor = |name| place(ctx, f, name, lane).unwrap_or(0);
+    let a = long(ctx, f, "a-desc", lane).ok_or_else(|| tensor("a-tmem"));
+    let b = long(ctx, f, "b-desc", lane).unwrap_or(0);
+    for bits in [a.unwrap_or(b), b] {
+        if Descriptor::tcgen05(bits).is_none() {
+            return Err(wrong(ctx, lane, format!("the matrix descriptor {bits:#018x} has no swizzling mode")));
+        }
+    }
+    let operands = Operands {
+        d: tensor("d-tmem"),
+        a,
+        b,
+        metadata: tensor("sp-meta-tmem"),
+        scales: [tensor("scale-A-tmem"), tensor("scale-B-tmem")],
+        input: enabled.then(|| value(ctx, f, "scale-input-d", lane).unwrap_or(0)),
+        disabled,
+    };
+    let ranks = group(ctx, v);
+    check_group(ctx, lane, &ranks)?;
+    let tensors = ranks.iter().filter_map(|r| memory(ctx, *r)).collect();
+    let done = job.run(&operands, &mut Group { ctx, ranks: &ranks, tensors });
+    done.map_err(|missing| match missing {
+        Missing::Shared(at) => out_of_bounds(ctx, lane, MemSpace::Shared, at, 16, false),
+        Missing::Tensor(at, write) => outside(ctx, lane, at, write),
+    })
+}
+
+/// `tcgen05.commit`
+pub fn commit(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    let f = table(ctx, op);
+    let Some((_, address)) = f.addresses.first() else { return ctx.bug("a commit without a barrier object") };
+    for lane in lanes(ctx.active) {
+        let done = shared(ctx, address, lane).and_then(|(region, host)| {
+            let object = transactions(*address);
+            match value(ctx, f, "ctaMask", lane) {
+                None => mbarrier::arrive(ctx, lane, (region, host), &object),
+                Some(mask) => lanes(mask).try_for_each(|rank| {
+                    let [host] = peers(ctx, lane, rank, [host])?;
+                    mbarrier::arrive(ctx, lane, (Region::Generic, host), &object)
+                }),
+            }
+        });
+        if let Err(flow) = done {
+            return flow;
+        }
+    }
+    Flow::Next
+}

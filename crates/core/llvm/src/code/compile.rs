@@ -1,0 +1,286 @@
+//! A kernel and all that it calls, from IR to linked code.
+
+use crate::{
+    Form,
+    code::cache,
+    code::ffi::{Linked, Listener},
+    code::key::CacheKey,
+    code::log::Log,
+    code::serialised::{In, Out},
+    code::target::{self, Effort},
+    emit::{self, Options, Refused, Site, SiteKind},
+};
+use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
+use margay_exec::{
+    Image, matrix,
+    sem::{self, PureFn},
+};
+use margay_ir::{
+    Callee, FuncId, Ir, Placed,
+    pass::{reachable, recursive},
+};
+use std::{collections::BTreeSet, fmt::Write, sync::Arc};
+
+/// A compiled kernel.
+pub struct Compiled {
+    /// Keeps the code mapped.
+    _linked: Linked,
+    /// Entry of the kernel.
+    pub entry: usize,
+    /// Entries of device functions by id; 0 where there is none.
+    pub functions: Vec<usize>,
+    /// What it needs of a stack.
+    pub frames: Frames,
+    facts: Arc<Facts>,
+}
+
+impl std::ops::Deref for Compiled {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
+}
+
+/// What the host must know of a kernel's code.
+pub struct Facts {
+    /// Functions that the code consists of.
+    reached: Vec<FuncId>,
+    /// Sites by number.
+    pub sites: Vec<Site>,
+    /// Semantic functions of `Pure` sites.
+    pub pure: Vec<Option<PureFn>>,
+    /// Bytes that the warps of a CTA keep across barriers.
+    pub keep_size: u64,
+    /// The entry runs one warp, on a stack of its own, instead of a range of CTAs.
+    pub by_warp: bool,
+    /// Threads need local windows.
+    pub uses_local: bool,
+    /// Bytes of a thread's local window that the kernel itself takes.
+    pub frame: u32,
+    /// Device functions may call themselves, so the host's stack must be deep.
+    pub recursive: bool,
+}
+
+impl Facts {
+    /// Whether some instructions are left to the reference engine.
+    pub fn leaves_effects(&self) -> bool {
+        self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))
+    }
+
+    /// As bytes, if there is a way.
+    fn store(&self, frames: Frames) -> Option<Vec<u8>> {
+        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive, frame } = self;
+        let mut out = Out::default();
+        [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
+        out.numbers(reached.iter().map(|f| u64::from(f.0)));
+        let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
+        [*keep_size, u64::from(*frame)]
+            .into_iter()
+            .chain(flags)
+            .chain([sites.len() as u64])
+            .for_each(|n| out.number(n));
+        sites.iter().all(|site| out.site(site)).then_some(out.0)
+    }
+
+    fn restore(bytes: &[u8], ir: &Ir<Placed>) -> Option<(Facts, Frames)> {
+        let mut bytes = In(bytes);
+        let mut size = || usize::try_from(bytes.number()?).ok();
+        let frames = Frames { sum: size()?, largest: size()? };
+        let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
+        let (keep_size, frame) = (bytes.number()?, u32::try_from(bytes.number()?).ok()?);
+        let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
+        let sites = bytes.sites()?;
+        let pure = pure_functions(ir, &sites).ok()?;
+        Some((Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive, frame }, frames))
+    }
+}
+
+/// Bytes of native stack that functions take.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames {
+    /// All together.
+    pub sum: usize,
+    /// The largest one.
+    pub largest: usize,
+}
+
+impl Frames {
+    /// What LLVM does not count: the return address, saved registers, what alignment may take.
+    const BESIDE: usize = 256;
+
+    /// From what LLVM says about functions that have the attribute `warn-stack-size` with a limit of nothing.
+    fn from_notes(notes: &[String], functions: usize) -> Frames {
+        let size = |note: &String| {
+            let (number, _) = note.split_once("stack frame size (")?.1.split_once(')')?;
+            number.parse::<usize>().ok()
+        };
+        let sizes = || notes.iter().filter_map(size);
+        Frames {
+            sum: sizes().sum::<usize>() + functions * Frames::BESIDE,
+            largest: sizes().max().unwrap_or(0) + Frames::BESIDE,
+        }
+    }
+}
+
+/// Which code is wanted.
+pub struct Recipe {
+    pub image: Arc<Image>,
+    pub kernel: FuncId,
+    pub options: Options,
+    content: CacheKey,
+}
+
+/// Code that a host can link, and what it must know of it.
+pub struct Object {
+    pub facts: Arc<Facts>,
+    frames: Frames,
+    bytes: Vec<u8>,
+}
+
+impl Recipe {
+    /// For a kernel under options.
+    pub fn new(image: Arc<Image>, kernel: FuncId, options: Options) -> Recipe {
+        let content = CacheKey::new(&image.ir, kernel, &options);
+        Recipe { image, kernel, options, content }
+    }
+
+    /// What an earlier compilation left in the cache.
+    pub fn cached(&self, effort: Effort) -> Option<Object> {
+        let entry = cache::find(self.content, effort)?;
+        let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
+        Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
+    }
+
+    /// Writes the kernel as LLVM IR.
+    pub fn emit(&self) -> Result<Draft, Refused> {
+        Draft::new(&self.image.ir, self.kernel, &self.options)
+    }
+
+    /// Compiles a draft of it, and keeps the result; an error is a bug of ours.
+    pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, String> {
+        let (bytes, frames) = draft.compile(effort, log)?;
+        if let Some(facts) = draft.facts.store(frames) {
+            log.time("store", || cache::keep(self.content, effort, &facts, &bytes));
+        }
+        Ok(Object { facts: draft.facts.clone(), frames, bytes })
+    }
+
+    /// Makes an object callable.
+    pub fn link(&self, object: &Object) -> Result<Compiled, String> {
+        let linked = Linked::object("kernel", &object.bytes)?;
+        let mut functions = vec![0; self.image.ir.funcs.len()];
+        for f in &object.facts.reached {
+            let entry = functions.get_mut(f.0 as usize).ok_or("code of a function that is not there")?;
+            *entry = linked.address(&emit::symbol(*f))?;
+        }
+        let entry = functions[self.kernel.0 as usize];
+        Ok(Compiled { entry, _linked: linked, functions, frames: object.frames, facts: object.facts.clone() })
+    }
+}
+
+/// Bytes of LLVM IR beyond which a kernel is left to the reference engine: LLVM takes most of a minute for it.
+const LARGEST: usize = 16 << 20;
+
+/// A kernel as LLVM IR.
+pub struct Draft {
+    text: String,
+    facts: Arc<Facts>,
+}
+
+impl Draft {
+    /// Writes the LLVM IR of a kernel and what it reaches.
+    pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Draft, Refused> {
+        let mut uses_local = false;
+        let mut sites = Vec::new();
+        let mut declared = BTreeSet::new();
+        let mut bodies = String::new();
+        let (mut keep_size, mut by_warp) = (0, false);
+        let mut functions = reachable(ir, kernel);
+        functions.retain(|f| !ir.func(*f).blocks.is_empty());
+        let what = emit::Reached::new(ir, &functions, kernel, options);
+        for f in &functions {
+            let emitted = emit::emit(ir, *f, options, &what, &mut sites)?;
+            bodies.push_str(&emitted.text);
+            declared.extend(emitted.declared);
+            keep_size = keep_size.max(emitted.keep_size);
+            by_warp |= emitted.by_warp;
+            uses_local |= emitted.uses_local;
+        }
+        let pure = pure_functions(ir, &sites)?;
+        let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
+        let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
+        let frame = ir.stage.funcs[kernel.0 as usize].frame_size;
+        let text = module(&bodies, &declared);
+        if text.len() > LARGEST {
+            let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
+            return Err(Refused { what, func: kernel, at: 0 });
+        }
+        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame };
+        Ok(Draft { text, facts: Arc::new(facts) })
+    }
+
+    fn compile(&self, effort: Effort, log: &Log) -> Result<(Vec<u8>, Frames), String> {
+        let context = Context::create();
+        let listener = Listener::new(&context);
+        let module = log.time("parse", || self.parse(&context))?;
+        let machine = log.time("optimise", || target::optimize(&module, effort))?;
+        let object = log.time("generate", || target::emit_object(&module, &machine))?;
+        Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
+    }
+
+    fn parse<'c>(&self, context: &'c Context) -> Result<Module<'c>, String> {
+        let buffer = MemoryBuffer::create_from_memory_range_copy(self.text.as_bytes(), "kernel");
+        context.create_module_from_ir(buffer).map_err(|e| e.to_string())
+    }
+
+    /// The code, for people.
+    pub fn show(self, form: Form) -> Result<String, String> {
+        if form == Form::Emitted {
+            return Ok(self.text);
+        }
+        let context = Context::create();
+        let module = self.parse(&context)?;
+        let machine = target::optimize(&module, Effort::Full)?;
+        match form {
+            Form::Assembly => target::emit_assembly(&module, &machine),
+            Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),
+        }
+    }
+}
+
+/// Semantic functions of the rows that go through the host.
+fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>, Refused> {
+    let find = |site: &Site| {
+        let SiteKind::Pure { srcs, dsts } = &site.kind else { return Ok(None) };
+        let func = &ir.funcs[site.func as usize];
+        let variant = func.variant(&func.insts[site.inst as usize]);
+        match sem::pure(variant, srcs, dsts).or_else(|| matrix::pure(variant)) {
+            Some(f) => Ok(Some(f)),
+            None => Err(Refused { what: variant.to_string(), func: FuncId(site.func), at: site.at }),
+        }
+    };
+    sites.iter().map(find).collect()
+}
+
+/// The text of a module: declarations, helpers, functions, attributes, metadata.
+fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
+    // Definitions of helpers bring declarations of their own: one line each, once.
+    let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
+    let mut out = String::with_capacity(bodies.len() + 4096);
+    for line in lines {
+        let _ = writeln!(out, "{line}");
+    }
+    for d in declared.iter().filter(|d| d.starts_with("define")) {
+        d.lines().filter(|l| !l.starts_with("declare")).for_each(|l| {
+            let _ = writeln!(out, "{l}");
+        });
+    }
+    out.push_str(bodies);
+    out.push_str(
+        // LLVM tells the size of each frame, and large frames touch every page, so that none jumps over a guard page.
+        "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
+         !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
+    );
+    out
+}

@@ -1,0 +1,177 @@
+//! Approximate functions as vector code: operation by operation what `margay_exec::sem::approx` computes, in double precision
+//! with one rounding at the end, so that both engines agree bit for bit. Nothing here may be fused or reordered.
+
+use crate::emit::{
+    function::Emitter,
+    text::{Elem, Val, constant},
+};
+
+/// Adding and subtracting it rounds a number below 2^51 to an integer.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+fn double(like: &Val, x: f64) -> Val {
+    constant(like.ty.with(Elem::F64), i128::from(x.to_bits()))
+}
+
+impl Emitter<'_> {
+    fn f64_op(&mut self, name: &str, a: &Val, b: f64) -> Val {
+        let b = double(a, b);
+        self.w.op(name, a, &b)
+    }
+
+    /// `p * x + c` in two roundings.
+    fn horner(&mut self, p: &Val, x: &Val, c: f64) -> Val {
+        let product = self.w.op("fmul", p, x);
+        self.f64_op("fadd", &product, c)
+    }
+
+    fn polynomial(&mut self, x: &Val, coefficients: &[f64]) -> Val {
+        let mut p = double(x, coefficients[0]);
+        for c in &coefficients[1..] {
+            p = self.horner(&p, x, *c);
+        }
+        p
+    }
+
+    /// `2^x`
+    pub fn exp2(&mut self, x: &Val) -> Val {
+        let low = double(x, -200.0);
+        let below = self.w.cmp("fcmp olt", x, &low);
+        let x = self.w.select(&below, &low, x);
+        let high = double(&x, 200.0);
+        let above = self.w.cmp("fcmp ogt", &x, &high);
+        let x = self.w.select(&above, &high, &x);
+        let shifted = self.f64_op("fadd", &x, ROUND);
+        let n = self.w.cast("bitcast", &shifted, Elem::I64);
+        let n = self.w.op_const("shl", &n, 52);
+        let whole = self.f64_op("fsub", &shifted, ROUND);
+        let t = self.w.op("fsub", &x, &whole);
+        let t = self.f64_op("fmul", &t, std::f64::consts::LN_2);
+        let p = self.polynomial(
+            &t,
+            &[
+                1.0 / 362_880.0,
+                1.0 / 40_320.0,
+                1.0 / 5_040.0,
+                1.0 / 720.0,
+                1.0 / 120.0,
+                1.0 / 24.0,
+                1.0 / 6.0,
+                0.5,
+                1.0,
+                1.0,
+            ],
+        );
+        let p = self.w.cast("bitcast", &p, Elem::I64);
+        let p = self.w.op("add", &p, &n);
+        self.w.cast("bitcast", &p, Elem::F64)
+    }
+
+    /// `log2 x` for positive finite `x`.
+    fn log2(&mut self, x: &Val) -> Val {
+        const MIDDLE: i128 = 0x3fe6_a09e_667f_3bcd;
+        let bits = self.w.cast("bitcast", x, Elem::I64);
+        let b = self.w.op_const("sub", &bits, MIDDLE);
+        let m = self.w.op_const("and", &b, 0x000f_ffff_ffff_ffff);
+        let m = self.w.op_const("add", &m, MIDDLE);
+        let m = self.w.cast("bitcast", &m, Elem::F64);
+        let e = self.w.op_const("ashr", &b, 52);
+        let e = self.w.cast("trunc", &e, Elem::I32);
+        let e = self.w.cast("sitofp", &e, Elem::F64);
+        let (less, more) = (self.f64_op("fsub", &m, 1.0), self.f64_op("fadd", &m, 1.0));
+        let s = self.w.op("fdiv", &less, &more);
+        let z = self.w.op("fmul", &s, &s);
+        let p = self.polynomial(&z, &[1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0]);
+        let s = self.f64_op("fmul", &s, 2.0 * std::f64::consts::LOG2_E);
+        let s = self.w.op("fmul", &s, &p);
+        self.w.op("fadd", &e, &s)
+    }
+
+    /// Sine (`quarter` 0) or cosine (`quarter` 1).
+    fn circular(&mut self, x: &Val, quarter: i128) -> Val {
+        let wide = self.w.cast("fpext", x, Elem::F64);
+        let turns = self.f64_op("fmul", &wide, 0.5 / std::f64::consts::PI);
+        let size = self.w.intrinsic("llvm.fabs", turns.ty, &[&turns]);
+        let limit = double(&turns, 2_251_799_813_685_248.0);
+        let small = self.w.cmp("fcmp olt", &size, &limit);
+        let nothing = self.f64_op("fmul", &turns, 0.0);
+        let turns = self.w.select(&small, &turns, &nothing);
+        let quarters = self.w.op("fmul", &double(&turns, 4.0), &turns);
+        let shifted = self.f64_op("fadd", &quarters, ROUND);
+        let n = self.w.cast("bitcast", &shifted, Elem::I64);
+        let n = self.w.op_const("add", &n, quarter);
+        let whole = self.f64_op("fsub", &shifted, ROUND);
+        let t = self.w.op("fsub", &quarters, &whole);
+        let t = self.f64_op("fmul", &t, std::f64::consts::FRAC_PI_2);
+        let z = self.w.op("fmul", &t, &t);
+        let s =
+            self.polynomial(&z, &[-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0]);
+        let s = self.w.op("fmul", &t, &s);
+        let c = self.polynomial(
+            &z,
+            &[1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0],
+        );
+        let odd = self.w.op_const("and", &n, 1);
+        let even = self.w.cmp("icmp eq", &odd, &constant(odd.ty, 0));
+        let magnitude = self.w.select(&even, &s, &c);
+        let turned = self.w.op_const("and", &n, 2);
+        let upper = self.w.cmp("icmp eq", &turned, &constant(turned.ty, 0));
+        let negative = self.w.value(magnitude.ty, format_args!("fneg {} {magnitude}", magnitude.ty));
+        self.w.select(&upper, &magnitude, &negative)
+    }
+
+    /// One of the approximate rows of one `.f32` operand, NaNs not yet canonical; `None` for others.
+    pub fn approximate(&mut self, name: &str, x: &Val) -> Option<Val> {
+        Some(match name {
+            "ex2" => {
+                let wide = self.w.cast("fpext", x, Elem::F64);
+                let y = self.exp2(&wide);
+                self.w.cast("fptrunc", &y, Elem::F32)
+            }
+            "lg2" => {
+                let wide = self.w.cast("fpext", x, Elem::F64);
+                let y = self.log2(&wide);
+                let y = self.w.cast("fptrunc", &y, Elem::F32);
+                let single = |b: f32| constant(x.ty, i128::from(b.to_bits()));
+                let (zero, infinity) = (single(0.0), single(f32::INFINITY));
+                let positive = self.w.cmp("fcmp ogt", x, &zero);
+                let finite = self.w.cmp("fcmp olt", x, &infinity);
+                let y = self.w.select(&finite, &y, x);
+                let naught = self.w.cmp("fcmp oeq", x, &zero);
+                let rest = self.w.select(&naught, &single(f32::NEG_INFINITY), &single(f32::from_bits(0x7fff_ffff)));
+                self.w.select(&positive, &y, &rest)
+            }
+            "sin" | "cos" => {
+                let y = self.circular(x, i128::from(name == "cos"));
+                self.w.cast("fptrunc", &y, Elem::F32)
+            }
+            "rsqrt" => {
+                let wide = self.w.cast("fpext", x, Elem::F64);
+                let root = self.w.intrinsic("llvm.sqrt", wide.ty, &[&wide]);
+                let y = self.w.op("fdiv", &double(&wide, 1.0), &root);
+                self.w.cast("fptrunc", &y, Elem::F32)
+            }
+            "tanh" => {
+                let size = self.w.intrinsic("llvm.fabs", x.ty, &[x]);
+                let t = self.w.cast("fpext", &size, Elem::F64);
+                let twenty = double(&t, 20.0);
+                let far = self.w.cmp("fcmp ogt", &t, &twenty);
+                let t = self.w.select(&far, &twenty, &t);
+                let twice = self.f64_op("fmul", &t, 2.0 * std::f64::consts::LOG2_E);
+                let e = self.exp2(&twice);
+                let (less, more) = (self.f64_op("fsub", &e, 1.0), self.f64_op("fadd", &e, 1.0));
+                let quotient = self.w.op("fdiv", &less, &more);
+                let cube = self.w.op("fmul", &t, &t);
+                let cube = self.w.op("fmul", &cube, &t);
+                let third = self.f64_op("fmul", &cube, 1.0 / 3.0);
+                let series = self.w.op("fsub", &t, &third);
+                let near = double(&t, 0.000_244_140_625);
+                let near = self.w.cmp("fcmp olt", &t, &near);
+                let y = self.w.select(&near, &series, &quotient);
+                let y = self.w.cast("fptrunc", &y, Elem::F32);
+                self.w.intrinsic("llvm.copysign", y.ty, &[&y, x])
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Arithmetic on single and double precision (manual, section 9.7.3).
+//!
+//! NaN results of single-precision arithmetic are canonical in PTX (`0x7fffffff`) and not on the host: values are made canonical
+//! where their bits can be seen (a store, an integer operation), and registers that only arithmetic writes are marked so that
+//! arithmetic on them needs not bother. Double precision keeps payloads in PTX as on the host.
+
+use crate::emit::{
+    function::rows::Row,
+    function::{Emitter, Result},
+    text::{Elem, Ty, Val, constant},
+};
+use margay_ir::Operand;
+use margay_isa::{Mod, Type, Var, Variant};
+
+/// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits.
+pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
+    let row = matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad");
+    row && variant.t() == Type::F32 && direction(variant).is_none() && variant.ty(Var::U).is_none()
+}
+
+/// The direction of rounding, if it is not to nearest: AVX-512's number for it, with exceptions suppressed.
+fn direction(variant: &Variant) -> Option<u32> {
+    [(Mod::Rm, 9), (Mod::Rp, 10), (Mod::Rz, 11)].into_iter().find(|(m, _)| variant.has(*m)).map(|(_, code)| code)
+}
+
+impl Emitter<'_> {
+    /// An operand on its way into a register: NaNs stay as they are where the register may hold the host's.
+    pub fn copied_value(&mut self, source: &Operand, to: &Operand, elem: Elem) -> Result<Val> {
+        match to {
+            Operand::Reg(r) if self.lazy[r.0 as usize] => self.raw_value(source, elem),
+            _ => self.value(source, elem),
+        }
+    }
+
+    /// Makes single-precision NaNs canonical.
+    pub fn canonical(&mut self, v: &Val) -> Val {
+        // Tested on the bits: LLVM drops floating-point tests for NaN behind square roots.
+        let bits = self.w.cast("bitcast", v, Elem::I32);
+        let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
+        self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &bits)
+    }
+
+    /// Subnormals to zeros of their sign.
+    pub fn flush(&mut self, v: &Val) -> Val {
+        let bits = self.w.cast("bitcast", v, Elem::I32);
+        let exponent = self.w.op_const("and", &bits, 0x7f80_0000);
+        let small = self.w.cmp("icmp eq", &exponent, &constant(bits.ty, 0));
+        let zero = self.w.op_const("and", &bits, i128::from(0x8000_0000u32 as i32));
+        let flushed = self.w.select(&small, &zero, &bits);
+        self.w.cast("bitcast", &flushed, Elem::F32)
+    }
+
+    /// A float operand in arithmetic: host NaNs of lazy registers are welcome.
+    pub fn float(&mut self, operand: &Operand, ty: Type, ftz: bool) -> Result<Val> {
+        let (integer, float) = if ty == Type::F64 { (Elem::I64, Elem::F64) } else { (Elem::I32, Elem::F32) };
+        let v = self.raw_value(operand, integer)?;
+        let v = self.w.cast("bitcast", &v, float);
+        Ok(if ftz && ty == Type::F32 { self.flush(&v) } else { v })
+    }
+
+    /// LLVM takes `x * 1` and its like for `x`, and leaves signaling NaNs as they are.
+    fn quiet(&mut self, v: &Val) -> Val {
+        let bits = self.w.cast("bitcast", v, Elem::I64);
+        let quiet = self.w.op_const("or", &bits, 0x0008_0000_0000_0000);
+        let magnitude = self.w.op_const("and", &bits, i128::from(i64::MAX));
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7ff0_0000_0000_0000));
+        let bits = self.w.select(&is_nan, &quiet, &bits);
+        self.w.cast("bitcast", &bits, Elem::F64)
+    }
+
+    pub fn float_row(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Val>> {
+        let (name, t, ftz) = (variant.op.row().name, variant.t(), variant.has(Mod::Ftz));
+        // Rows of two types widen their operands first (section 9.7.5).
+        let direction = direction(variant);
+        let single = t == Type::F32;
+        let directed = direction.is_some();
+        if directed && !self.rounds(variant, single) || srcs.len() > 3 || variant.ty(Var::U).is_some() {
+            return Ok(None);
+        }
+        let plain = variant.words.iter().all(|w| match w {
+            margay_isa::Word::Mod(m) => {
+                let pick = matches!(m, Mod::PropagateNan | Mod::Abs | Mod::Xorsign) && matches!(name, "min" | "max");
+                let rounds = matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
+                pick || rounds || matches!(m, Mod::Ftz | Mod::Sat | Mod::Approx | Mod::Full)
+            }
+            margay_isa::Word::Type(_) => true,
+        });
+        let approximate =
+            matches!(name, "ex2" | "lg2" | "sin" | "cos" | "rsqrt" | "tanh") && single && variant.has(Mod::Approx);
+        let rounded = directed || variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
+        let known = match name {
+            "add" | "sub" | "mul" | "fma" | "mad" => true,
+            "div" | "sqrt" | "rcp" => rounded,
+            "neg" | "abs" => true,
+            "min" | "max" => single || srcs.len() == 2,
+            _ => approximate,
+        };
+        if !plain || !known {
+            return Ok(None);
+        }
+        let mut v = Vec::new();
+        for s in srcs {
+            // Rows that keep a NaN's bits must not see the host's.
+            let x = if matches!(name, "neg" | "abs") {
+                let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
+                let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
+                if ftz && single { self.flush(&x) } else { x }
+            } else {
+                self.float(s, t, ftz)?
+            };
+            v.push(x);
+        }
+        let one =
+            |v: &Val| constant(v.ty, if single { i128::from(1f32.to_bits()) } else { i128::from(1f64.to_bits()) });
+        let result = match (name, &v[..]) {
+            _ if let Some(direction) = direction => self.directed(name, direction, &v),
+            ("add", [a, b]) => self.w.op("fadd", a, b),
+            ("sub", [a, b]) => self.w.op("fsub", a, b),
+            ("mul", [a, b]) => self.w.op("fmul", a, b),
+            ("fma" | "mad", [a, b, c]) => {
+                let (a, b) = self.w.agree(a, b);
+                let (a, c) = self.w.agree(&a, c);
+                let (a, b) = self.w.agree(&a, &b);
+                self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
+            }
+            ("div", [a, b]) => {
+                let q = self.w.op("fdiv", a, b);
+                if !variant.has(Mod::Approx) {
+                    q
+                } else {
+                    // Zero of the sign for divisors beyond 2^126 (manual 9.7.3.8).
+                    let size = self.w.intrinsic("llvm.fabs", b.ty, &[b]);
+                    let limit = constant(b.ty, 0x7e80_0000);
+                    let big = self.w.cmp("fcmp ogt", &size, &limit);
+                    let zero = self.w.intrinsic("llvm.copysign", b.ty, &[&constant(b.ty, 0), b]);
+                    let nothing = self.w.op("fmul", a, &zero);
+                    self.w.select(&big, &nothing, &q)
+                }
+            }
+            ("rcp", [a]) => self.w.op("fdiv", &one(a), a),
+            ("sqrt", [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
+            ("neg", [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
+            ("abs", [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
+            ("min" | "max", _) if single => self.extreme_of(variant, &v),
+            ("min" | "max", [a, b]) => {
+                // Only where both are NaNs the result is one.
+                let (a, b) = self.w.agree(a, b);
+                let r = self.extreme(name == "min", &a, &b);
+                self.quiet(&r)
+            }
+            (_, [a]) => match self.approximate(name, a) {
+                Some(r) => self.canonical_float(&r),
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let keeps_bits = matches!(name, "neg" | "abs");
+        let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
+        let trivial = |s: &Operand| matches!(s, Operand::Imm(x) if [0.0, 1.0].contains(&f64::from_bits(*x).abs()));
+        let folds = !single && matches!(name, "add" | "sub" | "mul" | "fma" | "mad" | "div");
+        let result = if folds && srcs.iter().any(trivial) { self.quiet(&result) } else { result };
+        let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
+        // A register that other rows write as well is read without a look at its NaNs.
+        let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);
+        Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
+    }
+
+    /// Whether the host rounds a row in any direction.
+    fn rounds(&self, variant: &Variant, single: bool) -> bool {
+        let name = variant.op.row().name;
+        let known = matches!(name, "add" | "sub" | "mul" | "fma" | "mad" | "div" | "sqrt" | "rcp");
+        // NaNs of double precision are those of the first operand that is one; a fused operation may swap them.
+        known && self.options.mask_registers && (single || !matches!(name, "fma" | "mad"))
+    }
+
+    /// An operation rounded in a direction that its instruction says: on a register of 512 bits at a time.
+    fn directed(&mut self, name: &str, direction: u32, v: &[Val]) -> Val {
+        let scalar = v.iter().all(|v| !v.ty.vector);
+        let mut v: Vec<Val> = v.iter().map(|v| self.w.splat(v)).collect();
+        let ty = v[0].ty;
+        if name == "rcp" {
+            let one = if ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
+            v.insert(0, constant(ty, one));
+        }
+        let (suffix, lanes) = if ty.elem == Elem::F64 { ("pd", 8) } else { ("ps", 16) };
+        let function = match name {
+            "fma" | "mad" => format!("llvm.x86.avx512.vfmadd.{suffix}.512"),
+            "rcp" => format!("llvm.x86.avx512.div.{suffix}.512"),
+            _ => format!("llvm.x86.avx512.{name}.{suffix}.512"),
+        };
+        let part = ty.part(lanes);
+        let types = vec![part.as_str(); v.len()].join(", ");
+        self.w.declared.insert(format!("declare {part} @{function}({types}, i32)"));
+        let count = if scalar { 1 } else { 32 / lanes };
+        let pieces: Vec<Val> = (0..count)
+            .map(|index| {
+                let arguments: String =
+                    v.iter().map(|v| format!("{part} {}, ", self.piece(v, Row { width: lanes, index }))).collect();
+                self.w.value(ty, format_args!("call {part} @{function}({arguments}i32 {direction})"))
+            })
+            .collect();
+        if !scalar {
+            return self.concat(pieces, ty.elem, lanes);
+        }
+        let scalar = Ty::scalar(ty.elem);
+        self.w.value(scalar, format_args!("extractelement {part} {}, i32 0", pieces[0]))
+    }
+
+    /// `min` and `max` of two or three numbers in single precision, with `.NaN`, `.abs` and `.xorsign`.
+    fn extreme_of(&mut self, variant: &Variant, v: &[Val]) -> Val {
+        let min = variant.op.row().name == "min";
+        let sized: Vec<Val> = v
+            .iter()
+            .map(|v| if variant.has(Mod::Abs) { self.w.intrinsic("llvm.fabs", v.ty, &[v]) } else { v.clone() })
+            .collect();
+        let mut result = sized[0].clone();
+        for next in &sized[1..] {
+            let (a, b) = self.w.agree(&result, next);
+            let r = self.extreme(min, &a, &b);
+            result = self.canonical_float(&r);
+            if variant.has(Mod::PropagateNan) {
+                let bad = self.w.cmp("fcmp uno", &a, &b);
+                let nan = constant(result.ty, 0x7fff_ffff);
+                result = self.w.select(&bad, &nan, &result);
+            }
+        }
+        if !variant.has(Mod::Xorsign) {
+            return result;
+        }
+        let bits: Vec<Val> = v.iter().chain([&result]).map(|v| self.w.cast("bitcast", v, Elem::I32)).collect();
+        let signs = self.w.op("xor", &bits[0], &bits[1]);
+        let sign = self.w.op_const("and", &signs, i128::from(i32::MIN));
+        let magnitude = self.w.op_const("and", &bits[bits.len() - 1], 0x7fff_ffff);
+        let signed = self.w.op("or", &magnitude, &sign);
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(magnitude.ty, 0x7f80_0000));
+        let bits = self.w.select(&is_nan, &bits[bits.len() - 1], &signed);
+        self.w.cast("bitcast", &bits, Elem::F32)
+    }
+
+    /// The smaller or larger of two floats; the other one where one is NaN; -0 is below +0 (manual 9.7.3.11, 9.7.3.12).
+    /// `llvm.minimumnum` is this, from LLVM 20 on.
+    fn extreme(&mut self, min: bool, a: &Val, b: &Val) -> Val {
+        let (relation, merge) = if min { ("fcmp olt", "or") } else { ("fcmp ogt", "and") };
+        let wins = self.w.cmp(relation, a, b);
+        let single_step = self.w.cmp("fcmp uno", b, b);
+        let first = self.w.op("or", &wins, &single_step);
+        let chosen = self.w.select(&first, a, b);
+        // Equal values differ at most in the signs of zeros.
+        let equal = self.w.cmp("fcmp oeq", a, b);
+        let bits = Elem::int(a.ty.elem.bits());
+        let (a_bits, b_bits) = (self.w.cast("bitcast", a, bits), self.w.cast("bitcast", b, bits));
+        let merged = self.w.op(merge, &a_bits, &b_bits);
+        let merged = self.w.cast("bitcast", &merged, a.ty.elem);
+        self.w.select(&equal, &merged, &chosen)
+    }
+
+    pub fn canonical_float(&mut self, v: &Val) -> Val {
+        let bits = self.canonical(v);
+        self.w.cast("bitcast", &bits, Elem::F32)
+    }
+
+    /// Clamps to [0, 1]; NaN gives +0.
+    pub fn saturate(&mut self, v: &Val, t: Type) -> Val {
+        let one = if t == Type::F64 { 1f64.to_bits() } else { u64::from(1f32.to_bits()) };
+        let (zero, one) = (constant(v.ty, 0), constant(v.ty, i128::from(one)));
+        let positive = self.w.cmp("fcmp ogt", v, &zero);
+        let v = self.w.select(&positive, v, &zero);
+        let small = self.w.cmp("fcmp olt", &v, &one);
+        self.w.select(&small, &v, &one)
+    }
+}

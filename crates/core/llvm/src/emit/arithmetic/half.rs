@@ -1,0 +1,269 @@
+//! Half precision: `.f16` and `.bf16`, scalars and pairs (manual, section 9.7.4).
+//!
+//! Operands are widened to single precision, which is exact, and results rounded back once. Where single precision does not
+//! hold a result exactly it is rounded *to odd* on the way: a lowest bit says that something is missing, so that the second
+//! rounding is right. All NaNs that come out are `0x7fff`.
+
+use crate::emit::{
+    function::{Emitter, Result},
+    text::{Elem, Val, constant},
+};
+use margay_ir::Operand;
+use margay_isa::{Mod, Type, Variant, Word};
+
+/// The NaN that half-precision rows return.
+const NAN: i128 = 0x7fff;
+
+/// A half format and what the modifiers of a row ask for.
+#[derive(Clone, Copy)]
+pub(in crate::emit) struct Half {
+    pub brain: bool,
+    pub ftz: bool,
+    sat: bool,
+    relu: bool,
+    propagate: bool,
+    xorsign: bool,
+}
+
+impl Half {
+    /// Of a row on halves of a type; `None` for modifiers that there is no code for.
+    pub fn of(variant: &Variant, t: Type) -> Option<Half> {
+        let brain = match t {
+            Type::F16 | Type::F16x2 => false,
+            Type::Bf16 | Type::Bf16x2 => true,
+            _ => return None,
+        };
+        let known = |w: &Word| match w {
+            Word::Mod(m) => {
+                matches!(m, Mod::Rn | Mod::Ftz | Mod::Sat | Mod::Relu | Mod::PropagateNan | Mod::Xorsign | Mod::Abs)
+            }
+            Word::Type(_) => true,
+        };
+        let has = |m| variant.has(m);
+        variant.words.iter().all(known).then(|| Half {
+            brain,
+            ftz: has(Mod::Ftz),
+            sat: has(Mod::Sat),
+            relu: has(Mod::Relu),
+            propagate: has(Mod::PropagateNan),
+            xorsign: has(Mod::Xorsign),
+        })
+    }
+
+    /// A format without modifiers.
+    pub fn plain(brain: bool) -> Half {
+        Half { brain, ftz: false, sat: false, relu: false, propagate: false, xorsign: false }
+    }
+
+    /// A format whose subnormals may count as zeros.
+    pub fn flushing(brain: bool, ftz: bool) -> Half {
+        Half { ftz, ..Half::plain(brain) }
+    }
+
+    /// The same with these modifiers.
+    pub fn with(self, sat: bool, relu: bool) -> Half {
+        Half { sat, relu, ..self }
+    }
+
+    fn infinity(self) -> i128 {
+        if self.brain { 0x7f80 } else { 0x7c00 }
+    }
+}
+
+impl Emitter<'_> {
+    /// Applies `f` to the lower and to the upper halves of words.
+    pub fn by_halves<T>(&mut self, words: &[Val], mut f: impl FnMut(&mut Self, &[Val]) -> T) -> [T; 2] {
+        [0, 16].map(|shift| {
+            let part = |v: &Val| {
+                let v = self.w.op_const("lshr", v, shift);
+                self.w.resize(&v, Elem::I16, false)
+            };
+            let parts: Vec<Val> = words.iter().map(part).collect();
+            f(self, &parts)
+        })
+    }
+
+    /// A word of two halves.
+    pub fn join_halves(&mut self, low: &Val, high: &Val) -> Val {
+        let (low, high) = (self.w.cast("zext", low, Elem::I32), self.w.cast("zext", high, Elem::I32));
+        let high = self.w.op_const("shl", &high, 16);
+        self.w.op("or", &low, &high)
+    }
+
+    /// Arithmetic on halves; `None` for the helper.
+    pub fn half_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+        let (name, t) = (variant.op.row().name, variant.t());
+        let Some(half) = Half::of(variant, t).filter(|h| self.has_halves(h.brain)) else { return Ok(None) };
+        let known =
+            matches!((name, srcs.len()), ("add" | "sub" | "mul" | "min" | "max", 2) | ("fma", 3) | ("neg" | "abs", 1));
+        if !known || variant.ty(margay_isa::Var::U).is_some() {
+            return Ok(None);
+        }
+        let packed = t.bits() == 32;
+        let elem = Elem::int(t.bits());
+        let v = srcs.iter().map(|s| self.value(s, elem)).collect::<Result<Vec<Val>>>()?;
+        if !packed {
+            return Ok(Some(self.half_result(name, half, &v)));
+        }
+        let [low, high] = self.by_halves(&v, |e, v| e.half_result(name, half, v));
+        Ok(Some(self.join_halves(&low, &high)))
+    }
+
+    /// Whether the host converts such halves, which takes instructions of its own for `.f16`.
+    pub fn has_halves(&self, brain: bool) -> bool {
+        brain || self.options.half_floats
+    }
+
+    fn half_result(&mut self, name: &str, half: Half, v: &[Val]) -> Val {
+        match name {
+            "neg" | "abs" => {
+                let v = match name {
+                    "neg" => self.w.op_const("xor", &v[0], 0x8000),
+                    _ => self.w.op_const("and", &v[0], 0x7fff),
+                };
+                // Brain floats are never flushed by these two.
+                if half.ftz && !half.brain { self.flush_half(half, &v) } else { v }
+            }
+            "min" | "max" => self.half_extreme(name == "max", half, &v[0], &v[1]),
+            _ => {
+                let x: Vec<Val> = v.iter().map(|v| self.read_half(half, v)).collect();
+                let r = match (name, half.brain) {
+                    ("add", _) => self.w.op("fadd", &x[0], &x[1]),
+                    ("sub", _) => self.w.op("fsub", &x[0], &x[1]),
+                    ("mul", false) => self.w.op("fmul", &x[0], &x[1]),
+                    ("mul", true) => {
+                        let [a, b] = [0, 1].map(|i| self.w.cast("fpext", &x[i], Elem::F64));
+                        let p = self.w.op("fmul", &a, &b);
+                        self.narrow_odd(&p)
+                    }
+                    (_, false) => self.fused_odd(&x[0], &x[1], &x[2]),
+                    (_, true) => {
+                        let [a, b, c] = [0, 1, 2].map(|i| self.w.cast("fpext", &x[i], Elem::F64));
+                        let s = self.fused_odd(&a, &b, &c);
+                        self.narrow_odd(&s)
+                    }
+                };
+                self.write_half(half, &r)
+            }
+        }
+    }
+
+    /// Subnormals to zeros of their sign.
+    fn flush_half(&mut self, half: Half, v: &Val) -> Val {
+        let exponent = self.w.op_const("and", v, half.infinity());
+        let small = self.w.cmp("icmp eq", &exponent, &constant(v.ty, 0));
+        let zero = self.w.op_const("and", v, 0x8000);
+        self.w.select(&small, &zero, v)
+    }
+
+    /// A half in single precision, exactly; NaNs are any.
+    pub fn read_half(&mut self, half: Half, v: &Val) -> Val {
+        let v = if half.ftz { self.flush_half(half, v) } else { v.clone() };
+        if half.brain {
+            let v = self.w.cast("zext", &v, Elem::I32);
+            let v = self.w.op_const("shl", &v, 16);
+            return self.w.cast("bitcast", &v, Elem::F32);
+        }
+        let v = self.w.cast("bitcast", &v, Elem::F16);
+        self.w.cast("fpext", &v, Elem::F32)
+    }
+
+    /// Rounds a number in single precision to nearest, and applies the modifiers.
+    pub fn write_half(&mut self, half: Half, v: &Val) -> Val {
+        let v = if half.sat { self.saturate(v, Type::F32) } else { v.clone() };
+        let zero = constant(v.ty, 0);
+        let v = if half.relu {
+            let low = self.w.cmp("fcmp ole", &v, &zero);
+            self.w.select(&low, &zero, &v)
+        } else {
+            v
+        };
+        let bits = self.w.cast("bitcast", &v, Elem::I32);
+        let rounded = if half.brain {
+            let lowest = self.w.op_const("lshr", &bits, 16);
+            let odd = self.w.op_const("and", &lowest, 1);
+            let up = self.w.op_const("add", &odd, 0x7fff);
+            let sum = self.w.op("add", &bits, &up);
+            let upper = self.w.op_const("lshr", &sum, 16);
+            self.w.cast("trunc", &upper, Elem::I16)
+        } else {
+            let h = self.w.cast("fptrunc", &v, Elem::F16);
+            self.w.cast("bitcast", &h, Elem::I16)
+        };
+        let rounded = self.canonical_half(&bits, &rounded);
+        if half.ftz { self.flush_half(half, &rounded) } else { rounded }
+    }
+
+    /// The NaN of halves where bits in single precision are a NaN.
+    pub fn canonical_half(&mut self, bits: &Val, half: &Val) -> Val {
+        let magnitude = self.w.op_const("and", bits, 0x7fff_ffff);
+        let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
+        self.w.select(&is_nan, &constant(half.ty, NAN), half)
+    }
+
+    /// `min` and `max` on the codes, which are in the order of the values once negative ones are inverted; -0 is below +0.
+    fn half_extreme(&mut self, max: bool, half: Half, a: &Val, b: &Val) -> Val {
+        let signs = self.w.op("xor", a, b);
+        let signs = self.w.op_const("and", &signs, 0x8000);
+        let [a, b] = [a, b].map(|v| {
+            let v = if half.ftz { self.flush_half(half, v) } else { v.clone() };
+            if half.xorsign { self.w.op_const("and", &v, 0x7fff) } else { v }
+        });
+        let [(a_nan, a_key), (b_nan, b_key)] = [&a, &b].map(|v| {
+            let magnitude = self.w.op_const("and", v, 0x7fff);
+            let nan = self.w.cmp("icmp ugt", &magnitude, &constant(v.ty, half.infinity()));
+            let sign = self.w.op_const("ashr", v, 15);
+            let flip = self.w.op_const("or", &sign, 0x8000);
+            (nan, self.w.op("xor", v, &flip))
+        });
+        let wins = self.w.cmp(if max { "icmp ugt" } else { "icmp ult" }, &a_key, &b_key);
+        let a_counts = self.w.op_const("xor", &a_nan, 1);
+        let wins = self.w.op("and", &wins, &a_counts);
+        let first = self.w.op("or", &wins, &b_nan);
+        let d = self.w.select(&first, &a, &b);
+        let d = if half.xorsign {
+            let magnitude = self.w.op_const("and", &d, 0x7fff);
+            self.w.op("or", &magnitude, &signs)
+        } else {
+            d
+        };
+        let bad = self.w.op(if half.propagate { "or" } else { "and" }, &a_nan, &b_nan);
+        self.w.select(&bad, &constant(d.ty, NAN), &d)
+    }
+
+    /// `a * b + c` of which the product is exact, rounded to odd: Knuth's TwoSum says what the sum lacks.
+    pub fn fused_odd(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
+        let p = self.w.op("fmul", a, b);
+        let s = self.w.op("fadd", &p, c);
+        let back = self.w.op("fsub", &s, &p);
+        let rest = self.w.op("fsub", &s, &back);
+        let (first, second) = (self.w.op("fsub", &p, &rest), self.w.op("fsub", c, &back));
+        let error = self.w.op("fadd", &first, &second);
+        let integer = Elem::int(s.ty.elem.bits());
+        let (bits, toward) = (self.w.cast("bitcast", &s, integer), self.w.cast("bitcast", &error, integer));
+        let signs = self.w.op("xor", &bits, &toward);
+        let inward = self.w.cmp("icmp slt", &signs, &constant(signs.ty, 0));
+        let step = self.w.select(&inward, &constant(bits.ty, -1), &constant(bits.ty, 1));
+        let lowest = self.w.op_const("and", &bits, 1);
+        let even = self.w.cmp("icmp eq", &lowest, &constant(bits.ty, 0));
+        let inexact = self.w.cmp("fcmp one", &error, &constant(error.ty, 0));
+        let moves = self.w.op("and", &even, &inexact);
+        let moved = self.w.op("add", &bits, &step);
+        let bits = self.w.select(&moves, &moved, &bits);
+        self.w.cast("bitcast", &bits, s.ty.elem)
+    }
+
+    /// Double to single precision, rounded to odd.
+    fn narrow_odd(&mut self, x: &Val) -> Val {
+        let y = self.w.cast("fptrunc", x, Elem::F32);
+        let back = self.w.cast("fpext", &y, Elem::F64);
+        let [large, size] = [&back, x].map(|v| self.w.intrinsic("llvm.fabs", v.ty, &[v]));
+        let too_big = self.w.cmp("fcmp ogt", &large, &size);
+        let inexact = self.w.cmp("fcmp one", &back, x);
+        let bits = self.w.cast("bitcast", &y, Elem::I32);
+        let [too_big, inexact] = [too_big, inexact].map(|v| self.w.cast("zext", &v, Elem::I32));
+        let bits = self.w.op("sub", &bits, &too_big);
+        let bits = self.w.op("or", &bits, &inexact);
+        self.w.cast("bitcast", &bits, Elem::F32)
+    }
+}

@@ -1,0 +1,78 @@
+//! Pure rows without native code: the host executes them by their semantic functions. Registers travel through rows of 32 words
+//! in memory.
+
+use crate::ctx::Helper;
+use crate::emit::{
+    function::{Emitter, Result},
+    site::SiteKind,
+    text::{Elem, Ty, Val, int},
+};
+use margay_ir::{Inst, Operand};
+
+impl Emitter<'_> {
+    /// Calls the semantic function: sources to rows in memory, results back.
+    pub fn thunk(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
+        let results = self.through_rows(inst, srcs, dsts, Helper::Pure)?;
+        let guard = self.guard(inst);
+        for (d, v) in dsts.iter().zip(&results) {
+            if let Operand::Reg(r) = d {
+                self.write(*r, v, guard.as_ref());
+            }
+        }
+        Ok(())
+    }
+
+    /// Buffers of so many rows that a helper reads, and of so many that it writes.
+    pub fn buffers(&mut self, read: usize, written: usize) -> [Val; 2] {
+        [(read, false), (written, true)].map(|(rows, out)| {
+            let w = &mut self.w;
+            let new = || w.alloca(&format!("[{} x <32 x i32>]", rows.max(1)), 64);
+            self.buffers.entry((rows, out)).or_insert_with(new).clone()
+        })
+    }
+
+    fn through_rows(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand], helper: Helper) -> Result<Vec<Val>> {
+        let types = margay_ir::operand_types(self.func, inst);
+        let src_bits: Vec<u32> = types.srcs.iter().map(|t| t.bits()).collect();
+        let dst_bits: Vec<u32> = types.dsts.iter().map(|t| t.bits()).collect();
+        let rows = |bits: &[u32]| bits.iter().map(|b| margay_exec::lanes::rows(*b)).sum();
+        let [input, output] = self.buffers(rows(&src_bits), rows(&dst_bits));
+        let mut at = 0u64;
+        for (s, bits) in srcs.iter().zip(&src_bits) {
+            let p = self.w.offset_const(&input, at * 128);
+            if *bits == 1 {
+                let v = self.value(s, Elem::I1)?;
+                let v = self.bits(&v);
+                self.w.store(&v, &p, 64);
+            } else {
+                let v = self.value(s, Elem::int((*bits).max(8)))?;
+                let v = self.w.resize(&v, Elem::int((*bits).max(32)), false);
+                let v = self.w.splat(&v);
+                self.w.store(&v, &p, 64);
+            }
+            at += margay_exec::lanes::rows(*bits) as u64;
+        }
+        let kind = SiteKind::Pure { srcs: src_bits, dsts: dst_bits.clone() };
+        let site = self.site(kind);
+        let mask = self.active_bits();
+        self.helper(helper, &[&int(Elem::I32, site as i128), &mask, &input, &output], false);
+        let mut results = Vec::new();
+        let mut at = 0u64;
+        for (d, bits) in dsts.iter().zip(&dst_bits) {
+            let p = self.w.offset_const(&output, at * 128);
+            let elem = match d {
+                Operand::Reg(r) => self.slots[r.0 as usize].elem,
+                _ => Elem::I32,
+            };
+            results.push(if *bits == 1 {
+                let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
+                self.unpack_bits(&v)
+            } else {
+                let v = self.w.load(Ty::lanes(Elem::int((*bits).max(32))), &p, 64);
+                self.w.resize(&v, elem, false)
+            });
+            at += margay_exec::lanes::rows(*bits) as u64;
+        }
+        Ok(results)
+    }
+}

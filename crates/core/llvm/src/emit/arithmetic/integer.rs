@@ -1,0 +1,303 @@
+//! Integer arithmetic, logic and shifts (manual, sections 9.7.1 and 9.7.8).
+
+use crate::emit::{
+    function::{Emitter, Result},
+    text::{Elem, Val, constant, int},
+};
+use margay_ir::Operand;
+use margay_isa::{Mod, Type, Variant};
+
+impl Emitter<'_> {
+    /// A row on integers of 16 to 64 bits or predicates; `None` for the helper.
+    pub fn integer_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+        let (name, t) = (variant.op.row().name, variant.t());
+        let (elem, signed, bits) = (Elem::int(t.bits()), t.is_signed(), t.bits());
+        let saturates = variant.has(Mod::Sat) && !(matches!(name, "add" | "sub") && bits == 32);
+        let raised = variant.has(Mod::Relu) && !(matches!(name, "min" | "max") && t == Type::S32);
+        if saturates || raised || bits > 64 || (bits < 16 && t != Type::Pred) {
+            return Ok(None);
+        }
+        let mut v = Vec::new();
+        for (i, s) in srcs.iter().enumerate() {
+            let width = match (name, i) {
+                ("shl" | "shr", 1) => Elem::I32,
+                ("mad", 2) if variant.has(Mod::Wide) => Elem::int(bits * 2),
+                ("bfe", 1 | 2) | ("bfi", 2 | 3) | ("szext", 1) | ("bmsk", _) | ("dp4a" | "dp2a" | "prmt", _) => {
+                    Elem::I32
+                }
+                _ => elem,
+            };
+            v.push(self.value(s, width)?);
+        }
+        let two = |name: &str, e: &mut Self, v: &[Val]| Some(e.w.op(name, &v[0], &v[1]));
+        Ok(match (name, &v[..]) {
+            ("add" | "sub", [a, b]) if variant.has(Mod::Sat) => {
+                let (a, b) = self.w.agree(a, b);
+                let full = format!("llvm.{}{name}.sat", if signed { "s" } else { "u" });
+                Some(self.w.intrinsic(&full, a.ty, &[&a, &b]))
+            }
+            ("add", [_, _]) => two("add", self, &v),
+            ("sub", [_, _]) => two("sub", self, &v),
+            ("and", [_, _]) => two("and", self, &v),
+            ("or", [_, _]) => two("or", self, &v),
+            ("xor", [_, _]) => two("xor", self, &v),
+            ("not", [a]) => Some(self.w.op_const("xor", a, -1)),
+            ("neg", [a]) => Some(self.w.op("sub", &constant(a.ty, 0), a)),
+            ("mul", [a, b]) => (!variant.has(Mod::Wide) || bits < 64).then(|| self.product(variant, a, b, signed)),
+            ("mad", [a, b, c]) => {
+                let p = self.product(variant, a, b, signed);
+                Some(self.w.op("add", &p, c))
+            }
+            ("mul24", [a, b]) => Some(self.product24(variant, a, b, signed)),
+            ("mad24", [a, b, c]) => {
+                let p = self.product24(variant, a, b, signed);
+                Some(self.w.op("add", &p, c))
+            }
+            ("sad", [a, b, c]) => {
+                let (less, more) = if signed { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
+                let (a, b) = self.w.agree(a, b);
+                let [less, more] = [less, more].map(|f| self.w.intrinsic(f, a.ty, &[&a, &b]));
+                let apart = self.w.op("sub", &more, &less);
+                Some(self.w.op("add", &apart, c))
+            }
+            ("min" | "max", [a, b]) => {
+                let name = match (name, signed) {
+                    ("min", true) => "llvm.smin",
+                    ("min", false) => "llvm.umin",
+                    (_, true) => "llvm.smax",
+                    (_, false) => "llvm.umax",
+                };
+                let (a, b) = self.w.agree(a, b);
+                let r = self.w.intrinsic(name, a.ty, &[&a, &b]);
+                let zero = constant(r.ty, 0);
+                Some(if variant.has(Mod::Relu) { self.w.intrinsic("llvm.smax", r.ty, &[&r, &zero]) } else { r })
+            }
+            ("abs", [a]) => {
+                let full = format!("llvm.abs.{}", crate::emit::text::mangle(a.ty));
+                Some(self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)]))
+            }
+            ("shl" | "shr", [a, b]) => Some(self.shift(name, a, b, bits, signed)),
+            ("popc" | "clz" | "brev", [a]) => {
+                let r = match name {
+                    "popc" => self.w.intrinsic("llvm.ctpop", a.ty, &[a]),
+                    "brev" => self.w.intrinsic("llvm.bitreverse", a.ty, &[a]),
+                    _ => {
+                        let full = format!("llvm.ctlz.{}", crate::emit::text::mangle(a.ty));
+                        self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)])
+                    }
+                };
+                Some(if name == "brev" { r } else { self.w.resize(&r, Elem::I32, false) })
+            }
+            ("cnot", [a]) => {
+                let zero = self.w.cmp("icmp eq", a, &constant(a.ty, 0));
+                Some(self.w.cast("zext", &zero, elem))
+            }
+            ("lop3", [a, b, c, _]) => match srcs[3] {
+                Operand::Imm(table) if !variant.has(Mod::And) && !variant.has(Mod::Or) => {
+                    Some(self.lop3(a, b, c, table as u8))
+                }
+                _ => None,
+            },
+            ("div" | "rem", [a, b]) => self.divide(name, a, b, signed, bits),
+            ("bfe", [a, position, length]) => Some(self.bfe(a, position, length, signed, bits)),
+            ("bfi", [a, b, position, length]) => Some(self.bfi(a, b, position, length)),
+            ("bfind", [a]) => Some(self.bfind(a, signed, variant.has(Mod::Shiftamt))),
+            ("szext", [a, n]) => Some(self.szext(a, n, signed, variant.has(Mod::Clamp))),
+            ("bmsk", [a, b]) => Some(self.bmsk(a, b, variant.has(Mod::Clamp))),
+            ("prmt", [a, b, c]) => Some(self.prmt(variant, a, b, c, &srcs[2])),
+            ("dp4a" | "dp2a", [a, b, c]) => Some(self.dot(variant, name == "dp2a", &[a.clone(), b.clone(), c.clone()])),
+            ("shf", [a, b, c]) => {
+                let shift = if variant.has(Mod::Clamp) {
+                    let (c, limit) = self.w.agree(c, &int(Elem::I32, 32));
+                    self.w.intrinsic("llvm.umin", c.ty, &[&c, &limit])
+                } else {
+                    self.w.op_const("and", c, 31)
+                };
+                let (low, high) = (self.w.cast("zext", a, Elem::I64), self.w.cast("zext", b, Elem::I64));
+                let high = self.w.op_const("shl", &high, 32);
+                let both = self.w.op("or", &low, &high);
+                let shift = self.w.cast("zext", &shift, Elem::I64);
+                Some(if variant.has(Mod::L) {
+                    let moved = self.w.op("shl", &both, &shift);
+                    let moved = self.w.op_const("lshr", &moved, 32);
+                    self.w.cast("trunc", &moved, Elem::I32)
+                } else {
+                    let moved = self.w.op("lshr", &both, &shift);
+                    self.w.cast("trunc", &moved, Elem::I32)
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// A product, or its upper half.
+    pub fn product(&mut self, variant: &Variant, a: &Val, b: &Val, signed: bool) -> Val {
+        let bits = a.ty.elem.bits();
+        if !variant.has(Mod::Wide) && !variant.has(Mod::Hi) {
+            return self.w.op("mul", a, b);
+        }
+        if bits > 32 {
+            return self.upper_half(a, b, signed);
+        }
+        let wide = Elem::int(bits * 2);
+        let (x, y) = (self.w.resize(a, wide, signed), self.w.resize(b, wide, signed));
+        let p = self.w.op("mul", &x, &y);
+        if variant.has(Mod::Wide) {
+            return p;
+        }
+        let high = self.w.op_const("lshr", &p, i128::from(bits));
+        self.w.resize(&high, a.ty.elem, false)
+    }
+
+    /// The upper 64 bits of a product of 64-bit numbers, from four products of their halves.
+    fn upper_half(&mut self, a: &Val, b: &Val, signed: bool) -> Val {
+        let low = 0xffff_ffff;
+        let [(a0, a1), (b0, b1)] = [a, b].map(|v| (self.w.op_const("and", v, low), self.w.op_const("lshr", v, 32)));
+        let (p00, p01) = (self.w.op("mul", &a0, &b0), self.w.op("mul", &a0, &b1));
+        let (p10, p11) = (self.w.op("mul", &a1, &b0), self.w.op("mul", &a1, &b1));
+        let mut middle = self.w.op_const("lshr", &p00, 32);
+        let mut high = p11;
+        for p in [p01, p10] {
+            let (below, above) = (self.w.op_const("and", &p, low), self.w.op_const("lshr", &p, 32));
+            middle = self.w.op("add", &middle, &below);
+            high = self.w.op("add", &high, &above);
+        }
+        let carried = self.w.op_const("lshr", &middle, 32);
+        let mut high = self.w.op("add", &high, &carried);
+        if signed {
+            for (sign, other) in [(a, b), (b, a)] {
+                let negative = self.w.op_const("ashr", sign, 63);
+                let less = self.w.op("and", &negative, other);
+                high = self.w.op("sub", &high, &less);
+            }
+        }
+        high
+    }
+
+    /// Bits 31 to 0, or 47 to 16, of a product of 24-bit numbers.
+    fn product24(&mut self, variant: &Variant, a: &Val, b: &Val, signed: bool) -> Val {
+        let [a, b] = [a, b].map(|v| {
+            let v = self.w.op_const("shl", v, 8);
+            let v = self.w.op_const(if signed { "ashr" } else { "lshr" }, &v, 8);
+            self.w.resize(&v, Elem::I64, signed)
+        });
+        let p = self.w.op("mul", &a, &b);
+        let p = if variant.has(Mod::Hi) { self.w.op_const("lshr", &p, 16) } else { p };
+        self.w.cast("trunc", &p, Elem::I32)
+    }
+
+    /// Shifts by the width or more give zeros, or copies of the sign.
+    fn shift(&mut self, name: &str, a: &Val, b: &Val, bits: u32, signed: bool) -> Val {
+        let limit = i128::from(bits) - 1;
+        let big = self.w.cmp("icmp ugt", b, &constant(b.ty, limit));
+        let amount = self.w.op_const("and", b, limit);
+        let amount = self.w.resize(&amount, a.ty.elem, false);
+        let operation = match (name, signed) {
+            ("shl", _) => "shl",
+            (_, true) => "ashr",
+            _ => "lshr",
+        };
+        let shifted = self.w.op(operation, a, &amount);
+        let beyond = if operation == "ashr" { self.w.op_const("ashr", a, limit) } else { constant(a.ty, 0) };
+        self.w.select(&big, &beyond, &shifted)
+    }
+
+    /// Sum of minterms, simplified by LLVM.
+    fn lop3(&mut self, a: &Val, b: &Val, c: &Val, table: u8) -> Val {
+        let mut result: Option<Val> = None;
+        for row in 0..8u8 {
+            if table >> row & 1 == 0 {
+                continue;
+            }
+            let mut term: Option<Val> = None;
+            for (v, bit) in [(a, 4), (b, 2), (c, 1)] {
+                let v = if row & bit != 0 { v.clone() } else { self.w.op_const("xor", v, -1) };
+                term = Some(match term {
+                    Some(t) => self.w.op("and", &t, &v),
+                    None => v,
+                });
+            }
+            result = match (result, term) {
+                (Some(r), Some(t)) => Some(self.w.op("or", &r, &t)),
+                (None, t) => t,
+                (r, None) => r,
+            };
+        }
+        result.unwrap_or_else(|| constant(a.ty, 0))
+    }
+
+    /// Division that cannot trap: divisors that would are replaced and the results set as the semantics say. 32 bits go
+    /// through doubles, which are exact enough for every quotient; wider ones and scalars through the machine's division.
+    fn divide(&mut self, name: &str, a: &Val, b: &Val, signed: bool, bits: u32) -> Option<Val> {
+        if bits > 32 || !(a.ty.vector || b.ty.vector) {
+            return Some(self.divide_integers(name, a, b, signed));
+        }
+        let (a, b) = self.w.agree(a, b);
+        let (a, b) = (self.w.resize(&a, Elem::I32, signed), self.w.resize(&b, Elem::I32, signed));
+        let zero = self.w.cmp("icmp eq", &b, &constant(b.ty, 0));
+        let safe = self.w.select(&zero, &constant(b.ty, 1), &b);
+        let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
+        let (x, y) = (self.w.cast(to, &a, Elem::F64), self.w.cast(to, &safe, Elem::F64));
+        let q = self.w.op("fdiv", &x, &y);
+        // Through 64 bits, so that -2^31 / -1 does not leave the range of the conversion.
+        let _ = from;
+        let q = self.w.cast("fptosi", &q, Elem::I64);
+        let q = self.w.cast("trunc", &q, Elem::I32);
+        let r = if name == "div" {
+            self.w.select(&zero, &constant(q.ty, -1), &q)
+        } else {
+            let back = self.w.op("mul", &q, &safe);
+            let rest = self.w.op("sub", &a, &back);
+            self.w.select(&zero, &constant(rest.ty, -1), &rest)
+        };
+        Some(self.w.resize(&r, Elem::int(bits), signed))
+    }
+
+    /// Division by zero gives all ones, and so does its remainder; the least number by -1 gives itself.
+    fn divide_integers(&mut self, name: &str, a: &Val, b: &Val, signed: bool) -> Val {
+        let zero = self.w.cmp("icmp eq", b, &constant(b.ty, 0));
+        let minus = self.w.cmp("icmp eq", b, &constant(b.ty, -1));
+        let unsafe_divisor = if signed { self.w.op("or", &zero, &minus) } else { zero.clone() };
+        let safe = self.w.select(&unsafe_divisor, &constant(b.ty, 1), b);
+        let q = self.w.op(if signed { "sdiv" } else { "udiv" }, a, &safe);
+        let q = if signed {
+            let negated = self.w.op("sub", &constant(a.ty, 0), a);
+            self.w.select(&minus, &negated, &q)
+        } else {
+            q
+        };
+        let r = if name == "div" {
+            q
+        } else {
+            let back = self.w.op("mul", &q, b);
+            self.w.op("sub", a, &back)
+        };
+        self.w.select(&zero, &constant(r.ty, -1), &r)
+    }
+
+    /// A row on pairs of 16-bit integers.
+    pub fn packed_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+        let (name, t) = (variant.op.row().name, variant.t());
+        if !matches!(t, Type::U16x2 | Type::S16x2) || variant.ty(margay_isa::Var::U).is_some() {
+            return Ok(None);
+        }
+        let signed = t == Type::S16x2;
+        let v = srcs.iter().map(|s| self.value(s, Elem::I32)).collect::<Result<Vec<Val>>>()?;
+        let function = match (name, v.len(), variant.has(Mod::Sat)) {
+            ("add" | "sub", 2, false) => None,
+            ("add" | "sub", 2, true) => Some(format!("llvm.{}{name}.sat", if signed { "s" } else { "u" })),
+            ("min" | "max", 2, false) => Some(format!("llvm.{}{name}", if signed { "s" } else { "u" })),
+            _ => return Ok(None),
+        };
+        let [low, high] = self.by_halves(&v, |e, v| {
+            let (a, b) = e.w.agree(&v[0], &v[1]);
+            let r = match &function {
+                Some(f) => e.w.intrinsic(f, a.ty, &[&a, &b]),
+                None => e.w.op(name, &a, &b),
+            };
+            let zero = constant(r.ty, 0);
+            if variant.has(Mod::Relu) { e.w.intrinsic("llvm.smax", r.ty, &[&r, &zero]) } else { r }
+        });
+        Ok(Some(self.join_halves(&low, &high)))
+    }
+}

@@ -1,0 +1,354 @@
+//! A kernel that loops over CTAs and warps itself: one call runs a range of CTAs.
+//!
+//! The code between two barriers is a *region*, and a region is a loop over the warps of the CTA (loop fission). All threads of
+//! the CTA must reach the same barriers in the same order; a kernel of which that is not known is called warp by warp instead.
+
+use crate::ctx::{at, status};
+use crate::emit::{
+    function::prepare::trivial_exit,
+    function::{Emitter, Options, Result},
+    text::{Elem, Ty, Val, int},
+};
+use margay_ir::{
+    BlockId, Func, GlobalId, Inst, MemBase, MemSpace, Operand, Terminator, VReg,
+    pass::{Cfg, Cut, Regions, Uniformity, cfg::successors},
+};
+use margay_isa::{Effect, Mod, Opcode, Space};
+
+/// The warp and CTA that code is being written for.
+#[derive(Clone, Debug)]
+pub struct Current {
+    /// Index of the warp.
+    pub warp: Val,
+    /// Address of the local window of its lane 0.
+    pub local: Val,
+    /// The CTA's index.
+    pub cta: [Val; 3],
+    /// Variable of the region that comes after the current one; 0 for none.
+    pub next: Val,
+}
+
+fn instruction<'f>(func: &'f Func, barrier: &Cut) -> Option<&'f Inst> {
+    func.insts(&func.blocks[barrier.block.0 as usize]).last()
+}
+
+/// Whether a kernel can be written as regions.
+pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Cut], options: &Options) -> bool {
+    let Some(block) = options.warp.block else { return false };
+    if barriers.is_empty() {
+        return true;
+    }
+    let threads = block.iter().product::<u32>().next_multiple_of(32);
+    let plain = |barrier: &Cut| {
+        let Some(inst) = instruction(func, barrier) else { return false };
+        let variant = func.variant(inst);
+        let numbers = func.operands(inst.srcs);
+        let numbers = if variant.has(Mod::Red) { &numbers[..numbers.len().saturating_sub(1)] } else { numbers };
+        let known = match numbers {
+            [Operand::Imm(id)] | [Operand::Imm(id), Operand::Sink] => *id < 16,
+            [Operand::Imm(id), Operand::Imm(count)] => *id < 16 && *count == u64::from(threads),
+            _ => false,
+        };
+        known && inst.guard.is_none() && !variant.has(Mod::Arrive) && !cta.divergent[barrier.block.0 as usize]
+    };
+    // Code that several regions share is written once for each.
+    let size = Regions::new(cfg, barriers).size();
+    cfg.reducible && barriers.iter().all(plain) && size <= 4 * func.blocks.len() + 32
+}
+
+impl Emitter<'_> {
+    /// Warps of a CTA.
+    pub fn warps(&self) -> u32 {
+        self.options.warp.block.map_or(1, |b| b.iter().product::<u32>().div_ceil(32))
+    }
+
+    /// The loop over CTAs, and in it one loop over warps for each region.
+    pub fn grid(&mut self) -> Result<()> {
+        let wide = Ty::scalar(Elem::I64);
+        let linear = self.w.alloca("i64", 8);
+        let (warp, next) = (self.w.alloca("i32", 4), self.w.alloca("i32", 4));
+        let (first, end) = (self.ctx_value(Elem::I64, at::FIRST), self.ctx_value(Elem::I64, at::END));
+        let size = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
+        self.w.store(&first, &linear, 8);
+        let mut rest = first;
+        // The index lives in the context: what a kernel does not ask for takes no register.
+        let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
+        for (p, n) in cta.iter().zip(&size) {
+            let n = self.w.cast("zext", n, Elem::I64);
+            let index = self.w.op("urem", &rest, &n);
+            let index = self.w.cast("trunc", &index, Elem::I32);
+            self.w.store(&index, p, 4);
+            rest = self.w.op("udiv", &rest, &n);
+        }
+        let index = self.w.cast("trunc", &rest, Elem::I32);
+        self.w.store(&index, &cta[2], 4);
+        self.w.jump("cta.next");
+        self.w.block("cta.next");
+        let here = self.w.load(wide, &linear, 8);
+        let over = self.w.cmp("icmp eq", &here, &end);
+        self.w.branch(&over, "finished", "cta.begin");
+        self.w.block("finished");
+        self.w.line(format_args!("ret i32 {}", status::DONE));
+        self.w.block("cta.begin");
+        let indices = cta.clone().map(|p| self.w.load(Ty::scalar(Elem::I32), &p, 4));
+        if self.mentions_shared() {
+            self.clear_shared();
+        }
+        self.w.jump("r0.head");
+        let regions = Regions::new(&self.cfg, &self.barriers);
+        self.together = self.stay_together(&regions);
+        for (k, region) in regions.list.iter().enumerate() {
+            (self.tag, self.region) = (format!("r{k}."), region.blocks.clone());
+            self.region_loop(k, region.entry, &indices, [&warp, &next], &region.barriers)?;
+        }
+        self.current = None;
+        self.w.block("cta.done");
+        let here = self.w.load(wide, &linear, 8);
+        let here = self.w.op_const("add", &here, 1);
+        self.w.store(&here, &linear, 8);
+        // x first, then y, then z; mostly x is all.
+        for (i, p) in cta.iter().enumerate() {
+            let old = self.w.load(Ty::scalar(Elem::I32), p, 4);
+            let new = self.w.op_const("add", &old, 1);
+            self.w.store(&new, p, 4);
+            let Some(n) = size.get(i) else { break };
+            let wraps = self.w.cmp("icmp eq", &new, n);
+            let carry = self.w.label("carry");
+            self.w.branch_unlikely(&wraps, &carry, "cta.next");
+            self.w.block(&carry);
+            self.w.store(&int(Elem::I32, 0), p, 4);
+        }
+        self.w.jump("cta.next");
+        Ok(())
+    }
+
+    /// Whether all threads of a CTA reach every barrier alive, in whole warps: none ends in a region that has one behind it.
+    fn stay_together(&self, regions: &Regions) -> bool {
+        let func = self.func;
+        let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
+        let ends = |b: &BlockId| {
+            let term = &func.blocks[b.0 as usize].term;
+            let exits = |to: BlockId| trivial_exit(func, to);
+            matches!(term, Terminator::Ret | Terminator::Exit) || successors(term).into_iter().any(exits)
+        };
+        let waits = regions.list.iter().filter(|r| !r.barriers.is_empty());
+        whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
+    }
+
+    /// Whether the kernel, or what it calls, may look at shared memory.
+    fn mentions_shared(&self) -> bool {
+        let func = self.func;
+        let shared = |g: GlobalId| self.ir.globals[g.0 as usize].space == Space::Shared;
+        let mentions = |inst: &Inst| {
+            let variant = func.variant(inst);
+            let operands = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts));
+            let named = |o: &Operand| match o {
+                Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => shared(*g),
+                _ => false,
+            };
+            let plain = matches!(variant.op.row().effect, Effect::Pure)
+                || matches!(variant.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red);
+            let known = plain && !matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster));
+            !known && !matches!(variant.op, Opcode::Cvta if !variant.has(Mod::Shared))
+                || operands.into_iter().any(named)
+        };
+        !func.calls.is_empty() || func.insts.iter().any(mentions)
+    }
+
+    /// Shared memory begins as zeros. What lies behind the window up to a multiple of 64 bytes is nobody's.
+    fn clear_shared(&mut self) {
+        let wide = Ty::scalar(Elem::I64);
+        let at = self.w.alloca("i64", 8);
+        let size = self.ctx_value(Elem::I64, at::SHARED_SIZE);
+        let shared = self.ctx_value(Elem::Ptr, at::SHARED);
+        let [head, clear, on] = ["clearing", "clear", "cleared"].map(|l| self.w.label(l));
+        self.w.store(&int(Elem::I64, 0), &at, 8);
+        self.w.jump(&head);
+        self.w.block(&head);
+        let offset = self.w.load(wide, &at, 8);
+        let more = self.w.cmp("icmp ult", &offset, &size);
+        self.w.branch(&more, &clear, &on);
+        self.w.block(&clear);
+        let p = self.w.offset(&shared, &offset);
+        self.w.line(format_args!("store <16 x i32> zeroinitializer, ptr {p}, align 64"));
+        let next = self.w.op_const("add", &offset, 64);
+        self.w.store(&next, &at, 8);
+        self.w.jump(&head);
+        self.w.block(&on);
+    }
+
+    fn region_loop(
+        &mut self,
+        k: usize,
+        entry: BlockId,
+        cta: &[Val; 3],
+        [warp_slot, next]: [&Val; 2],
+        barriers: &[u32],
+    ) -> Result<()> {
+        let scalar = Ty::scalar(Elem::I32);
+        let (tag, warps) = (self.tag.clone(), self.warps());
+        let [head, loops, after, end] = ["head", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
+        let before = k.checked_sub(1).map(|k| k as u32);
+        self.w.block(&head);
+        self.w.store(&int(Elem::I32, 0), next, 4);
+        self.w.store(&int(Elem::I32, 0), warp_slot, 4);
+        let shared = before.map_or(Vec::new(), |b| self.shared_values(b));
+        let reduced = match before {
+            Some(b) => self.reduction(b)?,
+            None => None,
+        };
+        for b in barriers {
+            if self.is_reduction(*b) {
+                let sums = self.sums(*b);
+                sums.iter().for_each(|p| self.w.store(&int(Elem::I32, 0), p, 4));
+            }
+        }
+        self.w.jump(&loops);
+        self.w.block(&loops);
+        let warp = self.w.load(scalar, warp_slot, 4);
+        let to = self.ctx_pointer(at::WARP);
+        self.w.store(&warp, &to, 4);
+        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+        let window = self.w.op_const("shl", &stride, 5);
+        let wide = self.w.cast("zext", &warp, Elem::I64);
+        let offset = self.w.op("mul", &wide, &window);
+        let locals = self.ctx_value(Elem::I64, at::LOCALS);
+        let local = self.w.op("add", &locals, &offset);
+        if !self.func.calls.is_empty() {
+            let to = self.ctx_pointer(at::LOCAL);
+            self.w.store(&local, &to, 8);
+        }
+        self.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
+        let lanes = self.lanes_of(before.is_some(), &after);
+        self.forget(before.is_none());
+        if let Some(b) = before {
+            self.fetch_back(b, &shared)?;
+            if let Some((r, v)) = reduced {
+                self.write(r, &v, None);
+            }
+        }
+        self.begin(&lanes, entry);
+        self.bodies()?;
+        // All lanes of the warp have ended.
+        let done = self.done_label();
+        self.w.block(&done);
+        if self.masks && !self.barriers.is_empty() && !self.together {
+            let p = self.alive_lanes();
+            self.w.store(&int(Elem::I32, 0), &p, 4);
+        }
+        self.w.jump(&after);
+        self.w.block(&after);
+        let following = self.w.op_const("add", &warp, 1);
+        self.w.store(&following, warp_slot, 4);
+        let more = self.w.cmp("icmp ult", &following, &int(Elem::I32, i128::from(warps)));
+        self.w.branch(&more, &loops, &end);
+        self.w.block(&end);
+        if barriers.is_empty() {
+            self.w.jump("cta.done");
+            return Ok(());
+        }
+        let n = self.w.load(scalar, next, 4);
+        let arms: String = barriers.iter().map(|b| format!(" i32 {}, label %r{}.head", b + 1, b + 1)).collect();
+        self.w.line(format_args!("switch i32 {n}, label %cta.done [{arms} ]"));
+        Ok(())
+    }
+
+    /// The warp arrives at a barrier: it puts away what lives, and the next warp has its turn.
+    pub fn leave_region(&mut self, barrier: u32) -> Result<()> {
+        if self.is_reduction(barrier) {
+            self.vote_at(barrier)?;
+        }
+        if self.masks && !self.together {
+            let lanes = self.active_bits();
+            let p = self.alive_lanes();
+            self.w.store(&lanes, &p, 4);
+        }
+        self.put_away(barrier);
+        if let Some(next) = self.current.as_ref().map(|c| c.next.clone()) {
+            self.w.store(&int(Elem::I32, i128::from(barrier) + 1), &next, 4);
+        }
+        let after = format!("{}next", self.tag);
+        self.w.jump(&after);
+        Ok(())
+    }
+
+    fn is_reduction(&self, barrier: u32) -> bool {
+        instruction(self.func, &self.barriers[barrier as usize]).is_some_and(|i| self.func.variant(i).has(Mod::Red))
+    }
+
+    /// Variables that count the true predicates and all predicates at a barrier.
+    fn sums(&mut self, barrier: u32) -> [Val; 2] {
+        if let Some(sums) = self.sums.get(&barrier) {
+            return sums.clone();
+        }
+        let sums = [0; 2].map(|_| self.w.alloca("i32", 4));
+        self.sums.insert(barrier, sums.clone());
+        sums
+    }
+
+    fn vote_at(&mut self, barrier: u32) -> Result<()> {
+        let func = self.func;
+        let srcs = instruction(func, &self.barriers[barrier as usize]).map_or(&[][..], |i| func.operands(i.srcs));
+        let Some(p) = srcs.last() else { return self.refuse("a reduction without a predicate") };
+        let p = self.value(p, Elem::I1)?;
+        let (truth, here) = (self.bits(&p), self.active_bits());
+        let truth = self.w.op("and", &truth, &here);
+        for (bits, sum) in [truth, here].iter().zip(self.sums(barrier)) {
+            let count = self.w.intrinsic("llvm.ctpop", bits.ty, &[bits]);
+            let old = self.w.load(count.ty, &sum, 4);
+            let new = self.w.op("add", &old, &count);
+            self.w.store(&new, &sum, 4);
+        }
+        Ok(())
+    }
+
+    /// What a barrier's reduction came to, and the register that gets it.
+    fn reduction(&mut self, barrier: u32) -> Result<Option<(VReg, Val)>> {
+        let func = self.func;
+        let inst = instruction(func, &self.barriers[barrier as usize]).filter(|i| func.variant(i).has(Mod::Red));
+        let Some((inst, Some(Operand::Reg(r)))) = inst.map(|i| (i, func.operands(i.dsts).first())) else {
+            return Ok(None);
+        };
+        let [truths, votes] = self.sums(barrier).map(|p| self.w.load(Ty::scalar(Elem::I32), &p, 4));
+        let variant = func.variant(inst);
+        let v = match () {
+            _ if variant.has(Mod::Popc) => truths,
+            _ if variant.has(Mod::And) => self.w.cmp("icmp eq", &truths, &votes),
+            _ => self.w.cmp("icmp ne", &truths, &int(Elem::I32, 0)),
+        };
+        Ok(Some((*r, v)))
+    }
+
+    /// Place of the current warp in the array of lanes that have not ended.
+    fn alive_lanes(&mut self) -> Val {
+        let table = self.ctx_value(Elem::Ptr, at::ALIVE_LANES);
+        let warp = self.warp_index();
+        self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i32, ptr {table}, i32 {warp}"))
+    }
+
+    /// Lanes of the current warp that begin a region; a warp without any goes to `after`.
+    fn lanes_of(&mut self, later: bool, after: &str) -> Val {
+        if !self.masks || self.together && later {
+            return int(Elem::I32, -1);
+        }
+        if later {
+            let p = self.alive_lanes();
+            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+            let none = self.w.cmp("icmp eq", &lanes, &int(Elem::I32, 0));
+            let some = self.w.label("some");
+            self.w.branch(&none, after, &some);
+            self.w.block(&some);
+            return lanes;
+        }
+        let threads = self.options.warp.block.map_or(32, |b| b.iter().product::<u32>());
+        match threads % 32 {
+            0 => int(Elem::I32, -1),
+            tail => {
+                let last = int(Elem::I32, i128::from(self.warps() - 1));
+                let warp = self.warp_index();
+                let is_last = self.w.cmp("icmp eq", &warp, &last);
+                self.w.select(&is_last, &int(Elem::I32, (1i128 << tail) - 1), &int(Elem::I32, -1))
+            }
+        }
+    }
+}

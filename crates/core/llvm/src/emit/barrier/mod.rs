@@ -1,0 +1,256 @@
+//! Barriers where warps have stacks of their own: in divergent code, in device functions, with counts, arrivals and guards.
+//!
+//! Lanes that arrive leave the sweep and wait beside it, so that other lanes of the warp can arrive elsewhere. When nobody else
+//! is left the warp waits on the host's side until some of its lanes are released; they go on behind their barrier.
+
+pub(in crate::emit) mod kernel;
+pub(in crate::emit) mod spill;
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    call::call_site,
+    function::prepare::meets,
+    function::reach::waits_in_cluster,
+    function::{Emitter, Mode, Result, Role},
+    site::SiteKind,
+    text::{Elem, Ty, Val, constant, int, named},
+};
+use margay_ir::{BlockId, Inst, Operand};
+use margay_isa::Mod;
+
+impl Emitter<'_> {
+    pub fn barrier_inst(&self, barrier: u32) -> Option<Inst> {
+        let block = self.barriers[barrier as usize].block;
+        self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()
+    }
+
+    /// The active lanes arrive at a barrier.
+    pub fn wait_at(&mut self, barrier: u32) -> Result<()> {
+        let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
+        if meets(self.func, &inst) {
+            return self.meet_at(barrier, &inst);
+        }
+        if let Some(site) = call_site(self.func, &inst).cloned() {
+            return self.call_apart(barrier, site);
+        }
+        if waits_in_cluster(self.func, &inst) {
+            return self.wait_in_cluster(barrier);
+        }
+        let variant = self.func.variant(&inst).clone();
+        let srcs = self.func.operands(inst.srcs).to_vec();
+        let (numbers, pred) = match srcs.split_last() {
+            Some((p, numbers)) if variant.has(Mod::Red) => (numbers, Some(*p)),
+            _ => (&srcs[..], None),
+        };
+        let numbers: Vec<Operand> = numbers.iter().filter(|o| !matches!(o, Operand::Sink)).copied().collect();
+        let mut alike = true;
+        let mut rows = Vec::new();
+        for o in &numbers {
+            let v = self.value(o, Elem::I32)?;
+            alike &= !v.ty.vector;
+            let v = self.w.splat(&v);
+            let row = self.w.alloca("<32 x i32>", 64);
+            self.w.store(&v, &row, 64);
+            rows.push(row);
+        }
+        let none = int(Elem::Ptr, 0);
+        let id = rows.first().cloned().unwrap_or(none.clone());
+        let count = rows.get(1).cloned();
+        let truth = match &pred {
+            Some(p) => {
+                let p = self.value(p, Elem::I1)?;
+                self.bits(&p)
+            }
+            None => int(Elem::I32, 0),
+        };
+        let active = self.active.clone();
+        let (here, past) = match self.guard(&inst) {
+            Some(g) => {
+                let g = self.w.splat(&g);
+                let here = self.w.op("and", &active, &g);
+                let not = self.w.op_const("xor", &g, 1);
+                (here, Some(self.w.op("and", &active, &not)))
+            }
+            None => (active.clone(), None),
+        };
+        let bits = self.bits(&here);
+        let reduces = [Mod::Popc, Mod::And, Mod::Or].into_iter().find(|m| variant.has(*m)).filter(|_| pred.is_some());
+        let site =
+            self.site(SiteKind::Barrier { counted: count.is_some(), reduces, arrives: variant.has(Mod::Arrive) });
+        let count = count.unwrap_or(id.clone());
+        self.helper(Helper::Arrive, &[&int(Elem::I32, site as i128), &bits, &id, &count, &truth], true);
+        let next = self.barriers[barrier as usize].next;
+        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
+        let stays = !variant.has(Mod::Arrive);
+        if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
+            // All 32 lanes arrive at one barrier: they go on together.
+            if stays {
+                self.released(&bits, None, true);
+                self.write_reduction(&inst, None);
+            }
+            let on = self.full_label(next);
+            self.w.jump(&on);
+            return Ok(());
+        }
+        if stays {
+            self.leave_waiting(barrier, &bits);
+        }
+        if let Some(lanes) = if stays { past } else { Some(active) } {
+            let old = self.get_pending(next.0);
+            let all = self.w.op("or", &old, &lanes);
+            self.set_pending(next.0, &all);
+        }
+        self.go_on_masked(next, position);
+        Ok(())
+    }
+
+    /// Notes lanes that wait at a place, beside those that wait there already.
+    pub fn leave_waiting(&mut self, place: u32, lanes: &Val) {
+        let waiting = self.waiting[place as usize].clone();
+        let old = self.w.load(lanes.ty, &waiting, 4);
+        let all = self.w.op("or", &old, lanes);
+        self.w.store(&all, &waiting, 4);
+    }
+
+    /// Ends a block in which lanes stayed behind: a full warp goes on as a masked sweep.
+    pub fn go_on_masked(&mut self, next: BlockId, position: u32) {
+        match self.mode {
+            Mode::Full => {
+                let on = self.masked_label(next);
+                self.w.jump(&on);
+            }
+            Mode::Masked => self.next(position),
+        }
+    }
+
+    fn wait_in_cluster(&mut self, barrier: u32) -> Result<()> {
+        self.cluster_barrier(true);
+        let bits = self.active_bits();
+        self.leave_waiting(barrier, &bits);
+        let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
+        self.go_on_masked(self.barriers[barrier as usize].next, position);
+        Ok(())
+    }
+
+    /// The active lanes arrive at the cluster's barrier, or are to wait there.
+    pub fn cluster_barrier(&mut self, waits: bool) {
+        let site = int(Elem::I32, self.site(SiteKind::Cluster { waits }) as i128);
+        let bits = self.active_bits();
+        self.helper(Helper::Cluster, &[&site, &bits], true);
+    }
+
+    /// Those of the lanes that are released; if it is patient, waits until there are some.
+    fn released(&mut self, lanes: &Val, output: Option<&Val>, patient: bool) -> Val {
+        let place = self.w.alloca("i32", 4);
+        let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
+        let patient = int(Elem::I32, patient.into());
+        self.helper(Helper::Wait, &[lanes, &place, &output, &patient], true);
+        self.w.load(lanes.ty, &place, 4)
+    }
+
+    /// Writes what a barrier's reduction came to for the lanes released.
+    fn write_reduction(&mut self, inst: &Inst, lanes: Option<&Val>) {
+        let variant = self.func.variant(inst);
+        let Some(Operand::Reg(r)) = self.func.operands(inst.dsts).first().copied() else { return };
+        let popc = variant.has(Mod::Popc);
+        let v = self.ctx_value(Elem::I32, at::REDUCED);
+        let v = if popc { v } else { self.w.cmp("icmp ne", &v, &int(Elem::I32, 0)) };
+        self.write(r, &v, lanes);
+    }
+
+    /// The lanes that wait: in all, and those that do not in calls.
+    fn waiting_lanes(&mut self) -> [Val; 2] {
+        let [mut all, mut here] = [0, 0].map(|none| int(Elem::I32, none));
+        for (k, p) in self.waiting.clone().into_iter().enumerate() {
+            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+            all = self.w.op("or", &all, &lanes);
+            if self.barrier_inst(k as u32).is_some_and(|i| call_site(self.func, &i).is_none()) {
+                here = self.w.op("or", &here, &lanes);
+            }
+        }
+        [all, here]
+    }
+
+    /// The sweep is over: waits for barriers while lanes are there, else the function is done.
+    pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
+        if self.waiting.is_empty() {
+            self.w.jump(done);
+            return Ok(());
+        }
+        let [all, here] = self.waiting_lanes();
+        let some = self.w.cmp("icmp ne", &all, &int(Elem::I32, 0));
+        let wait = self.w.label("wait");
+        self.w.branch(&some, &wait, done);
+        self.w.block(&wait);
+        self.finish_others(&all);
+        let output = self.meeting_rows();
+        let released = self.released(&here, output.as_ref(), true);
+        self.go_on(&released, output.as_ref())?;
+        self.w.jump(first);
+        Ok(())
+    }
+
+    /// Lanes wait behind the sweep: other warps get their turn first, then the sweep begins anew.
+    pub fn let_others_go_on(&mut self) -> Result<()> {
+        self.w.block("overtake");
+        let first = self.masked_label(self.region[0]);
+        let [mut all, here] = self.waiting_lanes();
+        if self.role == Role::Device && self.reached.fibers {
+            for b in self.region.clone() {
+                let mask = self.get_pending(b.0);
+                let bits = self.bits(&mask);
+                all = self.w.op("or", &all, &bits);
+            }
+            self.finish_others(&all);
+        }
+        self.helper(Helper::Yield, &[], true);
+        if !self.waiting.is_empty() {
+            let output = self.meeting_rows();
+            let released = self.released(&here, output.as_ref(), false);
+            self.go_on(&released, output.as_ref())?;
+        }
+        self.w.jump(&first);
+        Ok(())
+    }
+
+    /// Lanes of the function that have come to its end need not wait for those that have not.
+    fn finish_others(&mut self, here: &Val) {
+        if self.role != Role::Device || !self.reached.fibers {
+            return;
+        }
+        let gone = self.w.op_const("xor", here, -1);
+        let gone = self.w.op("and", &named(gone.ty, "%mask"), &gone);
+        self.helper(Helper::Finish, &[&gone], false);
+    }
+
+    /// Lanes that are released go on behind their barriers.
+    fn go_on(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
+        let (mode, active) = (self.mode, self.active.clone());
+        (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
+        for (k, p) in self.waiting.clone().into_iter().enumerate() {
+            let lanes = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+            let mut go = self.w.op("and", &lanes, released);
+            let stay = self.w.op("xor", &lanes, &go);
+            self.w.store(&stay, &p, 4);
+            let Some(inst) = self.barrier_inst(k as u32) else { continue };
+            let site = call_site(self.func, &inst).cloned();
+            if site.is_some() {
+                // Threads may have ended there.
+                let alive = self.alive_bits();
+                go = self.w.op("and", &go, &alive);
+            }
+            let go = self.unpack_bits(&go);
+            match (site, output) {
+                (Some(site), _) => self.come_back(k as u32, site, &go)?,
+                (None, Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
+                (None, _) => self.write_reduction(&inst, Some(&go)),
+            }
+            let next = self.barriers[k].next;
+            let old = self.get_pending(next.0);
+            let all = self.w.op("or", &old, &go);
+            self.set_pending(next.0, &all);
+        }
+        (self.mode, self.active) = (mode, active);
+        Ok(())
+    }
+}

@@ -1,0 +1,353 @@
+//! What a warp keeps across a barrier, in kernels that run all warps up to a barrier before they go on.
+//!
+//! Only what lives is kept, in three ways. What follows from constants, parameters and the thread's indices by a few integer
+//! operations is computed again. What is equal in all threads of the CTA is kept once, in registers of the host. Everything
+//! else has a place in an array over the warps.
+
+use crate::ctx::at;
+use crate::emit::{
+    function::rows::rows_of,
+    function::{Emitter, Result},
+    text::{Elem, Ty, Val, constant, int},
+};
+use margay_ir::{
+    Func, Inst, MemBase, MemSpace, Operand, VReg,
+    pass::{BitSet, Cfg, Shape, Uniformity, live_frame, liveness::inst_writes},
+};
+use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
+use std::collections::HashMap;
+
+/// Vector operations that are cheaper than storing and loading one word a lane.
+const FEW: u32 = 4;
+/// Scalar operations, likewise.
+const FEW_SCALAR: u32 = 24;
+
+/// What recomputing a register costs: operations on vectors of words, and on scalars.
+type Cost = Option<(u32, u32)>;
+
+/// How registers and frame variables get over barriers.
+pub struct Keep {
+    /// Bytes of the arrays over warps.
+    pub size: u64,
+    offsets: HashMap<u32, u64>,
+    /// By register: the instruction that defines it, if only one does, without a guard.
+    definition: Vec<Option<u32>>,
+    cost: HashMap<u32, Cost>,
+    /// Uniformity over the threads of the CTA.
+    cta: Option<Uniformity>,
+    /// By register that is equal in the whole CTA: the variable that holds it between regions.
+    once: HashMap<u32, Val>,
+    frame_live: Vec<BitSet>,
+    /// By register: analysed shapes over the warp.
+    shapes: Vec<Shape>,
+}
+
+impl Keep {
+    /// Prepares for a function; `cta` is there for kernels that are written as regions.
+    pub fn new(func: &Func, cfg: &Cfg, warp: &Uniformity, cta: Option<Uniformity>) -> Keep {
+        let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
+        let mut times = vec![0u32; func.regs.len()];
+        for b in &cfg.order {
+            for i in func.blocks[b.0 as usize].insts.range() {
+                let inst = &func.insts[i];
+                inst_writes(func, inst, &mut |r| {
+                    times[r.0 as usize] += 1;
+                    definition[r.0 as usize] = inst.guard.is_none().then_some(i as u32);
+                });
+            }
+        }
+        definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
+        let frame_live = if cta.is_some() { live_frame(func, cfg) } else { Vec::new() };
+        let shapes = warp.shapes.clone();
+        Keep {
+            size: 0,
+            offsets: HashMap::new(),
+            definition,
+            cost: HashMap::new(),
+            cta,
+            once: HashMap::new(),
+            frame_live,
+            shapes,
+        }
+    }
+
+    fn cost(&mut self, func: &Func, r: VReg) -> Cost {
+        if let Some(known) = self.cost.get(&r.0) {
+            return *known;
+        }
+        // A register that is computed from itself cannot be had again.
+        self.cost.insert(r.0, None);
+        let cost = self.definition[r.0 as usize].and_then(|i| self.cost_of(func, &func.insts[i as usize], r));
+        self.cost.insert(r.0, cost);
+        cost
+    }
+
+    fn cost_of(&mut self, func: &Func, inst: &Inst, r: VReg) -> Cost {
+        let variant = func.variant(inst);
+        let srcs = func.operands(inst.srcs);
+        let ty = func.regs[r.0 as usize];
+        let varying = self.shapes[r.0 as usize] == Shape::Varying;
+        if func.operands(inst.dsts).len() != 1 {
+            return None;
+        }
+        let operations = match variant.op {
+            Opcode::Ld => {
+                let parameter = inst.space == Some(MemSpace::KernelParam);
+                return (parameter && matches!(srcs, [Operand::Mem(MemBase::KernelParam, _)])).then_some((0, 1));
+            }
+            Opcode::Cvta if !variant.has(Mod::Local) => 1,
+            _ if variant.op.row().effect != Effect::Pure || variant.has(Mod::Cc) => return None,
+            Opcode::Mov
+            | Opcode::Add
+            | Opcode::Sub
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::Shr => 1,
+            Opcode::Mul | Opcode::Mad | Opcode::Setp | Opcode::Selp => 2,
+            Opcode::Cvt => 1,
+            _ => return None,
+        };
+        let whole =
+            |t: Type| matches!(t.kind(), Kind::Signed | Kind::Unsigned | Kind::Bits | Kind::Pred) && t.bits() <= 64;
+        if !variant.words.iter().all(|w| match w {
+            margay_isa::Word::Type(t) => whole(*t) || variant.op == Opcode::Mov,
+            margay_isa::Word::Mod(m) => !matches!(m, Mod::Sat),
+        }) {
+            return None;
+        }
+        let width = if ty.bits() > 32 { 2 } else { 1 };
+        let mut sum = if varying { (operations * width, 0) } else { (0, operations) };
+        for operand in srcs {
+            let (v, s) = match operand {
+                Operand::Reg(r) | Operand::Not(r) => self.cost(func, *r)?,
+                Operand::Imm(_) | Operand::GlobalAddr(..) | Operand::ParamAddr(_) | Operand::Func(_) => (0, 0),
+                Operand::Special(Special::Tid, _) => (1, 1),
+                Operand::Special(s, _) if is_index(*s) => (0, 1),
+                _ => return None,
+            };
+            sum = (sum.0 + v, sum.1 + s);
+        }
+        (sum.0 <= FEW * width && sum.1 <= FEW_SCALAR).then_some(sum)
+    }
+
+    fn once(&self, r: u32) -> bool {
+        self.shapes[r as usize] == Shape::Uniform
+            && self.cta.as_ref().is_some_and(|c| c.shapes[r as usize] == Shape::Uniform)
+    }
+
+    /// Place in the arrays of something that takes so many bytes in each of the warps.
+    fn place(&mut self, key: u32, bytes: u64, warps: u64) -> u64 {
+        let next = self.size;
+        let offset = *self.offsets.entry(key).or_insert(next);
+        if offset == next {
+            self.size += (bytes * warps).next_multiple_of(64);
+        }
+        offset
+    }
+}
+
+fn is_index(s: Special) -> bool {
+    use Special::*;
+    matches!(s, Ntid | Ctaid | Nctaid | LaneId | WarpId | NwarpId | DynamicSmemSize | TotalSmemSize)
+}
+
+impl Emitter<'_> {
+    /// Registers that live after a barrier, apart from those that are computed again.
+    fn kept(&mut self, barrier: u32) -> Vec<u32> {
+        let next = self.barriers[barrier as usize].next;
+        let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
+        let func = self.func;
+        live.into_iter().filter(|r| self.keep.cost(func, VReg(*r)).is_none()).collect()
+    }
+
+    fn kept_frame(&self, barrier: u32) -> Vec<u32> {
+        let next = self.barriers[barrier as usize].next;
+        self.keep.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
+    }
+
+    /// Pointer to the current warp's place.
+    fn kept_at(&mut self, key: u32, bytes: u64) -> Val {
+        let warps = u64::from(self.warps());
+        let offset = self.keep.place(key, bytes, warps);
+        let arrays = self.ctx_value(Elem::Ptr, at::KEEP);
+        let here = self.w.offset_const(&arrays, offset);
+        let warp = self.warp_index();
+        let step = self.w.op_const("mul", &warp, i128::from(bytes));
+        self.w.offset(&here, &step)
+    }
+
+    /// The parts of a register's slot: a vector, or scalars. Pointers, and bytes of all.
+    fn slot_parts(&mut self, r: u32) -> (Ty, Vec<Val>, u64) {
+        let slot = self.slots[r as usize].clone();
+        let bytes = |ty: Ty| u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 };
+        match rows_of(slot.shape) {
+            Some((width, _)) => {
+                let ty = Ty::scalar(slot.elem);
+                let part = |i: u32| self.w.offset_const(&slot.pointer, u64::from(i) * bytes(ty));
+                let parts: Vec<Val> = (0..32 / width).map(part).collect();
+                let size = parts.len() as u64 * bytes(ty);
+                (ty, parts, size)
+            }
+            None => {
+                let ty = if slot.elem == Elem::I1 { self.packed_type() } else { Ty::lanes(slot.elem) };
+                (ty, vec![slot.pointer], bytes(ty))
+            }
+        }
+    }
+
+    /// Moves a register between its slot and its place in the arrays.
+    fn move_slot(&mut self, r: u32, out: bool) {
+        let (ty, parts, bytes) = self.slot_parts(r);
+        let place = self.kept_at(r, bytes);
+        let align = if ty.vector { (bytes as u32).min(64) } else { 1 };
+        let step = bytes / parts.len() as u64;
+        for (i, part) in parts.iter().enumerate() {
+            let p = self.w.offset_const(&place, i as u64 * step);
+            let (from, to) = if out { (part, &p) } else { (&p, part) };
+            let v = self.w.load(ty, from, align);
+            self.w.store(&v, to, align);
+        }
+        if !out {
+            self.restore_shadow(r);
+        }
+    }
+
+    /// A warp arrives at a barrier: what lives goes to its places.
+    pub fn put_away(&mut self, barrier: u32) {
+        for r in self.kept(barrier) {
+            if self.keep.once(r) {
+                let once = self.shared_variable(r);
+                let slot = self.slots[r as usize].clone();
+                let v = self.w.load(Ty::scalar(slot.elem), &slot.pointer, 1);
+                self.w.store(&v, &once, 1);
+            } else {
+                self.move_slot(r, true);
+            }
+        }
+        for f in self.kept_frame(barrier) {
+            self.move_frame(f, true);
+        }
+    }
+
+    fn shared_variable(&mut self, r: u32) -> Val {
+        if let Some(v) = self.keep.once.get(&r) {
+            return v.clone();
+        }
+        let ty = Ty::scalar(self.slots[r as usize].elem);
+        let v = self.w.alloca(&ty.to_string(), 8);
+        self.keep.once.insert(r, v.clone());
+        v
+    }
+
+    /// Before the loop over warps: values that all warps share.
+    pub fn shared_values(&mut self, barrier: u32) -> Vec<(u32, Val)> {
+        let mut values = Vec::new();
+        for r in self.kept(barrier) {
+            if self.keep.once(r) {
+                let (once, elem) = (self.shared_variable(r), self.slots[r as usize].elem);
+                values.push((r, self.w.load(Ty::scalar(elem), &once, 1)));
+            }
+        }
+        values
+    }
+
+    /// A warp goes on after a barrier: everything that lives is back in its slot.
+    pub fn fetch_back(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
+        for (r, v) in shared {
+            let pointer = self.slots[*r as usize].pointer.clone();
+            self.w.store(v, &pointer, 1);
+        }
+        for r in self.kept(barrier) {
+            if !self.keep.once(r) {
+                self.move_slot(r, false);
+            }
+        }
+        for f in self.kept_frame(barrier) {
+            self.move_frame(f, false);
+        }
+        let next = self.barriers[barrier as usize].next;
+        let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
+        let mut done = BitSet::new(self.func.regs.len());
+        let func = self.func;
+        for r in live {
+            if self.keep.cost(func, VReg(r)).is_some() {
+                self.recompute(VReg(r), &mut done)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn recompute(&mut self, r: VReg, done: &mut BitSet) -> Result<()> {
+        let Some(i) = self.keep.definition[r.0 as usize].filter(|_| !done.has(r.0)) else { return Ok(()) };
+        done.insert(r.0);
+        let func = self.func;
+        let inst = func.insts[i as usize];
+        for operand in func.operands(inst.srcs) {
+            if let Operand::Reg(s) | Operand::Not(s) = operand {
+                self.recompute(*s, done)?;
+            }
+        }
+        (self.inst, self.at) = (i, inst.at);
+        self.instruction(&inst)
+    }
+
+    fn move_frame(&mut self, f: u32, out: bool) {
+        let Some(words) = self.frame[f as usize].clone() else { return };
+        let size = u64::from(self.func.frame[f as usize].size.div_ceil(4)) * 128;
+        let p = self.kept_at(u32::MAX - f, size);
+        let (to, from) = if out { (&p, &words) } else { (&words, &p) };
+        self.w.declared.insert("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)".into());
+        self.w.line(format_args!(
+            "call void @llvm.memcpy.p0.p0.i64(ptr align 64 {to}, ptr align 64 {from}, i64 {size}, i1 false)"
+        ));
+    }
+
+    /// Registers that the program may read before it writes them are zero, as in the reference engine: nothing that LLVM could
+    /// take for undefined reaches a branch or an address.
+    pub fn clear_unwritten(&mut self) {
+        for r in self.live.live_in[0].iter().collect::<Vec<u32>>() {
+            let shadow = self.slots[r as usize].shadow.clone();
+            let (ty, parts, _) = self.slot_parts(r);
+            for p in &parts {
+                self.w.store(&constant(ty, 0), p, if ty.vector { 4 } else { 1 });
+            }
+            if let Some(shadow) = shadow {
+                self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
+            }
+        }
+    }
+
+    /// A warp begins a region: registers hold what no lane may count on, but in the first those that nothing wrote.
+    pub fn forget(&mut self, first: bool) {
+        // Registers that the region defines: what an earlier warp left there is of no use, and must not look as if it were.
+        let mut defined = BitSet::new(self.func.regs.len());
+        let func = self.func;
+        for b in &self.region {
+            for inst in func.insts(&func.blocks[b.0 as usize]) {
+                inst_writes(func, inst, &mut |r| defined.insert(r.0));
+            }
+        }
+        for r in 0..self.slots.len() as u32 {
+            let varying = self.slots[r as usize].shape == Shape::Varying;
+            if varying && self.masks && defined.has(r) && !(first && self.live.live_in[0].has(r)) {
+                let (ty, parts, _) = self.slot_parts(r);
+                self.w.line(format_args!("store {ty} poison, ptr {}, align 4", parts[0]));
+            }
+        }
+        if first {
+            self.clear_unwritten();
+        }
+        if self.masks {
+            let ty = self.packed_type();
+            for b in self.region.clone() {
+                let p = self.pending[b.0 as usize].clone();
+                self.w.store(&constant(ty, 0), &p, 4);
+            }
+        }
+        if let Some(alive) = self.alive.clone() {
+            self.w.store(&int(Elem::I32, -1), &alive, 4);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Calls of the device library's functions (`vprintf`, `malloc`, `free`, `__assertfail`): the host does the work for all lanes.
+
+use crate::ctx::Helper;
+use crate::emit::{
+    function::{Emitter, Result, elem_of},
+    site::SiteKind,
+    text::{Elem, Ty, Val, int},
+};
+use margay_ir::{Arg, Builtin, CallSite, Operand};
+
+/// Bytes of 32 values of 64 bits.
+const ROW: u64 = 256;
+
+impl Emitter<'_> {
+    /// A call of one.
+    pub fn builtin(&mut self, builtin: Builtin, call: &CallSite) -> Result<()> {
+        let count = call.args.len();
+        let input = self.w.alloca(&format!("[{} x <32 x i64>]", count.max(1)), 64);
+        let output = self.w.alloca("<32 x i64>", 64);
+        for (k, (arg, value)) in call.args.iter().zip(&call.sig.params).enumerate() {
+            let v = match arg {
+                Arg::Values(values) => match values.first() {
+                    Some(v) => {
+                        let v = self.value(v, elem_of(value.ty))?;
+                        self.w.resize(&v, Elem::I64, false)
+                    }
+                    None => int(Elem::I64, 0),
+                },
+                Arg::Frame(f) => {
+                    let words = self.w.alloca("[2 x <32 x i32>]", 64);
+                    self.frame_copy(f.0, value.size.min(8), &words, false)?;
+                    self.load_words(&words, if value.size > 4 { 64 } else { 32 })
+                }
+                Arg::Omitted => int(Elem::I64, 0),
+            };
+            let v = self.w.resize(&v, Elem::I64, false);
+            let (v, p) = (self.w.splat(&v), self.w.offset_const(&input, k as u64 * ROW));
+            self.w.store(&v, &p, 64);
+        }
+        let site = self.site(SiteKind::Builtin { builtin, args: count });
+        let mask = self.active_bits();
+        self.helper(Helper::Builtin, &[&int(Elem::I32, site as i128), &mask, &input, &output], true);
+        let result = |e: &mut Self| e.w.load(Ty::lanes(Elem::I64), &output, 64);
+        match (call.rets.first(), call.sig.rets.first()) {
+            (Some(Arg::Values(values)), _) => {
+                if let Some(Operand::Reg(r)) = values.first() {
+                    let v = result(self);
+                    let v = self.w.resize(&v, self.slots[r.0 as usize].elem, false);
+                    self.write(*r, &v, None);
+                }
+            }
+            (Some(Arg::Frame(f)), Some(value)) => {
+                let v = result(self);
+                let words = self.w.alloca("[2 x <32 x i32>]", 64);
+                self.store_words(&v, &words);
+                self.frame_copy(f.0, value.size.min(8), &words, true)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The active lanes fail, whatever they are.
+    pub fn fail(&mut self, kind: margay_exec::FaultKind) {
+        let bits = self.active_bits();
+        let site = self.site(SiteKind::Fails(kind));
+        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
+    }
+
+    /// A value that is the same in all active lanes, taken from the first of them.
+    pub fn first_active(&mut self, v: &Val) -> Val {
+        let bits = self.active_bits();
+        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 0)]);
+        let lane = self.w.op_const("and", &lane, 31);
+        self.w.extract(v, &lane)
+    }
+}

@@ -1,0 +1,151 @@
+//! Frame variables: those without an address live in vectors of words, the others in the thread's local window.
+
+use crate::emit::{
+    function::{Emitter, Result},
+    text::{Elem, Ty, Val},
+};
+use margay_ir::{FrameRole, MemBase, Operand};
+
+/// Chooses frame variables that can live in vectors of words: those that are only loaded, stored and passed at constant
+/// offsets. They never have an address.
+pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
+    let func = e.func;
+    let mut fits: Vec<bool> = func
+        .frame
+        .iter()
+        .map(|v| !v.address_taken && v.size > 0 && v.size <= 4096 && v.role != FrameRole::Local)
+        .collect();
+    for inst in &func.insts {
+        let variant = func.variant(inst);
+        let name = variant.op.row().name;
+        for operand in func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)) {
+            match operand {
+                Operand::FrameAddr(f, _) => fits[f.0 as usize] = false,
+                Operand::Mem(MemBase::Frame(f), offset) => {
+                    let bytes = i64::from(variant.t().bytes());
+                    let total = bytes * i64::from(variant.vec());
+                    let inside = *offset >= 0 && offset + total <= i64::from(func.frame[f.0 as usize].size);
+                    let plain = matches!(name, "ld" | "st") && bytes <= 8 && bytes > 0 && offset % bytes == 0 && inside;
+                    fits[f.0 as usize] &= plain;
+                }
+                _ => {}
+            }
+        }
+    }
+    let sizes: Vec<Option<u32>> = func.frame.iter().zip(&fits).map(|(v, f)| f.then(|| v.size.div_ceil(4))).collect();
+    let mut variable = |words| {
+        let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
+        e.pin_if_many(&variable);
+        variable
+    };
+    sizes.into_iter().map(|s| s.map(&mut variable)).collect()
+}
+
+impl Emitter<'_> {
+    fn word(&mut self, frame: &Val, index: u32) -> Val {
+        self.w.offset_const(frame, u64::from(index) * 128)
+    }
+
+    /// Reads an integer of a promoted variable.
+    pub fn frame_load(&mut self, frame: &Val, offset: u32, bytes: u32) -> Val {
+        let p = self.word(frame, offset / 4);
+        let low = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+        match bytes {
+            8 => {
+                let p = self.word(frame, offset / 4 + 1);
+                let high = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+                let (low, high) = (self.w.cast("zext", &low, Elem::I64), self.w.cast("zext", &high, Elem::I64));
+                let high = self.w.op_const("shl", &high, 32);
+                self.w.op("or", &low, &high)
+            }
+            4 => low,
+            _ => {
+                let shifted = self.w.op_const("lshr", &low, i128::from(offset % 4 * 8));
+                self.w.cast("trunc", &shifted, Elem::int(bytes * 8))
+            }
+        }
+    }
+
+    /// Writes an integer of a promoted variable for the active lanes that `mask` allows.
+    pub fn frame_store(&mut self, frame: &Val, offset: u32, bytes: u32, v: &Val, mask: Option<&Val>) {
+        let v = self.w.splat(v);
+        let put = |e: &mut Self, index: u32, word: Val| {
+            let p = e.word(frame, index);
+            let word = match e.lanes(mask) {
+                Some(m) => {
+                    let old = e.w.load(word.ty, &p, 64);
+                    e.w.select(&m, &word, &old)
+                }
+                None => word,
+            };
+            e.w.store(&word, &p, 64);
+        };
+        match bytes {
+            8 => {
+                let low = self.w.cast("trunc", &v, Elem::I32);
+                let high = self.w.op_const("lshr", &v, 32);
+                let high = self.w.cast("trunc", &high, Elem::I32);
+                put(self, offset / 4, low);
+                put(self, offset / 4 + 1, high);
+            }
+            4 => put(self, offset / 4, v),
+            _ => {
+                let p = self.word(frame, offset / 4);
+                let old = self.w.load(Ty::lanes(Elem::I32), &p, 64);
+                let shift = offset % 4 * 8;
+                let field = ((1u64 << (bytes * 8)) - 1) << shift;
+                let wide = self.w.resize(&v, Elem::I32, false);
+                let wide = self.w.op_const("shl", &wide, i128::from(shift));
+                let kept = self.w.op_const("and", &old, i128::from(!(field as u32)));
+                let word = self.w.op("or", &kept, &wide);
+                put(self, offset / 4, word);
+            }
+        }
+    }
+
+    /// Copies a whole frame variable from (`load`) or to a block of words of 32 lanes.
+    pub fn frame_copy(&mut self, frame: u32, size: u32, block: &Val, load: bool) -> Result<()> {
+        if let Some(words) = self.frame[frame as usize].clone() {
+            for i in 0..size.div_ceil(4) {
+                let (inner, outer) = (self.word(&words, i), self.w.offset_const(block, u64::from(i) * 128));
+                if load {
+                    let v = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
+                    self.store_lanes(&v, &inner);
+                } else {
+                    let v = self.w.load(Ty::lanes(Elem::I32), &inner, 64);
+                    self.store_lanes(&v, &outer);
+                }
+            }
+            return Ok(());
+        }
+        let mut offset = 0;
+        while offset < size {
+            let bytes = if size - offset >= 4 { 4 } else { 1 };
+            let elem = Elem::int(bytes * 8);
+            let here = self.frame_address(frame, i64::from(offset));
+            let address = self.local_lanes(&here);
+            let outer = self.w.offset_const(block, u64::from(offset / 4) * 128);
+            if load {
+                let word = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
+                let v = self.w.op_const("lshr", &word, i128::from(offset % 4 * 8));
+                let v = self.w.resize(&v, elem, false);
+                let mask = self.lanes(None);
+                self.scatter(&address, &v, mask.as_ref());
+            } else {
+                let mask = self.lanes(None);
+                let v = self.gather(&address, elem, mask.as_ref());
+                let v = self.w.resize(&v, Elem::I32, false);
+                let v = self.w.op_const("shl", &v, i128::from(offset % 4 * 8));
+                let v = if offset % 4 == 0 {
+                    v
+                } else {
+                    let old = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
+                    self.w.op("or", &old, &v)
+                };
+                self.store_lanes(&v, &outer);
+            }
+            offset += bytes;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! `alloca`, `stacksave`, `stackrestore` (manual, section 9.7.17): every lane has its own end of the stack, above the frame.
+
+use crate::ctx::at;
+use crate::emit::{
+    function::{Emitter, Result},
+    text::{Elem, Ty, Val, constant, int},
+};
+use margay_exec::FaultKind;
+use margay_ir::{Func, Inst, Operand};
+use margay_isa::Opcode;
+
+/// Whether an instruction moves the end of the stack or looks at it.
+pub(in crate::emit) fn moves_stack(func: &Func, inst: &Inst) -> bool {
+    matches!(func.variant(inst).op, Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore)
+}
+
+impl Emitter<'_> {
+    /// First address behind the frame of the function, in the thread's local window.
+    pub fn frame_end(&mut self) -> Val {
+        let size = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame_size.next_multiple_of(16));
+        match self.func.kind {
+            // Programs compare pointers with zero.
+            margay_check::FuncKind::Kernel => int(Elem::I32, size.max(16)),
+            _ => self.w.op_const("add", &crate::emit::text::named(Ty::scalar(Elem::I32), "%frame"), size),
+        }
+    }
+
+    /// Prepares the ends of the lanes' stacks, where instructions move them.
+    pub fn begin_stack(&mut self) {
+        if !self.func.insts.iter().any(|i| moves_stack(self.func, i)) {
+            return;
+        }
+        let top = self.w.alloca("<32 x i32>", 64);
+        let end = self.frame_end();
+        let end = self.w.splat(&end);
+        self.w.store(&end, &top, 64);
+        self.top = Some(top);
+    }
+
+    /// Where the frame of a function that is called here begins: behind the longest stack of any lane.
+    pub fn next_frame(&mut self) -> Val {
+        let Some(top) = self.top.clone() else { return self.frame_end() };
+        let tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);
+        let most = self.w.intrinsic_named("llvm.vector.reduce.umax.v32i32", Ty::scalar(Elem::I32), &[&tops]);
+        let most = self.w.op_const("add", &most, 15);
+        self.w.op_const("and", &most, !15)
+    }
+
+    /// One of the three.
+    pub fn stack_op(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let (Some(top), wide) = (self.top.clone(), Ty::lanes(Elem::I64)) else { return self.refuse("a stack") };
+        let srcs = self.func.operands(inst.srcs).to_vec();
+        let old = self.w.load(Ty::lanes(Elem::I32), &top, 64);
+        let old = self.w.cast("zext", &old, Elem::I64);
+        let result = match (variant.op, srcs.first()) {
+            (Opcode::Stacksave, _) => old,
+            (Opcode::Stackrestore, Some(v)) => {
+                let v = self.value(v, Elem::I64)?;
+                let v = self.w.splat(&v);
+                let bottom = self.frame_end();
+                let bottom = self.w.resize(&bottom, Elem::I64, false);
+                let bottom = self.w.splat(&bottom);
+                let (low, high) = (self.w.cmp("icmp ult", &v, &bottom), self.w.cmp("icmp ugt", &v, &old));
+                let bad = self.w.op("or", &low, &high);
+                self.overflow_if(&bad, "`stackrestore` of a value that no `stacksave` of this function gave");
+                let v = self.w.cast("trunc", &v, Elem::I32);
+                self.store_lanes(&v, &top);
+                return Ok(());
+            }
+            (_, Some(size)) => {
+                let align = match srcs.get(1) {
+                    Some(Operand::Imm(align)) => i128::from(*align).max(8),
+                    _ => 8,
+                };
+                if align.count_ones() != 1 || align > 1 << 23 {
+                    return self.refuse(format!("`alloca` with an alignment of {align}"));
+                }
+                let size = self.value(size, Elem::I64)?;
+                let size = self.w.splat(&size);
+                let at = self.w.op_const("add", &old, align - 1);
+                let at = self.w.op_const("and", &at, -align);
+                // An allocation of nothing has an address of its own too.
+                let size = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
+                let end = self.w.op("add", &at, &size);
+                self.uses_local = true;
+                let limit = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+                let limit = self.w.splat(&limit);
+                let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &size));
+                let bad = self.w.op("or", &beyond, &wraps);
+                self.overflow_if(&bad, "`alloca` leaves the thread's stack");
+                let end = self.w.cast("trunc", &end, Elem::I32);
+                self.store_lanes(&end, &top);
+                at
+            }
+            _ => return self.refuse(variant.to_string()),
+        };
+        if let Some(Operand::Reg(d)) = self.func.operands(inst.dsts).first().copied() {
+            let v = self.w.resize(&result, self.slots[d.0 as usize].elem, false);
+            self.write(d, &v, None);
+        }
+        Ok(())
+    }
+
+    fn overflow_if(&mut self, bad: &Val, what: &str) {
+        self.fail_if(bad, FaultKind::Stack(what.into()));
+    }
+}

@@ -1,0 +1,187 @@
+//! Masks in their two forms, fields of the context, parameters, calls of helpers.
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    function::{Emitter, Mode, Role},
+    site::{Site, SiteKind},
+    text::{Elem, Ty, Val, int, named},
+};
+use margay_ir::FormalHome;
+use std::fmt::Write;
+
+impl Emitter<'_> {
+    /// Type of a mask in a slot.
+    pub fn packed_type(&self) -> Ty {
+        if self.options.mask_registers { Ty::scalar(Elem::I32) } else { Ty::lanes(Elem::I32) }
+    }
+
+    /// `<32 x i1>` to the form that slots hold.
+    pub fn pack(&mut self, mask: &Val) -> Val {
+        let mask = self.w.splat(mask);
+        let ty = self.packed_type();
+        if ty.vector {
+            self.w.cast("sext", &mask, Elem::I32)
+        } else {
+            self.w.value(ty, format_args!("bitcast {} {mask} to i32", mask.ty))
+        }
+    }
+
+    /// From the form that slots hold to `<32 x i1>`.
+    pub fn unpack(&mut self, packed: &Val) -> Val {
+        if packed.ty.vector { self.w.cast("trunc", packed, Elem::I1) } else { self.unpack_bits(packed) }
+    }
+
+    /// From 32 bits to `<32 x i1>`.
+    pub fn unpack_bits(&mut self, bits: &Val) -> Val {
+        let ty = Ty::lanes(Elem::I1);
+        self.w.value(ty, format_args!("bitcast i32 {bits} to {ty}"))
+    }
+
+    /// `<32 x i1>` to 32 bits.
+    pub fn bits(&mut self, mask: &Val) -> Val {
+        let mask = self.w.splat(mask);
+        self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty))
+    }
+
+    /// Whether any lane is in it: `i1`.
+    pub fn any(&mut self, mask: &Val) -> Val {
+        let bits = self.bits(mask);
+        self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0))
+    }
+
+    /// Bits of the active lanes.
+    pub fn active_bits(&mut self) -> Val {
+        match self.mode {
+            Mode::Full => int(Elem::I32, -1),
+            Mode::Masked => {
+                let active = self.active.clone();
+                self.bits(&active)
+            }
+        }
+    }
+
+    /// Lanes that have not ended, as bits.
+    pub fn alive_bits(&mut self) -> Val {
+        match self.alive.clone() {
+            Some(alive) => self.w.load(Ty::scalar(Elem::I32), &alive, 4),
+            None => int(Elem::I32, -1),
+        }
+    }
+
+    /// Lanes have come to an end: that of their threads, or of a device function.
+    pub fn bury(&mut self, lanes: &Val) {
+        if self.role != Role::Device {
+            self.bury_for_good(lanes);
+        }
+    }
+
+    /// Threads have ended.
+    pub fn bury_for_good(&mut self, lanes: &Val) {
+        let Some(alive) = self.alive.clone() else { return };
+        let bits = self.bits(lanes);
+        let rest = self.w.op_const("xor", &bits, -1);
+        let old = self.w.load(Ty::scalar(Elem::I32), &alive, 4);
+        let left = self.w.op("and", &old, &rest);
+        self.w.store(&left, &alive, 4);
+    }
+
+    /// Lanes that wait to execute a block.
+    pub fn get_pending(&mut self, b: u32) -> Val {
+        let (ty, p) = (self.packed_type(), self.pending[b as usize].clone());
+        let packed = self.w.load(ty, &p, 4);
+        self.unpack(&packed)
+    }
+
+    /// Replaces them.
+    pub fn set_pending(&mut self, b: u32, mask: &Val) {
+        let (packed, p) = (self.pack(mask), self.pending[b as usize].clone());
+        self.w.store(&packed, &p, 4);
+    }
+
+    // ---- context and helpers ----
+
+    /// Pointer into the context.
+    pub fn ctx_pointer(&mut self, offset: u64) -> Val {
+        self.w.offset_const(&named(Ty::scalar(Elem::Ptr), "%ctx"), offset)
+    }
+
+    /// A scalar of the context. What stays the same is loaded once, at the entry.
+    pub fn ctx_value(&mut self, elem: Elem, offset: u64) -> Val {
+        if let (at::LOCAL, Some(current)) = (offset, &self.current) {
+            self.uses_local = true;
+            return current.local.clone();
+        }
+        let constant = at::is_constant(offset) || self.role != Role::Grid && matches!(offset, at::LOCAL | at::WARP);
+        if !constant {
+            let p = self.ctx_pointer(offset);
+            return self.w.load(Ty::scalar(elem), &p, 4);
+        }
+        if let Some(known) = self.constants.get(&(offset, elem)) {
+            return known.clone();
+        }
+        let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr %ctx, i64 {offset}"));
+        let v = self.w.at_entry(Ty::scalar(elem), format_args!("load {}, ptr {p}, align 4", Ty::scalar(elem)));
+        self.constants.insert((offset, elem), v.clone());
+        v
+    }
+
+    /// Elements of the kernel's parameters, loaded once at the entry; `None` if they lie outside of them.
+    pub fn parameters(&mut self, offset: i64, elem: Elem, count: u32) -> Option<Vec<Val>> {
+        let bytes = u64::from(elem.bits() / 8);
+        let ends = self.func.params.iter().zip(&self.func.sig.params).map(|(home, value)| match home {
+            FormalHome::Kernel(at) => u64::from(at + value.size),
+            _ => 0,
+        });
+        let (first, end) = (u64::try_from(offset).ok()?, ends.max().unwrap_or(0));
+        if first + bytes * u64::from(count) > end {
+            return None;
+        }
+        let block = self.ctx_value(Elem::Ptr, at::PARAMS);
+        let ty = Ty::scalar(elem);
+        let mut values = Vec::new();
+        for i in 0..u64::from(count) {
+            let place = first + i * bytes;
+            if let Some(known) = self.loaded.get(&(place, elem)) {
+                values.push(known.clone());
+                continue;
+            }
+            let p = self.w.at_entry(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {block}, i64 {place}"));
+            let v = self.w.at_entry(ty, format_args!("load {ty}, ptr {p}, align 1"));
+            self.loaded.insert((place, elem), v.clone());
+            values.push(v);
+        }
+        Some(values)
+    }
+
+    /// A scalar of the context that never changes while the context is in use.
+    pub fn ctx_fixed(&mut self, elem: Elem, offset: u64) -> Val {
+        self.ctx_value(elem, offset)
+    }
+
+    /// Registers a site and gives its number.
+    pub fn site(&mut self, kind: SiteKind) -> usize {
+        self.sites.push(Site { func: self.id.0, inst: self.inst, at: self.at, kind });
+        self.sites.len() - 1
+    }
+
+    /// Calls a helper; `args` follow the context. Stops the function when a status says so.
+    pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
+        let p = self.ctx_pointer(at::HELPERS);
+        let table = self.w.fixed_load(Ty::scalar(Elem::Ptr), &p, 8);
+        let entry = self.w.offset_const(&table, helper as u64 * 8);
+        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
+        let list: String = args.iter().fold(String::new(), |mut s, a| {
+            let _ = write!(s, ", {} {a}", a.ty);
+            s
+        });
+        if !returns {
+            self.w.line(format_args!("call void {f}(ptr %ctx{list})"));
+            return;
+        }
+        let result = self.w.value(Ty::scalar(Elem::I32), format_args!("call i32 {f}(ptr %ctx{list})"));
+        let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
+        let go_on = self.w.label("ok");
+        self.w.branch_unlikely(&bad, "stop", &go_on);
+        self.w.block(&go_on);
+    }
+}

@@ -1,0 +1,478 @@
+//! Control flow: blocks in their two versions, terminators, and which emitter takes which row.
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    function::prepare::trivial_exit,
+    function::reach::watches,
+    function::{Emitter, Mode, Result, Role},
+    site::SiteKind,
+    text::{Elem, Ty, Val, constant, int},
+};
+use margay_ir::{
+    BlockId, Inst, Terminator,
+    pass::{Loop, Shape},
+};
+use margay_isa::{Effect, Mod};
+
+impl Emitter<'_> {
+    pub fn full_label(&self, b: BlockId) -> String {
+        format!("{}b{}.full", self.tag, b.0)
+    }
+
+    pub fn masked_label(&self, b: BlockId) -> String {
+        format!("{}b{}.masked", self.tag, b.0)
+    }
+
+    /// Where lanes go that have ended, when no others of the warp are left.
+    pub fn done_label(&self) -> String {
+        format!("{}done", self.tag)
+    }
+
+    /// Where a sweep of the masked version ends.
+    pub fn swept_label(&self) -> String {
+        format!("{}swept", self.tag)
+    }
+
+    fn place_in_region(&self, position: u32) -> usize {
+        self.region.partition_point(|b| self.cfg.position[b.0 as usize] < position)
+    }
+
+    /// Where the sweep goes after the block at a layout position: back to a header whose loop ends here while lanes wait
+    /// there, else on.
+    pub fn next(&mut self, position: u32) {
+        let at = self.place_in_region(position);
+        let following = self.region.get(at + 1).copied();
+        let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
+        // The last block of the loop within the region: the next one lies beyond.
+        let mut ending: Vec<_> = self
+            .cfg
+            .loops
+            .iter()
+            .filter(|l| l.first <= position && l.last >= position && l.last < after)
+            .copied()
+            .collect();
+        ending.sort_by_key(|l| std::cmp::Reverse(l.first));
+        for l in ending {
+            let header = self.cfg.order[l.first as usize];
+            if !self.region.contains(&header) {
+                continue;
+            }
+            let mut any = self.waits_in(l);
+            let (back, on) = (self.masked_label(header), self.w.label("left"));
+            if self.spins {
+                let patient = self.spend();
+                any = self.w.op("and", &any, &patient);
+                self.w.branch(&any, &back, &on);
+            } else {
+                let tick = self.w.label("back");
+                self.w.branch(&any, &tick, &on);
+                self.w.block(&tick);
+                self.count_back_edge(&back);
+            }
+            self.w.block(&on);
+        }
+        let label = match following {
+            Some(b) => self.masked_label(b),
+            None => self.swept_label(),
+        };
+        self.w.jump(&label);
+    }
+
+    /// Whether lanes wait for the next round of a loop: at its header, or anywhere in one that has several entries.
+    fn waits_in(&mut self, l: Loop) -> Val {
+        let last = if l.tangled { l.last } else { l.first };
+        let mut waiting = int(Elem::I1, 0);
+        for position in l.first..=last {
+            let block = self.cfg.order[position as usize];
+            if self.region.contains(&block) {
+                let mask = self.get_pending(block.0);
+                let any = self.any(&mask);
+                waiting = self.w.op("or", &waiting, &any);
+            }
+        }
+        waiting
+    }
+
+    /// After the last block: done, unless lanes wait at barriers, or an irreducible graph left some waiting behind the sweep.
+    pub fn finish_sweep(&mut self) -> Result<()> {
+        let done = self.done_label();
+        let first = self.masked_label(self.region[0]);
+        if !self.cfg.reducible || self.spins {
+            let mut waiting = int(Elem::I1, 0);
+            for b in self.region.clone() {
+                let mask = self.get_pending(b.0);
+                let any = self.any(&mask);
+                waiting = self.w.op("or", &waiting, &any);
+            }
+            let on = self.w.label("left");
+            if self.spins {
+                self.w.branch(&waiting, "overtake", &on);
+            } else {
+                let again = self.w.label("again");
+                self.w.branch(&waiting, &again, &on);
+                self.w.block(&again);
+                self.count_back_edge(&first);
+            }
+            self.w.block(&on);
+        }
+        self.await_barriers(&first, &done)
+    }
+
+    /// Takes one of the back edges that are left; whether one was. The count begins anew after the last.
+    fn spend(&mut self) -> Val {
+        let Some(fuel) = self.fuel.clone() else { return int(Elem::I1, 1) };
+        let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
+        let less = self.w.op_const("sub", &left, 1);
+        let some = self.w.cmp("icmp ne", &less, &int(Elem::I32, 0));
+        let kept = self.w.select(&some, &less, &int(Elem::I32, i128::from(self.period())));
+        self.w.store(&kept, &fuel, 4);
+        some
+    }
+
+    /// Jumps back, and asks the host now and then whether to go on.
+    fn count_back_edge(&mut self, target: &str) {
+        let Some(fuel) = self.fuel.clone() else { return self.w.jump(target) };
+        let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
+        let less = self.w.op_const("sub", &left, 1);
+        self.w.store(&less, &fuel, 4);
+        let spent = self.w.cmp("icmp eq", &less, &int(Elem::I32, 0));
+        let tired = self.w.label("tired");
+        self.w.branch_unlikely(&spent, &tired, target);
+        self.w.block(&tired);
+        self.w.store(&int(Elem::I32, i128::from(self.period())), &fuel, 4);
+        self.helper(Helper::Tick, &[], true);
+        self.w.jump(target);
+    }
+
+    /// One block in the current mode.
+    pub fn block(&mut self, b: BlockId) -> Result<()> {
+        let position = self.cfg.position[b.0 as usize];
+        match self.mode {
+            Mode::Full => {
+                let label = self.full_label(b);
+                self.w.block(&label);
+            }
+            Mode::Masked => {
+                let label = self.masked_label(b);
+                self.w.block(&label);
+                let waiting = self.get_pending(b.0);
+                let any = self.any(&waiting);
+                let (go, skip) = (self.w.label("go"), self.w.label("skip"));
+                self.w.branch(&any, &go, &skip);
+                self.w.block(&skip);
+                self.next(position);
+                self.w.block(&go);
+                let none = constant(Ty::lanes(Elem::I1), 0);
+                self.set_pending(b.0, &none);
+                self.active = waiting;
+                if self.cfg.preds[b.0 as usize].len() > 1 {
+                    let bits = self.active_bits();
+                    let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
+                    let (full, stay) = (self.full_label(b), self.w.label("part"));
+                    self.w.branch(&all, &full, &stay);
+                    self.w.block(&stay);
+                }
+            }
+        }
+        let func = self.func;
+        let block = &func.blocks[b.0 as usize];
+        let barrier = self.barrier_at[b.0 as usize];
+        self.count_block(block.insts.len as usize + usize::from(!matches!(block.term, Terminator::Jump(_))));
+        for i in block.insts.range() {
+            let inst = func.insts[i];
+            (self.inst, self.at) = (i as u32, inst.at);
+            if barrier.is_some() && i + 1 == block.insts.range().end {
+                break;
+            }
+            self.instruction(&inst)?;
+        }
+        if let Some(k) = barrier {
+            return match self.role {
+                Role::Grid => self.leave_region(k),
+                Role::Warp | Role::Device => self.wait_at(k),
+            };
+        }
+        (self.inst, self.at) = (u32::MAX, block.at);
+        if self.loses[b.0 as usize] {
+            self.drop_lost(&block.term);
+        }
+        self.terminator(b, &block.term)
+    }
+
+    /// Lanes that a function was called for may have ended there.
+    fn drop_lost(&mut self, term: &Terminator) {
+        let p = self.ctx_pointer(at::ALIVE);
+        let alive = self.w.load(Ty::scalar(Elem::I32), &p, 4);
+        let left = self.unpack_bits(&alive);
+        match (self.mode, term) {
+            (Mode::Full, Terminator::Jump(next)) => {
+                let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
+                let (go_on, lost) = (self.w.label("kept"), self.w.label("lost"));
+                self.w.branch(&all, &go_on, &lost);
+                self.w.block(&lost);
+                if let Some(own) = self.alive.clone() {
+                    self.w.store(&alive, &own, 4);
+                }
+                self.set_pending(next.0, &left);
+                let label = self.masked_label(*next);
+                self.w.jump(&label);
+                self.w.block(&go_on);
+            }
+            _ => {
+                let active = self.active.clone();
+                self.active = self.w.op("and", &active, &left);
+                if let Some(own) = self.alive.clone() {
+                    self.w.store(&alive, &own, 4);
+                }
+            }
+        }
+    }
+
+    fn terminator(&mut self, b: BlockId, term: &Terminator) -> Result<()> {
+        let position = self.cfg.position[b.0 as usize];
+        match term {
+            Terminator::Jump(to) => self.go(position, &[(*to, None)]),
+            Terminator::Branch { pred, negated, then, other, .. } => {
+                if self.mode == Mode::Full
+                    && self.slots[pred.0 as usize].shape == Shape::Varying
+                    && let Some(foreseen) = self.foresee(b, *pred)?
+                {
+                    let (yes, no) = if *negated { (*other, *then) } else { (*then, *other) };
+                    // Ending at once is what few warps do.
+                    let mut arms = [(yes, foreseen.all), (no, foreseen.none)];
+                    if trivial_exit(self.func, yes) {
+                        arms.swap(0, 1);
+                    }
+                    for (to, certain) in arms {
+                        let next = self.w.label("perhaps");
+                        self.go_full(position, to, Some(&certain), &next);
+                        self.w.block(&next);
+                    }
+                    // Anew, so that warps that agree need not do it.
+                    self.instruction(&foreseen.inst)?;
+                }
+                let p = self.read(*pred);
+                let p = if *negated { self.w.op_const("xor", &p, 1) } else { p };
+                let q = self.w.op_const("xor", &p, 1);
+                self.go(position, &[(*then, Some(p)), (*other, Some(q))])
+            }
+            Terminator::Switch { index, targets, .. } => {
+                let i = self.value(index, Elem::I32)?;
+                let mut arms: Vec<(BlockId, Option<Val>)> = Vec::new();
+                for (n, t) in targets.iter().enumerate() {
+                    let hit = self.w.cmp("icmp eq", &i, &int(Elem::I32, n as i128));
+                    match arms.iter_mut().find(|(b, _)| b == t) {
+                        Some((_, Some(old))) => *old = self.w.op("or", old, &hit),
+                        _ => arms.push((*t, Some(hit))),
+                    }
+                }
+                let beyond = self.w.cmp("icmp uge", &i, &int(Elem::I32, targets.len() as i128));
+                self.fault_if(&beyond, "brx.idx beyond its table");
+                self.go(position, &arms)
+            }
+            Terminator::Ret => {
+                self.store_returns()?;
+                self.end(position)
+            }
+            Terminator::Exit => {
+                if self.role == Role::Device {
+                    let lanes = self.active.clone();
+                    self.bury_for_good(&lanes);
+                }
+                self.end(position)
+            }
+        }
+    }
+
+    fn end(&mut self, position: u32) -> Result<()> {
+        match self.mode {
+            Mode::Full => {
+                let done = self.done_label();
+                self.w.jump(&done);
+            }
+            Mode::Masked => {
+                let active = self.active.clone();
+                self.bury(&active);
+                self.next(position);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends lanes to blocks: each arm has a condition (a scalar, or a mask), the last one takes what is left.
+    fn go(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) -> Result<()> {
+        let uniform = arms.iter().all(|(_, c)| c.as_ref().is_none_or(|c| !c.ty.vector));
+        match (self.mode, uniform) {
+            (Mode::Full, true) => self.go_uniform(position, arms),
+            (Mode::Full, false) => self.part(position, arms),
+            (Mode::Masked, _) => {
+                let active = self.active.clone();
+                for (to, condition) in arms {
+                    if let Some(c) = condition
+                        && trivial_exit(self.func, *to)
+                    {
+                        let c = self.w.splat(c);
+                        let lanes = self.w.op("and", &active, &c);
+                        self.bury(&lanes);
+                        continue;
+                    }
+                    let lanes = match condition {
+                        Some(c) => {
+                            let c = self.w.splat(c);
+                            self.w.op("and", &active, &c)
+                        }
+                        None => active.clone(),
+                    };
+                    let waiting = self.get_pending(to.0);
+                    let joined = self.w.op("or", &waiting, &lanes);
+                    self.set_pending(to.0, &joined);
+                }
+                self.next(position);
+            }
+        }
+        Ok(())
+    }
+
+    fn go_uniform(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
+        let Some(((last, _), firsts)) = arms.split_last() else { return };
+        for (to, c) in firsts {
+            let next = self.w.label("else");
+            self.go_full(position, *to, c.as_ref(), &next);
+            self.w.block(&next);
+        }
+        self.go_full(position, *last, None, "");
+    }
+
+    /// All lanes go to a block if the condition holds, else control goes to `next`. Back edges are counted.
+    fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
+        let target = if trivial_exit(self.func, to) { self.done_label() } else { self.full_label(to) };
+        let back = self.cfg.position[to.0 as usize] <= position;
+        let label = if back { self.w.label("back") } else { target.clone() };
+        match condition {
+            Some(c) => self.w.branch(c, &label, next),
+            None => self.w.jump(&label),
+        }
+        if !back {
+            return;
+        }
+        self.w.block(&label);
+        if !self.spins {
+            return self.count_back_edge(&target);
+        }
+        let patient = self.spend();
+        let tired = self.w.label("tired");
+        self.w.branch(&patient, &target, &tired);
+        self.w.block(&tired);
+        let all = constant(Ty::lanes(Elem::I1), 1);
+        self.set_pending(to.0, &all);
+        self.w.jump("overtake");
+    }
+
+    /// All 32 lanes may part here: together if they agree, else on to the masked version.
+    fn part(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
+        let mut lowest: Option<BlockId> = None;
+        let mut masks = Vec::new();
+        // Lanes that end at once leave the others in the masked version: what most warps do stands first.
+        let mut arms = arms.to_vec();
+        arms.sort_by_key(|(to, _)| trivial_exit(self.func, *to));
+        for (to, c) in &arms {
+            let mask = c.clone().unwrap_or_else(|| constant(Ty::lanes(Elem::I1), 1));
+            let bits = self.bits(&mask);
+            let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
+            let next = self.w.label("apart");
+            self.go_full(position, *to, Some(&all), &next);
+            self.w.block(&next);
+            masks.push((*to, mask));
+        }
+        for (to, mask) in masks {
+            if trivial_exit(self.func, to) {
+                self.bury(&mask);
+                continue;
+            }
+            let waiting = self.get_pending(to.0);
+            let mask = self.w.splat(&mask);
+            let joined = self.w.op("or", &waiting, &mask);
+            self.set_pending(to.0, &joined);
+            let before = |l: BlockId| self.cfg.position[to.0 as usize] < self.cfg.position[l.0 as usize];
+            if lowest.is_none_or(before) {
+                lowest = Some(to);
+            }
+        }
+        match lowest {
+            Some(b) => {
+                let label = self.masked_label(b);
+                self.w.jump(&label);
+            }
+            None => {
+                let done = self.done_label();
+                self.w.jump(&done);
+            }
+        }
+    }
+
+    /// A fault of the active lanes for which the condition holds.
+    pub fn fault_if(&mut self, condition: &Val, what: &'static str) {
+        self.stop_if(condition, SiteKind::Fault(what.into()));
+    }
+
+    /// The same with a fault that is known as a whole.
+    pub fn fail_if(&mut self, condition: &Val, kind: margay_exec::FaultKind) {
+        self.stop_if(condition, SiteKind::Fails(kind));
+    }
+
+    fn stop_if(&mut self, condition: &Val, kind: SiteKind) {
+        let lanes = self.w.splat(condition);
+        let active = self.active.clone();
+        let lanes = if self.mode == Mode::Masked { self.w.op("and", &active, &lanes) } else { lanes };
+        let bits = self.bits(&lanes);
+        let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
+        let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
+        self.w.branch_unlikely(&any, &bad, &good);
+        self.w.block(&bad);
+        let site = self.site(kind);
+        self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
+        self.w.jump("stop");
+        self.w.block(&good);
+    }
+
+    /// One instruction, by the effect of its row.
+    pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
+        if self.spins && watches(self.func, inst) {
+            let lanes = self.active_bits();
+            self.note_poll(&lanes);
+        }
+        let variant = self.func.variant(inst);
+        let name = variant.op.row().name;
+        if margay_exec::unmodelled(variant) {
+            return self.refuse(variant.to_string());
+        }
+        match (variant.op.row().effect, name) {
+            (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
+            (_, "barrier") if variant.has(Mod::Cluster) => {
+                self.cluster_barrier(false);
+                Ok(())
+            }
+            (_, "tcgen05") if self.options.cluster.is_some() => self.refuse("tensor memory in a cluster launch"),
+            (_, "alloca" | "stacksave" | "stackrestore") => self.stack_op(inst),
+            (_, "cvta") => self.cvta(inst),
+            (_, "isspacep") => self.isspacep(inst),
+            (Effect::Call, _) => self.call(inst),
+            (Effect::Memory, _) => self.memory(inst),
+            (Effect::Pure, _) => self.pure(inst),
+            (Effect::Warp, _) => self.warp_op(inst),
+            (Effect::Control, _) => self.control(inst),
+        }
+    }
+
+    fn control(&mut self, inst: &Inst) -> Result<()> {
+        match self.func.variant(inst).op.row().name {
+            "trap" => {
+                let all = self.guard(inst).unwrap_or_else(|| int(Elem::I1, 1));
+                self.fault_if(&all, "trap");
+                Ok(())
+            }
+            "nanosleep" | "pmevent" => Ok(()),
+            _ => self.effect(inst),
+        }
+    }
+}

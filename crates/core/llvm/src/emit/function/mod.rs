@@ -1,0 +1,492 @@
+//! One function: what it is specialised for, its slots, the order in which its blocks are written.
+
+pub(in crate::emit) mod branch;
+pub(in crate::emit) mod context;
+pub(in crate::emit) mod control;
+pub(in crate::emit) mod count;
+pub(in crate::emit) mod prepare;
+pub(crate) mod reach;
+pub(in crate::emit) mod rows;
+pub(in crate::emit) mod value;
+
+use crate::ctx::{at, status};
+use crate::emit::{
+    call::stack::moves_stack,
+    function::prepare::Prepared,
+    function::reach::{Reached, Waits, is_cluster_barrier},
+    function::rows::{Row, Shadow, rows_of},
+    memory::group::Grouped,
+    site::Site,
+    text::{Elem, Ty, Val, Writer, constant, int, named},
+};
+use margay_ir::{
+    BlockId, FormalHome, Func, FuncId, Ir, Placed,
+    pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
+};
+use margay_isa::Type;
+use std::{collections::HashMap, fmt::Write};
+
+/// What code is specialised for.
+#[derive(Clone, Hash, Debug)]
+pub struct Options {
+    /// Block shape, if known.
+    pub warp: WarpShape,
+    /// Masks live in mask registers (AVX-512), so a packed mask is an `i32`; else it is `<32 x i32>`.
+    pub mask_registers: bool,
+    /// The host converts `.f16` (F16C).
+    pub half_floats: bool,
+    /// Write kernels to be called warp by warp, on stacks.
+    pub stacks: bool,
+    /// Code counts what it executes.
+    pub count: bool,
+    /// The shape of clusters, if there are any.
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.
+const PATIENCE: u32 = 256;
+
+/// Back edges that code takes before it asks the host whether to go on.
+pub const PERIOD: u32 = 1 << 16;
+
+/// Blocks times variables beyond which variables stay in memory.
+const MOST_VALUES: usize = 50_000;
+
+/// Why a function cannot be compiled for the SIMD engine: the construct, and the instruction.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// What.
+    pub what: String,
+    /// The function.
+    pub func: FuncId,
+    /// Index into `Func::places`.
+    pub at: u32,
+}
+
+/// Where a register lives.
+#[derive(Clone, Debug)]
+pub(in crate::emit) struct Slot {
+    pub pointer: Val,
+    pub shape: Shape,
+    pub elem: Elem,
+    /// Of varying registers that form rows unless an index wrapped around.
+    pub shadow: Option<Shadow>,
+}
+
+/// Which of the two versions is being written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) enum Mode {
+    Full,
+    Masked,
+}
+
+/// What a function is to its callers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) enum Role {
+    /// A device function: called for the lanes of a mask.
+    Device,
+    /// A kernel that is called for one warp, on a stack of its own, and can wait there.
+    Warp,
+    /// A kernel that loops over CTAs and warps itself.
+    Grid,
+}
+
+pub(in crate::emit) struct Emitter<'a> {
+    pub ir: &'a Ir<Placed>,
+    pub id: FuncId,
+    pub func: &'a Func,
+    pub options: &'a Options,
+    pub role: Role,
+    /// What the device functions do that the kernel reaches.
+    pub reached: &'a Reached,
+    /// By block: it ends with a call from which lanes may not come back.
+    pub loses: Vec<bool>,
+    pub cfg: Cfg,
+    pub uniformity: Uniformity,
+    pub live: Liveness,
+    pub w: Writer,
+    pub slots: Vec<Slot>,
+    /// Needs a masked version at all.
+    pub masks: bool,
+    /// Loops may wait for other threads, so lanes that loop must let others go on.
+    pub spins: bool,
+    /// Lanes may wait for each other, so blocks are executed again for others of them.
+    pub parted: bool,
+    /// Back edges left until they do, or until the host is asked.
+    pub fuel: Option<Val>,
+    pub mode: Mode,
+    /// Active lanes, `<32 x i1>`; in full mode all.
+    pub active: Val,
+    /// Waiting lanes by block.
+    pub pending: Vec<Val>,
+    /// Barriers, which end blocks; by block, which.
+    pub barriers: Vec<Cut>,
+    pub barrier_at: Vec<Option<u32>>,
+    /// Lanes that wait at a barrier, by barrier; where warps can wait.
+    pub waiting: Vec<Val>,
+    /// All threads of a CTA reach every barrier, in whole warps.
+    pub together: bool,
+    /// Blocks being written, by layout position, and what their labels begin with.
+    pub region: Vec<BlockId>,
+    pub tag: String,
+    /// Lanes that have not ended: a variable of 32 bits.
+    pub alive: Option<Val>,
+    /// For kernels that loop: the current warp and its local window, and variables of the CTA's index.
+    pub current: Option<crate::emit::barrier::kernel::Current>,
+    /// By barrier with a reduction: variables that count true predicates and all predicates.
+    pub sums: HashMap<u32, [Val; 2]>,
+    /// Fields of the context that were loaded at the entry.
+    pub constants: HashMap<(u64, Elem), Val>,
+    /// Parameters that were loaded there: by offset and element.
+    pub loaded: HashMap<(u64, Elem), Val>,
+    pub keep: crate::emit::barrier::spill::Keep,
+    pub sites: &'a mut Vec<Site>,
+    /// Registers whose writes under a mask must keep the other lanes.
+    pub blended: Vec<bool>,
+    /// Registers that may hold the host's NaNs.
+    pub lazy: Vec<bool>,
+    /// Variables that live in many blocks stay in memory.
+    pins: bool,
+    /// Ends of the lanes' stacks, where instructions move them.
+    pub top: Option<Val>,
+    /// Promoted frame variables: words of `<32 x i32>`.
+    pub frame: Vec<Option<Val>>,
+    pub inst: u32,
+    pub at: u32,
+    /// Accesses that share a check, by instruction.
+    pub groups: HashMap<u32, Grouped>,
+    /// Operands read as the scalars of this row's first lane.
+    pub row: Option<Row>,
+    /// Some code goes to the thread's local window.
+    pub uses_local: bool,
+    /// Buffers for what helpers read and write, by their rows: one use ends before the next begins, so they are shared.
+    pub buffers: HashMap<(usize, bool), Val>,
+    /// Arguments and returns of calls, by instruction.
+    pub call_blocks: HashMap<u32, [Val; 2]>,
+}
+
+pub(in crate::emit) type Result<T> = std::result::Result<T, Refused>;
+
+/// Element of a register's slot.
+pub(in crate::emit) fn elem_of(ty: Type) -> Elem {
+    match ty.bits() {
+        1 => Elem::I1,
+        0..=16 => Elem::I16,
+        17..=32 => Elem::I32,
+        33..=64 => Elem::I64,
+        _ => Elem::I128,
+    }
+}
+
+/// Text of one function, and what its callers must provide.
+pub struct Emitted {
+    /// `define …`
+    pub text: String,
+    /// Declarations of intrinsics.
+    pub declared: std::collections::BTreeSet<String>,
+    /// Bytes that all warps together keep across barriers.
+    pub keep_size: u64,
+    /// Whether threads need local windows.
+    pub uses_local: bool,
+    /// The kernel is called warp by warp, and warps need stacks of their own.
+    pub by_warp: bool,
+}
+
+/// Symbol of a function.
+pub fn symbol(id: FuncId) -> String {
+    format!("f{}", id.0)
+}
+
+/// Emits a kernel or device function; `reached` says what the functions do that the kernel calls.
+pub fn emit(
+    ir: &Ir<Placed>,
+    id: FuncId,
+    options: &Options,
+    reached: &Reached,
+    sites: &mut Vec<Site>,
+) -> Result<Emitted> {
+    let stacks = options.stacks || reached.waits != Waits::Never;
+    let original = ir.func(id);
+    let Prepared { func, cfg, uniformity, barriers, parted, loses, spins, polls } =
+        Prepared::new(id, original, options, reached);
+    let func = &func;
+    let live = Liveness::new(func, &cfg);
+    let kernel = func.kind == margay_check::FuncKind::Kernel;
+    let stacked = func.insts.iter().any(|i| moves_stack(func, i));
+    let meets = func.insts.iter().any(|i| is_cluster_barrier(func, i));
+    let cta = (kernel && !stacks && !spins && !polls && !parted && !stacked && !meets)
+        .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
+        .filter(|cta| crate::emit::barrier::kernel::fits(func, &cfg, cta, &barriers, options));
+    let role = match (kernel, &cta) {
+        (false, _) => Role::Device,
+        (true, Some(_)) => Role::Grid,
+        (true, None) => Role::Warp,
+    };
+    let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
+    let parts = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
+    let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || parts;
+    let mut barrier_at = vec![None; func.blocks.len()];
+    barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
+    let keep = crate::emit::barrier::spill::Keep::new(func, &cfg, &uniformity, cta);
+    let region = cfg.order.clone();
+    let mut e = Emitter {
+        ir,
+        id,
+        func,
+        options,
+        role,
+        reached,
+        loses,
+        cfg,
+        uniformity,
+        live,
+        w: Writer::default(),
+        slots: Vec::new(),
+        masks,
+        spins,
+        parted,
+        fuel: None,
+        mode: Mode::Full,
+        active: constant(Ty::lanes(Elem::I1), 1),
+        pending: Vec::new(),
+        barriers,
+        barrier_at,
+        waiting: Vec::new(),
+        together: false,
+        region,
+        tag: String::new(),
+        alive: None,
+        current: None,
+        sums: HashMap::new(),
+        constants: HashMap::new(),
+        loaded: HashMap::new(),
+        keep,
+        sites,
+        blended: Vec::new(),
+        lazy: crate::emit::arithmetic::nan::lazy_registers(func),
+        pins: false,
+        top: None,
+        frame: Vec::new(),
+        inst: 0,
+        at: 0,
+        groups: crate::emit::memory::group::find(func),
+        row: None,
+        uses_local: false,
+        buffers: HashMap::new(),
+        call_blocks: HashMap::new(),
+    };
+    e.function()
+}
+
+impl Emitter<'_> {
+    fn function(&mut self) -> Result<Emitted> {
+        self.allocate();
+        self.w.block("start");
+        match self.role {
+            Role::Grid => self.grid()?,
+            Role::Warp | Role::Device => self.whole()?,
+        }
+        self.w.block("stop");
+        self.w.line(format_args!("ret i32 {}", status::STOP));
+        Ok(self.assemble())
+    }
+
+    /// The whole function as one region, for the lanes of one mask.
+    fn whole(&mut self) -> Result<()> {
+        self.clear_unwritten();
+        self.load_formals()?;
+        self.begin_stack();
+        let lanes = match self.role {
+            Role::Device => named(Ty::scalar(Elem::I32), "%mask"),
+            _ => self.ctx_value(Elem::I32, at::ALIVE),
+        };
+        self.begin(&lanes, BlockId(0));
+        self.bodies()?;
+        self.w.block("done");
+        self.w.line(format_args!("ret i32 {}", status::DONE));
+        Ok(())
+    }
+
+    /// Lanes begin a region: all 32 in the full version.
+    pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
+        if let Some(alive) = self.alive.clone().filter(|_| self.role != Role::Device) {
+            self.w.store(lanes, &alive, 4);
+        }
+        let full = self.full_label(entry);
+        if !self.masks {
+            return self.w.jump(&full);
+        }
+        let all = self.w.cmp("icmp eq", lanes, &int(Elem::I32, -1));
+        let part = self.w.label("enter.masked");
+        self.w.branch(&all, &full, &part);
+        self.w.block(&part);
+        let mask = self.unpack_bits(lanes);
+        self.set_pending(entry.0, &mask);
+        let masked = self.masked_label(entry);
+        self.w.jump(&masked);
+    }
+
+    /// Both versions of the blocks of the current region.
+    pub fn bodies(&mut self) -> Result<()> {
+        for b in self.region.clone() {
+            self.mode = Mode::Full;
+            self.active = constant(Ty::lanes(Elem::I1), 1);
+            self.block(b)?;
+        }
+        if self.masks {
+            for b in self.region.clone() {
+                self.mode = Mode::Masked;
+                self.block(b)?;
+            }
+            let swept = self.swept_label();
+            self.w.block(&swept);
+            self.finish_sweep()?;
+            if self.spins {
+                self.let_others_go_on()?;
+            }
+        }
+        self.mode = Mode::Full;
+        self.active = constant(Ty::lanes(Elem::I1), 1);
+        Ok(())
+    }
+
+    fn assemble(&mut self) -> Emitted {
+        let mut text = String::with_capacity(self.w.body.len() + self.w.entry.len() + 1024);
+        let args = match self.role {
+            Role::Device => "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets",
+            Role::Warp | Role::Grid => "ptr noalias %ctx",
+        };
+        let _ = writeln!(text, "define i32 @{}({args}) #0 {{\nentry:", symbol(self.id));
+        text.push_str(&self.w.entry);
+        text.push_str("  br label %start\n");
+        text.push_str(&self.w.body);
+        text.push_str("}\n");
+        Emitted {
+            text,
+            declared: std::mem::take(&mut self.w.declared),
+            keep_size: self.keep.size,
+            uses_local: self.uses_local,
+            by_warp: self.role == Role::Warp,
+        }
+    }
+
+    fn allocate(&mut self) {
+        let func = self.func;
+        self.blended = self.find_blended();
+        let pinned = self.find_pinned();
+        self.pins = pinned.is_some();
+        for (r, ty) in func.regs.iter().enumerate() {
+            let (shape, elem) = (self.uniformity.shapes[r], elem_of(*ty));
+            let slot = self.slot_type(shape, elem);
+            let pointer = self.w.alloca(&slot, if shape == Shape::Varying { 64 } else { 8 });
+            if pinned.as_ref().is_some_and(|p| p[r]) {
+                self.pin(&pointer);
+            }
+            self.slots.push(Slot { pointer, shape, elem, shadow: None });
+        }
+        self.make_shadows();
+        if self.masks {
+            let ty = self.packed_type().to_string();
+            self.pending = (0..func.blocks.len()).map(|_| self.w.alloca(&ty, 64)).collect();
+            for p in self.pending.clone() {
+                self.pin_if_many(&p);
+                let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
+            }
+            // The host must know which lanes live where warps wait for each other, and functions which those of their callers are.
+            self.alive = Some(match self.role {
+                Role::Warp | Role::Device => {
+                    let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
+                    self.w.at_entry(Ty::scalar(Elem::Ptr), p)
+                }
+                Role::Grid => self.w.alloca("i32", 4),
+            });
+        }
+        if self.role != Role::Grid {
+            self.waiting = (0..self.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
+            for p in self.waiting.clone() {
+                let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
+            }
+        }
+        if !self.cfg.loops.is_empty() || !self.cfg.reducible {
+            let fuel = self.w.alloca("i32", 4);
+            let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
+            self.fuel = Some(fuel);
+        }
+        self.frame = crate::emit::call::frame::promote(self);
+    }
+
+    /// Registers that stay in memory, where there would be too much to keep track of otherwise: LLVM makes a value of all that
+    /// comes together at a block, for each block and each variable. In a sweep there are many ways to every block, and
+    /// variables live from the first to the last.
+    fn find_pinned(&self) -> Option<Vec<bool>> {
+        let outlives = |r: usize| self.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
+        let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blended[r] || outlives(r)).collect();
+        let blocks = self.cfg.order.len();
+        let count = pinned.iter().filter(|p| **p).count() + blocks;
+        (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
+    }
+
+    /// Does so with a variable of the function if it does with registers.
+    pub fn pin_if_many(&mut self, pointer: &Val) {
+        if self.pins {
+            self.pin(pointer);
+        }
+    }
+
+    /// Has a variable stay in memory: LLVM does not know who else knows of it.
+    fn pin(&mut self, pointer: &Val) {
+        let _ = writeln!(self.w.entry, "  call void asm sideeffect \"\", \"r\"(ptr {pointer})");
+    }
+
+    /// Back edges from one break to the next.
+    pub fn period(&self) -> u32 {
+        if self.spins { PATIENCE } else { PERIOD }
+    }
+
+    /// Registers whose masked writes must keep inactive lanes: those with several definitions, and those that lanes which
+    /// left the loop of their definition still need.
+    fn find_blended(&self) -> Vec<bool> {
+        let n = self.func.regs.len();
+        let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
+        for (b, block) in self.func.blocks.iter().enumerate() {
+            for inst in self.func.insts(block) {
+                margay_ir::pass::liveness::inst_writes(self.func, inst, &mut |r| {
+                    defs[r.0 as usize] += 1 + u32::from(inst.guard.is_some());
+                    def_block[r.0 as usize] = b as u32;
+                });
+            }
+        }
+        for home in self.func.params.iter().chain(&self.func.rets) {
+            if let FormalHome::Regs(regs) = home {
+                regs.iter().for_each(|r| defs[r.0 as usize] += 2);
+            }
+        }
+        (0..n)
+            .map(|r| {
+                let position = self.cfg.position[def_block[r] as usize];
+                let escapes = || {
+                    self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {
+                        (0..self.cfg.order.len() as u32)
+                            .filter(|p| *p < l.first || *p > l.last)
+                            .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
+                    })
+                };
+                defs[r] > 1 || !self.cfg.reducible || self.spins || self.parted || escapes()
+            })
+            .collect()
+    }
+
+    /// Type of a slot.
+    pub fn slot_type(&self, shape: Shape, elem: Elem) -> String {
+        match (shape, elem) {
+            (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
+            (Shape::Varying, e) => Ty::lanes(e).to_string(),
+            (shape, e) => rows::slot_type(rows_of(shape).map_or(32, |(w, _)| w), e),
+        }
+    }
+
+    /// The instruction cannot be compiled.
+    pub fn refuse<T>(&self, what: impl Into<String>) -> Result<T> {
+        Err(Refused { what: what.into(), func: self.id, at: self.at })
+    }
+}

@@ -1,0 +1,186 @@
+//! A function made ready for emission: a copy whose blocks end where lanes may wait or be lost, and what analyses say of it.
+
+use crate::emit::{
+    call::call_site,
+    call::stack::moves_stack,
+    function::Options,
+    function::reach::{Reached, polls, spins, waits_at_barrier},
+};
+use margay_ir::{
+    BlockId, Func, FuncId, Inst, Operand, Terminator,
+    pass::{
+        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
+        split_after,
+    },
+};
+use margay_isa::{Effect, Mod, Opcode};
+
+/// The copy, and what is known of it.
+pub(in crate::emit) struct Prepared {
+    pub func: Func,
+    pub cfg: Cfg,
+    pub uniformity: Uniformity,
+    /// Barriers and other instructions at which lanes may have to wait for others, which end blocks.
+    pub barriers: Vec<Cut>,
+    /// Lanes of one warp may wait for each other, so that blocks are executed again for others of them.
+    pub parted: bool,
+    /// By block: it ends with a call from which lanes may not come back.
+    pub loses: Vec<bool>,
+    /// Loops may wait for other threads, so lanes that loop must let others go on.
+    pub spins: bool,
+    /// The warp must let others go on at some instruction.
+    pub polls: bool,
+}
+
+/// A block that does nothing but end the thread: lanes that branch to it are done at once. Not in functions that return
+/// registers, where the values must be kept.
+pub(in crate::emit) fn trivial_exit(func: &Func, b: BlockId) -> bool {
+    let block = &func.blocks[b.0 as usize];
+    block.insts.is_empty()
+        && match block.term {
+            Terminator::Ret => func.rets.is_empty(),
+            Terminator::Exit => func.kind == margay_check::FuncKind::Kernel,
+            _ => false,
+        }
+}
+
+/// The control-flow graph; exits that do nothing join no paths.
+pub(in crate::emit) fn graph(func: &Func) -> Cfg {
+    Cfg::new(func, |from, to| {
+        trivial_exit(func, to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
+    })
+}
+
+/// Instructions whose code knows no guard.
+fn unguarded(func: &Func, inst: &Inst) -> bool {
+    let op = func.variant(inst).op;
+    op.row().effect == Effect::Call
+        || moves_stack(func, inst)
+        || op == Opcode::Barrier && func.variant(inst).has(Mod::Cluster)
+        || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
+        || matches!(op, Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix)
+        || op == Opcode::Elect
+        || op == Opcode::Redux && !func.variant(inst).t().is_float()
+}
+
+/// Whether an instruction waits for other lanes of its warp.
+pub(in crate::emit) fn meets(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    match v.op {
+        Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect => v.has(Mod::Sync),
+        Opcode::Bar | Opcode::Barrier => v.has(Mod::Warp),
+        _ => false,
+    }
+}
+
+impl Prepared {
+    /// Prepares a function.
+    pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
+        let plain = Prepared::with(original, options.warp, reached);
+        if !plain.may_part() && !reached.is_apart(id, original) {
+            return plain;
+        }
+        Prepared::with(original, WarpShape { parted: true, ..options.warp }, reached)
+    }
+
+    fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
+        let mut func = original.clone();
+        let parted = warp.parted;
+        branch_around(&mut func, |f, i| unguarded(f, i) || parted && meets(f, i));
+        let apart = |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
+        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || parted && meets(f, i) || apart(f, i);
+        let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
+        propagate_constants(&mut func);
+        let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
+        let (barriers, calls): (Vec<Cut>, Vec<Cut>) =
+            cuts.into_iter().partition(|c| last(c).is_some_and(|i| waits(&func, i)));
+        let mut loses = vec![false; func.blocks.len()];
+        calls.iter().for_each(|c| loses[c.block.0 as usize] = true);
+        let cfg = graph(&func);
+        let polls = func.insts.iter().any(|i| polls(&func, i));
+        let mut spins = spins(&func, &cfg);
+        let analyse = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..warp });
+        let mut uniformity = analyse(spins);
+        if polls && !spins && parts_while_polling(&func, &cfg, &uniformity) {
+            spins = true;
+            uniformity = analyse(true);
+        }
+        Prepared { cfg, uniformity, barriers, parted, loses, spins, polls, func }
+    }
+
+    /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers, or end
+    /// while others wait for them: a sweep alone would run one side after the other.
+    fn may_part(&self) -> bool {
+        let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
+        if self.barriers.iter().any(|c| apart(&c.block)) {
+            return true;
+        }
+        let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
+        // A mask that was computed names those that are there; one that was written down may name those that are not.
+        let fixed =
+            |i: &Inst| meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)));
+        if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
+            return true;
+        }
+        let has = |b: &&BlockId| insts(b).any(|i| meets(&self.func, i));
+        let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
+        // Lanes that loop for long are overtaken by the others, wherever those go.
+        if self.spins && !found.is_empty() {
+            return true;
+        }
+        found.iter().enumerate().any(|(i, a)| found[..i].iter().any(|b| self.uniformity.apart(*a, *b)))
+    }
+}
+
+impl Prepared {
+    /// Whether lanes of a warp that call the function may come back at different times.
+    pub fn parts(&self, reached: &Reached) -> bool {
+        let func = &self.func;
+        let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.holds(&c.callee));
+        let varies =
+            |o: &Operand| matches!(o, Operand::Reg(r) if self.uniformity.shapes[r.0 as usize] != Shape::Uniform);
+        let chosen = |i: &Inst| {
+            let guard = i.guard.map(|(r, _)| Operand::Reg(r));
+            is_cta_barrier(func, i) && func.operands(i.srcs).iter().chain(&guard).any(varies)
+        };
+        // Lanes that return early are said to part from nobody.
+        let leaves = |b: &BlockId| {
+            let out = successors(&func.blocks[b.0 as usize].term).into_iter().any(|to| trivial_exit(func, to));
+            self.uniformity.branches[b.0 as usize] && out
+        };
+        let waits = |b: &BlockId| {
+            let divergent = self.uniformity.divergent[b.0 as usize];
+            let waits = |i: &Inst| meets(func, i) || waits_at_barrier(func, i) || holds(i);
+            func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
+        };
+        self.spins
+            || self.parted
+            || self.cfg.order.iter().any(|b| leaves(b) || waits(b))
+            || func.calls.iter().any(|c| reached.holds(&c.callee) && reached.may_part(&c.callee))
+    }
+
+    /// Whether some call needs a stack of its own.
+    pub fn calls_apart(&self, reached: &Reached) -> bool {
+        let func = &self.func;
+        let apart = |b: &BlockId| {
+            let divergent = self.parted || self.spins || self.uniformity.divergent[b.0 as usize];
+            let insts = func.insts(&func.blocks[b.0 as usize]);
+            insts
+                .iter()
+                .filter_map(|i| call_site(func, i))
+                .any(|c| reached.holds(&c.callee) && (divergent || reached.may_part(&c.callee)))
+        };
+        self.cfg.order.iter().any(apart)
+    }
+}
+
+/// Whether lanes of one warp may be apart while some of them poll in a loop.
+fn parts_while_polling(func: &Func, cfg: &Cfg, uniformity: &Uniformity) -> bool {
+    let varies = |o: &Operand| matches!(o, Operand::Reg(r) if uniformity.shapes[r.0 as usize] != Shape::Uniform);
+    cfg.order.iter().any(|b| {
+        let looped = cfg.innermost(cfg.position[b.0 as usize]).is_some();
+        let mut insts = func.insts(&func.blocks[b.0 as usize]).iter().filter(|i| polls(func, i));
+        let apart = uniformity.divergent[b.0 as usize];
+        insts.any(|i| looped && (apart || func.operands(i.dsts).iter().any(varies)))
+    })
+}

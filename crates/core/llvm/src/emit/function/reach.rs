@@ -1,0 +1,224 @@
+//! What the functions that a kernel reaches do to their callers: wait for other threads, end threads.
+
+use crate::emit::{
+    function::Options,
+    function::prepare::{Prepared, meets},
+};
+use margay_check::FuncKind;
+use margay_ir::{
+    BlockId, Callee, Func, FuncId, Inst, Ir, MemSpace, Operand, Placed, Terminator,
+    pass::{Cfg, Liveness, Loop, is_cta_barrier, liveness},
+};
+use margay_isa::{Mod, Opcode};
+
+/// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Waits {
+    /// Not at all.
+    Never,
+    /// In loops.
+    Spinning,
+    /// At barriers.
+    AtBarriers,
+}
+
+/// What the functions that a kernel calls do.
+pub struct Reached {
+    /// How any of them waits.
+    pub waits: Waits,
+    /// Some calls get stacks of their own.
+    pub fibers: bool,
+    /// By function: it may end threads.
+    exits: Vec<bool>,
+    /// Some of them does.
+    some_exit: bool,
+    /// By function: in it, or in what it calls, lanes may wait for lanes that are not there.
+    holds: Vec<bool>,
+    /// Some of them does.
+    some_hold: bool,
+    /// By function: lanes of a warp may come back from it at different times.
+    parts: Vec<bool>,
+}
+
+impl Reached {
+    /// Looks at `functions`, of which `kernel` is one.
+    pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) -> Reached {
+        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let n = ir.funcs.len();
+        let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
+        let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
+        let exits = ir.funcs.iter().map(|f| ends(f)).collect();
+        let (holds, parts) = (vec![false; n], vec![false; n]);
+        let mut reached = Reached { waits, exits, some_exit: false, fibers: false, holds, some_hold: false, parts };
+        reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
+        let mut changed = reached.some_exit;
+        while changed {
+            changed = false;
+            for f in callees() {
+                let calls = ir.func(f).calls.iter().any(|c| reached.may_end(&c.callee));
+                changed |= calls && !std::mem::replace(&mut reached.exits[f.0 as usize], true);
+            }
+        }
+        reached.find_strands(ir, functions, kernel, options);
+        reached
+    }
+
+    /// Which functions hold lanes, and whether a sweep that calls them would keep others from what these wait for.
+    fn find_strands(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
+        let callees = || functions.iter().copied().filter(|f| *f != kernel);
+        let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || waits_at_barrier(func, i));
+        let may_wait = |func: &Func| waits(func) || func.insts.iter().any(|i| watches(func, i) || polls(func, i));
+        if !callees().any(|f| may_wait(ir.func(f))) {
+            return;
+        }
+        let mut prepared: Vec<Option<Prepared>> = ir.funcs.iter().map(|_| None).collect();
+        for f in functions {
+            prepared[f.0 as usize] = Some(Prepared::new(*f, ir.func(*f), options, self));
+        }
+        let made = |f: FuncId| prepared[f.0 as usize].as_ref();
+        for f in callees() {
+            self.holds[f.0 as usize] = waits(ir.func(f)) || made(f).is_some_and(|p| p.spins);
+        }
+        self.some_hold = callees().any(|f| self.holds[f.0 as usize]);
+        let mut changed = self.some_hold;
+        while changed {
+            changed = false;
+            for f in callees() {
+                let calls = ir.func(f).calls.iter().any(|c| self.holds(&c.callee));
+                changed |= calls && !std::mem::replace(&mut self.holds[f.0 as usize], true);
+            }
+        }
+        changed = self.some_hold;
+        while changed {
+            changed = false;
+            for f in callees().filter(|f| self.holds[f.0 as usize]) {
+                let parts = made(f).is_some_and(|p| p.parts(self));
+                changed |= parts && !std::mem::replace(&mut self.parts[f.0 as usize], true);
+            }
+        }
+        self.fibers = functions.iter().any(|f| made(*f).is_some_and(|p| p.calls_apart(self)));
+        if self.fibers {
+            self.waits = self.waits.max(Waits::Spinning);
+        }
+    }
+
+    /// Whether lanes that call may wait there for lanes that do not.
+    pub fn holds(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.holds[f.0 as usize],
+            Callee::Indirect(..) => self.some_hold,
+        }
+    }
+
+    /// Whether lanes of a warp may come back from a function at different times.
+    pub fn parts(&self, f: FuncId) -> bool {
+        self.parts[f.0 as usize]
+    }
+
+    /// The same of what a call may reach.
+    pub fn may_part(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.parts(*f),
+            Callee::Indirect(..) => true,
+        }
+    }
+
+    /// Whether lanes may leave a function, or calls in it, one group after the other: then its blocks are executed again.
+    pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
+        self.fibers && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.holds(&c.callee)))
+    }
+
+    fn may_end(&self, callee: &Callee) -> bool {
+        match callee {
+            Callee::Direct(f) => self.exits[f.0 as usize],
+            Callee::Indirect(..) => self.some_exit,
+        }
+    }
+
+    /// Whether an instruction is a call from which lanes may not come back.
+    pub fn may_exit(&self, func: &Func, inst: &Inst) -> bool {
+        match (func.variant(inst).op, func.operands(inst.srcs).last()) {
+            (Opcode::Call, Some(Operand::Call(site))) => self.may_end(&func.calls[*site as usize].callee),
+            _ => false,
+        }
+    }
+}
+
+/// How a function waits.
+fn waits(func: &Func) -> Waits {
+    match () {
+        _ if func.insts.iter().any(|i| waits_at_barrier(func, i)) => Waits::AtBarriers,
+        _ if func.insts.iter().any(|i| polls(func, i)) => Waits::Spinning,
+        _ if spins(func, &Cfg::new(func, |_, _| false)) => Waits::Spinning,
+        _ => Waits::Never,
+    }
+}
+
+/// Whether an instruction arrives or waits at the cluster's barrier.
+pub fn is_cluster_barrier(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    v.op == Opcode::Barrier && v.has(Mod::Cluster)
+}
+
+/// Whether it waits there.
+pub fn waits_in_cluster(func: &Func, inst: &Inst) -> bool {
+    is_cluster_barrier(func, inst) && func.variant(inst).has(Mod::Wait)
+}
+
+/// Whether an instruction waits at a barrier of the CTA or of the cluster.
+pub fn waits_at_barrier(func: &Func, inst: &Inst) -> bool {
+    is_cta_barrier(func, inst) || waits_in_cluster(func, inst)
+}
+
+/// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, or an ordered load of a flag.
+pub fn watches(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
+    v.op == Opcode::Atom && has(&[Mod::Cas, Mod::Exch])
+        || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+}
+
+/// Whether loops of a function may wait for other threads.
+pub fn spins(func: &Func, cfg: &Cfg) -> bool {
+    let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
+    let watched = |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| watches(func, i));
+    cfg.order.iter().filter(looped).any(watched) || idles(func, cfg)
+}
+
+/// Whether some loop reads memory, and takes nothing from one round to the next: then only others can end it, even if it asks
+/// for what they do by weak loads.
+fn idles(func: &Func, cfg: &Cfg) -> bool {
+    let reads = |b: &BlockId| {
+        let loads = |i: &Inst| {
+            let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));
+            func.variant(i).op == Opcode::Ld && !constant
+        };
+        func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
+    };
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    let candidates: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(reads)).collect();
+    if candidates.is_empty() {
+        return false;
+    }
+    let live = Liveness::new(func, cfg);
+    let carries = |l: &&Loop| {
+        let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
+        blocks(l).iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
+            let mut kept = false;
+            liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
+            kept
+        })
+    };
+    !candidates.iter().all(carries)
+}
+
+/// Whether an instruction asks whether others have done something, after which the warp lets them if they have not: phases of
+/// barrier objects, columns of tensor memory.
+pub fn polls(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    match v.op {
+        Opcode::Mbarrier => v.has(Mod::TestWait) || v.has(Mod::TryWait),
+        Opcode::Tcgen05 => v.has(Mod::Alloc),
+        _ => false,
+    }
+}

@@ -1,0 +1,357 @@
+//! Values in rows of lanes: one scalar for the first lane of each row, instead of a vector.
+//!
+//! The first lane of a row of the result is the operation on the first lanes of that row of the operands, so one scalar
+//! operation for each row is all there is. Registers that form rows only while no index wraps around (`Uniformity::hints`) live
+//! in vectors like all varying ones and have a *shadow*: the scalars, and a flag that says that they cannot be trusted. So do
+//! registers that would form rows if lanes never parted, as the counters of loops that lanes leave at different times; a write
+//! under a mask sets their flag. Only addresses look at shadows.
+
+use crate::emit::{
+    function::{Emitter, Mode, Result, Slot},
+    text::{Elem, Ty, Val, int, per_lane},
+};
+use margay_ir::{
+    Operand, VReg,
+    pass::{BitSet, Shape},
+};
+use margay_isa::{Component, Mod, Opcode, Special, Var, Variant};
+use std::fmt::Write;
+
+/// Rows beside the vector of a register.
+#[derive(Clone, Debug)]
+pub(in crate::emit) struct Shadow {
+    /// Lanes of a row.
+    pub width: u32,
+    /// From one lane to the next.
+    pub stride: i64,
+    /// First lane of each row: `[32 / width x elem]`.
+    pub bases: Val,
+    /// `i1`: some lane left its row.
+    pub bent: Val,
+    /// Holds only what all lanes together wrote.
+    pub whole: bool,
+}
+
+/// A row of a width.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) struct Row {
+    pub width: u32,
+    pub index: u32,
+}
+
+impl Row {
+    fn lane(self) -> u32 {
+        self.width * self.index
+    }
+}
+
+/// The rows of a width.
+pub(in crate::emit) fn rows(width: u32) -> impl Iterator<Item = Row> {
+    (0..32 / width).map(move |index| Row { width, index })
+}
+
+/// Row width and stride of a shape.
+pub(in crate::emit) fn rows_of(shape: Shape) -> Option<(u32, i64)> {
+    match shape {
+        Shape::Uniform => Some((32, 0)),
+        Shape::Rows { width, stride } => Some((width, stride)),
+        Shape::Varying => None,
+    }
+}
+
+/// Type of the slot of a register in rows.
+pub(in crate::emit) fn slot_type(width: u32, elem: Elem) -> String {
+    match width {
+        32 => Ty::scalar(elem).to_string(),
+        w => format!("[{} x {}]", 32 / w, Ty::scalar(elem)),
+    }
+}
+
+impl Emitter<'_> {
+    /// Gives shadows to the registers whose rows some address depends on.
+    pub fn make_shadows(&mut self) {
+        let wanted = self.wanted_hints();
+        for r in wanted.iter() {
+            let Some((width, stride)) = rows_of(self.uniformity.hints[r as usize]) else { continue };
+            let elem = self.slots[r as usize].elem;
+            let bases = self.w.alloca(&slot_type(width, elem), 8);
+            let bent = self.w.alloca("i1", 1);
+            self.pin_if_many(&bases);
+            self.pin_if_many(&bent);
+            let _ = writeln!(self.w.entry, "  store i1 true, ptr {bent}, align 1");
+            self.slots[r as usize].shadow =
+                Some(Shadow { width, stride, bases, bent, whole: self.uniformity.whole[r as usize] });
+        }
+    }
+
+    fn wanted_hints(&self) -> BitSet {
+        let func = self.func;
+        let hinted = |r: VReg| self.uniformity.hints[r.0 as usize] != Shape::Varying;
+        let mut wanted = BitSet::new(func.regs.len());
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for inst in func.insts.iter().rev() {
+                let feeds = match func.operands(inst.dsts) {
+                    [Operand::Reg(d)] => wanted.has(d.0),
+                    _ => false,
+                };
+                for s in func.operands(inst.srcs) {
+                    let r = match s {
+                        Operand::Mem(margay_ir::MemBase::Reg(r), _) => r,
+                        Operand::Reg(r) if feeds => r,
+                        _ => continue,
+                    };
+                    if hinted(*r) && !wanted.has(r.0) {
+                        wanted.insert(r.0);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Pointer to the scalar of a row.
+    fn row_pointer(&mut self, bases: &Val, elem: Elem, index: u32) -> Val {
+        self.w.offset_const(bases, u64::from(index * elem.bits().div_ceil(8)))
+    }
+
+    /// The value in the first lane of a row of a register in rows, or with a shadow. The register's rows may be wider.
+    fn row_scalar(&mut self, pointer: &Val, elem: Elem, (width, stride): (u32, i64), row: Row) -> Val {
+        let p = self.row_pointer(pointer, elem, row.lane() / width);
+        let base = self.w.load(Ty::scalar(elem), &p, 1);
+        match i128::from(row.lane() % width) * i128::from(stride) {
+            0 => base,
+            step => self.w.op_const("add", &base, step),
+        }
+    }
+
+    /// The value of a register in the first lane of a row; `None` if it is not in rows.
+    pub fn read_row(&mut self, r: VReg, row: Row) -> Option<Val> {
+        let slot = self.slots[r.0 as usize].clone();
+        match (rows_of(slot.shape), &slot.shadow) {
+            (Some(rows), _) => Some(self.row_scalar(&slot.pointer, slot.elem, rows, row)),
+            (None, Some(s)) => Some(self.row_scalar(&s.bases, slot.elem, (s.width, s.stride), row)),
+            (None, None) => None,
+        }
+    }
+
+    /// A register in rows as a vector.
+    pub fn read_spread(&mut self, slot: &Slot, width: u32, stride: i64) -> Val {
+        let bases: Vec<Val> =
+            rows(width).map(|row| self.row_scalar(&slot.pointer, slot.elem, (width, stride), row)).collect();
+        self.spread_rows(&bases, slot.elem, width, stride)
+    }
+
+    /// Rows as a vector.
+    pub fn spread_rows(&mut self, bases: &[Val], elem: Elem, width: u32, stride: i64) -> Val {
+        let first = self.broadcast_rows(bases, elem, width);
+        match stride {
+            0 => first,
+            _ => self.w.op("add", &first, &per_lane(elem, |l| i128::from(l % width) * i128::from(stride))),
+        }
+    }
+
+    /// Each scalar in all lanes of its row.
+    pub fn broadcast_rows(&mut self, bases: &[Val], elem: Elem, width: u32) -> Val {
+        if let [one] = bases {
+            return self.w.splat(one);
+        }
+        let (scalar, piece) = (Ty::scalar(elem), Ty::lanes(elem).part(width));
+        let pieces: Vec<Val> = bases
+            .iter()
+            .map(|b| {
+                let one = self.w.value(scalar, format_args!("insertelement {piece} poison, {scalar} {b}, i32 0"));
+                self.w.value(
+                    scalar,
+                    format_args!("shufflevector {piece} {one}, {piece} poison, <{width} x i32> zeroinitializer"),
+                )
+            })
+            .collect();
+        self.concat(pieces, elem, width)
+    }
+
+    /// Joins vectors of `width` lanes to one of 32.
+    pub fn concat(&mut self, mut pieces: Vec<Val>, elem: Elem, mut width: u32) -> Val {
+        while pieces.len() > 1 {
+            let half = Ty::lanes(elem).part(width);
+            let order = (0..2 * width).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+            pieces = pieces
+                .chunks(2)
+                .map(|pair| {
+                    self.w.value(
+                        Ty::lanes(elem),
+                        format_args!(
+                            "shufflevector {half} {}, {half} {}, <{} x i32> <{order}>",
+                            pair[0],
+                            pair[1],
+                            2 * width
+                        ),
+                    )
+                })
+                .collect();
+            width *= 2;
+        }
+        pieces.swap_remove(0)
+    }
+
+    /// Lanes of a row out of a vector, as a vector of `width`.
+    pub fn piece(&mut self, v: &Val, row: Row) -> Val {
+        if row.width == 32 {
+            return v.clone();
+        }
+        let order = (0..row.width).map(|l| format!("i32 {}", row.lane() + l)).collect::<Vec<_>>().join(", ");
+        let ty = v.ty;
+        self.w.value(ty, format_args!("shufflevector {ty} {v}, {ty} poison, <{} x i32> <{order}>", row.width))
+    }
+
+    /// Writes the first lanes of the rows of a register.
+    pub fn write_rows(&mut self, pointer: &Val, elem: Elem, bases: &[Val]) {
+        for (i, base) in bases.iter().enumerate() {
+            let p = self.row_pointer(pointer, elem, i as u32);
+            self.w.store(base, &p, 1);
+        }
+    }
+
+    /// Writes a register that is not varying from a scalar (the same in all rows) or a vector.
+    pub fn write_shaped(&mut self, slot: &Slot, v: &Val, mask: Option<&Val>) {
+        let Some((width, _)) = rows_of(slot.shape) else { return };
+        for row in rows(width) {
+            let v = if v.ty.vector { self.w.extract(v, &int(Elem::I32, i128::from(row.lane()))) } else { v.clone() };
+            let p = self.row_pointer(&slot.pointer, slot.elem, row.index);
+            let v = match mask {
+                Some(m) => {
+                    let old = self.w.load(v.ty, &p, 1);
+                    self.w.select(m, &v, &old)
+                }
+                None => v,
+            };
+            self.w.store(&v, &p, 1);
+        }
+    }
+
+    /// A special register in the first lane of a row.
+    pub fn special_row(&mut self, s: Special, c: Component, row: Row) -> Result<Val> {
+        Ok(match s {
+            // Where a row of threads is a row of lanes, coordinates of the first lanes are known relative to each other.
+            Special::Tid if c == Component::X && self.row_of_threads(row.width) => int(Elem::I32, 0),
+            Special::Tid if c == Component::Y && row.index > 0 && self.row_of_threads(row.width) => {
+                let first = self.special_row(s, c, Row { index: 0, ..row })?;
+                self.w.op_const("add", &first, i128::from(row.index))
+            }
+            Special::Tid => self.tid_of(c, row.lane()),
+            Special::LaneId => int(Elem::I32, i128::from(row.lane())),
+            _ => self.special(s, c)?,
+        })
+    }
+
+    /// Whether `%tid.x` begins anew at every row of that width, and `%tid.y` goes on by one inside a warp.
+    fn row_of_threads(&self, width: u32) -> bool {
+        self.options.warp.block.is_some_and(|[x, y, z]| x == width && (z == 1 || y % (32 / width) == 0))
+    }
+
+    /// Computes a result in rows: `f` is asked for each row while operands read as scalars.
+    pub fn by_rows(&mut self, width: u32, mut f: impl FnMut(&mut Self) -> Result<Val>) -> Result<Vec<Val>> {
+        let mut bases = Vec::new();
+        for row in rows(width) {
+            self.row = Some(row);
+            let v = f(self);
+            self.row = None;
+            bases.push(v?);
+        }
+        Ok(bases)
+    }
+
+    /// What the shadow of a register shall hold, worked out before its vector is written; `f` computes a row as in
+    /// [`Emitter::by_rows`].
+    pub fn shadow_of(
+        &mut self,
+        d: VReg,
+        variant: &Variant,
+        srcs: &[Operand],
+        f: impl FnMut(&mut Self) -> Result<Val>,
+    ) -> Result<Option<(Vec<Val>, Val)>> {
+        let Some(shadow) = self.slots[d.0 as usize].shadow.clone() else { return Ok(None) };
+        if shadow.whole && self.mode == Mode::Masked {
+            return Ok(None);
+        }
+        let mut bent = self.wraps(variant, srcs, shadow.width);
+        for s in srcs {
+            if let Operand::Reg(r) = s
+                && let Some(of) = self.slots[r.0 as usize].shadow.clone()
+            {
+                let flag = self.w.load(Ty::scalar(Elem::I1), &of.bent, 1);
+                bent = self.w.op("or", &bent, &flag);
+            }
+        }
+        Ok(Some((self.by_rows(shadow.width, f)?, bent)))
+    }
+
+    /// Writes the shadow of a register after its vector.
+    pub fn write_shadow(&mut self, d: VReg, (bases, bent): &(Vec<Val>, Val)) {
+        let slot = self.slots[d.0 as usize].clone();
+        let Some(shadow) = slot.shadow else { return };
+        self.write_rows(&shadow.bases, slot.elem, bases);
+        self.w.store(bent, &shadow.bent, 1);
+    }
+
+    /// Whether widening makes some lane of an operand leave its row: `i1`.
+    fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Val {
+        let mut bent = int(Elem::I1, 0);
+        let (widened, signed) = match variant.op {
+            Opcode::Cvt => (1, variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed)),
+            Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => (2, variant.t().is_signed()),
+            _ => return bent,
+        };
+        for s in srcs.iter().take(widened) {
+            let stride = match s {
+                Operand::Reg(r) => {
+                    let slot = &self.slots[r.0 as usize];
+                    slot.shadow.as_ref().map(|s| s.stride).or(rows_of(slot.shape).map(|(_, s)| s))
+                }
+                Operand::Special(s, c) => rows_of(self.options.warp.special(*s, *c)).map(|(_, s)| s),
+                _ => None,
+            };
+            let Some(stride) = stride.filter(|s| *s != 0) else { continue };
+            for row in rows(width) {
+                let first = match s {
+                    Operand::Reg(r) => self.read_row(*r, row),
+                    Operand::Special(s, c) => self.special_row(*s, *c, row).ok(),
+                    _ => None,
+                };
+                let Some(first) = first.filter(|f| f.ty.elem == Elem::I32) else {
+                    return int(Elem::I1, 1);
+                };
+                let first = self.w.resize(&first, Elem::I64, signed);
+                let last = self.w.op_const("add", &first, i128::from(i64::from(width - 1) * stride));
+                let narrow = self.w.resize(&last, Elem::I32, false);
+                let again = self.w.resize(&narrow, Elem::I64, signed);
+                let wrapped = self.w.cmp("icmp ne", &last, &again);
+                bent = self.w.op("or", &bent, &wrapped);
+            }
+        }
+        bent
+    }
+
+    /// Makes the shadow of a register anew from its vector, after something else than an instruction wrote that.
+    pub fn restore_shadow(&mut self, r: u32) {
+        let slot = self.slots[r as usize].clone();
+        let Some(shadow) = slot.shadow else { return };
+        let v = self.w.load(Ty::lanes(slot.elem), &slot.pointer, 64);
+        let bases: Vec<Val> =
+            rows(shadow.width).map(|row| self.w.extract(&v, &int(Elem::I32, i128::from(row.lane())))).collect();
+        let straight = self.spread_rows(&bases, slot.elem, shadow.width, shadow.stride);
+        let off = self.w.cmp("icmp ne", &v, &straight);
+        let bent = self.any(&off);
+        self.write_rows(&shadow.bases, slot.elem, &bases);
+        self.w.store(&bent, &shadow.bent, 1);
+    }
+
+    /// The shadow of a register that was written lane by lane holds no longer.
+    pub fn bend(&mut self, r: VReg) {
+        if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
+            self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
+        }
+    }
+}

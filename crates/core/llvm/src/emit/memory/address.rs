@@ -1,0 +1,531 @@
+//! Addresses of memory accesses by how they depend on the lane, and the proof that every active lane may use its own.
+//!
+//! Accesses are checked inline. What may be accessed is a window: for `.shared` the CTA's, for `.local` the lane's, else the
+//! allocation that the host found at the same place last time (`WarpCtx::sites`). Addresses in rows are first compared as a
+//! whole, which says no too where only lanes that are not active lie outside; then lane by lane; only then is the host asked.
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    function::rows::{rows, rows_of},
+    function::{Emitter, Mode, Result},
+    memory::group::{Grouped, Member},
+    site::SiteKind,
+    text::{Elem, Ty, Val, constant, int, per_lane},
+};
+use margay_ir::{GlobalId, Inst, MemBase, MemSpace, Operand};
+use margay_isa::Opcode;
+
+/// Host addresses of an access, by lane.
+#[derive(Clone, Debug)]
+pub(in crate::emit) enum Address {
+    /// First lanes of rows of `width`, and the bytes from one lane to the next.
+    Rows { bases: Vec<Val>, width: u32, stride: i64 },
+    /// One for each lane.
+    Lanes(Val),
+}
+
+impl Address {
+    /// The same for all lanes.
+    pub fn uniform(v: Val) -> Address {
+        Address::Rows { bases: vec![v], width: 32, stride: 0 }
+    }
+}
+
+/// What an access may touch.
+enum Window {
+    /// So many bytes from an address on.
+    Fixed { low: Val, size: Val },
+    /// What the host found last, by site.
+    Cached,
+}
+
+/// What a check must prove.
+struct Check {
+    members: Vec<Member>,
+    write: bool,
+    space: &'static str,
+    /// Where the address that is checked stands relative to the register.
+    origin: i64,
+}
+
+impl Check {
+    /// Bytes from the address that is checked to the first access, and to the end of the last.
+    fn extent(&self) -> (i64, i64) {
+        let least = self.members.iter().map(|m| m.offset).min().unwrap_or(0);
+        let end = self.members.iter().map(|m| m.offset + i64::from(m.bytes)).max().unwrap_or(0);
+        (least - self.origin, end - self.origin)
+    }
+
+    /// Low bits of an address at a distance that must be zero.
+    fn odd(&self) -> (i64, i64) {
+        let widest = self.members.iter().max_by_key(|m| m.odd());
+        widest.map_or((0, 0), |m| (m.odd(), m.offset - self.origin))
+    }
+}
+
+/// Compares lanes one by one; asks the host if that does not help.
+const CHECK: &str = "\
+define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd) #2 {
+  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
+  %pluses = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %at = add <32 x i64> %from, %pluses
+  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
+  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
+  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
+  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %offset = sub <32 x i64> %at, %lows
+  %outside = icmp uge <32 x i64> %offset, %limits
+  %rest = and <32 x i64> %at, %odds
+  %crooked = icmp ne <32 x i64> %rest, zeroinitializer
+  %bad = or <32 x i1> %outside, %crooked
+  %bits = bitcast <32 x i1> %bad to i32
+  %active = and i32 %bits, %mask
+  %any = icmp ne i32 %active, 0
+  br i1 %any, label %ask, label %fine
+ask:
+  %buffer = alloca <32 x i64>, align 64
+  store <32 x i64> %at, ptr %buffer, align 64
+  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
+  %table = load ptr, ptr %table.p, align 8
+  %entry = getelementptr i8, ptr %table, i64 CHECK
+  %helper = load ptr, ptr %entry, align 8
+  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
+  ret i32 %status
+fine:
+  ret i32 0
+}";
+
+impl Emitter<'_> {
+    /// Active lanes, and those of a mask, as a vector; `None` when that is all of them for sure.
+    pub fn lanes(&mut self, mask: Option<&Val>) -> Option<Val> {
+        let active = (self.mode == Mode::Masked).then(|| self.active.clone());
+        match (active, mask) {
+            (None, None) => None,
+            (Some(a), None) => Some(a),
+            (None, Some(m)) => Some(self.w.splat(m)),
+            (Some(a), Some(m)) => Some(self.w.op("and", &a, m)),
+        }
+    }
+
+    /// Active lanes, and those of a mask, as bits.
+    pub fn lane_bits(&mut self, mask: Option<&Val>) -> Val {
+        match self.lanes(mask) {
+            Some(m) => self.bits(&m),
+            None => int(Elem::I32, -1),
+        }
+    }
+
+    /// Host addresses of an offset into the threads' local windows.
+    pub fn local_lanes(&mut self, offset: &Val) -> Address {
+        self.uses_local = true;
+        let base = self.ctx_fixed(Elem::I64, at::LOCAL);
+        let stride = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+        let lanes = per_lane(Elem::I64, i128::from);
+        let windows = self.w.op("mul", &stride, &lanes);
+        let windows = self.w.op("add", &base, &windows);
+        let offset = self.w.resize(offset, Elem::I64, false);
+        Address::Lanes(self.w.op("add", &windows, &offset))
+    }
+
+    /// Host addresses lane by lane.
+    pub fn spread(&mut self, address: &Address) -> Val {
+        match address {
+            Address::Lanes(v) => v.clone(),
+            Address::Rows { bases, width, stride } => self.spread_rows(bases, Elem::I64, *width, *stride),
+        }
+    }
+
+    /// Works out and checks the address operand of an instruction for `bytes` bytes a lane, and has `f` write the access: once,
+    /// or twice where only run time tells whether the address is in rows.
+    pub fn access(
+        &mut self,
+        inst: &Inst,
+        operand: &Operand,
+        (bytes, write): (u32, bool),
+        mask: Option<&Val>,
+        mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
+    ) -> Result<()> {
+        let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
+        let space = inst.space.unwrap_or(MemSpace::Generic);
+        let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
+        let elem = if narrow { Elem::I32 } else { Elem::I64 };
+        let name = match space {
+            MemSpace::Shared => ".shared",
+            MemSpace::Local => ".local",
+            MemSpace::KernelParam => ".param",
+            MemSpace::Global => ".global",
+            MemSpace::Const => ".const",
+            MemSpace::Generic => "generic",
+            MemSpace::SharedCluster => return self.refuse(".shared::cluster"),
+        };
+        let mut f = |e: &mut Self, address: &Address| {
+            e.count_access(space, bytes, address, mask);
+            f(e, address)
+        };
+        let here = self.inst;
+        let single_step = |offset: i64| Check {
+            members: vec![Member { inst: here, offset, bytes }],
+            write,
+            space: name,
+            origin: offset,
+        };
+        let r = match base {
+            MemBase::Reg(r) => *r,
+            MemBase::Global(g) => {
+                let v = self.global_address(g.0, *offset);
+                let v = self.w.resize(&v, elem, false);
+                let address = if self.inside(*g, *offset, bytes) {
+                    Address::uniform(self.based(space, &v, 0))
+                } else {
+                    let check = single_step(*offset);
+                    self.checked(space, Address::uniform(v), Some(&check), mask)
+                };
+                return f(self, &address);
+            }
+            MemBase::Frame(frame) => {
+                let check = single_step(*offset);
+                let v = self.frame_address(frame.0, *offset);
+                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
+                return f(self, &address);
+            }
+            MemBase::KernelParam => {
+                let base = self.ctx_fixed(Elem::I64, at::PARAMS);
+                let v = self.w.op_const("add", &base, i128::from(*offset));
+                return f(self, &Address::uniform(v));
+            }
+            MemBase::Absolute => {
+                let check = single_step(*offset);
+                let v = int(elem, i128::from(*offset));
+                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
+                return f(self, &address);
+            }
+        };
+        let slot = self.slots[r.0 as usize].clone();
+        let own = single_step(*offset);
+        let grouped = match self.groups.get(&self.inst).cloned() {
+            Some(Grouped::First(members)) => Some(Check { members, write, space: name, origin: *offset }),
+            Some(Grouped::Later) => None,
+            None => Some(single_step(*offset)),
+        };
+        let in_rows = |e: &mut Self, width: u32, stride: i64| {
+            let mut bases = Vec::new();
+            for row in rows(width) {
+                let Some(v) = e.read_row(r, row) else { continue };
+                let v = e.w.resize(&v, elem, false);
+                bases.push(if narrow { v } else { e.w.op_const("add", &v, i128::from(*offset)) });
+            }
+            let (apart, raw) = (if narrow { *offset } else { 0 }, Address::Rows { bases, width, stride });
+            e.checked_at(space, raw, apart, grouped.as_ref(), mask)
+        };
+        let by_lanes = |e: &mut Self, check: Option<&Check>| {
+            let v = e.read(r);
+            let v = e.w.resize(&v, elem, false);
+            let v = e.w.op_const("add", &v, i128::from(*offset));
+            e.checked(space, Address::Lanes(v), check, mask)
+        };
+        if let Some((width, stride)) = rows_of(slot.shape) {
+            let address = in_rows(self, width, stride);
+            return f(self, &address);
+        }
+        let mode = self.mode;
+        let Some(shadow) = slot.shadow.filter(|s| !s.whole || mode == Mode::Full) else {
+            let address = by_lanes(self, grouped.as_ref());
+            return f(self, &address);
+        };
+        let bent = self.w.load(Ty::scalar(Elem::I1), &shadow.bent, 1);
+        let (cold, hot, done) = (self.w.label("bent"), self.w.label("straight"), self.w.label("accessed"));
+        self.w.branch_unlikely(&bent, &cold, &hot);
+        self.w.block(&cold);
+        let address = by_lanes(self, Some(&own));
+        f(self, &address)?;
+        self.w.jump(&done);
+        self.w.block(&hot);
+        let address = in_rows(self, shadow.width, shadow.stride);
+        f(self, &address)?;
+        self.w.jump(&done);
+        self.w.block(&done);
+        Ok(())
+    }
+
+    /// Whether an access at a constant place of a variable needs no check.
+    fn inside(&self, g: GlobalId, offset: i64, bytes: u32) -> bool {
+        let global = &self.ir.globals[g.0 as usize];
+        let member = Member { inst: self.inst, offset, bytes };
+        let end = offset.checked_add(i64::from(bytes));
+        offset >= 0
+            && !global.external
+            && end.is_some_and(|e| e as u64 <= global.size)
+            && i64::from(global.align) > member.odd()
+            && offset & member.odd() == 0
+    }
+
+    /// A scalar offset in a space as a host address; `apart` is added behind the last wrap around of the offset.
+    fn based(&mut self, space: MemSpace, v: &Val, apart: i64) -> Val {
+        let field = match space {
+            MemSpace::Shared => at::SHARED,
+            MemSpace::KernelParam => at::PARAMS,
+            _ => return self.w.op_const("add", v, i128::from(apart)),
+        };
+        // The first lane of a row may lie below the window while active lanes lie inside: its offset is negative then.
+        let v = self.w.resize(v, Elem::I64, true);
+        let base = self.ctx_fixed(Elem::I64, field);
+        let v = self.w.op("add", &base, &v);
+        self.w.op_const("add", &v, i128::from(apart))
+    }
+
+    fn checked(&mut self, space: MemSpace, raw: Address, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        self.checked_at(space, raw, 0, check, mask)
+    }
+
+    /// From offsets in a space to host addresses that fulfil a check; without one, somebody saw to that. What is `apart` may be
+    /// added to 64-bit addresses: inside a window nothing wraps around.
+    fn checked_at(
+        &mut self,
+        space: MemSpace,
+        raw: Address,
+        apart: i64,
+        check: Option<&Check>,
+        mask: Option<&Val>,
+    ) -> Address {
+        match (space, raw) {
+            (MemSpace::Local, raw) => {
+                let offsets = match raw {
+                    Address::Lanes(v) => v,
+                    Address::Rows { bases, width, stride } => match (&bases[..], stride) {
+                        ([one], 0) => one.clone(),
+                        _ => self.spread_rows(&bases, Elem::I32, width, stride),
+                    },
+                };
+                let offsets = self.w.op_const("add", &offsets, i128::from(apart));
+                self.checked_local(&offsets, check, mask)
+            }
+            (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, check, mask),
+            (_, Address::Rows { bases, width, stride }) => {
+                let bases = bases.iter().map(|b| self.based(space, b, apart)).collect();
+                let address = Address::Rows { bases, width, stride };
+                if let Some(check) = check {
+                    self.check(&address, check, space, mask);
+                }
+                address
+            }
+            (_, Address::Lanes(v)) => {
+                let v = match space {
+                    MemSpace::KernelParam => {
+                        let base = self.ctx_fixed(Elem::I64, at::PARAMS);
+                        self.w.op("add", &base, &v)
+                    }
+                    _ => v,
+                };
+                let address = Address::Lanes(v);
+                if let Some(check) = check {
+                    self.check(&address, check, space, mask);
+                }
+                address
+            }
+        }
+    }
+
+    /// Registers the sites of an access: its own, and the one for lanes one by one behind it.
+    fn access_site(&mut self, member: Member, check: &Check, (span, shift): (u64, u32)) -> usize {
+        let (inst, at) = (self.inst, self.at);
+        (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
+        let (write, space) = (check.write, check.space);
+        let write = if check.members.len() > 1 { self.stores(member.inst) } else { write };
+        let site = self.site(SiteKind::Access { size: member.bytes, write, space, span, shift });
+        self.site(SiteKind::Lanes);
+        (self.inst, self.at) = (inst, at);
+        site
+    }
+
+    fn stores(&self, inst: u32) -> bool {
+        self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
+    }
+
+    /// Where accesses may begin: the start of the range that was valid last, and how many places there are.
+    fn cached(&mut self, site: usize) -> (Val, Val) {
+        let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
+        let [low, limit] = [0, 8].map(|field| {
+            let p = self.w.offset_const(&sites, site as u64 * 16 + field);
+            self.w.value(Ty::scalar(Elem::I64), format_args!("load i64, ptr {p}, align 8, !noalias !3"))
+        });
+        (low, limit)
+    }
+
+    /// Places in a window at which an access of a span may begin.
+    fn places(&mut self, size: &Val, span: u64) -> Val {
+        let less = int(size.ty.elem, i128::from(span) - 1);
+        self.w.intrinsic("llvm.usub.sat", size.ty, &[size, &less])
+    }
+
+    /// Branches to the slow check unless all (possibly active) lanes are aligned and inside their window.
+    fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
+        let window = match space {
+            MemSpace::Shared => Window::Fixed {
+                low: self.ctx_fixed(Elem::I64, at::SHARED),
+                size: self.ctx_fixed(Elem::I64, at::SHARED_SIZE),
+            },
+            _ => Window::Cached,
+        };
+        let reach = match address {
+            Address::Rows { width, stride, .. } => i64::from(width - 1) * stride,
+            Address::Lanes(_) => 0,
+        };
+        let (least, end) = check.extent();
+        let span = reach.unsigned_abs() + (end - least) as u64;
+        let (odd, odd_at) = check.odd();
+        // A place that is no multiple of what accesses must be aligned to becomes a huge number by a rotation: one comparison is
+        // enough then.
+        let shift = match address {
+            Address::Rows { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
+            _ => 0,
+        };
+        // Memory that may be written may be read.
+        let lead = check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0);
+        let mut sites = Vec::new();
+        for (i, m) in check.members.iter().enumerate() {
+            let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
+            sites.push(self.access_site(*m, check, range));
+        }
+        let (low, limit) = match &window {
+            Window::Fixed { low, size } => {
+                let places = self.places(size, span);
+                let granules = self.w.op_const("add", &places, (1 << shift) - 1);
+                (low.clone(), self.w.op_const("lshr", &granules, i128::from(shift)))
+            }
+            Window::Cached => self.cached(sites[lead]),
+        };
+        let firsts: Vec<Val> = match address {
+            Address::Rows { bases, .. } => bases.clone(),
+            Address::Lanes(v) => vec![v.clone()],
+        };
+        let mut bad: Option<Val> = None;
+        let mut all: Option<Val> = None;
+        for first in &firsts {
+            let least = self.w.op_const("add", first, i128::from(least + reach.min(0)));
+            let mut within = self.w.op("sub", &least, &low);
+            if shift > 0 {
+                let amount = constant(within.ty, i128::from(shift));
+                within = self.w.intrinsic("llvm.fshr", within.ty, &[&within, &within, &amount]);
+            }
+            let outside = self.w.cmp("icmp uge", &within, &limit);
+            bad = Some(self.either(bad, outside));
+            let aligned = self.w.op_const("add", first, i128::from(odd_at & odd));
+            all = Some(self.either(all, aligned));
+        }
+        let (Some(mut bad), Some(all)) = (bad, all) else { return };
+        if odd > 0 {
+            if shift == 0 {
+                let rest = self.w.op_const("and", &all, i128::from(odd));
+                let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
+                bad = self.w.op("or", &bad, &crooked);
+            }
+            if let Address::Rows { stride, .. } = address
+                && stride & odd != 0
+            {
+                bad = int(Elem::I1, 1);
+            }
+        }
+        let slow = self.unlikely(&bad, mask);
+        let lanes = self.spread(address);
+        let bits = self.lane_bits(mask);
+        let text = CHECK
+            .replace("HELPERS", &at::HELPERS.to_string())
+            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
+        self.w.declared.insert(text);
+        for (member, site) in check.members.iter().zip(&sites) {
+            let (low, limit) = match &window {
+                Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
+                Window::Cached => self.cached(site + 1),
+            };
+            let (plus, odd) = (member.offset - check.origin, member.odd());
+            let status = self.w.value(
+                Ty::scalar(Elem::I32),
+                format_args!(
+                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd})"
+                ),
+            );
+            let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
+            let good = self.w.label("good");
+            self.w.branch_unlikely(&stopped, "stop", &good);
+            self.w.block(&good);
+        }
+        self.w.jump(&slow);
+        self.w.block(&slow);
+    }
+
+    fn either(&mut self, a: Option<Val>, b: Val) -> Val {
+        match a {
+            Some(a) => self.w.op("or", &a, &b),
+            None => b,
+        }
+    }
+
+    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
+    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> String {
+        let bad = match (bad.ty.vector, self.lanes(mask)) {
+            (true, Some(m)) => self.w.op("and", bad, &m),
+            _ => bad.clone(),
+        };
+        let bad = if bad.ty.vector { self.any(&bad) } else { bad };
+        let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
+        self.w.branch_unlikely(&bad, &slow, &fast);
+        self.w.block(&slow);
+        fast
+    }
+
+    /// Checks offsets of 32 bits against a window of so many bytes that begins at a multiple of 32 in every lane; `lanes` are
+    /// the host addresses.
+    fn check_offsets(&mut self, offsets: &Val, size: &Val, lanes: &Val, check: &Check, mask: Option<&Val>) {
+        let (least, end) = check.extent();
+        let limit = self.places(size, (end - least) as u64);
+        let limit = self.w.resize(&limit, Elem::I32, false);
+        let from = self.w.op_const("add", offsets, i128::from(least));
+        let mut bad = self.w.cmp("icmp uge", &from, &limit);
+        let (odd, odd_at) = check.odd();
+        if odd > 0 {
+            let aligned = self.w.op_const("add", offsets, i128::from(odd_at & odd));
+            let rest = self.w.op_const("and", &aligned, i128::from(odd));
+            let crooked = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+            bad = self.w.op("or", &bad, &crooked);
+        }
+        let fast = self.unlikely(&bad, mask);
+        let bits = self.lane_bits(mask);
+        let buffer = self.w.alloca("[32 x i64]", 64);
+        for member in &check.members {
+            let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
+            let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
+            self.w.store(&here, &buffer, 64);
+            self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
+        }
+        self.w.jump(&fast);
+        self.w.block(&fast);
+    }
+
+    fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        let base = self.ctx_fixed(Elem::I64, at::SHARED);
+        let wide = self.w.resize(offsets, Elem::I64, false);
+        let lanes = self.w.op("add", &base, &wide);
+        if let Some(check) = check {
+            let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+            self.check_offsets(offsets, &size, &lanes, check, mask);
+        }
+        Address::Lanes(lanes)
+    }
+
+    fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
+        let address = self.local_lanes(offsets);
+        if let Some(check) = check {
+            let size = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+            let lanes = self.spread(&address);
+            self.check_offsets(offsets, &size, &lanes, check, mask);
+        }
+        address
+    }
+
+    /// The pointer at a scalar host address.
+    pub fn pointer(&mut self, address: &Val) -> Val {
+        self.w.cast("inttoptr", address, Elem::Ptr)
+    }
+}

@@ -1,0 +1,382 @@
+//! Atomic operations: the active lanes one after another.
+//!
+//! All warps of a CTA run on one thread, so operations on shared memory need no lock of the bus. Integer operations of all lanes
+//! on one place whose old values nobody wants are reduced first.
+
+use crate::emit::{
+    function::{Emitter, Result},
+    memory::address::Address,
+    memory::{PROGRAM, lane_list, lane_loop},
+    text::{Elem, Ty, Val, constant},
+};
+use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
+use margay_isa::{Mod, Type, Variant};
+
+/// An operation on a place in memory.
+#[derive(Clone, Copy)]
+struct Rmw {
+    /// As LLVM's `atomicrmw` calls it, or `cas`.
+    name: &'static str,
+    /// What it works on.
+    elem: Elem,
+    /// The same bits.
+    integer: Elem,
+    /// Other threads may be at the same place.
+    locked: bool,
+    /// Subnormal numbers count as zeros: single-precision sums in global memory (manual, section 9.7.13.5).
+    flush: bool,
+    /// Old values are wanted.
+    result: bool,
+}
+
+impl Emitter<'_> {
+    /// `atom`, `red`.
+    pub fn atomic(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let ty = variant.t();
+        let Some((name, elem)) = rmw(&variant) else { return self.effect(inst) };
+        if variant.vec() > 1 {
+            return self.effect(inst);
+        }
+        let integer = Elem::int(ty.bits());
+        let dst = match self.func.operands(inst.dsts).first() {
+            Some(Operand::Reg(r)) if self.read_somewhere(r.0) => Some(*r),
+            _ => None,
+        };
+        let locked = inst.space != Some(MemSpace::Shared);
+        let flush = ty == Type::F32 && inst.space == Some(MemSpace::Global);
+        let rmw = Rmw { name, elem, integer, locked, flush, result: dst.is_some() };
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let count = if name == "cas" { 2 } else { 1 };
+        let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
+        self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
+            if let Address::Rows { bases, width: 32, stride: 0 } = address
+                && !rmw.result
+                && let Some(v) = e.reduced(name, &operands, mask)
+            {
+                let p = e.pointer(&bases[0]);
+                e.once(rmw, &p, &v);
+                return Ok(());
+            }
+            if e.in_line(rmw, address, &operands, mask) {
+                return Ok(());
+            }
+            let old = e.each(rmw, address, &operands, mask);
+            if let (Some(r), Some(old)) = (dst, old) {
+                let slot = e.slots[r.0 as usize].elem;
+                let old = e.w.resize(&old, slot, false);
+                e.write(r, &old, mask);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether anything reads a register.
+    fn read_somewhere(&self, r: u32) -> bool {
+        let func = self.func;
+        let mut found = false;
+        let mut look = |read: margay_ir::VReg| found |= read.0 == r;
+        func.insts.iter().for_each(|inst| liveness::inst_reads(func, inst, &mut look));
+        func.blocks.iter().for_each(|b| liveness::term_reads(func, &b.term, &mut look));
+        found
+    }
+
+    /// The operands of all lanes as one, for operations that allow it.
+    fn reduced(&mut self, name: &str, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+        let [v] = operands else { return None };
+        let (bits, elem) = (v.ty.elem.bits(), v.ty.elem);
+        let (reduction, neutral) = match name {
+            "add" => ("add", 0),
+            "and" => ("and", -1),
+            "or" => ("or", 0),
+            "xor" => ("xor", 0),
+            "min" => ("smin", (1i128 << (bits - 1)) - 1),
+            "max" => ("smax", -(1i128 << (bits - 1))),
+            "umin" => ("umin", -1),
+            "umax" => ("umax", 0),
+            _ => return None,
+        };
+        if !v.ty.vector && matches!(name, "and" | "or" | "min" | "max" | "umin" | "umax") {
+            return Some(v.clone());
+        }
+        if !v.ty.vector && name == "add" {
+            let lanes = self.lane_bits(mask);
+            let count = self.w.intrinsic("llvm.ctpop", lanes.ty, &[&lanes]);
+            let count = self.w.resize(&count, elem, false);
+            return Some(self.w.op("mul", v, &count));
+        }
+        let v = self.w.splat(v);
+        let v = match self.lanes(mask) {
+            Some(m) => self.w.select(&m, &v, &constant(v.ty, neutral)),
+            None => v,
+        };
+        Some(self.w.intrinsic(&format!("llvm.vector.reduce.{reduction}"), Ty::scalar(elem), &[&v]))
+    }
+
+    /// One operation on one place.
+    fn once(&mut self, rmw: Rmw, pointer: &Val, v: &Val) {
+        let (i, align) = (Ty::scalar(rmw.integer), rmw.integer.bits() / 8);
+        if rmw.locked {
+            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} monotonic, align {align}", rmw.name));
+            return;
+        }
+        let old = self.w.load(i, pointer, align);
+        let new = match rmw.name {
+            name @ ("add" | "and" | "or" | "xor") => self.w.op(name, &old, v),
+            "min" => self.w.intrinsic("llvm.smin", i, &[&old, v]),
+            "max" => self.w.intrinsic("llvm.smax", i, &[&old, v]),
+            name => self.w.intrinsic(&format!("llvm.{name}"), i, &[&old, v]),
+        };
+        self.w.store(&new, pointer, align);
+    }
+
+    /// Additions and their like of all lanes to shared memory, whose old values nobody wants: written out, as a call costs as
+    /// much again. Whether that was possible.
+    fn in_line(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
+        let [v] = operands else { return false };
+        let simple = matches!(rmw.name, "add" | "and" | "or" | "xor" | "fadd");
+        if rmw.locked || rmw.result || !simple || self.lanes(mask).is_some() {
+            return false;
+        }
+        let (align, scalar) = (rmw.elem.bits() / 8, Ty::scalar(rmw.elem));
+        let addresses = self.spread(address);
+        let spill = self.w.alloca("<32 x i64>", 64);
+        self.w.line(format_args!("store volatile <32 x i64> {addresses}, ptr {spill}, align 64"));
+        let values = v.ty.vector.then(|| {
+            let values = self.w.alloca(&v.ty.to_string(), 64);
+            self.w.line(format_args!("store volatile {} {v}, ptr {values}, align 64", v.ty));
+            values
+        });
+        for lane in 0..32u64 {
+            let p = self.w.offset_const(&spill, lane * 8);
+            let a = self.w.value(Ty::scalar(Elem::I64), format_args!("load volatile i64, ptr {p}, align 8"));
+            let p = self.w.cast("inttoptr", &a, Elem::Ptr);
+            let v = match &values {
+                Some(values) => {
+                    let from = self.w.offset_const(values, lane * u64::from(align));
+                    self.w.value(scalar, format_args!("load volatile {scalar}, ptr {from}, align {align}"))
+                }
+                None => self.w.cast("bitcast", v, rmw.elem),
+            };
+            let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
+            let new = self.w.op(rmw.name, &old, &v);
+            let new = if rmw.elem == Elem::F32 { self.canonical(&new) } else { new };
+            self.w.line(format_args!("store {} {new}, ptr {p}, align {align}, {PROGRAM}", new.ty));
+        }
+        true
+    }
+
+    /// Lane after lane; gives the old values if they are wanted.
+    fn each(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+        let addresses = self.spread(address);
+        let lanes = self.lanes(mask);
+        let all = lanes.is_none() && !rmw.result && rmw.name != "cas";
+        let one = all && operands.iter().all(|v| !v.ty.vector);
+        let operands: Vec<Val> = operands.iter().map(|v| if one { v.clone() } else { self.w.splat(v) }).collect();
+        let ty = Ty::lanes(rmw.integer);
+        let list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
+        self.w.declared.insert(if all { rmw.list(one) } else { rmw.walk() });
+        if rmw.sums() {
+            self.w.declared.insert(sum(rmw.flush));
+        }
+        let name = rmw.function(all, one);
+        let bits = match lanes {
+            _ if all => String::new(),
+            Some(m) => format!(", i32 {}", self.bits(&m)),
+            None => ", i32 -1".into(),
+        };
+        let call = format!("@{name}(<32 x i64> {addresses}{bits}{list})");
+        if rmw.result {
+            return Some(self.w.value(ty, format_args!("call {ty} {call}")));
+        }
+        self.w.line(format_args!("call void {call}"));
+        None
+    }
+}
+
+impl Rmw {
+    /// Whether LLVM's own operation lacks something: NaNs are canonical, and subnormal numbers may count as zeros.
+    fn sums(self) -> bool {
+        self.locked && self.name == "fadd" && self.elem == Elem::F32
+    }
+
+    fn function(self, all: bool, one: bool) -> String {
+        let word = |on: bool, word: &'static str| if on { word } else { "" };
+        format!(
+            "margay.{}{}{}{}{}.{}",
+            self.name,
+            word(all, ".all"),
+            word(one, ".one"),
+            match (self.locked, self.flush) {
+                (true, true) => ".locked.flush",
+                (locked, _) => word(locked, ".locked"),
+            },
+            word(self.result, ".old"),
+            Ty::scalar(self.elem)
+        )
+    }
+
+    /// The step of a lane; names end in `#`.
+    fn step(self) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        if self.sums() {
+            return format!("  %old# = call float @{}(ptr %p#, float %v#)\n", sum_name(self.flush));
+        }
+        if self.locked {
+            return match self.name {
+                "cas" => format!(
+                    "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# monotonic monotonic\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
+                ),
+                name => format!("  %old# = atomicrmw {name} ptr %p#, {t} %v# monotonic, align {align}\n"),
+            };
+        }
+        let pick = |compare: &str| {
+            format!("  %c# = icmp {compare} {i} %old#, %v#\n  %new# = select i1 %c#, {i} %old#, {i} %v#\n")
+        };
+        let new = match self.name {
+            "cas" => format!("  %c# = icmp eq {i} %old#, %v#\n  %new# = select i1 %c#, {i} %n#, {i} %old#\n"),
+            "xchg" => format!("  %new# = add {i} %v#, 0\n"),
+            "min" => pick("slt"),
+            "max" => pick("sgt"),
+            "umin" => pick("ult"),
+            "umax" => pick("ugt"),
+            "uinc_wrap" => format!(
+                "  %up# = add {i} %old#, 1\n  %c# = icmp uge {i} %old#, %v#\n  %new# = select i1 %c#, {i} 0, {i} %up#\n"
+            ),
+            "udec_wrap" => format!(
+                "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
+                 %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
+            ),
+            // A NaN is canonical.
+            "fadd" if self.elem == Elem::F32 => {
+                "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
+                 %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
+                 %kept# = select i1 %nan#, i32 2147483647, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n"
+                    .into()
+            }
+            name => format!("  %new# = {name} {t} %old#, %v#\n"),
+        };
+        format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
+    }
+
+    /// Operands of a lane, from where they were spilled; the index of the lane is `lane`.
+    fn operands(self, lane: &str) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        let mut text = format!(
+            "  %ip# = getelementptr {t}, ptr %in, i32 {lane}\n  %v# = load volatile {t}, ptr %ip#, align {align}\n"
+        );
+        if self.name == "cas" {
+            text.push_str(&format!(
+                "  %np# = getelementptr {i}, ptr %ins, i32 {lane}\n  %n# = load volatile {i}, ptr %np#, align {align}\n"
+            ));
+        }
+        text
+    }
+
+    /// The function for some lanes.
+    fn walk(self) -> String {
+        let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
+        let cas = self.name == "cas";
+        let mut before =
+            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
+        if cas {
+            before.push_str(&format!(
+                "  %ins = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %others, ptr %ins, align 64\n"
+            ));
+        }
+        let mut step = format!("{}{}", self.operands("%lane"), self.step()).replace('#', "");
+        let (result, after) = if self.result {
+            before.push_str(&format!(
+                "  %out = alloca <32 x {i}>, align 64\n  store <32 x {i}> zeroinitializer, ptr %out, align 64\n"
+            ));
+            step.push_str(&format!(
+                "  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %old, ptr %op, align {align}\n"
+            ));
+            let after = format!("  %result = load <32 x {i}>, ptr %out, align 64\n  ret <32 x {i}> %result\n");
+            (format!("<32 x {i}>"), after)
+        } else {
+            ("void".into(), "  ret void\n".into())
+        };
+        let others = if cas { format!(", <32 x {i}> %others") } else { String::new() };
+        let header =
+            format!("{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others})", self.function(false, false));
+        lane_loop(&header, &before, &step, &after)
+    }
+
+    /// The function for all lanes, without results; `one`: they have one operand in common.
+    fn list(self, one: bool) -> String {
+        let (i, t) = (Ty::scalar(self.integer), Ty::scalar(self.elem));
+        let name = self.function(true, one);
+        if one {
+            let before = format!("  %v = bitcast {i} %value to {t}\n");
+            let header = format!("void @{name}(<32 x i64> %at, {i} %value)");
+            return lane_list(&header, &before, &self.step().replace("%v#", "%v"), "  ret void\n");
+        }
+        let before =
+            format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
+        let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values)");
+        lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
+    }
+}
+
+fn sum_name(flush: bool) -> &'static str {
+    if flush { "margay.sum.flush" } else { "margay.sum" }
+}
+
+/// The function that adds to a single-precision number which others may change meanwhile.
+fn sum(flush: bool) -> String {
+    // A zero with the sign of what has no exponent.
+    let flushed = |name: &str| {
+        format!(
+            "  %{name}.size = and i32 %{name}, 2147483647\n  %{name}.small = icmp ult i32 %{name}.size, 8388608\n  \
+             %{name}.zero = and i32 %{name}, -2147483648\n  \
+             %{name}.flat = select i1 %{name}.small, i32 %{name}.zero, i32 %{name}\n"
+        )
+    };
+    let (mut before, mut operands, mut after, mut new) = (String::new(), String::new(), String::new(), "kept");
+    let (mut a, mut b) = ("seen", "bits");
+    if flush {
+        (a, b, new) = ("seen.flat", "bits.flat", "kept.flat");
+        before = flushed("bits");
+        operands = flushed("seen");
+        after = flushed("kept");
+    }
+    format!(
+        "define internal float @{}(ptr %p, float %v) #1 {{\nentry:\n  %bits = bitcast float %v to i32\n{before}  \
+         %first = load atomic i32, ptr %p monotonic, align 4\n  br label %again\nagain:\n  \
+         %seen = phi i32 [ %first, %entry ], [ %found, %again ]\n{operands}  %x = bitcast i32 %{a} to float\n  \
+         %y = bitcast i32 %{b} to float\n  %sum = fadd float %x, %y\n  %raw = bitcast float %sum to i32\n  \
+         %size = and i32 %raw, 2147483647\n  %nan = icmp ugt i32 %size, 2139095040\n  \
+         %kept = select i1 %nan, i32 2147483647, i32 %raw\n{after}  \
+         %pair = cmpxchg ptr %p, i32 %seen, i32 %{new} monotonic monotonic\n  \
+         %found = extractvalue {{ i32, i1 }} %pair, 0\n  %done = extractvalue {{ i32, i1 }} %pair, 1\n  \
+         br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}",
+        sum_name(flush)
+    )
+}
+
+/// The `atomicrmw` operation of a variant, and the element that it works on.
+fn rmw(variant: &Variant) -> Option<(&'static str, Elem)> {
+    let ty = variant.t();
+    let (integer, signed) = (Elem::int(ty.bits()), ty.is_signed());
+    let operation =
+        [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor, Mod::Exch, Mod::Cas, Mod::Inc, Mod::Dec]
+            .into_iter()
+            .find(|m| variant.has(*m))?;
+    Some(match (operation, ty) {
+        (Mod::Add, Type::F32) => ("fadd", Elem::F32),
+        (Mod::Add, Type::F64) => ("fadd", Elem::F64),
+        (_, t) if t.is_float() || t.bits() > 64 || t.bits() < 16 => return None,
+        (Mod::Add, _) => ("add", integer),
+        (Mod::Min, _) => (if signed { "min" } else { "umin" }, integer),
+        (Mod::Max, _) => (if signed { "max" } else { "umax" }, integer),
+        (Mod::And, _) => ("and", integer),
+        (Mod::Or, _) => ("or", integer),
+        (Mod::Xor, _) => ("xor", integer),
+        (Mod::Exch, _) => ("xchg", integer),
+        (Mod::Cas, _) => ("cas", integer),
+        (Mod::Inc, _) => ("uinc_wrap", integer),
+        (Mod::Dec, _) => ("udec_wrap", integer),
+        _ => return None,
+    })
+}

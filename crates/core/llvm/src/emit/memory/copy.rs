@@ -1,0 +1,149 @@
+//! `cp.async` of 4, 8 and 16 bytes a thread (manual, section 9.7.9.25.3): done when it is issued, which no program can tell.
+
+use crate::emit::{
+    function::{Emitter, Result},
+    memory::address::Address,
+    text::{Elem, Val, int},
+};
+use margay_ir::{Inst, MemSpace, Operand};
+use margay_isa::{Mod, Opcode, Variant};
+
+/// Whether an instruction only orders or waits for asynchronous copies, or asks for none that shows.
+pub(in crate::emit) fn is_idle(v: &Variant) -> bool {
+    let idle = [Mod::CommitGroup, Mod::WaitGroup, Mod::WaitAll, Mod::Prefetch];
+    v.op == Opcode::Cp && idle.iter().any(|m| v.has(*m))
+}
+
+/// Whether it is a copy of a few bytes by each thread.
+pub(in crate::emit) fn is_small(v: &Variant) -> bool {
+    v.op == Opcode::Cp && v.has(Mod::Async) && ![Mod::Bulk, Mod::Mbarrier, Mod::Tensor].iter().any(|m| v.has(*m))
+}
+
+impl Emitter<'_> {
+    /// A copy for which [`is_small`] holds; `mask` has the lanes that pass the guard.
+    pub fn copy_small(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let named = |name: &str| variant.operands().zip(&srcs).find(|(o, _)| o.name == name).map(|(_, s)| *s);
+        let Some(Operand::Imm(size)) = named("cp-size") else { return self.effect(inst) };
+        let size = size as u32;
+        // Lanes that read their source; the others write zeros.
+        let reads = match (named("ignore-src"), named("src-size")) {
+            (Some(ignores), _) => {
+                let v = self.value(&ignores, Elem::I1)?;
+                Some(self.w.op_const("xor", &v, 1))
+            }
+            (None, Some(wanted)) => {
+                let v = self.value(&wanted, Elem::I32)?;
+                let none = self.w.cmp("icmp eq", &v, &int(Elem::I32, 0));
+                let all = self.w.cmp("icmp uge", &v, &int(Elem::I32, i128::from(size)));
+                let plain = self.w.op("or", &none, &all);
+                return self.whole_or_part(inst, mask, &plain, |e| e.copy_lanes(inst, &srcs, size, mask, Some(&all)));
+            }
+            _ => None,
+        };
+        self.copy_lanes(inst, &srcs, size, mask, reads.as_ref())
+    }
+
+    /// Runs `whole` if `plain` holds in all lanes that execute; the reference engine copies parts.
+    fn whole_or_part(
+        &mut self,
+        inst: &Inst,
+        mask: Option<&Val>,
+        plain: &Val,
+        whole: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let odd = self.w.op_const("xor", plain, 1);
+        let odd = match self.lanes(mask) {
+            Some(lanes) => self.w.op("and", &lanes, &odd),
+            None => odd,
+        };
+        let odd = if odd.ty.vector { self.any(&odd) } else { odd };
+        let [part, all, done] = ["copy.part", "copy.whole", "copied"].map(|l| self.w.label(l));
+        self.w.branch_unlikely(&odd, &part, &all);
+        self.w.block(&part);
+        self.effect(inst)?;
+        self.w.jump(&done);
+        self.w.block(&all);
+        whole(self)?;
+        self.w.jump(&done);
+        self.w.block(&done);
+        Ok(())
+    }
+
+    fn copy_lanes(
+        &mut self,
+        inst: &Inst,
+        srcs: &[Operand],
+        size: u32,
+        mask: Option<&Val>,
+        reads: Option<&Val>,
+    ) -> Result<()> {
+        let at = |space| Inst { space: Some(space), ..*inst };
+        let readers = match (mask, reads) {
+            (Some(m), Some(r)) => Some(self.w.op("and", m, r)),
+            (m, r) => m.or(r).cloned(),
+        };
+        self.access(&at(MemSpace::Shared), &srcs[0], (size, true), mask, |e, to| {
+            e.access(&at(MemSpace::Global), &srcs[1], (size, false), readers.as_ref(), |e, from| {
+                e.copy_each((to, from), size, mask, reads);
+                Ok(())
+            })
+        })
+    }
+
+    fn copy_each(&mut self, (to, from): (&Address, &Address), size: u32, mask: Option<&Val>, reads: Option<&Val>) {
+        let (to, from, lanes) = (self.spread(to), self.spread(from), self.lane_bits(mask));
+        let reads = match reads {
+            Some(reads) => self.bits(reads),
+            None => int(Elem::I32, -1),
+        };
+        self.w.declared.insert(text(size));
+        self.w.line(format_args!(
+            "call void @margay.copy.{size}(<32 x i64> {to}, <32 x i64> {from}, i32 {lanes}, i32 {reads})"
+        ));
+    }
+}
+
+/// Copies for the lanes of a mask, or zeros.
+fn text(size: u32) -> String {
+    let ty = match size {
+        4 => "i32",
+        8 => "i64",
+        _ => "<4 x i32>",
+    };
+    format!(
+        "define internal void @margay.copy.{size}(<32 x i64> %to, <32 x i64> %from, i32 %mask, i32 %reads) #1 {{
+entry:
+  %nothing = alloca {ty}, align {size}
+  store {ty} zeroinitializer, ptr %nothing, align {size}
+  %tos = alloca <32 x i64>, align 64
+  store volatile <32 x i64> %to, ptr %tos, align 64
+  %froms = alloca <32 x i64>, align 64
+  store volatile <32 x i64> %from, ptr %froms, align 64
+  %some = icmp ne i32 %mask, 0
+  br i1 %some, label %each, label %end
+each:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %each ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %to.p = getelementptr i64, ptr %tos, i32 %lane
+  %to.a = load i64, ptr %to.p, align 8
+  %target = inttoptr i64 %to.a to ptr
+  %from.p = getelementptr i64, ptr %froms, i32 %lane
+  %from.a = load i64, ptr %from.p, align 8
+  %there = inttoptr i64 %from.a to ptr
+  %shifted = lshr i32 %reads, %lane
+  %wants = trunc i32 %shifted to i1
+  %source = select i1 %wants, ptr %there, ptr %nothing
+  %v = load {ty}, ptr %source, align {size}
+  store {ty} %v, ptr %target, align {size}
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %each, label %end
+end:
+  ret void
+}}
+declare i32 @llvm.cttz.i32(i32, i1)"
+    )
+}

@@ -1,0 +1,103 @@
+//! Accesses that share a check: those of one block that add different constants to one register.
+//!
+//! Before the first of them the whole range of all is compared with the window; only if that fails is each one checked, in
+//! their order, all before the first happens. So where two of a block's accesses are faults, another one than the first may be
+//! the one that ends the launch, if the two do not share a register.
+
+use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness::inst_writes};
+use margay_isa::{Effect, Opcode};
+use std::collections::HashMap;
+
+/// Bytes that the accesses of a group may lie apart outside shared memory, where one allocation must hold all.
+const REACH: i64 = 1 << 20;
+
+/// One access of a group.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::emit) struct Member {
+    /// Index into `Func::insts`.
+    pub inst: u32,
+    /// What it adds to the register.
+    pub offset: i64,
+    /// Bytes a lane.
+    pub bytes: u32,
+}
+
+impl Member {
+    /// Low bits of its address that must be zero.
+    pub fn odd(self) -> i64 {
+        i64::from(self.bytes.next_power_of_two().min(32)) - 1
+    }
+}
+
+/// What the check before an access must prove.
+#[derive(Clone, Debug)]
+pub(in crate::emit) enum Grouped {
+    /// Everything that the members need.
+    First(Vec<Member>),
+    /// Nothing: an earlier one did.
+    Later,
+}
+
+/// Finds the groups of a function; by instruction.
+pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
+    let mut found = HashMap::new();
+    for block in &func.blocks {
+        let mut open: HashMap<(VReg, Option<MemSpace>), Vec<Member>> = HashMap::new();
+        for i in block.insts.range() {
+            let inst = &func.insts[i];
+            let variant = func.variant(inst);
+            if let Some((r, offset)) = plain(func, inst) {
+                let member = Member { inst: i as u32, offset, bytes: variant.t().bytes() * variant.vec() };
+                let group = open.entry((r, inst.space)).or_default();
+                if !fits(group, member, inst.space == Some(MemSpace::Shared)) {
+                    close(std::mem::take(group), &mut found);
+                }
+                group.push(member);
+            }
+            let ends = matches!(variant.op.row().effect, Effect::Call | Effect::Control)
+                || matches!(variant.op, Opcode::Bar | Opcode::Barrier);
+            if ends {
+                open.drain().for_each(|(_, group)| close(group, &mut found));
+            }
+            inst_writes(func, inst, &mut |r| {
+                let keys: Vec<_> = open.keys().filter(|k| k.0 == r).copied().collect();
+                for key in keys {
+                    open.remove(&key).into_iter().for_each(|group| close(group, &mut found));
+                }
+            });
+        }
+        open.drain().for_each(|(_, group)| close(group, &mut found));
+    }
+    found
+}
+
+/// Register and offset of a load or store that always happens.
+fn plain(func: &Func, inst: &Inst) -> Option<(VReg, i64)> {
+    let variant = func.variant(inst);
+    let known = matches!(variant.op, Opcode::Ld | Opcode::Ldu | Opcode::St);
+    if !known || inst.guard.is_some() || matches!(inst.space, Some(MemSpace::Local | MemSpace::SharedCluster)) {
+        return None;
+    }
+    match func.operands(inst.srcs).first() {
+        Some(Operand::Mem(MemBase::Reg(r), offset)) if variant.t().bytes() > 0 => Some((*r, *offset)),
+        _ => None,
+    }
+}
+
+/// Whether one compare can stand for the alignment of all, and one window may hold all.
+fn fits(group: &[Member], new: Member, shared: bool) -> bool {
+    let Some(widest) = group.iter().chain([&new]).max_by_key(|m| m.odd()) else { return true };
+    let near = |m: &Member| shared || (m.offset - new.offset).abs() < REACH;
+    let small = |m: &Member| m.offset.unsigned_abs() < 1 << 31;
+    group.iter().chain([&new]).all(|m| (m.offset.wrapping_sub(widest.offset)) & m.odd() == 0 && near(m) && small(m))
+}
+
+fn close(group: Vec<Member>, found: &mut HashMap<u32, Grouped>) {
+    if group.len() < 2 {
+        return;
+    }
+    for later in &group[1..] {
+        found.insert(later.inst, Grouped::Later);
+    }
+    found.insert(group[0].inst, Grouped::First(group));
+}

@@ -1,0 +1,598 @@
+//! Loads, stores and conversions of addresses.
+
+pub(in crate::emit) mod address;
+pub(in crate::emit) mod atomic;
+pub(in crate::emit) mod copy;
+pub(in crate::emit) mod group;
+
+use crate::ctx::at;
+use crate::emit::{
+    function::rows::{Row, rows, rows_of},
+    function::{Emitter, Result},
+    memory::address::Address,
+    text::{Elem, Ty, Val, int, mangle},
+};
+use margay_ir::{Inst, MemBase, MemSpace, Operand};
+use margay_isa::{Mod, Type, Variant};
+
+/// How accesses may be reordered and repeated by LLVM.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Weak,
+    Volatile,
+}
+
+fn kind(variant: &Variant) -> Kind {
+    let strong = [Mod::Volatile, Mod::Acquire, Mod::Release, Mod::Relaxed, Mod::Mmio];
+    if strong.iter().any(|m| variant.has(*m)) { Kind::Volatile } else { Kind::Weak }
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Weak => "",
+            Kind::Volatile => "volatile ",
+        }
+    }
+}
+
+/// Marks accesses of the program's memory, which the engine's own tables do not overlap.
+pub(in crate::emit) const PROGRAM: &str = "!alias.scope !3";
+
+impl Emitter<'_> {
+    /// Runs `f` only if some active lane passes the guard; gives it the guard as a mask where it is one.
+    fn guarded(&mut self, inst: &Inst, f: impl FnOnce(&mut Self, Option<&Val>) -> Result<()>) -> Result<()> {
+        let Some(guard) = self.guard(inst) else { return f(self, None) };
+        let some = if guard.ty.vector {
+            let lanes = self.lanes(Some(&guard)).unwrap_or(guard.clone());
+            self.any(&lanes)
+        } else {
+            guard.clone()
+        };
+        let (go, skip) = (self.w.label("guarded"), self.w.label("over"));
+        self.w.branch(&some, &go, &skip);
+        self.w.block(&go);
+        f(self, guard.ty.vector.then_some(&guard))?;
+        self.w.jump(&skip);
+        self.w.block(&skip);
+        Ok(())
+    }
+
+    /// A row with effect `Memory`.
+    pub fn memory(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        if copy::is_idle(&variant) {
+            return Ok(());
+        }
+        let elsewhere = inst.space == Some(MemSpace::SharedCluster);
+        if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
+            return self.effect(inst);
+        }
+        match variant.op.row().name {
+            "ld" | "ldu" => self.guarded(inst, |e, mask| e.load(inst, mask)),
+            "st" => self.guarded(inst, |e, mask| e.store(inst, mask)),
+            "atom" | "red" => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
+            "cp" if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
+            "membar" | "fence" => {
+                self.w.line(format_args!("fence seq_cst"));
+                Ok(())
+            }
+            "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
+            _ => self.effect(inst),
+        }
+    }
+
+    /// Generic addresses: window bases are added or taken away.
+    pub fn cvta(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        if variant.has(Mod::SharedCluster) {
+            return self.effect(inst);
+        }
+        let srcs = self.func.operands(inst.srcs).to_vec();
+        let (Some(src), Some(Operand::Reg(dst))) =
+            (srcs.first().copied(), self.func.operands(inst.dsts).first().copied())
+        else {
+            return self.refuse("cvta");
+        };
+        let slot = self.slots[dst.0 as usize].clone();
+        if let Some((width, _)) = rows_of(slot.shape)
+            && inst.guard.is_none()
+        {
+            let bases = self.by_rows(width, |e| e.convert_address(&variant, &src, slot.elem))?;
+            self.write_rows(&slot.pointer, slot.elem, &bases);
+            return Ok(());
+        }
+        let v = self.convert_address(&variant, &src, slot.elem)?;
+        let guard = self.guard(inst);
+        let shadow = match guard {
+            None => self.shadow_of(dst, &variant, &srcs[..1], |e| e.convert_address(&variant, &src, slot.elem))?,
+            Some(_) => None,
+        };
+        self.write(dst, &v, guard.as_ref());
+        if let Some(shadow) = shadow {
+            self.write_shadow(dst, &shadow);
+        }
+        Ok(())
+    }
+
+    fn convert_address(&mut self, variant: &Variant, src: &Operand, elem: Elem) -> Result<Val> {
+        let to = variant.has(Mod::To);
+        let shared = variant.has(Mod::Shared) || variant.has(Mod::SharedCta);
+        let param = variant.has(Mod::Param) || variant.has(Mod::ParamEntry);
+        let v = self.value(src, elem)?;
+        let v = self.w.resize(&v, Elem::I64, false);
+        let v = if shared || param {
+            let base = self.ctx_fixed(Elem::I64, if shared { at::SHARED } else { at::PARAMS });
+            self.w.op(if to { "sub" } else { "add" }, &v, &base)
+        } else if variant.has(Mod::Local) {
+            let windows = self.local_lanes(&int(Elem::I32, 0));
+            let windows = self.spread(&windows);
+            self.w.op(if to { "sub" } else { "add" }, &v, &windows)
+        } else {
+            v
+        };
+        Ok(self.w.resize(&v, elem, false))
+    }
+
+    /// Whether a generic address lies in a window.
+    pub fn isspacep(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let (Some(src), Some(Operand::Reg(dst))) =
+            (self.func.operands(inst.srcs).first().copied(), self.func.operands(inst.dsts).first().copied())
+        else {
+            return self.refuse("isspacep");
+        };
+        let v = self.value(&src, Elem::I64)?;
+        let within = |e: &mut Self, base: &Val, size: &Val| {
+            let offset = e.w.op("sub", &v, base);
+            e.w.cmp("icmp ult", &offset, size)
+        };
+        let shared = |e: &mut Self| {
+            let (base, size) = (e.ctx_fixed(Elem::I64, at::SHARED), e.ctx_fixed(Elem::I64, at::SHARED_SIZE));
+            within(e, &base, &size)
+        };
+        let local = |e: &mut Self| {
+            let windows = e.local_lanes(&int(Elem::I32, 0));
+            let windows = e.spread(&windows);
+            let size = e.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+            within(e, &windows, &size)
+        };
+        let elsewhere = [Mod::SharedCluster, Mod::Global].iter().any(|m| variant.has(*m));
+        if self.options.cluster.is_some() && elsewhere {
+            return self.effect(inst);
+        }
+        let inside = if variant.has(Mod::Shared) || variant.has(Mod::SharedCta) || variant.has(Mod::SharedCluster) {
+            shared(self)
+        } else if variant.has(Mod::Local) {
+            local(self)
+        } else if variant.has(Mod::Global) {
+            let (s, l) = (shared(self), local(self));
+            let either = self.w.op("or", &s, &l);
+            self.w.op_const("xor", &either, 1)
+        } else {
+            return self.effect(inst);
+        };
+        let guard = self.guard(inst);
+        self.write(dst, &inside, guard.as_ref());
+        Ok(())
+    }
+
+    // ---- loads ----
+
+    fn load(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let ty = variant.t();
+        let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
+        let Some(source) = self.func.operands(inst.srcs).first().copied() else { return self.refuse("a load") };
+        let bytes = ty.bytes();
+        if let Operand::Mem(MemBase::Frame(f), offset) = source
+            && let Some(words) = self.frame[f.0 as usize].clone()
+        {
+            for (i, d) in dsts.iter().enumerate() {
+                let v = self.frame_load(&words, offset as u32 + i as u32 * bytes, bytes);
+                self.write_extended(d, &v, ty, mask);
+            }
+            return Ok(());
+        }
+        let total = bytes * dsts.len() as u32;
+        let elem = Elem::int(ty.bits());
+        if let Operand::Mem(MemBase::KernelParam, offset) = source
+            && let Some(values) = self.parameters(offset, elem, dsts.len() as u32)
+        {
+            for (d, v) in dsts.iter().zip(&values) {
+                self.write_extended(d, v, ty, mask);
+            }
+            return Ok(());
+        }
+        self.access(inst, &source, (total, false), mask, |e, address| {
+            let values = e.fetch(address, elem, dsts.len() as u32, mask, kind(&variant));
+            for (d, v) in dsts.iter().zip(&values) {
+                e.write_extended(d, v, ty, mask);
+            }
+            Ok(())
+        })?;
+        if variant.has(Mod::Acquire) {
+            self.w.line(format_args!("fence acquire"));
+        }
+        Ok(())
+    }
+
+    /// Writes a loaded value to a register that may be wider than it.
+    fn write_extended(&mut self, dst: &Operand, v: &Val, ty: Type, mask: Option<&Val>) {
+        if let Operand::Reg(r) = dst {
+            let elem = self.slots[r.0 as usize].elem;
+            let v = self.w.resize(v, elem, ty.is_signed());
+            self.write(*r, &v, mask);
+        }
+    }
+
+    /// Loads a scalar or piece of a vector from the program's memory.
+    fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32, kind: Kind) -> Val {
+        let word = kind.word();
+        self.w.value(like, format_args!("load {word}{ty}, ptr {pointer}, align {align}, {PROGRAM}"))
+    }
+
+    /// Loads `count` consecutive elements of each lane.
+    fn fetch(&mut self, address: &Address, elem: Elem, count: u32, mask: Option<&Val>, kind: Kind) -> Vec<Val> {
+        let bytes = elem.bits() / 8;
+        let lanes = self.lanes(mask);
+        if let Address::Rows { bases, width, stride } = address {
+            let (width, ty) = (*width, Ty::lanes(elem));
+            let masked = lanes.as_ref().filter(|_| width < 32 || *stride != 0);
+            let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
+            if *stride == 0 && masked.is_none() {
+                return (0..count)
+                    .map(|i| {
+                        let scalars: Vec<Val> = pointers
+                            .iter()
+                            .map(|p| {
+                                let p = self.w.offset_const(p, u64::from(i * bytes));
+                                let scalar = Ty::scalar(elem);
+                                self.load_piece(&scalar.to_string(), scalar, &p, bytes, kind)
+                            })
+                            .collect();
+                        match &scalars[..] {
+                            [one] => one.clone(),
+                            _ => self.broadcast_rows(&scalars, elem, width),
+                        }
+                    })
+                    .collect();
+            }
+            if *stride == i64::from(bytes) && count == 1 && kind == Kind::Weak {
+                let piece = ty.part(width);
+                let pieces: Vec<Val> = rows(width)
+                    .zip(&pointers)
+                    .map(|(row, p)| match masked {
+                        None => self.load_piece(&piece, ty, p, bytes, kind),
+                        Some(m) => self.masked_load(&piece, ty, p, bytes, m, row),
+                    })
+                    .collect();
+                return vec![self.concat(pieces, elem, width)];
+            }
+            if *stride == i64::from(bytes * count) && masked.is_none() && kind == Kind::Weak {
+                return self.deinterleave(&pointers, elem, count, width);
+            }
+        }
+        let first = self.spread(address);
+        (0..count)
+            .map(|i| {
+                let here = self.w.op_const("add", &first, i128::from(i * bytes));
+                self.gather_from(&here, elem, lanes.as_ref(), kind)
+            })
+            .collect()
+    }
+
+    fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
+        let width = row.width;
+        let mask = self.piece(mask, row);
+        let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
+        // LLVM 22 moved the alignment to an attribute of the pointer; before, it was an argument.
+        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
+        self.w.declared.insert(format!("declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})"));
+        let argument = if after { format!(", i32 {align}") } else { String::new() };
+        let align = if after { String::new() } else { format!("align {align} ") };
+        self.w.value(
+            ty,
+            format_args!(
+                "call {piece} @{name}(ptr {align}{pointer}{argument}, <{width} x i1> {mask}, {piece} zeroinitializer), {PROGRAM}"
+            ),
+        )
+    }
+
+    /// Rows of groups of `count` elements, as `count` vectors.
+    fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
+        let ty = Ty::lanes(elem);
+        let whole = ty.part(width * count);
+        let rows: Vec<Val> =
+            pointers.iter().map(|p| self.load_piece(&whole, ty, p, elem.bits() / 8, Kind::Weak)).collect();
+        (0..count)
+            .map(|k| {
+                let picks: Vec<String> = (0..width).map(|l| format!("i32 {}", l * count + k)).collect();
+                let picks = picks.join(", ");
+                let pieces = rows
+                    .iter()
+                    .map(|all| {
+                        self.w.value(
+                            ty,
+                            format_args!("shufflevector {whole} {all}, {whole} poison, <{width} x i32> <{picks}>"),
+                        )
+                    })
+                    .collect();
+                self.concat(pieces, elem, width)
+            })
+            .collect()
+    }
+
+    /// Loads one element a lane from anywhere.
+    pub fn gather(&mut self, address: &Address, elem: Elem, mask: Option<&Val>) -> Val {
+        let lanes = self.spread(address);
+        self.gather_from(&lanes, elem, mask, Kind::Weak)
+    }
+
+    fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Val {
+        let (scalar, ty) = (Ty::scalar(elem), Ty::lanes(elem));
+        let suffix = if kind == Kind::Volatile { ".volatile" } else { "" };
+        match mask {
+            None => {
+                self.w.declared.insert(gather_all(elem, kind));
+                self.w.value(ty, format_args!("call {ty} @margay.gather.all.{scalar}{suffix}(<32 x i64> {lanes})"))
+            }
+            Some(m) => {
+                let bits = self.bits(m);
+                self.w.declared.insert(gather_some(elem, kind));
+                self.w.value(
+                    ty,
+                    format_args!("call {ty} @margay.gather.{scalar}{suffix}(<32 x i64> {lanes}, i32 {bits})"),
+                )
+            }
+        }
+    }
+
+    /// Loads a 32-bit word a lane from host addresses that are known to be good.
+    pub fn gather_lanes(&mut self, addresses: &Val) -> Val {
+        self.gather_from(addresses, Elem::I32, None, Kind::Weak)
+    }
+
+    // ---- stores ----
+
+    fn store(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let ty = variant.t();
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let Some((target, values)) = srcs.split_first() else { return self.refuse("a store") };
+        let (bytes, elem) = (ty.bytes(), Elem::int(ty.bits()));
+        let values =
+            values.iter().take(variant.vec() as usize).map(|v| self.value(v, elem)).collect::<Result<Vec<Val>>>()?;
+        if let Operand::Mem(MemBase::Frame(f), offset) = target
+            && let Some(words) = self.frame[f.0 as usize].clone()
+        {
+            for (i, v) in values.iter().enumerate() {
+                self.frame_store(&words, *offset as u32 + i as u32 * bytes, bytes, v, mask);
+            }
+            return Ok(());
+        }
+        if variant.has(Mod::Release) {
+            self.w.line(format_args!("fence release"));
+        }
+        self.access(inst, target, (bytes * values.len() as u32, true), mask, |e, address| {
+            e.put(address, &values, bytes, mask, kind(&variant));
+            Ok(())
+        })
+    }
+
+    /// Stores a scalar or piece of a vector to the program's memory.
+    fn store_piece(&mut self, ty: &str, v: &Val, pointer: &Val, align: u32, kind: Kind) {
+        let word = kind.word();
+        self.w.line(format_args!("store {word}{ty} {v}, ptr {pointer}, align {align}, {PROGRAM}"));
+    }
+
+    /// Stores consecutive elements of each lane.
+    fn put(&mut self, address: &Address, values: &[Val], bytes: u32, mask: Option<&Val>, kind: Kind) {
+        let lanes = self.lanes(mask);
+        let elem = values.first().map_or(Elem::I32, |v| v.ty.elem);
+        if let Address::Rows { bases, width, stride } = address {
+            let (width, ty) = (*width, Ty::lanes(elem));
+            let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
+            if *stride == 0 && (width == 32 || lanes.is_none()) {
+                for (i, v) in values.iter().enumerate() {
+                    for (row, p) in rows(width).zip(&pointers) {
+                        let v = self.last_of(v, row, lanes.as_ref());
+                        let p = self.w.offset_const(p, i as u64 * u64::from(bytes));
+                        self.store_piece(&v.ty.to_string(), &v, &p, bytes, kind);
+                    }
+                }
+                return;
+            }
+            if *stride == i64::from(bytes) && values.len() == 1 && kind == Kind::Weak {
+                let v = self.w.splat(&values[0]);
+                for (row, p) in rows(width).zip(&pointers) {
+                    let piece = self.piece(&v, row);
+                    match &lanes {
+                        None => self.store_piece(&ty.part(width), &piece, p, bytes, kind),
+                        Some(m) => self.masked_store(&piece, ty, p, bytes, m, row),
+                    }
+                }
+                return;
+            }
+            let count = values.len() as u32;
+            if *stride == i64::from(bytes * count) && lanes.is_none() && kind == Kind::Weak && count.is_power_of_two() {
+                let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
+                for (row, p) in rows(width).zip(&pointers) {
+                    let pieces = values.iter().map(|v| self.piece(v, row)).collect();
+                    // One vector after another, then one from each in turn.
+                    let (all, whole) = (self.concat(pieces, elem, width), ty.part(width * count));
+                    let picks: Vec<String> =
+                        (0..width * count).map(|l| format!("i32 {}", l % count * width + l / count)).collect();
+                    let mixed = self.w.value(
+                        ty,
+                        format_args!(
+                            "shufflevector {whole} {all}, {whole} poison, <{} x i32> <{}>",
+                            width * count,
+                            picks.join(", ")
+                        ),
+                    );
+                    self.store_piece(&whole, &mixed, p, bytes, kind);
+                }
+                return;
+            }
+        }
+        let first = self.spread(address);
+        for (i, v) in values.iter().enumerate() {
+            let here = self.w.op_const("add", &first, i as i128 * i128::from(bytes));
+            self.scatter_to(&here, v, lanes.as_ref(), kind);
+        }
+    }
+
+    /// Where the lanes of a row write one place, some lane wins: the last active one.
+    fn last_of(&mut self, v: &Val, row: Row, lanes: Option<&Val>) -> Val {
+        if !v.ty.vector {
+            return v.clone();
+        }
+        let lane = match lanes {
+            None => int(Elem::I32, i128::from(row.width * (row.index + 1)) - 1),
+            Some(m) => {
+                let bits = self.bits(m);
+                let zeros = self.w.intrinsic_named("llvm.ctlz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 1)]);
+                self.w.op("sub", &int(Elem::I32, 31), &zeros)
+            }
+        };
+        self.w.extract(v, &lane)
+    }
+
+    fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
+        let width = row.width;
+        let mask = self.piece(mask, row);
+        let name = format!("llvm.masked.store.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
+        let ty = ty.part(width);
+        let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
+        self.w.declared.insert(format!("declare void @{name}({ty}, ptr{before}, <{width} x i1>)"));
+        let argument = if after { format!(", i32 {align}") } else { String::new() };
+        let align = if after { String::new() } else { format!("align {align} ") };
+        self.w.line(format_args!(
+            "call void @{name}({ty} {piece}, ptr {align}{pointer}{argument}, <{width} x i1> {mask}), {PROGRAM}"
+        ));
+    }
+
+    /// Stores one element a lane to anywhere.
+    pub fn scatter(&mut self, address: &Address, v: &Val, mask: Option<&Val>) {
+        let lanes = self.spread(address);
+        self.scatter_to(&lanes, v, mask, Kind::Weak);
+    }
+
+    fn scatter_to(&mut self, lanes: &Val, v: &Val, mask: Option<&Val>, kind: Kind) {
+        let (v, scalar) = (self.w.splat(v), Ty::scalar(v.ty.elem));
+        let suffix = if kind == Kind::Volatile { ".volatile" } else { "" };
+        match mask {
+            None => {
+                self.w.declared.insert(scatter_all(v.ty.elem, kind));
+                self.w.line(format_args!(
+                    "call void @margay.scatter.all.{scalar}{suffix}(<32 x i64> {lanes}, {} {v})",
+                    v.ty
+                ));
+            }
+            Some(m) => {
+                let bits = self.bits(m);
+                self.w.declared.insert(scatter_some(v.ty.elem, kind));
+                self.w.line(format_args!(
+                    "call void @margay.scatter.{scalar}{suffix}(<32 x i64> {lanes}, {} {v}, i32 {bits})",
+                    v.ty
+                ));
+            }
+        }
+    }
+}
+
+/// The type of the alignment argument of masked loads and stores, where LLVM takes one.
+const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
+
+/// Loop over the set bits of `%mask`; `step` is written for lane `%lane` and its pointer `%p`. Vectors are spilled before, as
+/// moving elements out of registers one by one costs more.
+pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
+    format!(
+        "define internal {header} #1 {{\nentry:\n{SPILL}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
+         %left = phi i32 [ %mask, %entry ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
+         %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
+         %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
+         br i1 %more, label %each, label %end\nend:\n{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
+    )
+}
+
+/// The same for all 32 lanes, unrolled; in `step`, `#` stands for the lane.
+pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: &str) -> String {
+    let mut body = String::new();
+    for lane in 0..32 {
+        let one = "  %ap# = getelementptr i64, ptr %addresses, i32 #\n  %a# = load volatile i64, ptr %ap#, align 8\n  \
+                   %p# = inttoptr i64 %a# to ptr\n";
+        body.push_str(&format!("{one}{step}").replace('#', &lane.to_string()));
+    }
+    format!("define internal {header} #1 {{\nentry:\n{SPILL}{before}{body}{after}}}")
+}
+
+const SPILL: &str =
+    "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
+
+fn suffix(kind: Kind) -> &'static str {
+    if kind == Kind::Volatile { ".volatile" } else { "" }
+}
+
+fn gather_some(elem: Elem, kind: Kind) -> String {
+    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let before =
+        format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
+    let step = format!(
+        "  %v = load {word}{t}, ptr %p, align {align}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
+    );
+    let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
+    lane_loop(
+        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", suffix(kind)),
+        &before,
+        &step,
+        &after,
+    )
+}
+
+fn gather_all(elem: Elem, kind: Kind) -> String {
+    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let mut text = lane_list(
+        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", suffix(kind)),
+        "",
+        &format!(
+            "  %v# = load {word}{t}, ptr %p#, align {align}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"
+        ),
+        &format!("  ret <32 x {t}> %r31\n"),
+    );
+    text = text.replacen("%r^", "poison", 1);
+    for lane in 0..31 {
+        text = text.replacen("%r^", &format!("%r{lane}"), 1);
+    }
+    text
+}
+
+fn scatter_some(elem: Elem, kind: Kind) -> String {
+    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
+    let step = format!(
+        "  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  store {word}{t} %v, ptr %p, align {align}\n"
+    );
+    lane_loop(
+        &format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", suffix(kind)),
+        &before,
+        &step,
+        "  ret void\n",
+    )
+}
+
+fn scatter_all(elem: Elem, kind: Kind) -> String {
+    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let before =
+        format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n");
+    let step = format!(
+        "  %ip# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %ip#, align {align}\n  store {word}{t} %v#, ptr %p#, align {align}\n"
+    );
+    lane_list(
+        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", suffix(kind)),
+        &before,
+        &step,
+        "  ret void\n",
+    )
+}

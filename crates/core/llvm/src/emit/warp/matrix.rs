@@ -1,0 +1,188 @@
+//! Matrix instructions of a warp (manual, section 9.7.14): products by their function in `exec`, moves of 8 by 8 matrices of 16-bit
+//! elements between memory and fragments by code.
+//!
+//! The words of such a fragment in the order of the lanes are the matrix row by row, so a register is eight rows of 16 bytes.
+//! All 32 lanes must be there; where they are not, the reference engine knows what to wait for and what to say.
+
+use crate::emit::{
+    function::{Emitter, Mode, Result},
+    text::{Elem, Ty, Val, int, per_lane},
+};
+use margay_exec::matrix;
+use margay_ir::{Inst, Operand};
+use margay_isa::{Mod, Opcode, Variant};
+use std::fmt::Write;
+
+/// Whether there is code for a matrix instruction.
+fn known(variant: &Variant) -> bool {
+    match variant.op {
+        Opcode::Ldmatrix | Opcode::Stmatrix => variant.has(Mod::M8n8),
+        _ => matrix::pure(variant).is_some(),
+    }
+}
+
+impl Emitter<'_> {
+    /// `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
+    pub fn matrix(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        if !known(&variant) {
+            return self.effect(inst);
+        }
+        if self.mode == Mode::Full {
+            return self.whole_matrix(inst, &variant);
+        }
+        let here = self.active_bits();
+        let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
+        let [whole, part, done] = ["matrix.whole", "matrix.part", "matrix.done"].map(|l| self.w.label(l));
+        self.w.branch(&all, &whole, &part);
+        self.w.block(&whole);
+        self.whole_matrix(inst, &variant)?;
+        self.w.jump(&done);
+        self.w.block(&part);
+        self.effect(inst)?;
+        self.w.jump(&done);
+        self.w.block(&done);
+        Ok(())
+    }
+
+    fn whole_matrix(&mut self, inst: &Inst, variant: &Variant) -> Result<()> {
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
+        match variant.op {
+            Opcode::Ldmatrix => self.load_matrices(inst, variant, &srcs[0], &dsts),
+            Opcode::Stmatrix => self.store_matrices(inst, variant, &srcs[0], &srcs[1..]),
+            Opcode::Movmatrix => {
+                let v = self.fragment(&srcs[0])?;
+                let v = self.transpose(&v);
+                self.write_matrix(&dsts[0], &v);
+                Ok(())
+            }
+            _ => self.thunk(inst, &srcs, &dsts),
+        }
+    }
+
+    fn fragment(&mut self, o: &Operand) -> Result<Val> {
+        let v = self.value(o, Elem::I32)?;
+        Ok(self.w.splat(&v))
+    }
+
+    fn write_matrix(&mut self, to: &Operand, v: &Val) {
+        if let Operand::Reg(r) = to {
+            let v = self.w.resize(v, self.slots[r.0 as usize].elem, false);
+            self.write(*r, &v, None);
+        }
+    }
+
+    /// Rows and columns of an 8 by 8 matrix of halves exchanged.
+    fn transpose(&mut self, v: &Val) -> Val {
+        let picks: Vec<String> = (0..64).map(|i| format!("i32 {}", i % 8 * 8 + i / 8)).collect();
+        let (words, halves) = (v.ty, "<64 x i16>");
+        let v = self.w.value(words, format_args!("bitcast {words} {v} to {halves}"));
+        let picks = picks.join(", ");
+        let v = self.w.value(words, format_args!("shufflevector {halves} {v}, {halves} poison, <64 x i32> <{picks}>"));
+        self.w.value(words, format_args!("bitcast {halves} {v} to {words}"))
+    }
+
+    /// Lanes that bring the addresses of so many matrices; `None` if all do.
+    fn rows_of_matrices(count: usize) -> Option<Val> {
+        (count < 4).then(|| per_lane(Elem::I1, |l| i128::from(l < 8 * count as u32)))
+    }
+
+    fn load_matrices(&mut self, inst: &Inst, variant: &Variant, source: &Operand, dsts: &[Operand]) -> Result<()> {
+        let used = Self::rows_of_matrices(dsts.len());
+        let transposed = variant.has(Mod::Trans);
+        self.access(inst, source, (16, false), used.as_ref(), |e, address| {
+            let rows = e.address_list(address);
+            e.w.declared.insert(load_text());
+            // All are read before any is written: an address may be among the results.
+            let words = Ty::lanes(Elem::I32);
+            let values: Vec<Val> = (0..dsts.len() as u64)
+                .map(|j| {
+                    let p = e.w.offset_const(&rows, 64 * j);
+                    let v = e.w.value(words, format_args!("call {words} @margay.matrix.load(ptr {p})"));
+                    if transposed { e.transpose(&v) } else { v }
+                })
+                .collect();
+            dsts.iter().zip(&values).for_each(|(d, v)| e.write_matrix(d, v));
+            Ok(())
+        })
+    }
+
+    fn store_matrices(&mut self, inst: &Inst, variant: &Variant, target: &Operand, values: &[Operand]) -> Result<()> {
+        let used = Self::rows_of_matrices(values.len());
+        let mut words = Vec::new();
+        for v in values {
+            let v = self.fragment(v)?;
+            words.push(if variant.has(Mod::Trans) { self.transpose(&v) } else { v });
+        }
+        self.access(inst, target, (16, true), used.as_ref(), |e, address| {
+            let rows = e.address_list(address);
+            e.w.declared.insert(store_text());
+            for (j, v) in words.iter().enumerate() {
+                let p = e.w.offset_const(&rows, 64 * j as u64);
+                e.w.line(format_args!("call void @margay.matrix.store(ptr {p}, {} {v})", v.ty));
+            }
+            Ok(())
+        })
+    }
+
+    /// Host addresses lane by lane, in memory.
+    fn address_list(&mut self, address: &crate::emit::memory::address::Address) -> Val {
+        let lanes = self.spread(address);
+        let list = self.w.alloca("[32 x i64]", 64);
+        self.w.store(&lanes, &list, 64);
+        list
+    }
+}
+
+/// Pointers `%p0` to `%p7` from a list of addresses.
+fn pointers() -> String {
+    (0..8).fold(String::new(), |mut text, i| {
+        let _ = write!(
+            text,
+            "  %a{i} = getelementptr i64, ptr %addresses, i32 {i}\n  %i{i} = load i64, ptr %a{i}, align 8\n  \
+             %p{i} = inttoptr i64 %i{i} to ptr\n"
+        );
+        text
+    })
+}
+
+fn numbers(range: std::ops::Range<usize>) -> String {
+    range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Eight rows of 16 bytes as one vector.
+fn load_text() -> String {
+    let mut text =
+        format!("define internal <32 x i32> @margay.matrix.load(ptr %addresses) #1 {{\nentry:\n{}", pointers());
+    for i in 0..8 {
+        let _ = writeln!(text, "  %v4.{i} = load <4 x i32>, ptr %p{i}, align 16");
+    }
+    for width in [4, 8, 16] {
+        for i in 0..16 / width {
+            let (to, half, picks) = (2 * width, format!("<{width} x i32>"), numbers(0..2 * width));
+            let _ = writeln!(
+                text,
+                "  %v{to}.{i} = shufflevector {half} %v{width}.{}, {half} %v{width}.{}, <{to} x i32> <{picks}>",
+                2 * i,
+                2 * i + 1
+            );
+        }
+    }
+    text + "  ret <32 x i32> %v32.0\n}"
+}
+
+/// A vector as eight rows of 16 bytes.
+fn store_text() -> String {
+    let header = "define internal void @margay.matrix.store(ptr %addresses, <32 x i32> %rows) #1";
+    let mut text = format!("{header} {{\nentry:\n{}", pointers());
+    for i in 0..8 {
+        let picks = numbers(4 * i..4 * i + 4);
+        let _ = writeln!(
+            text,
+            "  %v{i} = shufflevector <32 x i32> %rows, <32 x i32> poison, <4 x i32> <{picks}>\n  \
+             store <4 x i32> %v{i}, ptr %p{i}, align 16"
+        );
+    }
+    text + "  ret void\n}"
+}

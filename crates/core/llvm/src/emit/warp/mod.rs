@@ -1,0 +1,299 @@
+//! Rows that need the other lanes of the warp.
+//!
+//! The lanes that a `.sync` row names must all be active where it executes: sweeps bring lanes together again at the
+//! post-dominator of whatever parted them, which is where compilers put such rows. Where rows stand on two sides of a branch,
+//! lanes wait for the others beside the sweep (`meet`); elsewhere a row that waits for lanes that are not there is a fault.
+
+pub(in crate::emit) mod matrix;
+pub(in crate::emit) mod rendezvous;
+pub(in crate::emit) mod single_step;
+
+use crate::emit::{
+    function::rows::{Row, rows},
+    function::{Emitter, Mode, Result},
+    text::{Elem, Ty, Val, constant, int, per_lane},
+};
+use margay_ir::{Inst, Operand};
+use margay_isa::{Mod, Variant};
+
+impl Emitter<'_> {
+    /// A row with effect `Warp`.
+    pub fn warp_op(&mut self, inst: &Inst) -> Result<()> {
+        let variant = self.func.variant(inst).clone();
+        let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
+        let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
+        let results = match variant.op.row().name {
+            "shfl" => self.shuffle(&variant, &srcs, &dsts)?,
+            "vote" => vec![self.vote(&variant, &srcs)?],
+            "activemask" => vec![self.active_bits()],
+            "redux" => match self.redux(&variant, &srcs)? {
+                Some(v) => vec![v],
+                None => return self.effect(inst),
+            },
+            // The lowest member.
+            "elect" if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
+                vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
+            }
+            "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => return self.matrix(inst),
+            "nanosleep" | "griddepcontrol" | "pmevent" | "setmaxnreg" => return Ok(()),
+            _ => return self.effect(inst),
+        };
+        for (d, v) in dsts.iter().zip(&results) {
+            if let Operand::Reg(r) = d {
+                self.write(*r, v, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// All lanes that the mask names must be here.
+    fn gathered(&mut self, members: &Operand) -> Result<()> {
+        if constant_word(members) != Some(u32::MAX) {
+            let own = self.value(members, Elem::I32)?;
+            let lane = per_lane(Elem::I32, i128::from);
+            let own = self.w.op("lshr", &own, &lane);
+            let own = self.w.op_const("and", &own, 1);
+            let outside = self.w.cmp("icmp eq", &own, &constant(own.ty, 0));
+            self.fault_if(&outside, "a warp operation whose member mask leaves the lane out");
+        }
+        if self.mode == Mode::Full {
+            return Ok(());
+        }
+        let members = self.value(members, Elem::I32)?;
+        let active = self.active.clone();
+        let here = self.bits(&active);
+        let alive = self.alive_bits();
+        let away = self.w.op_const("xor", &here, -1);
+        let away = self.w.op("and", &away, &alive);
+        let waited = self.w.op("and", &members, &away);
+        let missing = self.w.cmp("icmp ne", &waited, &constant(waited.ty, 0));
+        self.fault_if(&missing, "a warp operation that waits for lanes elsewhere");
+        Ok(())
+    }
+
+    fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
+        let [value, by, bounds, rest @ ..] = srcs else { return self.refuse("shfl") };
+        if let Some(members) = rest.first() {
+            self.gathered(members)?;
+        }
+        let a = match dsts.first() {
+            Some(d) => self.copied_value(value, d, Elem::I32)?,
+            None => self.value(value, Elem::I32)?,
+        };
+        let a = self.w.splat(&a);
+        let way = Way::of(variant);
+        if let (Some(b), Some(c)) = (constant_word(by), constant_word(bounds)) {
+            let taken = self.permute(&a, |l| source_lane(way, l, b, c).0);
+            return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(way, l, b, c).1))]);
+        }
+        let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
+        // Manual 9.7.9.6: c holds a clamp in bits 0..4 and a segment mask in bits 8..12.
+        let lane = per_lane(Elem::I32, i128::from);
+        let b = self.w.op_const("and", &b, 31);
+        let clamp = self.w.op_const("and", &c, 31);
+        let segment = self.w.op_const("lshr", &c, 8);
+        let segment = self.w.op_const("and", &segment, 31);
+        let outside = self.w.op_const("xor", &segment, 31);
+        let first = self.w.op("and", &lane, &segment);
+        let within = self.w.op("and", &clamp, &outside);
+        let last = self.w.op("or", &first, &within);
+        let (source, valid) = match way {
+            Way::Up => {
+                let j = self.w.op("sub", &lane, &b);
+                let ok = self.w.cmp("icmp sge", &j, &last);
+                (j, ok)
+            }
+            _ => {
+                let j = match way {
+                    Way::Down => self.w.op("add", &lane, &b),
+                    Way::Butterfly => self.w.op("xor", &lane, &b),
+                    _ => {
+                        let low = self.w.op("and", &b, &outside);
+                        self.w.op("or", &first, &low)
+                    }
+                };
+                let ok = self.w.cmp("icmp sle", &j, &last);
+                (j, ok)
+            }
+        };
+        let taken = match way {
+            _ if b.ty.vector => self.look_up(&a, &source),
+            Way::Butterfly => self.butterfly(&a, &b),
+            Way::Up | Way::Down => self.slide(&a, &b, way),
+            Way::Index if constant_word(bounds).is_some_and(|c| c >> 8 & 31 == 0) => {
+                let one = self.w.extract(&a, &b);
+                self.w.splat(&one)
+            }
+            Way::Index => self.look_up(&a, &source),
+        };
+        let taken = self.w.select(&valid, &taken, &a);
+        let valid = self.w.splat(&valid);
+        Ok(vec![taken, valid])
+    }
+
+    /// A vector with lanes in another order.
+    fn permute(&mut self, a: &Val, from: impl Fn(u32) -> u32) -> Val {
+        let picks: Vec<String> = (0..32).map(|l| format!("i32 {}", from(l))).collect();
+        let ty = a.ty;
+        self.w.value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))
+    }
+
+    /// Lane `l ^ b` for a `b` that all lanes have in common: bit by bit.
+    fn butterfly(&mut self, a: &Val, b: &Val) -> Val {
+        let mut v = a.clone();
+        for bit in [16, 8, 4, 2, 1] {
+            let crossed = self.permute(&v, |l| l ^ bit);
+            let set = self.w.op_const("and", b, i128::from(bit));
+            let set = self.w.cmp("icmp ne", &set, &constant(set.ty, 0));
+            v = self.w.select(&set, &crossed, &v);
+        }
+        v
+    }
+
+    /// Lane `l + b` or `l - b` for a `b` that all lanes have in common: a window into a longer row.
+    fn slide(&mut self, a: &Val, b: &Val, way: Way) -> Val {
+        let row = self.w.alloca("[64 x i32]", 64);
+        let (start, from) = if way == Way::Up { (32, 32) } else { (0, 0) };
+        let p = self.w.offset_const(&row, start * 4);
+        self.w.store(a, &p, 64);
+        let first = match way {
+            Way::Up => self.w.op("sub", &constant(b.ty, from), b),
+            _ => b.clone(),
+        };
+        let first = self.w.cast("zext", &first, Elem::I64);
+        let bytes = self.w.op_const("shl", &first, 2);
+        let p = self.w.offset(&row, &bytes);
+        self.w.load(a.ty, &p, 4)
+    }
+
+    /// `a[index]` in every lane; only the low five bits of an index count.
+    fn look_up(&mut self, a: &Val, index: &Val) -> Val {
+        if self.options.mask_registers {
+            let index = self.w.splat(index);
+            let [low, high] = [0, 1].map(|index| self.piece(a, Row { width: 16, index }));
+            let halves = rows(16)
+                .map(|row| {
+                    let picks = self.piece(&index, row);
+                    let (name, half) = ("llvm.x86.avx512.vpermi2var.d.512", "<16 x i32>");
+                    self.w.declared.insert(format!("declare {half} @{name}({half}, {half}, {half})"));
+                    self.w.value(a.ty, format_args!("call {half} @{name}({half} {low}, {half} {picks}, {half} {high})"))
+                })
+                .collect();
+            return self.concat(halves, Elem::I32, 16);
+        }
+        let buffer = self.w.alloca("<32 x i32>", 64);
+        self.w.store(a, &buffer, 64);
+        let index = self.w.op_const("and", index, 31);
+        let base = self.w.cast("ptrtoint", &buffer, Elem::I64);
+        let index = self.w.cast("zext", &index, Elem::I64);
+        let bytes = self.w.op_const("shl", &index, 2);
+        let addresses = self.w.op("add", &base, &bytes);
+        self.gather_lanes(&addresses)
+    }
+
+    fn vote(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
+        if let Some(members) = srcs.get(1) {
+            self.gathered(members)?;
+        }
+        let p = self.value(&srcs[0], Elem::I1)?;
+        let p = self.w.splat(&p);
+        let mut bits = self.bits(&p);
+        let active = self.active_bits();
+        let mut taking = active.clone();
+        if let Some(members) = srcs.get(1) {
+            let members = self.value(members, Elem::I32)?;
+            taking = self.w.op("and", &taking, &members);
+        }
+        bits = self.w.op("and", &bits, &taking);
+        let ty = bits.ty;
+        Ok(if variant.has(Mod::Ballot) {
+            bits
+        } else if variant.has(Mod::All) {
+            self.w.cmp("icmp eq", &bits, &taking)
+        } else if variant.has(Mod::Any) {
+            self.w.cmp("icmp ne", &bits, &constant(ty, 0))
+        } else {
+            let none = self.w.cmp("icmp eq", &bits, &constant(ty, 0));
+            let all = self.w.cmp("icmp eq", &bits, &taking);
+            self.w.op("or", &none, &all)
+        })
+    }
+
+    fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+        let t = variant.t();
+        if t.is_float() || srcs.len() != 2 {
+            return Ok(None);
+        }
+        // One group only: the mask must be the same in all lanes.
+        if let Operand::Reg(r) = srcs[1]
+            && self.slots[r.0 as usize].shape != margay_ir::pass::Shape::Uniform
+        {
+            return Ok(None);
+        }
+        self.gathered(&srcs[1])?;
+        let (a, members) = (self.value(&srcs[0], Elem::I32)?, self.value(&srcs[1], Elem::I32)?);
+        let a = self.w.splat(&a);
+        let active = self.active_bits();
+        let taking = self.w.op("and", &active, &members);
+        let taking = self.unpack_bits(&taking);
+        let signed = t.is_signed();
+        let (name, neutral) = match () {
+            _ if variant.has(Mod::Add) => ("add", 0),
+            _ if variant.has(Mod::And) => ("and", -1),
+            _ if variant.has(Mod::Or) => ("or", 0),
+            _ if variant.has(Mod::Xor) => ("xor", 0),
+            _ if variant.has(Mod::Min) && signed => ("smin", i128::from(i32::MAX)),
+            _ if variant.has(Mod::Min) => ("umin", -1),
+            _ if variant.has(Mod::Max) && signed => ("smax", i128::from(i32::MIN)),
+            _ => ("umax", 0),
+        };
+        let a = self.w.select(&taking, &a, &constant(a.ty, neutral));
+        let full = format!("llvm.vector.reduce.{name}.v32i32");
+        Ok(Some(self.w.intrinsic_named(&full, Ty::scalar(Elem::I32), &[&a])))
+    }
+}
+
+/// The value of an operand that is a constant.
+fn constant_word(o: &Operand) -> Option<u32> {
+    match o {
+        Operand::Imm(v) => Some(*v as u32),
+        _ => None,
+    }
+}
+
+/// How a shuffle picks lanes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+impl Way {
+    fn of(variant: &Variant) -> Way {
+        match () {
+            _ if variant.has(Mod::Up) => Way::Up,
+            _ if variant.has(Mod::Down) => Way::Down,
+            _ if variant.has(Mod::Bfly) => Way::Butterfly,
+            _ => Way::Index,
+        }
+    }
+}
+
+/// Lane that a shuffle reads, and whether it lies inside; its own where not.
+fn source_lane(way: Way, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let first = lane & segment;
+    let last = first | clamp & !segment & 31;
+    let (source, inside) = match way {
+        Way::Up => (lane.wrapping_sub(b), lane as i32 - b as i32 >= last as i32),
+        Way::Down => (lane + b, lane + b <= last),
+        Way::Butterfly => (lane ^ b, lane ^ b <= last),
+        Way::Index => {
+            let j = first | b & !segment & 31;
+            (j, j <= last)
+        }
+    };
+    (if inside { source } else { lane }, inside)
+}

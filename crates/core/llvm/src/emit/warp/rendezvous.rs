@@ -1,0 +1,90 @@
+//! Warp operations of lanes that are on different sides of a branch.
+//!
+//! Lanes that come to one whose other members are elsewhere leave the sweep and wait beside it, as at a barrier. The host knows
+//! what they brought along; when the last member has come it works out the results, and lanes go on behind their instructions.
+
+use crate::ctx::Helper;
+use crate::emit::{
+    function::{Emitter, Mode, Result},
+    text::{Elem, Ty, Val, constant, int},
+    warp::single_step::Spilled,
+};
+use margay_exec::single_step;
+use margay_ir::{Inst, Operand};
+use margay_isa::Opcode;
+
+impl Emitter<'_> {
+    /// The active lanes come to a warp operation.
+    pub fn meet_at(&mut self, k: u32, inst: &Inst) -> Result<()> {
+        let next = self.barriers[k as usize].next;
+        if self.mode == Mode::Full {
+            self.instruction(inst)?;
+            let on = self.full_label(next);
+            self.w.jump(&on);
+            return Ok(());
+        }
+        let position = self.cfg.position[self.barriers[k as usize].block.0 as usize];
+        let missing = self.missing(inst)?;
+        let (park, go) = (self.w.label("park"), self.w.label("met"));
+        self.w.branch(&missing, &park, &go);
+        self.w.block(&go);
+        self.instruction(inst)?;
+        let (old, active) = (self.get_pending(next.0), self.active.clone());
+        let all = self.w.op("or", &old, &active);
+        self.set_pending(next.0, &all);
+        self.next(position);
+        self.w.block(&park);
+        let Spilled { site, input, .. } = self.spill()?;
+        let (live, lanes) = (self.alive_bits(), self.active_bits());
+        self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
+        self.leave_waiting(k, &lanes);
+        self.next(position);
+        Ok(())
+    }
+
+    /// Whether a member of some active lane's mask is elsewhere; the member mask is the last operand.
+    fn missing(&mut self, inst: &Inst) -> Result<Val> {
+        let Some(members) = self.func.operands(inst.srcs).last().copied() else {
+            return Ok(int(Elem::I1, 0));
+        };
+        let members = match members {
+            Operand::Sink => constant(Ty::scalar(Elem::I32), -1),
+            o => self.value(&o, Elem::I32)?,
+        };
+        let (here, alive) = (self.active_bits(), self.alive_bits());
+        let away = self.w.op_const("xor", &here, -1);
+        let away = self.w.op("and", &away, &alive);
+        let waited = self.w.op("and", &members, &away);
+        let some = self.w.cmp("icmp ne", &waited, &constant(waited.ty, 0));
+        let some = self.w.splat(&some);
+        let active = self.active.clone();
+        let some = self.w.op("and", &active, &some);
+        Ok(self.any(&some))
+    }
+
+    /// Room for the results of any operation at which lanes may wait; `None` if there is no such operation.
+    pub fn meeting_rows(&mut self) -> Option<Val> {
+        let func = self.ir.func(self.id);
+        let rows = |k: u32| {
+            let block = self.barriers[k as usize].block;
+            let inst = self.func.blocks[block.0 as usize].insts.range().last()?;
+            let meets = crate::emit::function::prepare::meets(self.func, &self.func.insts[inst]);
+            let (_, writes) = single_step::registers(func, &func.insts[inst]);
+            meets.then(|| writes.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>())
+        };
+        let most = (0..self.barriers.len() as u32).filter_map(rows).max()?;
+        Some(self.buffers(0, most.max(1))[1].clone())
+    }
+
+    /// Lanes go on that waited at an operation.
+    pub fn met(&mut self, inst: &Inst, output: &Val, lanes: &Val) {
+        if matches!(self.func.variant(inst).op, Opcode::Bar | Opcode::Barrier) {
+            return;
+        }
+        let mut writes = Vec::new();
+        margay_ir::pass::liveness::inst_writes(self.func, inst, &mut |r| writes.push(r));
+        writes.sort();
+        writes.dedup();
+        self.fill(&writes, output, Some(lanes));
+    }
+}

@@ -1,0 +1,124 @@
+//! Instructions that the reference engine executes, one at a time: registers go to rows in memory, results come back.
+
+use crate::ctx::{Helper, at};
+use crate::emit::{
+    function::reach::polls,
+    function::{Emitter, Result},
+    site::SiteKind,
+    text::{Elem, Ty, Val, int},
+};
+use margay_exec::single_step;
+use margay_ir::{Inst, Operand, VReg, pass::Shape};
+
+/// An instruction that goes to the host.
+pub(in crate::emit) struct Spilled {
+    /// Its number.
+    pub site: Val,
+    /// Rows of the registers that it reads.
+    pub input: Val,
+    /// Registers that it writes, and their rows.
+    pub writes: Vec<VReg>,
+    pub written: usize,
+}
+
+impl Emitter<'_> {
+    /// A row with effects that the reference engine executes, if it can do so alone.
+    pub fn effect(&mut self, inst: &Inst) -> Result<()> {
+        let func = self.ir.func(self.id);
+        let original = &func.insts[self.inst as usize];
+        if !single_step::executes_alone(func, original) {
+            return self.refuse(func.variant(inst).to_string());
+        }
+        let Spilled { site, input, writes, written } = self.spill()?;
+        let [_, output] = self.buffers(0, written);
+        let (live, mask) = (self.alive_bits(), self.active_bits());
+        self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output], true);
+        let guard = self.guard(inst);
+        self.fill(&writes, &output, guard.as_ref());
+        if let Some(Operand::Reg(r)) = func.operands(original.dsts).first().filter(|_| polls(func, original)) {
+            self.wait_if_not(*r);
+        }
+        Ok(())
+    }
+
+    /// Stores the rows of the registers that the current instruction reads, where the host finds it: with its guard, and with
+    /// registers that are constants here.
+    pub fn spill(&mut self) -> Result<Spilled> {
+        let func = self.ir.func(self.id);
+        let (reads, writes) = single_step::registers(func, &func.insts[self.inst as usize]);
+        let rows = |list: &[VReg]| list.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>();
+        let (read, written) = (rows(&reads), rows(&writes));
+        let [input, _] = self.buffers(read, 0);
+        let mut at = 0;
+        for r in &reads {
+            let p = self.w.offset_const(&input, at * 128);
+            let ty = func.regs[r.0 as usize];
+            if ty.bits() == 1 {
+                let v = self.value(&Operand::Reg(*r), Elem::I1)?;
+                let v = self.bits(&v);
+                self.w.store(&v, &p, 64);
+            } else {
+                let v = self.value(&Operand::Reg(*r), self.slots[r.0 as usize].elem)?;
+                let v = self.w.resize(&v, Elem::int(ty.bits().next_power_of_two().max(32)), false);
+                let v = self.w.splat(&v);
+                self.w.store(&v, &p, 64);
+            }
+            at += single_step::rows_of(ty) as u64;
+        }
+        let site = self.site(SiteKind::Effect { reads: read, writes: written });
+        Ok(Spilled { site: int(Elem::I32, site as i128), input, writes, written })
+    }
+
+    /// Writes registers from rows, in lanes of a mask if there is one.
+    pub fn fill(&mut self, writes: &[VReg], output: &Val, mask: Option<&Val>) {
+        let func = self.ir.func(self.id);
+        let mut at = 0;
+        for r in writes {
+            let p = self.w.offset_const(output, at * 128);
+            let (ty, elem) = (func.regs[r.0 as usize], self.slots[r.0 as usize].elem);
+            let v = if ty.bits() == 1 {
+                let v = self.w.load(Ty::scalar(Elem::I32), &p, 64);
+                self.unpack_bits(&v)
+            } else {
+                let v = self.w.load(Ty::lanes(Elem::int(ty.bits().next_power_of_two().max(32))), &p, 64);
+                self.w.resize(&v, elem, false)
+            };
+            let same = self.slots[r.0 as usize].shape == Shape::Uniform;
+            let v = if same { self.first_active(&v) } else { v };
+            self.write(*r, &v, mask);
+            at += single_step::rows_of(ty) as u64;
+        }
+    }
+
+    /// Notes that lanes look for what others do.
+    pub fn note_poll(&mut self, lanes: &Val) {
+        let site = self.site(SiteKind::Poll) as i128 + 1;
+        for (v, at) in [(&int(Elem::I32, site), at::POLLS), (lanes, at::POLLED)] {
+            let p = self.ctx_pointer(at);
+            self.w.store(v, &p, 4);
+        }
+    }
+
+    /// Lets others go on if a lane has polled for what is not there yet.
+    fn wait_if_not(&mut self, done: VReg) {
+        let v = self.read(done);
+        let no = self.w.op_const("xor", &v, 1);
+        let no = self.w.splat(&no);
+        let no = self.w.op("and", &self.active.clone(), &no);
+        let some = self.any(&no);
+        let (wait, on) = (self.w.label("poll"), self.w.label("polled"));
+        self.w.branch(&some, &wait, &on);
+        self.w.block(&wait);
+        let lanes = self.bits(&no);
+        self.note_poll(&lanes);
+        if let Some(fuel) = self.fuel.clone() {
+            // A round of polling leaves everything as it was; where lanes may be apart, the others get their turn at the next back
+            // edge, since it may be them that are waited for.
+            let left = if self.spins { 1 } else { self.period() };
+            self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
+        }
+        self.helper(Helper::Yield, &[], true);
+        self.w.jump(&on);
+        self.w.block(&on);
+    }
+}

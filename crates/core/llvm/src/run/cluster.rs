@@ -1,0 +1,114 @@
+//! The CTAs of a cluster, which wait for each other and see each other's shared memory: one CTA where there are no clusters.
+
+use crate::{
+    code::tier::Tier,
+    run::cta::{Place, SimdCta, Stacks, Waiter},
+    run::deadlock::Watch,
+};
+use margay_exec::{Cta, Fault, FaultKind, Grid, Progress, Stop};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Time after which another cluster gets its turn.
+const SLICE: Duration = Duration::from_millis(5);
+
+/// A cluster in flight.
+pub struct SimdCluster<'a> {
+    members: Vec<SimdCta<'a>>,
+    watch: Watch,
+    tier: Arc<Tier>,
+}
+
+impl<'a> SimdCluster<'a> {
+    /// Begins the cluster whose first CTA is `first`.
+    pub fn new(
+        tier: Arc<Tier>,
+        grid: &'a Grid<'a>,
+        stacks: &'a Stacks,
+        first: [u32; 3],
+    ) -> Result<SimdCluster<'a>, Stop> {
+        let code = tier.code();
+        let [x, y, z] = grid.launch.cluster.map(|n| n.max(1));
+        let windows = (0..x * y * z).map(|_| code.pool.take(&code.compiled, grid)).collect::<Result<Vec<_>, Stop>>()?;
+        let cluster: Arc<[_]> = windows.iter().map(|w| w.shared.clone()).collect();
+        let member = |(rank, windows)| {
+            let rank: u32 = rank;
+            let offset = [rank % x, rank / x % y, rank / (x * y)];
+            let cta = std::array::from_fn(|d| first[d] + offset[d]);
+            SimdCta::new(code.clone(), grid, stacks, windows, Place { cta, rank, cluster: cluster.clone() })
+        };
+        let members = (0..).zip(windows).map(member).collect::<Result<Vec<_>, Stop>>()?;
+        Ok(SimdCluster { members, watch: Watch::default(), tier })
+    }
+
+    /// Lets every warp run until it waits or lets others go on; whether any could run.
+    fn round(&mut self) -> Result<bool, Stop> {
+        let mut ran = false;
+        for member in &mut self.members {
+            ran |= member.round(&mut self.watch)?;
+        }
+        Ok(self.settle() || ran)
+    }
+
+    /// Completes the phase of the cluster's barrier when all threads that have not ended have arrived; whether they had.
+    fn settle(&self) -> bool {
+        let arrivals = self.members.iter().map(SimdCta::cluster_arrivals);
+        let (some, all) = arrivals.fold((false, true), |(some, all), a| (some | a.0, all & a.1));
+        if some && all {
+            self.members.iter().for_each(SimdCta::open_cluster_barrier);
+        }
+        some && all
+    }
+
+    /// Everybody waits: who, and where.
+    fn deadlock(&self) -> Stop {
+        let waiters: Vec<(&SimdCta<'_>, Waiter)> =
+            self.members.iter().flat_map(|m| m.waiters().into_iter().map(move |w| (m, w))).collect();
+        let mut notes: Vec<String> = waiters.iter().map(|(m, w)| m.describe(w)).collect();
+        let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for others", notes.len()));
+        notes.truncate(64);
+        match waiters.first() {
+            Some((member, waiter)) => member.fault_of(waiter, kind, notes),
+            None => {
+                let cta = self.members.first().map_or([0; 3], SimdCta::index);
+                Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes }))
+            }
+        }
+    }
+
+    fn rounds(&mut self, fuel: u64, start: Instant) -> Result<Progress, Stop> {
+        // A round is at least one loop's patience of every warp.
+        for _ in 0..=fuel / 1024 {
+            if !self.round()? {
+                let done = self.members.iter().all(SimdCta::is_done);
+                return if done { Ok(Progress::Done) } else { Err(self.deadlock()) };
+            }
+            if self.watch.is_due() {
+                let state = self.members.iter().fold(0, |all, m| m.fingerprint(all));
+                if self.watch.recurs(state) {
+                    return Ok(Progress::Waiting(true));
+                }
+            }
+            if start.elapsed() > SLICE {
+                break;
+            }
+        }
+        // Time also goes by while the host runs somebody else: CTAs that wait have not got on for that.
+        Ok(if self.watch.waits() { Progress::Waiting(true) } else { Progress::More })
+    }
+}
+
+impl Cta for SimdCluster<'_> {
+    fn stuck(&self) -> Stop {
+        self.deadlock()
+    }
+
+    fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
+        let start = Instant::now();
+        let result = self.rounds(fuel, start);
+        self.tier.ran(start.elapsed());
+        result
+    }
+}

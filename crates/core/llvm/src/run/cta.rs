@@ -1,0 +1,311 @@
+//! A CTA whose warps wait for each other: each has stacks of its own (`fiber`), and they take turns.
+
+use crate::{
+    code::tier::Code,
+    ctx::{WarpCtx, status},
+    emit::SiteKind,
+    run::barrier_state::BarrierState,
+    run::deadlock::Watch,
+    run::enter::Stack,
+    run::fiber::{self, Fiber},
+    run::host::Host,
+    run::thunk,
+    run::windows::Windows,
+};
+use margay_exec::{
+    COUNTS, Exhausted, FaultKind, Grid, Stop,
+    mem::{self, Allocation},
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
+/// free for helpers. Pages that nobody touches cost nothing.
+const STACK: [usize; 2] = [1 << 20, 15 << 20];
+const RESERVE: usize = 256 << 10;
+/// Stacks that nobody uses at the moment.
+#[derive(Default)]
+pub struct Stacks(Mutex<Vec<Stack>>);
+
+impl Stacks {
+    /// One that has a size at least.
+    fn take(&self, size: usize) -> Option<Stack> {
+        let mut stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stacks.pop().filter(|s| s.size() >= size)
+    }
+}
+
+/// The fibers of a warp, of which the first is the kernel itself.
+#[derive(Default)]
+struct Warp {
+    fibers: Vec<Option<Fiber>>,
+    /// Counts what fibers did that lets others go on which wait.
+    events: u64,
+}
+
+/// A CTA in flight.
+pub struct SimdCta<'a> {
+    // Fibers go first: they use the rest.
+    warps: Vec<Warp>,
+    /// One a warp; never moved, for fibers hold their addresses.
+    contexts: Vec<WarpCtx>,
+    host: Box<Host<'a>>,
+    windows: Option<Windows>,
+    counts: Box<[u64; COUNTS]>,
+    stacks: &'a Stacks,
+}
+
+/// Where a CTA is, and the shared windows of its cluster by rank.
+#[derive(Clone)]
+pub struct Place {
+    pub cta: [u32; 3],
+    pub rank: u32,
+    pub cluster: Arc<[Arc<Allocation>]>,
+}
+
+/// Lanes of a warp that wait: warp, lanes, site, what for.
+pub type Waiter = (usize, u32, usize, String);
+
+impl<'a> SimdCta<'a> {
+    /// Begins a CTA.
+    pub fn new(
+        code: Arc<Code>,
+        grid: &'a Grid<'a>,
+        stacks: &'a Stacks,
+        mut windows: Windows,
+        place: Place,
+    ) -> Result<SimdCta<'a>, Stop> {
+        let compiled = &code.compiled;
+        let shared = windows.shared.clone();
+        mem::fill(&shared.block, shared.block.base(), &[0], shared.block.len());
+        let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
+        let both = [shared, windows.local.clone()];
+        let cta = place.cta;
+        let host =
+            Box::new(Host::new(grid, code.clone(), both, None, BarrierState::new(grid.launch.block)).placed(place));
+        let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
+        let mut this = SimdCta {
+            warps: Vec::new(),
+            contexts: Vec::new(),
+            host,
+            windows: None,
+            counts: Box::new([0; COUNTS]),
+            stacks,
+        };
+        for warp in 0..warps {
+            let mut ctx = windows.context(compiled, grid, warp);
+            (ctx.host, ctx.cta) = (address, cta);
+            ctx.counts = this.counts.as_mut_ptr().expose_provenance() as u64;
+            ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
+            this.contexts.push(ctx);
+        }
+        for warp in 0..warps as usize {
+            let stack = this.stack()?;
+            let fiber = Fiber::warp(stack, this.reserve(), compiled, &mut this.contexts[warp]);
+            this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
+        }
+        this.windows = Some(windows);
+        Ok(this)
+    }
+
+    fn stack(&self) -> Result<Stack, Stop> {
+        let compiled = &self.host.code.compiled;
+        let size = STACK[usize::from(compiled.recursive)] + compiled.frames.sum + self.reserve() as usize;
+        let size = size.next_multiple_of(1 << 18);
+        if let Some(stack) = self.stacks.take(size) {
+            return Ok(stack);
+        }
+        Stack::new(size).map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))
+    }
+
+    /// Bytes at the end of a stack that are kept free: for helpers, and for a function whose caller begins just above.
+    fn reserve(&self) -> u64 {
+        (RESERVE + 2 * self.host.code.compiled.frames.largest) as u64
+    }
+
+    fn live(&self) -> Vec<u32> {
+        let lanes = |(w, c): (&Warp, &WarpCtx)| if w.fibers[0].is_some() { c.alive } else { 0 };
+        self.warps.iter().zip(&self.contexts).map(lanes).collect()
+    }
+
+    /// Lets every warp run until it waits or lets others go on; whether any could run. Notes when something has come about.
+    pub fn round(&mut self, watch: &mut Watch) -> Result<bool, Stop> {
+        let mut ran = false;
+        let effects = self.host.effects();
+        for warp in 0..self.warps.len() {
+            let mut s = 0;
+            // Calls that begin meanwhile have their turn too.
+            while s < self.warps[warp].fibers.len() {
+                ran |= self.turn(warp, s, watch)?;
+                s += 1;
+            }
+        }
+        if effects != self.host.effects() {
+            watch.news();
+        }
+        Ok(ran)
+    }
+
+    /// Lets a fiber run, unless it waits in vain; whether anything came of it.
+    fn turn(&mut self, warp: usize, s: usize, watch: &mut Watch) -> Result<bool, Stop> {
+        let Warp { fibers, events } = &mut self.warps[warp];
+        let Some(fiber) = &mut fibers[s] else { return Ok(false) };
+        let (waited, events) = (fiber.waits, *events);
+        if waited && fiber.seen == events && !self.host.barriers.borrow().can_go_on(warp) {
+            return Ok(false);
+        }
+        let woken = {
+            let mut mail = self.host.fibers.borrow_mut();
+            mail.running = s;
+            mail.woken
+        };
+        fiber.enter(&mut self.contexts[warp]);
+        let status = fiber.fiber.resume();
+        fiber.leave(&self.contexts[warp]);
+        let (calls, finished, woke) = {
+            let mut mail = self.host.fibers.borrow_mut();
+            (std::mem::take(&mut mail.calls), std::mem::take(&mut mail.finished), mail.woken != woken)
+        };
+        let back = match status {
+            None => finished & fiber.left,
+            Some(status::DONE) => fiber.left,
+            Some(_) => return Err(self.unwind(warp, s)),
+        };
+        fiber.left &= !back;
+        if let Some((caller, _)) = fiber.caller {
+            self.host.fibers.borrow_mut().give_back(warp, caller, back);
+        }
+        let ran = !waited || woke;
+        fiber.seen = events + u64::from(ran);
+        self.warps[warp].events = fiber.seen;
+        if status.is_some() {
+            let stack = self.warps[warp].fibers[s].take().map(|s| s.fiber.into_stack());
+            self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
+        }
+        if status.is_some() && s == 0 || woke {
+            watch.news();
+        }
+        for call in calls {
+            self.begin(warp, s, call)?;
+        }
+        let live = self.live();
+        self.host.barriers.borrow_mut().settle(&live);
+        Ok(ran)
+    }
+
+    /// A call gets a fiber of its own.
+    fn begin(&mut self, warp: usize, caller: usize, call: fiber::Call) -> Result<(), Stop> {
+        let free = self.warps[warp].fibers.iter().position(Option::is_none);
+        if free.is_none() && self.warps[warp].fibers.len() == fiber::MOST {
+            let (ctx, lane) = (&self.contexts[warp], call.lanes.trailing_zeros() & 31);
+            let kind = FaultKind::Stack("the host's stacks for device calls are full".into());
+            let stop = self.host.fault_at(ctx, call.site, lane, kind, Vec::new());
+            self.host.stop(stop);
+            return Err(self.unwind(warp, caller));
+        }
+        let stack = self.stack()?;
+        let fiber = Some(Fiber::call(stack, self.reserve(), &mut self.contexts[warp], caller, call));
+        match free {
+            Some(at) => self.warps[warp].fibers[at] = fiber,
+            None => self.warps[warp].fibers.push(fiber),
+        }
+        Ok(())
+    }
+
+    /// A fiber has stopped: those that wait for it end too, and add to the reason who they are.
+    fn unwind(&mut self, warp: usize, mut s: usize) -> Stop {
+        while let Some((caller, site)) = self.warps[warp].fibers[s].as_ref().and_then(|s| s.caller) {
+            self.host.unwind(site);
+            let Some(fiber) = &mut self.warps[warp].fibers[caller] else { break };
+            fiber.enter(&mut self.contexts[warp]);
+            fiber.fiber.resume();
+            s = caller;
+        }
+        self.host.reason()
+    }
+
+    /// Everything that has not ended.
+    fn fibers(&self) -> impl Iterator<Item = (usize, &Fiber)> {
+        self.warps.iter().enumerate().flat_map(|(w, warp)| warp.fibers.iter().flatten().map(move |s| (w, s)))
+    }
+
+    /// A number for all that the CTA can change but global memory, mixed into another.
+    pub fn fingerprint(&self, all: u64) -> u64 {
+        let shared = &self.host.shared.block;
+        let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
+        let mut all = (0..shared.len() as u64 / 8).map(word).fold(all, mix);
+        for ctx in &self.contexts {
+            all = mix(all, u64::from(ctx.alive));
+        }
+        self.fibers().fold(all, |all, (warp, fiber)| {
+            let all = mix(all, (warp as u64) << 1 | u64::from(fiber.waits));
+            mix(all, fiber.fiber.fingerprint(fiber.parked))
+        })
+    }
+
+    /// Whether all threads have ended.
+    pub fn is_done(&self) -> bool {
+        self.fibers().next().is_none()
+    }
+
+    /// `%ctaid`
+    pub fn index(&self) -> [u32; 3] {
+        self.contexts.first().map_or([0; 3], |c| c.cta)
+    }
+
+    /// Whether some thread has arrived at the cluster's barrier, and whether all have that have not ended.
+    pub fn cluster_arrivals(&self) -> (bool, bool) {
+        self.host.barriers.borrow().cluster_arrivals(&self.live())
+    }
+
+    /// Threads that wait at the cluster's barrier go on.
+    pub fn open_cluster_barrier(&self) {
+        self.host.barriers.borrow_mut().open_cluster_barrier();
+    }
+
+    /// Who waits.
+    pub fn waiters(&self) -> Vec<Waiter> {
+        let mut waiters = self.host.barriers.borrow().waiters();
+        let polls = |(warp, s): (usize, &Fiber)| {
+            let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
+            let what = match self.host.code.compiled.sites[site].kind {
+                SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
+                _ => "poll memory",
+            };
+            Some((warp, s.polled & self.contexts[warp].alive, site, what.to_owned()))
+        };
+        waiters.extend(self.fibers().filter_map(polls));
+        for warp in 0..self.contexts.len() {
+            let lanes = self.host.waiters(warp as u32).into_iter();
+            waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
+        }
+        waiters
+    }
+
+    /// A waiter for people.
+    pub fn describe(&self, (warp, lanes, site, what): &Waiter) -> String {
+        let ([x, y, z], place) = (self.index(), self.host.position(*site));
+        format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
+    }
+
+    /// A fault where one waits.
+    pub fn fault_of(&self, (warp, lanes, site, _): &Waiter, kind: FaultKind, notes: Vec<String>) -> Stop {
+        self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
+    }
+}
+
+fn mix(h: u64, word: u64) -> u64 {
+    (h ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+impl Drop for SimdCta<'_> {
+    fn drop(&mut self) {
+        let stacks = self.warps.drain(..).flat_map(|w| w.fibers).flatten().map(|s| s.fiber.into_stack());
+        self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
+        if let Some(counts) = self.host.grid.counts {
+            counts.add_all(&self.counts);
+        }
+        if let Some(windows) = self.windows.take() {
+            self.host.give(windows);
+        }
+    }
+}

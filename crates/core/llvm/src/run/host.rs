@@ -1,0 +1,339 @@
+//! The host's side of generated code: what helpers find when code comes back.
+
+use crate::{
+    code::tier::Code,
+    ctx::{WarpCtx, status},
+    emit::SiteKind,
+    run::barrier_state::BarrierState,
+    run::cta::Place,
+    run::fiber::PendingCalls,
+    run::windows::Windows,
+};
+use margay_exec::{
+    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, builtin, lanes,
+    mem::{self, Allocation, Kind},
+    single_step,
+};
+use margay_ir::{Builtin, FuncId};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
+
+/// Callers that a fault names at most.
+const MOST_CALLERS: usize = 64;
+
+/// Sources that a pure row has at most: `wmma.mma` has three fragments of eight registers.
+const MOST_SOURCES: usize = 24;
+
+/// What helpers need to know about the code that calls them.
+pub struct Host<'a> {
+    pub grid: &'a Grid<'a>,
+    pub code: Arc<Code>,
+    pub shared: Arc<Allocation>,
+    pub local: Arc<Allocation>,
+    /// Shared windows of the cluster's CTAs, by rank; none without clusters.
+    cluster: Arc<[Arc<Allocation>]>,
+    rank: u32,
+    /// Asked by code that loops.
+    pub meter: Option<&'a dyn Meter>,
+    /// Who waits where, for warps with stacks.
+    pub barriers: RefCell<BarrierState>,
+    /// What the fibers of the CTA's warps tell.
+    pub fibers: RefCell<PendingCalls>,
+    /// State of the reference engine, for instructions that it executes.
+    machine: RefCell<Option<single_step::Machine>>,
+    /// Code came by a parameter block: where that lies is nothing to be remembered for the next launch.
+    fleeting: Cell<bool>,
+    stopped: RefCell<Option<Stop>>,
+}
+
+/// Index of a thread in its CTA.
+pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
+    let (t, [x, y, _]) = (warp * 32 + lane, block);
+    [t % x, t / x % y, t / (x * y)]
+}
+
+impl<'a> Host<'a> {
+    /// The host's side of one CTA, or of one worker.
+    pub fn new(
+        grid: &'a Grid<'a>,
+        code: Arc<Code>,
+        windows: [Arc<Allocation>; 2],
+        meter: Option<&'a dyn Meter>,
+        barriers: BarrierState,
+    ) -> Host<'a> {
+        let [shared, local] = windows;
+        Host {
+            grid,
+            code,
+            shared,
+            local,
+            cluster: Arc::default(),
+            rank: 0,
+            meter,
+            barriers: RefCell::new(barriers),
+            fibers: RefCell::default(),
+            machine: RefCell::new(None),
+            fleeting: Cell::new(false),
+            stopped: RefCell::new(None),
+        }
+    }
+
+    /// The same, of a CTA of a cluster.
+    pub fn placed(self, place: Place) -> Host<'a> {
+        Host { rank: place.rank, cluster: place.cluster, ..self }
+    }
+
+    /// Gives windows back.
+    pub fn give(&self, mut windows: Windows) {
+        if self.fleeting.get() {
+            windows.forget();
+        }
+        self.code.pool.give(windows);
+    }
+
+    /// Why code stopped.
+    pub fn reason(&self) -> Stop {
+        let stop = self.stopped.borrow_mut().take();
+        stop.unwrap_or_else(|| Stop::Bug(Bug("code stopped without a reason".into())))
+    }
+}
+
+impl Host<'_> {
+    /// Keeps the reason for a stop.
+    pub fn stop(&self, stop: Stop) -> u32 {
+        self.stopped.borrow_mut().get_or_insert(stop);
+        status::STOP
+    }
+
+    /// Whether code has stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.borrow().is_some()
+    }
+
+    /// A function that was called at a site has stopped: its caller belongs to the fault.
+    pub fn unwind(&self, site: usize) {
+        let site = &self.code.compiled.sites[site];
+        let places = &self.grid.image.ir.funcs[site.func as usize].places;
+        if let Some(Stop::Fault(fault)) = &mut *self.stopped.borrow_mut()
+            && fault.stack.len() < MOST_CALLERS
+        {
+            let at = places.get(site.at as usize).copied().unwrap_or_default();
+            fault.stack.push(Frame { func: FuncId(site.func), at });
+        }
+    }
+
+    /// Where a site is, for messages.
+    pub fn position(&self, site: usize) -> String {
+        let Some(site) = self.code.compiled.sites.get(site) else { return String::new() };
+        let func = &self.grid.image.ir.funcs[site.func as usize];
+        let line = func.places.get(site.at as usize).map(|p| func.source.lines.line(p.span.start));
+        line.map_or(String::new(), |line| format!(" in `{}`, line {line}", func.name))
+    }
+
+    /// Counts what instructions left to the reference engine did that others can see.
+    pub fn effects(&self) -> u64 {
+        self.machine.borrow().as_ref().map_or(0, single_step::Machine::effects)
+    }
+
+    pub fn fault_at(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
+        let site = &self.code.compiled.sites[site];
+        let func = &self.grid.image.ir.funcs[site.func as usize];
+        let place = func.places.get(site.at as usize).copied().unwrap_or_default();
+        Stop::Fault(Box::new(Fault {
+            kind,
+            thread: thread(self.grid.launch.block, ctx.warp, lane),
+            cta: ctx.cta,
+            at: Some((FuncId(site.func), place)),
+            stack: Vec::new(),
+            notes,
+        }))
+    }
+
+    /// The fault of a site that the code found itself.
+    pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
+        let what = match &self.code.compiled.sites[site].kind {
+            SiteKind::Fault(what) => &**what,
+            SiteKind::Fails(kind) => return self.fault_at(ctx, site, lane, kind.clone(), Vec::new()),
+            _ => "an effect",
+        };
+        let kind = match what {
+            "trap" => FaultKind::Trap,
+            "stack overflow" => FaultKind::Stack("the host's stack for device calls is full".into()),
+            w if w.contains("barrier") || w.contains("warp operation") => {
+                FaultKind::Barrier(format!("lane {lane}: {w}"))
+            }
+            w => FaultKind::BadTarget(w.into()),
+        };
+        self.fault_at(ctx, site, lane, kind, Vec::new())
+    }
+
+    /// Checks every active lane's access; gives the range (start, length) that the first one lies in.
+    pub fn check(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        mask: u32,
+        addresses: &[u64; LANES],
+    ) -> Result<[u64; 2], Box<Stop>> {
+        let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
+            return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
+        };
+        let mut range = [1, 0];
+        for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
+            let address = addresses[lane as usize];
+            let access = |address| Access { write, address, size, space };
+            let align = u64::from(size.next_power_of_two().min(32));
+            let found = self.window(ctx, lane, address, space);
+            let Some((start, length, writable)) =
+                found.filter(|(s, l, _)| address - s <= *l && u64::from(size) <= l - (address - s))
+            else {
+                let relative = match space {
+                    ".shared" => address.wrapping_sub(self.shared.block.base()),
+                    ".local" => address.wrapping_sub(ctx.local + u64::from(lane) * ctx.local_stride),
+                    _ => address,
+                };
+                let notes = vec![self.grid.memory.describe(address)];
+                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access(relative)), notes)));
+            };
+            if !address.is_multiple_of(align) {
+                return Err(Box::new(self.fault_at(
+                    ctx,
+                    site,
+                    lane,
+                    FaultKind::Misaligned(access(address)),
+                    Vec::new(),
+                )));
+            }
+            if write && !writable {
+                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::ReadOnly(access(address)), Vec::new())));
+            }
+            if range[1] == 0 {
+                range = [start, length];
+            }
+        }
+        Ok(range)
+    }
+
+    /// The memory around an address: start, length, writable.
+    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<(u64, u64, bool)> {
+        let inside = |a: &Allocation| a.block.contains(address, 1);
+        match space {
+            ".shared" => {
+                return Some((self.shared.block.base(), self.shared.block.len() as u64, true))
+                    .filter(|(s, ..)| address >= *s);
+            }
+            ".local" => {
+                let start = ctx.local + u64::from(lane) * ctx.local_stride;
+                return (address >= start && address < start + ctx.local_stride)
+                    .then(|| (ctx.local, 32 * ctx.local_stride, true));
+            }
+            _ => {}
+        }
+        if space == "generic" {
+            for a in [&self.shared, &self.local] {
+                if inside(a) {
+                    return Some((a.block.base(), a.block.len() as u64, true));
+                }
+            }
+            if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
+                // Another CTA has another cluster.
+                self.fleeting.set(true);
+                return Some((a.block.base(), a.block.len() as u64, true));
+            }
+        }
+        let a = self.grid.memory.find(address)?;
+        if a.kind == Kind::Param {
+            self.fleeting.set(true);
+        }
+        Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
+    }
+
+    /// An instruction by the reference engine; false if it must be tried again when others have had their turn.
+    pub fn effect(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        lanes: (u32, u32),
+        input: &[Row],
+        output: &mut [Row],
+    ) -> Result<bool, Box<Stop>> {
+        let place = &self.code.compiled.sites[site];
+        let Some(single_step) = &self.code.single_step else {
+            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+        };
+        let mut machine = self.machine.borrow_mut();
+        let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
+        let at = (FuncId(place.func), place.inst);
+        single_step.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
+    }
+
+    fn new_machine(&self, single_step: &single_step::SingleStep) -> single_step::Machine {
+        match &*self.cluster {
+            [] => single_step.machine(self.grid, vec![self.shared.clone()], 0),
+            cluster => single_step.machine(self.grid, cluster.to_vec(), self.rank),
+        }
+    }
+
+    /// Lanes come to a warp operation without its other members.
+    pub fn park(&self, ctx: &WarpCtx, site: usize, lanes: (u32, u32), input: &[Row]) -> Result<(), Box<Stop>> {
+        let place = &self.code.compiled.sites[site];
+        let Some(single_step) = &self.code.single_step else {
+            return Err(Box::new(Stop::Bug(Bug("nobody executes effects here".into()))));
+        };
+        let mut machine = self.machine.borrow_mut();
+        let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
+        let at = (FuncId(place.func), place.inst);
+        single_step.arrive(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input).map_err(Box::new)
+    }
+
+    /// Some of the lanes of a warp that need not wait for others any more, and how many rows of results they got.
+    pub fn met(&self, warp: u32, lanes: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
+        self.code.single_step.as_ref()?.released(self.machine.borrow_mut().as_mut()?, (warp, lanes), live, output)
+    }
+
+    /// The lanes of a warp that wait for others of it: which, at which site, what for.
+    pub fn waiters(&self, warp: u32) -> Vec<(u32, usize, String)> {
+        let machine = self.machine.borrow();
+        let waiters = machine.as_ref().map_or(Vec::new(), |m| m.waiters(warp));
+        let sites = &self.code.compiled.sites;
+        let site = |(f, i): (FuncId, u32)| sites.iter().position(|s| (s.func, s.inst) == (f.0, i)).unwrap_or(0);
+        waiters.into_iter().map(|w| (w.lanes, site(w.at), w.what)).collect()
+    }
+
+    /// A function of the device library.
+    pub fn builtin(
+        &self,
+        ctx: &WarpCtx,
+        site: usize,
+        builtin: Builtin,
+        mask: u32,
+        args: &[[u64; LANES]],
+    ) -> Result<[u64; LANES], Box<Stop>> {
+        let mut byte = |address: u64, _: usize| {
+            let windows = [&self.shared, &self.local].into_iter().find(|a| a.block.contains(address, 1));
+            match windows {
+                Some(a) => mem::load::<u8>(&a.block, address),
+                None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),
+            }
+        };
+        builtin::call(builtin, self.grid, mask, args, &mut byte)
+            .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
+    }
+
+    /// A pure row by its semantic function.
+    pub fn pure(&self, site: usize, mask: u32, input: &[Row], output: &mut [Row]) {
+        let site_data = &self.code.compiled.sites[site];
+        let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.code.compiled.pure[site]) else { return };
+        let func = &self.grid.image.ir.funcs[site_data.func as usize];
+        let variant = func.variant(&func.insts[site_data.inst as usize]);
+        let mut slices: [&[Row]; MOST_SOURCES] = [&[]; MOST_SOURCES];
+        let mut at = 0;
+        for (slice, bits) in slices.iter_mut().zip(srcs) {
+            *slice = &input[at..at + lanes::rows(*bits)];
+            at += lanes::rows(*bits);
+        }
+        f(variant, mask, &slices[..srcs.len().min(MOST_SOURCES)], output);
+    }
+}
