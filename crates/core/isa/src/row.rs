@@ -48,6 +48,9 @@ pub enum Slot {
 pub enum Effect {
     /// A function of its operands' bits, lane by lane.
     Pure,
+    /// A function of its operands and of the machine, lane by lane: address windows, ranks in a cluster, cache policies, handles.
+    /// It touches no memory.
+    Machine,
     /// Reads or writes memory, or orders accesses.
     Memory,
     /// Changes which instruction comes next.

@@ -98,7 +98,7 @@ fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mu
     let mut undefined = 0;
     let mut defined = 0;
     match effect {
-        Effect::Pure => inst_reads(func, inst, &mut |r| {
+        Effect::Pure | Effect::Machine => inst_reads(func, inst, &mut |r| {
             undefined |= !written[r.0 as usize];
             defined |= written[r.0 as usize];
         }),

@@ -11,28 +11,67 @@ use super::{
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
 
-/// Adding and subtracting it rounds a number below 2^51 to an integer.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+/// The constants of the polynomials, which vector code is written with too; coefficients from the highest power down.
+pub mod constants {
+    /// Adding and subtracting it rounds a number below 2^51 to an integer.
+    pub const ROUND: f64 = 6_755_399_441_055_744.0;
+    /// Bounds of the argument of [`super::exp2`], far outside of what single precision holds.
+    pub const EXP2_BOUND: f64 = 200.0;
+    /// e^t to t^9 / 9!, for |t| below 0.35.
+    pub const EXP: [f64; 10] = [
+        1.0 / 362_880.0,
+        1.0 / 40_320.0,
+        1.0 / 5_040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ];
+    /// The bits of sqrt(1/2): mantissas are taken between it and sqrt(2).
+    pub const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    /// log2 m = 2 / ln 2 * s * p(s^2) with s = (m - 1) / (m + 1), |s| below 0.172.
+    pub const LOG: [f64; 7] = [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
+    /// The factor before it.
+    pub const LOG_SCALE: f64 = 2.0 * std::f64::consts::LOG2_E;
+    /// Turns in a radian.
+    pub const TURNS: f64 = 0.5 / std::f64::consts::PI;
+    /// Turns from which the result is that of 0.
+    pub const MOST_TURNS: f64 = 2_251_799_813_685_248.0;
+    /// sin t = t * p(t^2), for |t| at most an eighth of a turn.
+    pub const SIN: [f64; 6] = [-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0];
+    /// cos t = p(t^2) there.
+    pub const COS: [f64; 7] =
+        [1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0];
+    /// Beyond it tanh is 1 in single precision.
+    pub const TANH_BOUND: f64 = 20.0;
+    /// Below it tanh is t - t^3 / 3: its quotient of exponentials would cancel.
+    pub const TANH_SERIES: f64 = 0.000_244_140_625;
+}
+
+use constants::*;
+
+/// A polynomial by Horner's rule, every step rounded twice.
+#[inline(always)]
+fn polynomial<const N: usize>(x: f64, coefficients: &[f64; N]) -> f64 {
+    let mut p = coefficients[0];
+    for c in &coefficients[1..] {
+        p = p * x + c;
+    }
+    p
+}
 
 /// `2^x`; at least 2^-200 and at most 2^200, far outside of what single precision holds. NaN gives NaN.
 #[inline(always)]
 pub fn exp2(x: f64) -> f64 {
-    let x = if x < -200.0 { -200.0 } else { x };
-    let x = if x > 200.0 { 200.0 } else { x };
+    let x = if x < -EXP2_BOUND { -EXP2_BOUND } else { x };
+    let x = if x > EXP2_BOUND { EXP2_BOUND } else { x };
     let shifted = x + ROUND;
     let n = shifted.to_bits() << 52;
     let t = (x - (shifted - ROUND)) * std::f64::consts::LN_2;
-    // e^t for |t| below 0.35, to t^9 / 9!.
-    let p = 1.0 / 362_880.0;
-    let p = p * t + 1.0 / 40_320.0;
-    let p = p * t + 1.0 / 5_040.0;
-    let p = p * t + 1.0 / 720.0;
-    let p = p * t + 1.0 / 120.0;
-    let p = p * t + 1.0 / 24.0;
-    let p = p * t + 1.0 / 6.0;
-    let p = p * t + 0.5;
-    let p = p * t + 1.0;
-    let p = p * t + 1.0;
+    let p = polynomial(t, &EXP);
     // The lowest bits of `shifted` are the integer, in two's complement; the exponent of `p` takes them.
     f64::from_bits(p.to_bits().wrapping_add(n))
 }
@@ -41,49 +80,29 @@ pub fn exp2(x: f64) -> f64 {
 #[inline(always)]
 pub fn log2(x: f64) -> f64 {
     // Mantissa between sqrt(1/2) and sqrt(2), and exponent.
-    const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
-    let b = x.to_bits().wrapping_sub(ROOT).wrapping_add(1024 << 52);
-    let m = f64::from_bits((b & 0x000f_ffff_ffff_ffff) + ROOT);
+    let b = x.to_bits().wrapping_sub(ROOT_HALF).wrapping_add(1024 << 52);
+    let m = f64::from_bits((b & 0x000f_ffff_ffff_ffff) + ROOT_HALF);
     let e = f64::from((b >> 52) as i32 - 1024);
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    // log2 m = 2 / ln 2 * (s + s^3 / 3 + ...), |s| below 0.172.
-    let p = 1.0 / 13.0;
-    let p = p * z + 1.0 / 11.0;
-    let p = p * z + 1.0 / 9.0;
-    let p = p * z + 1.0 / 7.0;
-    let p = p * z + 1.0 / 5.0;
-    let p = p * z + 1.0 / 3.0;
-    let p = p * z + 1.0;
-    e + s * (2.0 * std::f64::consts::LOG2_E) * p
+    e + s * LOG_SCALE * polynomial(z, &LOG)
 }
 
 /// Sine (`quarter` 0) or cosine (`quarter` 1) of a single-precision angle. The angle is reduced in turns, which is exact enough
 /// while it is below 2^20 or so; beyond 2^53 turns the result is that of 0.
 #[inline(always)]
 fn circular(x: f32, quarter: u64) -> f64 {
-    let turns = f64::from(x) * (0.5 / std::f64::consts::PI);
-    let turns = if turns.abs() < 2_251_799_813_685_248.0 { turns } else { turns * 0.0 };
+    let turns = f64::from(x) * TURNS;
+    let turns = if turns.abs() < MOST_TURNS { turns } else { turns * 0.0 };
     // In quarters of a turn: the nearest integer, and what is left, at most half a quarter.
     let quarters = 4.0 * turns;
     let shifted = quarters + ROUND;
     let n = shifted.to_bits().wrapping_add(quarter);
     let t = (quarters - (shifted - ROUND)) * std::f64::consts::FRAC_PI_2;
     let z = t * t;
-    let s = -1.0 / 39_916_800.0;
-    let s = s * z + 1.0 / 362_880.0;
-    let s = s * z - 1.0 / 5_040.0;
-    let s = s * z + 1.0 / 120.0;
-    let s = s * z - 1.0 / 6.0;
     // A product, so that a zero keeps its sign.
-    let s = t * (s * z + 1.0);
-    let c = 1.0 / 479_001_600.0;
-    let c = c * z - 1.0 / 3_628_800.0;
-    let c = c * z + 1.0 / 40_320.0;
-    let c = c * z - 1.0 / 720.0;
-    let c = c * z + 1.0 / 24.0;
-    let c = c * z - 0.5;
-    let c = c * z + 1.0;
+    let s = t * polynomial(z, &SIN);
+    let c = polynomial(z, &COS);
     let magnitude = if n & 1 == 0 { s } else { c };
     if n & 2 == 0 { magnitude } else { -magnitude }
 }
@@ -120,11 +139,11 @@ pub fn ex2(x: f32) -> f32 {
 pub fn tanh(x: f32) -> f32 {
     let t = f64::from(x.abs());
     // 1 beyond 20 (and NaN stays); the series where the quotient would cancel.
-    let t = if t > 20.0 { 20.0 } else { t };
-    let e = exp2(t * (2.0 * std::f64::consts::LOG2_E));
+    let t = if t > TANH_BOUND { TANH_BOUND } else { t };
+    let e = exp2(t * LOG_SCALE);
     let quotient = (e - 1.0) / (e + 1.0);
     let series = t - t * t * t * (1.0 / 3.0);
-    let y = if t < 0.000_244_140_625 { series } else { quotient };
+    let y = if t < TANH_SERIES { series } else { quotient };
     fp::canon((y as f32).copysign(x))
 }
 

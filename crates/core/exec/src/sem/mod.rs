@@ -43,7 +43,7 @@ pub type PureFn = fn(variant: &Variant, active: u32, src: &[&[Row]], dst: &mut [
 
 /// The lane function of a variant whose row has effect `Pure`, given the widths in bits of its sources and destinations
 /// (they matter where a row moves between shapes, such as `mov.b64 {a, b}, c`, and where registers may be wider than the type).
-/// `None`: not supported yet, or a matter of the machine (`cvta`, `isspacep`, `mapa`, `getctarank`, `createpolicy`).
+/// `None`: no row of that effect, or not supported yet.
 pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     if v.op.row().effect != Effect::Pure || crate::unmodelled(v) {
         return None;
@@ -114,7 +114,30 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
         Opcode::Prmt => logic::prmt(v),
         Opcode::Mov => mov::mov(v, src_bits, dst_bits),
         Opcode::Cvt => cvt::cvt(v, src_bits, dst_bits),
-        // What is left is video, or pure by the table but functions of the machine's address map (their engine has them).
-        _ => video::video(v, src_bits.len()),
+        Opcode::Vadd
+        | Opcode::Vadd2
+        | Opcode::Vadd4
+        | Opcode::Vsub
+        | Opcode::Vsub2
+        | Opcode::Vsub4
+        | Opcode::Vavrg2
+        | Opcode::Vavrg4
+        | Opcode::Vabsdiff
+        | Opcode::Vabsdiff2
+        | Opcode::Vabsdiff4
+        | Opcode::Vmin
+        | Opcode::Vmin2
+        | Opcode::Vmin4
+        | Opcode::Vmax
+        | Opcode::Vmax2
+        | Opcode::Vmax4
+        | Opcode::Vshl
+        | Opcode::Vshr
+        | Opcode::Vset
+        | Opcode::Vset2
+        | Opcode::Vset4
+        | Opcode::Vmad => video::video(v, src_bits.len()),
+        // A pure row without an arm here fails `every_pure_variant_is_there_and_total`.
+        _ => None,
     }
 }

@@ -29,7 +29,7 @@ pub fn propagate_constants(func: &mut Func) {
         let inst = func.insts[i];
         let variant = func.variant(&inst);
         // Rows that an engine may hand to another one keep their registers.
-        let takes = variant.op.row().effect == Effect::Pure
+        let takes = matches!(variant.op.row().effect, Effect::Pure | Effect::Machine)
             || matches!(variant.op, Opcode::Shfl | Opcode::Vote | Opcode::St)
             || variant.op == Opcode::Redux && !variant.t().is_float();
         if !takes || variant.has(Mod::Cc) {

@@ -211,7 +211,7 @@ pub(super) fn result(
             ([s, ..], false) => Fact { align: 0, high: 64, outer: None, ..*s },
             _ => Fact::VARYING,
         },
-        Effect::Pure => match if plain { arithmetic(variant, srcs, ops) } else { Fact::VARYING } {
+        Effect::Pure | Effect::Machine => match if plain { arithmetic(variant, srcs, ops) } else { Fact::VARYING } {
             found if uniform && found.shape != Shape::Uniform => Fact::UNIFORM,
             found => found,
         },

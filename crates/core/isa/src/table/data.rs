@@ -160,7 +160,7 @@ pub static DISCARD: Op = op("discard", "9.7.9.17", Memory, "Drop a line without 
 ]);
 static PRIMARY: Class = Class::new("primary priority", &[M::L2EvictLast, M::L2EvictNormal, M::L2EvictFirst, M::L2EvictUnchanged]);
 static SECONDARY: Class = Class::new("secondary priority", &[M::L2EvictFirst, M::L2EvictUnchanged]);
-pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Pure, "Make a cache policy for `.L2::cache_hint`.", &[
+pub static CREATEPOLICY: Op = op("createpolicy", "9.7.9.18", Effect::Machine, "Make a cache policy for `.L2::cache_hint`.", &[
     form(&[one(M::Range), opt(&GLOBAL), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
          &[dst(Is(U64)).named("cache-policy"), addr(), src(Is(U32)).named("primary-size"), src(Is(U32)).named("total-size")]).fixed(1).ptx(7, 4).sm(80),
     form(&[one(M::Range), one(M::Fabric), req(&PRIMARY), opt(&SECONDARY), T.of(&[B64])],
@@ -176,16 +176,16 @@ static WINDOW: Class = Class::new(
 const WINDOW_NEEDS: &[Need] = &[
     m(M::Const, 3, 1, 0), m(M::Param, 7, 7, 70), m(M::ParamEntry, 8, 3, 70)
 ];
-pub static ISSPACEP: Op = op("isspacep", "9.7.9.19", Pure, "Whether a generic address lies in a space.", &[
+pub static ISSPACEP: Op = op("isspacep", "9.7.9.19", Effect::Machine, "Whether a generic address lies in a space.", &[
     form(&[req(&WINDOW)], &[p_out(), src(Pointer)]).ptx(2, 0).sm(20).only(WINDOW_NEEDS),
 ]);
-pub static CVTA: Op = op("cvta", "9.7.9.20", Pure, "Convert an address to or from the generic space.", &[
+pub static CVTA: Op = op("cvta", "9.7.9.20", Effect::Machine, "Convert an address to or from the generic space.", &[
     form(&[req(&WINDOW), T.of(POINTER)],             &[d(T).named("p"), operand("a", Role::Var, Of(T))]).ptx(2, 0).sm(20).only(WINDOW_NEEDS).rules(&[Rule::GenericWidth]),
     form(&[one(M::To), req(&WINDOW), T.of(POINTER)], &[d(T).named("p"), a(T)]).fixed(1).ptx(2, 0).sm(20).only(WINDOW_NEEDS).rules(&[Rule::GenericWidth]),
 ]);
-pub static MAPA: Op = op("mapa", "9.7.9.23", Pure, "The address of the same shared variable in another CTA of the cluster.", &[
+pub static MAPA: Op = op("mapa", "9.7.9.23", Effect::Machine, "The address of the same shared variable in another CTA of the cluster.", &[
     form(&[opt(&SHARED_CLUSTER), T.of(POINTER)], &[d(T), operand("a", Role::Var, Of(T)), src(Is(U32)).named("b")]).ptx(7, 8).sm(90),
 ]);
-pub static GETCTARANK: Op = op("getctarank", "9.7.9.24", Pure, "The rank of the CTA that a shared address belongs to.", &[
+pub static GETCTARANK: Op = op("getctarank", "9.7.9.24", Effect::Machine, "The rank of the CTA that a shared address belongs to.", &[
     form(&[opt(&SHARED_CLUSTER), T.of(POINTER)], &[dst(Is(U32)), operand("a", Role::Var, Of(T))]).ptx(7, 8).sm(90),
 ]);

@@ -219,6 +219,6 @@ pub static TXQ: Op = op("txq", "9.7.10.5", Memory, "Ask for a property of a text
     form(&[req(&SAMPLER_QUERY), T.of(&[B32])],                   &[d(T), of(sampler())]).ptx(1, 5).only(QUERY_NEEDS).rules(&[Rule::HandleRegister]),
     form(&[req(&UNIFIED_QUERY), T.of(&[B32])],                   &[d(T), of(texture())]).ptx(1, 5).rules(&[Rule::HandleRegister, Rule::UnifiedMode]),
 ]);
-pub static ISTYPEP: Op = op("istypep", "9.7.10.6", Effect::Pure, "Whether a handle is of a texture, sampler or surface.", &[
+pub static ISTYPEP: Op = op("istypep", "9.7.10.6", Effect::Machine, "Whether a handle is of a texture, sampler or surface.", &[
     form(&[T.of(&[TexRef, SamplerRef, SurfRef])], &[p_out(), src(Ty::Is(U64)).reg()]).ptx(4, 0).sm(30),
 ]);

@@ -168,10 +168,7 @@ fn main() -> ExitCode {
     let mut batches: BTreeMap<String, Batch> = BTreeMap::new();
     let mut tally = Tally::default();
     for _ in 0..options.rounds {
-        // Addresses and handles are nobody's constants.
-        let apart =
-            [Opcode::Cvta, Opcode::Isspacep, Opcode::Istypep, Opcode::Mapa, Opcode::Getctarank, Opcode::Createpolicy];
-        for op in Opcode::ALL.iter().filter(|op| op.row().effect == Effect::Pure && !apart.contains(op)) {
+        for op in Opcode::ALL.iter().filter(|op| op.row().effect == Effect::Pure) {
             if options.op.as_ref().is_some_and(|only| op.row().name != only) {
                 continue;
             }

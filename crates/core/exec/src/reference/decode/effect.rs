@@ -282,7 +282,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Rows that are pure by the table and functions of the machine's address map.
+    /// Functions of the machine's address map and of its cache.
     pub(super) fn address_row(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let policy = v.op == Opcode::Createpolicy;

@@ -250,6 +250,8 @@ impl<'i> Decoder<'i> {
         }
         match variant.op.row().effect {
             Effect::Pure => self.pure(func, inst),
+            Effect::Machine if variant.op == Opcode::Istypep => self.query(func, inst),
+            Effect::Machine => self.address_row(func, inst),
             Effect::Call => self.call(func, inst),
             Effect::Memory | Effect::Control | Effect::Warp => self.effect(func, inst),
         }
@@ -257,15 +259,6 @@ impl<'i> Decoder<'i> {
 
     fn pure(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let variant = func.variant(inst);
-        if matches!(
-            variant.op,
-            Opcode::Cvta | Opcode::Isspacep | Opcode::Mapa | Opcode::Getctarank | Opcode::Createpolicy
-        ) {
-            return self.address_row(func, inst);
-        }
-        if variant.op == Opcode::Istypep {
-            return self.query(func, inst);
-        }
         if variant.op == Opcode::Testp && variant.words.len() == 1 {
             // Without a property ptxas makes no instruction: the predicate stays as it is.
             self.emit(inst, step::memory::nothing, 0);

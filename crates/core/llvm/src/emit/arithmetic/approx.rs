@@ -5,9 +5,8 @@ use crate::emit::{
     function::Emitter,
     text::{Elem, Val, constant},
 };
-
-/// Adding and subtracting it rounds a number below 2^51 to an integer.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+use margay_exec::sem::approx::constants::*;
+use margay_isa::Opcode;
 
 fn double(like: &Val, x: f64) -> Val {
     constant(like.ty.with(Elem::F64), i128::from(x.to_bits()))
@@ -35,10 +34,10 @@ impl Emitter<'_> {
 
     /// `2^x`
     pub fn exp2(&mut self, x: &Val) -> Val {
-        let low = double(x, -200.0);
+        let low = double(x, -EXP2_BOUND);
         let below = self.w.cmp("fcmp olt", x, &low);
         let x = self.w.select(&below, &low, x);
-        let high = double(&x, 200.0);
+        let high = double(&x, EXP2_BOUND);
         let above = self.w.cmp("fcmp ogt", &x, &high);
         let x = self.w.select(&above, &high, &x);
         let shifted = self.f64_op("fadd", &x, ROUND);
@@ -47,21 +46,7 @@ impl Emitter<'_> {
         let whole = self.f64_op("fsub", &shifted, ROUND);
         let t = self.w.op("fsub", &x, &whole);
         let t = self.f64_op("fmul", &t, std::f64::consts::LN_2);
-        let p = self.polynomial(
-            &t,
-            &[
-                1.0 / 362_880.0,
-                1.0 / 40_320.0,
-                1.0 / 5_040.0,
-                1.0 / 720.0,
-                1.0 / 120.0,
-                1.0 / 24.0,
-                1.0 / 6.0,
-                0.5,
-                1.0,
-                1.0,
-            ],
-        );
+        let p = self.polynomial(&t, &EXP);
         let p = self.w.cast("bitcast", &p, Elem::I64);
         let p = self.w.op("add", &p, &n);
         self.w.cast("bitcast", &p, Elem::F64)
@@ -69,11 +54,10 @@ impl Emitter<'_> {
 
     /// `log2 x` for positive finite `x`.
     fn log2(&mut self, x: &Val) -> Val {
-        const MIDDLE: i128 = 0x3fe6_a09e_667f_3bcd;
         let bits = self.w.cast("bitcast", x, Elem::I64);
-        let b = self.w.op_const("sub", &bits, MIDDLE);
+        let b = self.w.op_const("sub", &bits, i128::from(ROOT_HALF));
         let m = self.w.op_const("and", &b, 0x000f_ffff_ffff_ffff);
-        let m = self.w.op_const("add", &m, MIDDLE);
+        let m = self.w.op_const("add", &m, i128::from(ROOT_HALF));
         let m = self.w.cast("bitcast", &m, Elem::F64);
         let e = self.w.op_const("ashr", &b, 52);
         let e = self.w.cast("trunc", &e, Elem::I32);
@@ -81,8 +65,8 @@ impl Emitter<'_> {
         let (less, more) = (self.f64_op("fsub", &m, 1.0), self.f64_op("fadd", &m, 1.0));
         let s = self.w.op("fdiv", &less, &more);
         let z = self.w.op("fmul", &s, &s);
-        let p = self.polynomial(&z, &[1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0]);
-        let s = self.f64_op("fmul", &s, 2.0 * std::f64::consts::LOG2_E);
+        let p = self.polynomial(&z, &LOG);
+        let s = self.f64_op("fmul", &s, LOG_SCALE);
         let s = self.w.op("fmul", &s, &p);
         self.w.op("fadd", &e, &s)
     }
@@ -90,9 +74,9 @@ impl Emitter<'_> {
     /// Sine (`quarter` 0) or cosine (`quarter` 1).
     fn circular(&mut self, x: &Val, quarter: i128) -> Val {
         let wide = self.w.cast("fpext", x, Elem::F64);
-        let turns = self.f64_op("fmul", &wide, 0.5 / std::f64::consts::PI);
+        let turns = self.f64_op("fmul", &wide, TURNS);
         let size = self.w.intrinsic("llvm.fabs", turns.ty, &[&turns]);
-        let limit = double(&turns, 2_251_799_813_685_248.0);
+        let limit = double(&turns, MOST_TURNS);
         let small = self.w.cmp("fcmp olt", &size, &limit);
         let nothing = self.f64_op("fmul", &turns, 0.0);
         let turns = self.w.select(&small, &turns, &nothing);
@@ -104,13 +88,9 @@ impl Emitter<'_> {
         let t = self.w.op("fsub", &quarters, &whole);
         let t = self.f64_op("fmul", &t, std::f64::consts::FRAC_PI_2);
         let z = self.w.op("fmul", &t, &t);
-        let s =
-            self.polynomial(&z, &[-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0]);
+        let s = self.polynomial(&z, &SIN);
         let s = self.w.op("fmul", &t, &s);
-        let c = self.polynomial(
-            &z,
-            &[1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0],
-        );
+        let c = self.polynomial(&z, &COS);
         let odd = self.w.op_const("and", &n, 1);
         let even = self.w.cmp("icmp eq", &odd, &constant(odd.ty, 0));
         let magnitude = self.w.select(&even, &s, &c);
@@ -121,14 +101,14 @@ impl Emitter<'_> {
     }
 
     /// One of the approximate rows of one `.f32` operand, NaNs not yet canonical; `None` for others.
-    pub fn approximate(&mut self, name: &str, x: &Val) -> Option<Val> {
-        Some(match name {
-            "ex2" => {
+    pub fn approximate(&mut self, op: Opcode, x: &Val) -> Option<Val> {
+        Some(match op {
+            Opcode::Ex2 => {
                 let wide = self.w.cast("fpext", x, Elem::F64);
                 let y = self.exp2(&wide);
                 self.w.cast("fptrunc", &y, Elem::F32)
             }
-            "lg2" => {
+            Opcode::Lg2 => {
                 let wide = self.w.cast("fpext", x, Elem::F64);
                 let y = self.log2(&wide);
                 let y = self.w.cast("fptrunc", &y, Elem::F32);
@@ -141,23 +121,23 @@ impl Emitter<'_> {
                 let rest = self.w.select(&naught, &single(f32::NEG_INFINITY), &single(f32::from_bits(0x7fff_ffff)));
                 self.w.select(&positive, &y, &rest)
             }
-            "sin" | "cos" => {
-                let y = self.circular(x, i128::from(name == "cos"));
+            Opcode::Sin | Opcode::Cos => {
+                let y = self.circular(x, i128::from(op == Opcode::Cos));
                 self.w.cast("fptrunc", &y, Elem::F32)
             }
-            "rsqrt" => {
+            Opcode::Rsqrt => {
                 let wide = self.w.cast("fpext", x, Elem::F64);
                 let root = self.w.intrinsic("llvm.sqrt", wide.ty, &[&wide]);
                 let y = self.w.op("fdiv", &double(&wide, 1.0), &root);
                 self.w.cast("fptrunc", &y, Elem::F32)
             }
-            "tanh" => {
+            Opcode::Tanh => {
                 let size = self.w.intrinsic("llvm.fabs", x.ty, &[x]);
                 let t = self.w.cast("fpext", &size, Elem::F64);
-                let twenty = double(&t, 20.0);
-                let far = self.w.cmp("fcmp ogt", &t, &twenty);
-                let t = self.w.select(&far, &twenty, &t);
-                let twice = self.f64_op("fmul", &t, 2.0 * std::f64::consts::LOG2_E);
+                let bound = double(&t, TANH_BOUND);
+                let far = self.w.cmp("fcmp ogt", &t, &bound);
+                let t = self.w.select(&far, &bound, &t);
+                let twice = self.f64_op("fmul", &t, LOG_SCALE);
                 let e = self.exp2(&twice);
                 let (less, more) = (self.f64_op("fsub", &e, 1.0), self.f64_op("fadd", &e, 1.0));
                 let quotient = self.w.op("fdiv", &less, &more);
@@ -165,7 +145,7 @@ impl Emitter<'_> {
                 let cube = self.w.op("fmul", &cube, &t);
                 let third = self.f64_op("fmul", &cube, 1.0 / 3.0);
                 let series = self.w.op("fsub", &t, &third);
-                let near = double(&t, 0.000_244_140_625);
+                let near = double(&t, TANH_SERIES);
                 let near = self.w.cmp("fcmp olt", &t, &near);
                 let y = self.w.select(&near, &series, &quotient);
                 let y = self.w.cast("fptrunc", &y, Elem::F32);

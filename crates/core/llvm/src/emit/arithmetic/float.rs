@@ -10,11 +10,11 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant},
 };
 use margay_ir::Operand;
-use margay_isa::{Mod, Type, Var, Variant};
+use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
 /// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits.
 pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
-    let row = matches!(variant.op.row().name, "add" | "sub" | "mul" | "fma" | "mad");
+    let row = matches!(variant.op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad);
     row && variant.t() == Type::F32 && direction(variant).is_none() && variant.ty(Var::U).is_none()
 }
 
@@ -70,7 +70,7 @@ impl Emitter<'_> {
     }
 
     pub fn float_row(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Val>> {
-        let (name, t, ftz) = (variant.op.row().name, variant.t(), variant.has(Mod::Ftz));
+        let (op, t, ftz) = (variant.op, variant.t(), variant.has(Mod::Ftz));
         // Rows of two types widen their operands first (section 9.7.5).
         let direction = direction(variant);
         let single = t == Type::F32;
@@ -80,20 +80,23 @@ impl Emitter<'_> {
         }
         let plain = variant.words.iter().all(|w| match w {
             margay_isa::Word::Mod(m) => {
-                let pick = matches!(m, Mod::PropagateNan | Mod::Abs | Mod::Xorsign) && matches!(name, "min" | "max");
+                let pick =
+                    matches!(m, Mod::PropagateNan | Mod::Abs | Mod::Xorsign) && matches!(op, Opcode::Min | Opcode::Max);
                 let rounds = matches!(m, Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp);
                 pick || rounds || matches!(m, Mod::Ftz | Mod::Sat | Mod::Approx | Mod::Full)
             }
             margay_isa::Word::Type(_) => true,
         });
         let approximate =
-            matches!(name, "ex2" | "lg2" | "sin" | "cos" | "rsqrt" | "tanh") && single && variant.has(Mod::Approx);
+            matches!(op, Opcode::Ex2 | Opcode::Lg2 | Opcode::Sin | Opcode::Cos | Opcode::Rsqrt | Opcode::Tanh)
+                && single
+                && variant.has(Mod::Approx);
         let rounded = directed || variant.has(Mod::Rn) || variant.has(Mod::Approx) && single || variant.has(Mod::Full);
-        let known = match name {
-            "add" | "sub" | "mul" | "fma" | "mad" => true,
-            "div" | "sqrt" | "rcp" => rounded,
-            "neg" | "abs" => true,
-            "min" | "max" => single || srcs.len() == 2,
+        let known = match op {
+            Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad => true,
+            Opcode::Div | Opcode::Sqrt | Opcode::Rcp => rounded,
+            Opcode::Neg | Opcode::Abs => true,
+            Opcode::Min | Opcode::Max => single || srcs.len() == 2,
             _ => approximate,
         };
         if !plain || !known {
@@ -102,7 +105,7 @@ impl Emitter<'_> {
         let mut v = Vec::new();
         for s in srcs {
             // Rows that keep a NaN's bits must not see the host's.
-            let x = if matches!(name, "neg" | "abs") {
+            let x = if matches!(op, Opcode::Neg | Opcode::Abs) {
                 let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
                 let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
                 if ftz && single { self.flush(&x) } else { x }
@@ -113,18 +116,18 @@ impl Emitter<'_> {
         }
         let one =
             |v: &Val| constant(v.ty, if single { i128::from(1f32.to_bits()) } else { i128::from(1f64.to_bits()) });
-        let result = match (name, &v[..]) {
-            _ if let Some(direction) = direction => self.directed(name, direction, &v),
-            ("add", [a, b]) => self.w.op("fadd", a, b),
-            ("sub", [a, b]) => self.w.op("fsub", a, b),
-            ("mul", [a, b]) => self.w.op("fmul", a, b),
-            ("fma" | "mad", [a, b, c]) => {
+        let result = match (op, &v[..]) {
+            _ if let Some(direction) = direction => self.directed(op, direction, &v),
+            (Opcode::Add, [a, b]) => self.w.op("fadd", a, b),
+            (Opcode::Sub, [a, b]) => self.w.op("fsub", a, b),
+            (Opcode::Mul, [a, b]) => self.w.op("fmul", a, b),
+            (Opcode::Fma | Opcode::Mad, [a, b, c]) => {
                 let (a, b) = self.w.agree(a, b);
                 let (a, c) = self.w.agree(&a, c);
                 let (a, b) = self.w.agree(&a, &b);
                 self.w.intrinsic("llvm.fma", a.ty, &[&a, &b, &c])
             }
-            ("div", [a, b]) => {
+            (Opcode::Div, [a, b]) => {
                 let q = self.w.op("fdiv", a, b);
                 if !variant.has(Mod::Approx) {
                     q
@@ -138,27 +141,28 @@ impl Emitter<'_> {
                     self.w.select(&big, &nothing, &q)
                 }
             }
-            ("rcp", [a]) => self.w.op("fdiv", &one(a), a),
-            ("sqrt", [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
-            ("neg", [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
-            ("abs", [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
-            ("min" | "max", _) if single => self.extreme_of(variant, &v),
-            ("min" | "max", [a, b]) => {
+            (Opcode::Rcp, [a]) => self.w.op("fdiv", &one(a), a),
+            (Opcode::Sqrt, [a]) => self.w.intrinsic("llvm.sqrt", a.ty, &[a]),
+            (Opcode::Neg, [a]) => self.w.value(a.ty, format_args!("fneg {} {a}", a.ty)),
+            (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
+            (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, &v),
+            (Opcode::Min | Opcode::Max, [a, b]) => {
                 // Only where both are NaNs the result is one.
                 let (a, b) = self.w.agree(a, b);
-                let r = self.extreme(name == "min", &a, &b);
+                let r = self.extreme(op == Opcode::Min, &a, &b);
                 self.quiet(&r)
             }
-            (_, [a]) => match self.approximate(name, a) {
+            (_, [a]) => match self.approximate(op, a) {
                 Some(r) => self.canonical_float(&r),
                 None => return Ok(None),
             },
             _ => return Ok(None),
         };
-        let keeps_bits = matches!(name, "neg" | "abs");
+        let keeps_bits = matches!(op, Opcode::Neg | Opcode::Abs);
         let result = if ftz && single && !keeps_bits { self.flush(&result) } else { result };
         let trivial = |s: &Operand| matches!(s, Operand::Imm(x) if [0.0, 1.0].contains(&f64::from_bits(*x).abs()));
-        let folds = !single && matches!(name, "add" | "sub" | "mul" | "fma" | "mad" | "div");
+        let folds =
+            !single && matches!(op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div);
         let result = if folds && srcs.iter().any(trivial) { self.quiet(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
         // A register that other rows write as well is read without a look at its NaNs.
@@ -168,26 +172,36 @@ impl Emitter<'_> {
 
     /// Whether the host rounds a row in any direction.
     fn rounds(&self, variant: &Variant, single: bool) -> bool {
-        let name = variant.op.row().name;
-        let known = matches!(name, "add" | "sub" | "mul" | "fma" | "mad" | "div" | "sqrt" | "rcp");
+        let op = variant.op;
+        let known = matches!(
+            op,
+            Opcode::Add
+                | Opcode::Sub
+                | Opcode::Mul
+                | Opcode::Fma
+                | Opcode::Mad
+                | Opcode::Div
+                | Opcode::Sqrt
+                | Opcode::Rcp
+        );
         // NaNs of double precision are those of the first operand that is one; a fused operation may swap them.
-        known && self.options.mask_registers && (single || !matches!(name, "fma" | "mad"))
+        known && self.options.mask_registers && (single || !matches!(op, Opcode::Fma | Opcode::Mad))
     }
 
     /// An operation rounded in a direction that its instruction says: on a register of 512 bits at a time.
-    fn directed(&mut self, name: &str, direction: u32, v: &[Val]) -> Val {
+    fn directed(&mut self, op: Opcode, direction: u32, v: &[Val]) -> Val {
         let scalar = v.iter().all(|v| !v.ty.vector);
         let mut v: Vec<Val> = v.iter().map(|v| self.w.splat(v)).collect();
         let ty = v[0].ty;
-        if name == "rcp" {
+        if op == Opcode::Rcp {
             let one = if ty.elem == Elem::F64 { i128::from(1f64.to_bits()) } else { i128::from(1f32.to_bits()) };
             v.insert(0, constant(ty, one));
         }
         let (suffix, lanes) = if ty.elem == Elem::F64 { ("pd", 8) } else { ("ps", 16) };
-        let function = match name {
-            "fma" | "mad" => format!("llvm.x86.avx512.vfmadd.{suffix}.512"),
-            "rcp" => format!("llvm.x86.avx512.div.{suffix}.512"),
-            _ => format!("llvm.x86.avx512.{name}.{suffix}.512"),
+        let function = match op {
+            Opcode::Fma | Opcode::Mad => format!("llvm.x86.avx512.vfmadd.{suffix}.512"),
+            Opcode::Rcp => format!("llvm.x86.avx512.div.{suffix}.512"),
+            _ => format!("llvm.x86.avx512.{}.{suffix}.512", op.row().name),
         };
         let part = ty.part(lanes);
         let types = vec![part.as_str(); v.len()].join(", ");
@@ -209,7 +223,7 @@ impl Emitter<'_> {
 
     /// `min` and `max` of two or three numbers in single precision, with `.NaN`, `.abs` and `.xorsign`.
     fn extreme_of(&mut self, variant: &Variant, v: &[Val]) -> Val {
-        let min = variant.op.row().name == "min";
+        let min = variant.op == Opcode::Min;
         let sized: Vec<Val> = v
             .iter()
             .map(|v| if variant.has(Mod::Abs) { self.w.intrinsic("llvm.fabs", v.ty, &[v]) } else { v.clone() })
@@ -243,8 +257,8 @@ impl Emitter<'_> {
     fn extreme(&mut self, min: bool, a: &Val, b: &Val) -> Val {
         let (relation, merge) = if min { ("fcmp olt", "or") } else { ("fcmp ogt", "and") };
         let wins = self.w.cmp(relation, a, b);
-        let single_step = self.w.cmp("fcmp uno", b, b);
-        let first = self.w.op("or", &wins, &single_step);
+        let only = self.w.cmp("fcmp uno", b, b);
+        let first = self.w.op("or", &wins, &only);
         let chosen = self.w.select(&first, a, b);
         // Equal values differ at most in the signs of zeros.
         let equal = self.w.cmp("fcmp oeq", a, b);

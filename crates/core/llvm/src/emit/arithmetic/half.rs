@@ -9,7 +9,7 @@ use crate::emit::{
     text::{Elem, Val, constant},
 };
 use margay_ir::Operand;
-use margay_isa::{Mod, Type, Variant, Word};
+use margay_isa::{Mod, Opcode, Type, Variant, Word};
 
 /// The NaN that half-precision rows return.
 const NAN: i128 = 0x7fff;
@@ -92,10 +92,14 @@ impl Emitter<'_> {
 
     /// Arithmetic on halves; `None` for the helper.
     pub fn half_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
-        let (name, t) = (variant.op.row().name, variant.t());
+        let (op, t) = (variant.op, variant.t());
         let Some(half) = Half::of(variant, t).filter(|h| self.has_halves(h.brain)) else { return Ok(None) };
-        let known =
-            matches!((name, srcs.len()), ("add" | "sub" | "mul" | "min" | "max", 2) | ("fma", 3) | ("neg" | "abs", 1));
+        let known = matches!(
+            (op, srcs.len()),
+            (Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Min | Opcode::Max, 2)
+                | (Opcode::Fma, 3)
+                | (Opcode::Neg | Opcode::Abs, 1)
+        );
         if !known || variant.ty(margay_isa::Var::U).is_some() {
             return Ok(None);
         }
@@ -103,9 +107,9 @@ impl Emitter<'_> {
         let elem = Elem::int(t.bits());
         let v = srcs.iter().map(|s| self.value(s, elem)).collect::<Result<Vec<Val>>>()?;
         if !packed {
-            return Ok(Some(self.half_result(name, half, &v)));
+            return Ok(Some(self.half_result(op, half, &v)));
         }
-        let [low, high] = self.by_halves(&v, |e, v| e.half_result(name, half, v));
+        let [low, high] = self.by_halves(&v, |e, v| e.half_result(op, half, v));
         Ok(Some(self.join_halves(&low, &high)))
     }
 
@@ -114,24 +118,24 @@ impl Emitter<'_> {
         brain || self.options.half_floats
     }
 
-    fn half_result(&mut self, name: &str, half: Half, v: &[Val]) -> Val {
-        match name {
-            "neg" | "abs" => {
-                let v = match name {
-                    "neg" => self.w.op_const("xor", &v[0], 0x8000),
+    fn half_result(&mut self, op: Opcode, half: Half, v: &[Val]) -> Val {
+        match op {
+            Opcode::Neg | Opcode::Abs => {
+                let v = match op {
+                    Opcode::Neg => self.w.op_const("xor", &v[0], 0x8000),
                     _ => self.w.op_const("and", &v[0], 0x7fff),
                 };
                 // Brain floats are never flushed by these two.
                 if half.ftz && !half.brain { self.flush_half(half, &v) } else { v }
             }
-            "min" | "max" => self.half_extreme(name == "max", half, &v[0], &v[1]),
+            Opcode::Min | Opcode::Max => self.half_extreme(op == Opcode::Max, half, &v[0], &v[1]),
             _ => {
                 let x: Vec<Val> = v.iter().map(|v| self.read_half(half, v)).collect();
-                let r = match (name, half.brain) {
-                    ("add", _) => self.w.op("fadd", &x[0], &x[1]),
-                    ("sub", _) => self.w.op("fsub", &x[0], &x[1]),
-                    ("mul", false) => self.w.op("fmul", &x[0], &x[1]),
-                    ("mul", true) => {
+                let r = match (op, half.brain) {
+                    (Opcode::Add, _) => self.w.op("fadd", &x[0], &x[1]),
+                    (Opcode::Sub, _) => self.w.op("fsub", &x[0], &x[1]),
+                    (Opcode::Mul, false) => self.w.op("fmul", &x[0], &x[1]),
+                    (Opcode::Mul, true) => {
                         let [a, b] = [0, 1].map(|i| self.w.cast("fpext", &x[i], Elem::F64));
                         let p = self.w.op("fmul", &a, &b);
                         self.narrow_odd(&p)

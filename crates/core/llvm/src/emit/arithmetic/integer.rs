@@ -5,108 +5,114 @@ use crate::emit::{
     text::{Elem, Val, constant, int},
 };
 use margay_ir::Operand;
-use margay_isa::{Mod, Type, Variant};
+use margay_isa::{Mod, Opcode, Type, Variant};
 
 impl Emitter<'_> {
     /// A row on integers of 16 to 64 bits or predicates; `None` for the helper.
     pub fn integer_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
-        let (name, t) = (variant.op.row().name, variant.t());
+        let (op, t) = (variant.op, variant.t());
         let (elem, signed, bits) = (Elem::int(t.bits()), t.is_signed(), t.bits());
-        let saturates = variant.has(Mod::Sat) && !(matches!(name, "add" | "sub") && bits == 32);
-        let raised = variant.has(Mod::Relu) && !(matches!(name, "min" | "max") && t == Type::S32);
+        let saturates = variant.has(Mod::Sat) && !(matches!(op, Opcode::Add | Opcode::Sub) && bits == 32);
+        let raised = variant.has(Mod::Relu) && !(matches!(op, Opcode::Min | Opcode::Max) && t == Type::S32);
         if saturates || raised || bits > 64 || (bits < 16 && t != Type::Pred) {
             return Ok(None);
         }
         let mut v = Vec::new();
         for (i, s) in srcs.iter().enumerate() {
-            let width = match (name, i) {
-                ("shl" | "shr", 1) => Elem::I32,
-                ("mad", 2) if variant.has(Mod::Wide) => Elem::int(bits * 2),
-                ("bfe", 1 | 2) | ("bfi", 2 | 3) | ("szext", 1) | ("bmsk", _) | ("dp4a" | "dp2a" | "prmt", _) => {
-                    Elem::I32
-                }
+            let width = match (op, i) {
+                (Opcode::Shl | Opcode::Shr, 1) => Elem::I32,
+                (Opcode::Mad, 2) if variant.has(Mod::Wide) => Elem::int(bits * 2),
+                (Opcode::Bfe, 1 | 2)
+                | (Opcode::Bfi, 2 | 3)
+                | (Opcode::Szext, 1)
+                | (Opcode::Bmsk, _)
+                | (Opcode::Dp4a | Opcode::Dp2a | Opcode::Prmt, _) => Elem::I32,
                 _ => elem,
             };
             v.push(self.value(s, width)?);
         }
         let two = |name: &str, e: &mut Self, v: &[Val]| Some(e.w.op(name, &v[0], &v[1]));
-        Ok(match (name, &v[..]) {
-            ("add" | "sub", [a, b]) if variant.has(Mod::Sat) => {
+        Ok(match (op, &v[..]) {
+            (Opcode::Add | Opcode::Sub, [a, b]) if variant.has(Mod::Sat) => {
                 let (a, b) = self.w.agree(a, b);
-                let full = format!("llvm.{}{name}.sat", if signed { "s" } else { "u" });
+                let full = format!("llvm.{}{}.sat", if signed { "s" } else { "u" }, op.row().name);
                 Some(self.w.intrinsic(&full, a.ty, &[&a, &b]))
             }
-            ("add", [_, _]) => two("add", self, &v),
-            ("sub", [_, _]) => two("sub", self, &v),
-            ("and", [_, _]) => two("and", self, &v),
-            ("or", [_, _]) => two("or", self, &v),
-            ("xor", [_, _]) => two("xor", self, &v),
-            ("not", [a]) => Some(self.w.op_const("xor", a, -1)),
-            ("neg", [a]) => Some(self.w.op("sub", &constant(a.ty, 0), a)),
-            ("mul", [a, b]) => (!variant.has(Mod::Wide) || bits < 64).then(|| self.product(variant, a, b, signed)),
-            ("mad", [a, b, c]) => {
+            (Opcode::Add, [_, _]) => two("add", self, &v),
+            (Opcode::Sub, [_, _]) => two("sub", self, &v),
+            (Opcode::And, [_, _]) => two("and", self, &v),
+            (Opcode::Or, [_, _]) => two("or", self, &v),
+            (Opcode::Xor, [_, _]) => two("xor", self, &v),
+            (Opcode::Not, [a]) => Some(self.w.op_const("xor", a, -1)),
+            (Opcode::Neg, [a]) => Some(self.w.op("sub", &constant(a.ty, 0), a)),
+            (Opcode::Mul, [a, b]) => {
+                (!variant.has(Mod::Wide) || bits < 64).then(|| self.product(variant, a, b, signed))
+            }
+            (Opcode::Mad, [a, b, c]) => {
                 let p = self.product(variant, a, b, signed);
                 Some(self.w.op("add", &p, c))
             }
-            ("mul24", [a, b]) => Some(self.product24(variant, a, b, signed)),
-            ("mad24", [a, b, c]) => {
+            (Opcode::Mul24, [a, b]) => Some(self.product24(variant, a, b, signed)),
+            (Opcode::Mad24, [a, b, c]) => {
                 let p = self.product24(variant, a, b, signed);
                 Some(self.w.op("add", &p, c))
             }
-            ("sad", [a, b, c]) => {
+            (Opcode::Sad, [a, b, c]) => {
                 let (less, more) = if signed { ("llvm.smin", "llvm.smax") } else { ("llvm.umin", "llvm.umax") };
                 let (a, b) = self.w.agree(a, b);
                 let [less, more] = [less, more].map(|f| self.w.intrinsic(f, a.ty, &[&a, &b]));
                 let apart = self.w.op("sub", &more, &less);
                 Some(self.w.op("add", &apart, c))
             }
-            ("min" | "max", [a, b]) => {
-                let name = match (name, signed) {
-                    ("min", true) => "llvm.smin",
-                    ("min", false) => "llvm.umin",
+            (Opcode::Min | Opcode::Max, [a, b]) => {
+                let function = match (op, signed) {
+                    (Opcode::Min, true) => "llvm.smin",
+                    (Opcode::Min, false) => "llvm.umin",
                     (_, true) => "llvm.smax",
                     (_, false) => "llvm.umax",
                 };
                 let (a, b) = self.w.agree(a, b);
-                let r = self.w.intrinsic(name, a.ty, &[&a, &b]);
+                let r = self.w.intrinsic(function, a.ty, &[&a, &b]);
                 let zero = constant(r.ty, 0);
                 Some(if variant.has(Mod::Relu) { self.w.intrinsic("llvm.smax", r.ty, &[&r, &zero]) } else { r })
             }
-            ("abs", [a]) => {
+            (Opcode::Abs, [a]) => {
                 let full = format!("llvm.abs.{}", crate::emit::text::mangle(a.ty));
                 Some(self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)]))
             }
-            ("shl" | "shr", [a, b]) => Some(self.shift(name, a, b, bits, signed)),
-            ("popc" | "clz" | "brev", [a]) => {
-                let r = match name {
-                    "popc" => self.w.intrinsic("llvm.ctpop", a.ty, &[a]),
-                    "brev" => self.w.intrinsic("llvm.bitreverse", a.ty, &[a]),
+            (Opcode::Shl | Opcode::Shr, [a, b]) => Some(self.shift(op, a, b, bits, signed)),
+            (Opcode::Popc | Opcode::Clz | Opcode::Brev, [a]) => {
+                let r = match op {
+                    Opcode::Popc => self.w.intrinsic("llvm.ctpop", a.ty, &[a]),
+                    Opcode::Brev => self.w.intrinsic("llvm.bitreverse", a.ty, &[a]),
                     _ => {
                         let full = format!("llvm.ctlz.{}", crate::emit::text::mangle(a.ty));
                         self.w.intrinsic_named(&full, a.ty, &[a, &int(Elem::I1, 0)])
                     }
                 };
-                Some(if name == "brev" { r } else { self.w.resize(&r, Elem::I32, false) })
+                Some(if op == Opcode::Brev { r } else { self.w.resize(&r, Elem::I32, false) })
             }
-            ("cnot", [a]) => {
+            (Opcode::Cnot, [a]) => {
                 let zero = self.w.cmp("icmp eq", a, &constant(a.ty, 0));
                 Some(self.w.cast("zext", &zero, elem))
             }
-            ("lop3", [a, b, c, _]) => match srcs[3] {
+            (Opcode::Lop3, [a, b, c, _]) => match srcs[3] {
                 Operand::Imm(table) if !variant.has(Mod::And) && !variant.has(Mod::Or) => {
                     Some(self.lop3(a, b, c, table as u8))
                 }
                 _ => None,
             },
-            ("div" | "rem", [a, b]) => self.divide(name, a, b, signed, bits),
-            ("bfe", [a, position, length]) => Some(self.bfe(a, position, length, signed, bits)),
-            ("bfi", [a, b, position, length]) => Some(self.bfi(a, b, position, length)),
-            ("bfind", [a]) => Some(self.bfind(a, signed, variant.has(Mod::Shiftamt))),
-            ("szext", [a, n]) => Some(self.szext(a, n, signed, variant.has(Mod::Clamp))),
-            ("bmsk", [a, b]) => Some(self.bmsk(a, b, variant.has(Mod::Clamp))),
-            ("prmt", [a, b, c]) => Some(self.prmt(variant, a, b, c, &srcs[2])),
-            ("dp4a" | "dp2a", [a, b, c]) => Some(self.dot(variant, name == "dp2a", &[a.clone(), b.clone(), c.clone()])),
-            ("shf", [a, b, c]) => {
+            (Opcode::Div | Opcode::Rem, [a, b]) => self.divide(op, a, b, signed, bits),
+            (Opcode::Bfe, [a, position, length]) => Some(self.bfe(a, position, length, signed, bits)),
+            (Opcode::Bfi, [a, b, position, length]) => Some(self.bfi(a, b, position, length)),
+            (Opcode::Bfind, [a]) => Some(self.bfind(a, signed, variant.has(Mod::Shiftamt))),
+            (Opcode::Szext, [a, n]) => Some(self.szext(a, n, signed, variant.has(Mod::Clamp))),
+            (Opcode::Bmsk, [a, b]) => Some(self.bmsk(a, b, variant.has(Mod::Clamp))),
+            (Opcode::Prmt, [a, b, c]) => Some(self.prmt(variant, a, b, c, &srcs[2])),
+            (Opcode::Dp4a | Opcode::Dp2a, [a, b, c]) => {
+                Some(self.dot(variant, op == Opcode::Dp2a, &[a.clone(), b.clone(), c.clone()]))
+            }
+            (Opcode::Shf, [a, b, c]) => {
                 let shift = if variant.has(Mod::Clamp) {
                     let (c, limit) = self.w.agree(c, &int(Elem::I32, 32));
                     self.w.intrinsic("llvm.umin", c.ty, &[&c, &limit])
@@ -187,13 +193,13 @@ impl Emitter<'_> {
     }
 
     /// Shifts by the width or more give zeros, or copies of the sign.
-    fn shift(&mut self, name: &str, a: &Val, b: &Val, bits: u32, signed: bool) -> Val {
+    fn shift(&mut self, op: Opcode, a: &Val, b: &Val, bits: u32, signed: bool) -> Val {
         let limit = i128::from(bits) - 1;
         let big = self.w.cmp("icmp ugt", b, &constant(b.ty, limit));
         let amount = self.w.op_const("and", b, limit);
         let amount = self.w.resize(&amount, a.ty.elem, false);
-        let operation = match (name, signed) {
-            ("shl", _) => "shl",
+        let operation = match (op, signed) {
+            (Opcode::Shl, _) => "shl",
             (_, true) => "ashr",
             _ => "lshr",
         };
@@ -228,9 +234,9 @@ impl Emitter<'_> {
 
     /// Division that cannot trap: divisors that would are replaced and the results set as the semantics say. 32 bits go
     /// through doubles, which are exact enough for every quotient; wider ones and scalars through the machine's division.
-    fn divide(&mut self, name: &str, a: &Val, b: &Val, signed: bool, bits: u32) -> Option<Val> {
+    fn divide(&mut self, op: Opcode, a: &Val, b: &Val, signed: bool, bits: u32) -> Option<Val> {
         if bits > 32 || !(a.ty.vector || b.ty.vector) {
-            return Some(self.divide_integers(name, a, b, signed));
+            return Some(self.divide_integers(op, a, b, signed));
         }
         let (a, b) = self.w.agree(a, b);
         let (a, b) = (self.w.resize(&a, Elem::I32, signed), self.w.resize(&b, Elem::I32, signed));
@@ -243,7 +249,7 @@ impl Emitter<'_> {
         let _ = from;
         let q = self.w.cast("fptosi", &q, Elem::I64);
         let q = self.w.cast("trunc", &q, Elem::I32);
-        let r = if name == "div" {
+        let r = if op == Opcode::Div {
             self.w.select(&zero, &constant(q.ty, -1), &q)
         } else {
             let back = self.w.op("mul", &q, &safe);
@@ -254,7 +260,7 @@ impl Emitter<'_> {
     }
 
     /// Division by zero gives all ones, and so does its remainder; the least number by -1 gives itself.
-    fn divide_integers(&mut self, name: &str, a: &Val, b: &Val, signed: bool) -> Val {
+    fn divide_integers(&mut self, op: Opcode, a: &Val, b: &Val, signed: bool) -> Val {
         let zero = self.w.cmp("icmp eq", b, &constant(b.ty, 0));
         let minus = self.w.cmp("icmp eq", b, &constant(b.ty, -1));
         let unsafe_divisor = if signed { self.w.op("or", &zero, &minus) } else { zero.clone() };
@@ -266,7 +272,7 @@ impl Emitter<'_> {
         } else {
             q
         };
-        let r = if name == "div" {
+        let r = if op == Opcode::Div {
             q
         } else {
             let back = self.w.op("mul", &q, b);
@@ -277,23 +283,27 @@ impl Emitter<'_> {
 
     /// A row on pairs of 16-bit integers.
     pub fn packed_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
-        let (name, t) = (variant.op.row().name, variant.t());
+        let (op, t) = (variant.op, variant.t());
         if !matches!(t, Type::U16x2 | Type::S16x2) || variant.ty(margay_isa::Var::U).is_some() {
             return Ok(None);
         }
         let signed = t == Type::S16x2;
         let v = srcs.iter().map(|s| self.value(s, Elem::I32)).collect::<Result<Vec<Val>>>()?;
-        let function = match (name, v.len(), variant.has(Mod::Sat)) {
-            ("add" | "sub", 2, false) => None,
-            ("add" | "sub", 2, true) => Some(format!("llvm.{}{name}.sat", if signed { "s" } else { "u" })),
-            ("min" | "max", 2, false) => Some(format!("llvm.{}{name}", if signed { "s" } else { "u" })),
+        let function = match (op, v.len(), variant.has(Mod::Sat)) {
+            (Opcode::Add | Opcode::Sub, 2, false) => None,
+            (Opcode::Add | Opcode::Sub, 2, true) => {
+                Some(format!("llvm.{}{}.sat", if signed { "s" } else { "u" }, op.row().name))
+            }
+            (Opcode::Min | Opcode::Max, 2, false) => {
+                Some(format!("llvm.{}{}", if signed { "s" } else { "u" }, op.row().name))
+            }
             _ => return Ok(None),
         };
         let [low, high] = self.by_halves(&v, |e, v| {
             let (a, b) = e.w.agree(&v[0], &v[1]);
             let r = match &function {
                 Some(f) => e.w.intrinsic(f, a.ty, &[&a, &b]),
-                None => e.w.op(name, &a, &b),
+                None => e.w.op(op.row().name, &a, &b),
             };
             let zero = constant(r.ty, 0);
             if variant.has(Mod::Relu) { e.w.intrinsic("llvm.smax", r.ty, &[&r, &zero]) } else { r }

@@ -26,10 +26,6 @@ impl Emitter<'_> {
     /// A row with effect `Pure`.
     pub fn pure(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
-        // Pure by the table, but functions of the machine's address map.
-        if matches!(variant.op, Opcode::Createpolicy | Opcode::Mapa | Opcode::Getctarank | Opcode::Istypep) {
-            return self.effect(inst);
-        }
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         // Results in rows: arithmetic on the first lane of each is all there is.
@@ -94,7 +90,7 @@ impl Emitter<'_> {
 
     /// Native code of a row: one value for each destination, or `None` for the helper.
     fn native(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Vec<Val>>> {
-        let (name, t) = (variant.op.row().name, variant.t());
+        let (op, t) = (variant.op, variant.t());
         if srcs.iter().any(|s| matches!(s, Operand::Sink)) {
             return Ok(None);
         }
@@ -104,21 +100,20 @@ impl Emitter<'_> {
         if variant.has(Mod::Cc) {
             return Ok(None);
         }
-        match name {
-            "mov" => return self.mov(variant, srcs, dsts),
-            "cvt" => return Ok(self.cvt(variant, srcs)?.map(|v| vec![v])),
-            "setp" => return self.setp(variant, srcs, dsts),
-            "selp" => {
+        match op {
+            Opcode::Mov => return self.mov(variant, srcs, dsts),
+            Opcode::Cvt => return Ok(self.cvt(variant, srcs)?.map(|v| vec![v])),
+            Opcode::Setp => return self.setp(variant, srcs, dsts),
+            Opcode::Selp => {
                 let elem = Elem::int(t.bits());
                 let [a, b] = [0, 1].map(|i| self.copied_value(&srcs[i], &dsts[0], elem));
                 let (a, b, c) = (a?, b?, self.value(&srcs[2], Elem::I1)?);
                 return Ok(Some(vec![self.w.select(&c, &a, &b)]));
             }
-            "cvta" => return Ok(None),
-            "set" => return Ok(self.set(variant, srcs)?.map(|v| vec![v])),
-            "slct" => return Ok(self.slct(variant, srcs)?.map(|v| vec![v])),
-            "testp" => return Ok(self.testp(variant, &srcs[0])?.map(|v| vec![v])),
-            "copysign" if matches!(t, Type::F32 | Type::F64) => return self.copysign(t, srcs),
+            Opcode::Set => return Ok(self.set(variant, srcs)?.map(|v| vec![v])),
+            Opcode::Slct => return Ok(self.slct(variant, srcs)?.map(|v| vec![v])),
+            Opcode::Testp => return Ok(self.testp(variant, &srcs[0])?.map(|v| vec![v])),
+            Opcode::Copysign if matches!(t, Type::F32 | Type::F64) => return self.copysign(t, srcs),
             _ => {}
         }
         Ok(match t.kind() {

@@ -146,7 +146,7 @@ impl Emitter<'_> {
                 Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => shared(*g),
                 _ => false,
             };
-            let plain = matches!(variant.op.row().effect, Effect::Pure)
+            let plain = matches!(variant.op.row().effect, Effect::Pure | Effect::Machine)
                 || matches!(variant.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red);
             let known = plain && !matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster));
             !known && !matches!(variant.op, Opcode::Cvta if !variant.has(Mod::Shared))

@@ -12,7 +12,7 @@ use margay_ir::{
     BlockId, Inst, Terminator,
     pass::{Loop, Shape},
 };
-use margay_isa::{Effect, Mod};
+use margay_isa::{Effect, Mod, Opcode};
 
 impl Emitter<'_> {
     pub fn full_label(&self, b: BlockId) -> String {
@@ -442,20 +442,21 @@ impl Emitter<'_> {
             self.note_poll(&lanes);
         }
         let variant = self.func.variant(inst);
-        let name = variant.op.row().name;
+        let op = variant.op;
         if margay_exec::unmodelled(variant) {
             return self.refuse(variant.to_string());
         }
-        match (variant.op.row().effect, name) {
-            (_, "bar" | "barrier") if variant.has(Mod::Warp) => Ok(()),
-            (_, "barrier") if variant.has(Mod::Cluster) => {
+        match (variant.op.row().effect, op) {
+            (_, Opcode::Bar | Opcode::Barrier) if variant.has(Mod::Warp) => Ok(()),
+            (_, Opcode::Barrier) if variant.has(Mod::Cluster) => {
                 self.cluster_barrier(false);
                 Ok(())
             }
-            (_, "tcgen05") if self.options.cluster.is_some() => self.refuse("tensor memory in a cluster launch"),
-            (_, "alloca" | "stacksave" | "stackrestore") => self.stack_op(inst),
-            (_, "cvta") => self.cvta(inst),
-            (_, "isspacep") => self.isspacep(inst),
+            (_, Opcode::Tcgen05) if self.options.cluster.is_some() => self.refuse("tensor memory in a cluster launch"),
+            (_, Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore) => self.stack_op(inst),
+            (Effect::Machine, Opcode::Cvta) => self.cvta(inst),
+            (Effect::Machine, Opcode::Isspacep) => self.isspacep(inst),
+            (Effect::Machine, _) => self.effect(inst),
             (Effect::Call, _) => self.call(inst),
             (Effect::Memory, _) => self.memory(inst),
             (Effect::Pure, _) => self.pure(inst),
@@ -465,13 +466,13 @@ impl Emitter<'_> {
     }
 
     fn control(&mut self, inst: &Inst) -> Result<()> {
-        match self.func.variant(inst).op.row().name {
-            "trap" => {
+        match self.func.variant(inst).op {
+            Opcode::Trap => {
                 let all = self.guard(inst).unwrap_or_else(|| int(Elem::I1, 1));
                 self.fault_if(&all, "trap");
                 Ok(())
             }
-            "nanosleep" | "pmevent" => Ok(()),
+            Opcode::Nanosleep | Opcode::Pmevent => Ok(()),
             _ => self.effect(inst),
         }
     }

@@ -13,7 +13,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, int, mangle},
 };
 use margay_ir::{Inst, MemBase, MemSpace, Operand};
-use margay_isa::{Mod, Type, Variant};
+use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// How accesses may be reordered and repeated by LLVM.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,16 +68,16 @@ impl Emitter<'_> {
         if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
             return self.effect(inst);
         }
-        match variant.op.row().name {
-            "ld" | "ldu" => self.guarded(inst, |e, mask| e.load(inst, mask)),
-            "st" => self.guarded(inst, |e, mask| e.store(inst, mask)),
-            "atom" | "red" => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
-            "cp" if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
-            "membar" | "fence" => {
+        match variant.op {
+            Opcode::Ld | Opcode::Ldu => self.guarded(inst, |e, mask| e.load(inst, mask)),
+            Opcode::St => self.guarded(inst, |e, mask| e.store(inst, mask)),
+            Opcode::Atom | Opcode::Red => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
+            Opcode::Cp if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
+            Opcode::Membar | Opcode::Fence => {
                 self.w.line(format_args!("fence seq_cst"));
                 Ok(())
             }
-            "prefetch" | "prefetchu" | "discard" | "applypriority" => Ok(()),
+            Opcode::Prefetch | Opcode::Prefetchu | Opcode::Discard | Opcode::Applypriority => Ok(()),
             _ => self.effect(inst),
         }
     }

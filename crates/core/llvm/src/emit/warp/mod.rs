@@ -14,7 +14,7 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
 use margay_ir::{Inst, Operand};
-use margay_isa::{Mod, Variant};
+use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
     /// A row with effect `Warp`.
@@ -22,20 +22,22 @@ impl Emitter<'_> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
-        let results = match variant.op.row().name {
-            "shfl" => self.shuffle(&variant, &srcs, &dsts)?,
-            "vote" => vec![self.vote(&variant, &srcs)?],
-            "activemask" => vec![self.active_bits()],
-            "redux" => match self.redux(&variant, &srcs)? {
+        let results = match variant.op {
+            Opcode::Shfl => self.shuffle(&variant, &srcs, &dsts)?,
+            Opcode::Vote => vec![self.vote(&variant, &srcs)?],
+            Opcode::Activemask => vec![self.active_bits()],
+            Opcode::Redux => match self.redux(&variant, &srcs)? {
                 Some(v) => vec![v],
                 None => return self.effect(inst),
             },
             // The lowest member.
-            "elect" if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
+            Opcode::Elect if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
                 vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
             }
-            "mma" | "wmma" | "ldmatrix" | "stmatrix" | "movmatrix" => return self.matrix(inst),
-            "nanosleep" | "griddepcontrol" | "pmevent" | "setmaxnreg" => return Ok(()),
+            Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
+                return self.matrix(inst);
+            }
+            Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent | Opcode::Setmaxnreg => return Ok(()),
             _ => return self.effect(inst),
         };
         for (d, v) in dsts.iter().zip(&results) {
