@@ -31,6 +31,7 @@ setup:
 	@scripts/setup.sh
 
 release: setup
+	@[ -x $(TARGET)/release/margay ] || echo "building margay: three to five minutes on two cores, the first time"
 	$(CARGO) build --release $(MARGAY) -p margay-cuda -p margay-cudart
 
 demo: release
@@ -44,7 +45,7 @@ test: setup
 full-test: setup
 	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 $(CARGO) test --release $(WORKSPACE)
 
-lint:
+lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
 

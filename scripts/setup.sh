@@ -20,19 +20,17 @@ if [ ${#missing[@]} -gt 0 ]; then
   $sudo apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 
-# LLVM for the SIMD engine: the newest that the system's packages have. Everything else builds and works without it.
+# LLVM for the SIMD engine: the newest that the packages have, looked for in a fresh list of them, since an old list knows only
+# older versions. Everything else builds and works without LLVM.
 here=$(dirname "$0")
 if [ -z "$("$here/llvm.sh")" ] && command -v apt-get >/dev/null; then
   sudo=$([ "$(id -u)" = 0 ] || echo sudo)
-  newest() { for v in 22 21 20 19; do if apt-cache show "llvm-$v-dev" >/dev/null 2>&1; then echo "$v"; return; fi; done; }
-  version=$(newest)
-  if [ -z "$version" ]; then
-    $sudo apt-get update -q || true
-    version=$(newest)
-  fi
-  if [ -n "$version" ]; then
+  $sudo apt-get update -q || echo "the list of packages could not be renewed: looking in the old one"
+  for version in 22 21 20 19; do
+    apt-cache show "llvm-$version-dev" >/dev/null 2>&1 || continue
     echo "installing llvm-$version-dev (for the SIMD engine) with apt-get"
-    $sudo apt-get install -y -q --no-install-recommends "llvm-$version-dev" || echo "llvm-$version-dev could not be installed"
-  fi
+    $sudo apt-get install -y -q --no-install-recommends "llvm-$version-dev" && break
+    echo "llvm-$version-dev could not be installed"
+  done
 fi
 [ -n "$("$here/llvm.sh")" ] || echo "no LLVM 19 to 22 here: building without the SIMD engine"

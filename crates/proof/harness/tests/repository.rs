@@ -1,0 +1,53 @@
+//! What the repository must not hold: links out of it, and paths that exist on one machine only.
+
+use margay_harness::root;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Folders that git ignores or that are git's own.
+const SKIPPED: [&str; 6] = [".git", "target", ".oracle", ".opencl", "out", "__pycache__"];
+
+/// Everything below a folder that is not skipped: files, and links as what they are.
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() && !SKIPPED.iter().any(|s| name == *s) {
+            walk(&entry.path(), found);
+        } else if !kind.is_dir() && name != ".git" {
+            found.push(entry.path());
+        }
+    }
+}
+
+fn everything() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk(&root(), &mut found);
+    assert!(found.len() > 500, "{} files are not the repository", found.len());
+    found
+}
+
+#[test]
+fn no_links() {
+    let links: Vec<_> = everything().into_iter().filter(|p| p.is_symlink()).collect();
+    assert!(links.is_empty(), "{links:?}");
+}
+
+#[test]
+fn no_paths_of_one_machine() {
+    // Written in two parts, so that this file does not hold them.
+    let homes = [("/ho", "me/"), ("/Us", "ers/"), ("/roo", "t/"), ("/wo", "rk/")].map(|(a, b)| format!("{a}{b}"));
+    let mut bad = Vec::new();
+    for path in everything() {
+        // Binary files (arrays of numbers) hold no paths.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for (i, line) in text.lines().enumerate() {
+            if homes.iter().any(|h| line.contains(h.as_str())) {
+                bad.push(format!("{}:{}: {line}", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
