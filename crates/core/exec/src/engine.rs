@@ -63,7 +63,7 @@ pub struct Launch {
     pub params: Vec<u8>,
     /// Scheduling seed: 0 is the natural order.
     pub seed: u64,
-    /// Bytes of local memory of a thread.
+    /// Bytes of a thread's stack for what the kernel calls and allocates; its own frame comes on top.
     pub stack_limit: u32,
     /// CTAs may wait for each other: all must make progress.
     pub cooperative: bool,

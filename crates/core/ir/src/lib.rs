@@ -8,12 +8,14 @@
 //! * [`lower()`]: links modules and lowers their functions; [`verify()`] says what every program must be; [`print()`] shows it.
 //! * [`pass`]: analyses that change nothing.
 //! * [`abi`]: calling conventions as plans, frames, and the report of `margay abi`.
+//! * [`explicit`]: calls as guards and moves, for every engine.
 //!
 //! Stages are types. [`lower()`] yields `Ir<Virtual>`; [`abi::place`] turns it into `Ir<Placed>`, which has a frame layout for
 //! every function and a [`abi::Plan`] for every signature. Engines take `Ir<Placed>` only.
 #![forbid(unsafe_code)]
 
 pub mod abi;
+pub mod explicit;
 mod func;
 mod lower;
 pub mod pass;

@@ -27,8 +27,8 @@ pub struct WarpCtx {
     pub params: u64,
     /// For each access site, the range of addresses that was found valid last.
     pub sites: u64,
-    /// Compiled device functions by id; null where there is none.
-    pub functions: u64,
+    /// Bytes of a thread's local window.
+    pub local_size: u64,
     /// What warps keep across barriers.
     pub keep: u64,
     /// By warp: lanes that have not ended.
@@ -87,7 +87,7 @@ pub mod at {
     pub const LOCALS: u64 = offset_of!(WarpCtx, locals) as u64;
     pub const PARAMS: u64 = offset_of!(WarpCtx, params) as u64;
     pub const SITES: u64 = offset_of!(WarpCtx, sites) as u64;
-    pub const FUNCTIONS: u64 = offset_of!(WarpCtx, functions) as u64;
+    pub const LOCAL_SIZE: u64 = offset_of!(WarpCtx, local_size) as u64;
     pub const KEEP: u64 = offset_of!(WarpCtx, keep) as u64;
     pub const ALIVE_LANES: u64 = offset_of!(WarpCtx, alive_lanes) as u64;
     pub const STACK_END: u64 = offset_of!(WarpCtx, stack_end) as u64;
@@ -118,7 +118,7 @@ pub mod at {
                 | LOCALS
                 | PARAMS
                 | SITES
-                | FUNCTIONS
+                | LOCAL_SIZE
                 | KEEP
                 | ALIVE_LANES
                 | STACK_END
@@ -166,10 +166,12 @@ pub enum Helper {
     Finish,
     /// `(ctx, site, lanes) -> status`: lanes arrive at the cluster's barrier, or wait there. Only where warps have stacks.
     Cluster,
+    /// `(ctx, site, lanes, address) -> status`: a call cannot enter the function at an address. Never 0.
+    Refuse,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Cluster as usize + 1;
+pub const HELPERS: usize = Helper::Refuse as usize + 1;
 
 /// How a compiled function ended.
 #[allow(missing_docs)]

@@ -152,7 +152,6 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
     if params.len() < size {
         return Err(format!("a parameter block of {} bytes was given, and the kernel reads {size}", params.len()));
     }
-    let frame = kernel.image.ir.stage.funcs.get(kernel.func.0 as usize).map_or(0, |p| p.frame_size);
     Ok(Launch {
         grid,
         block,
@@ -160,7 +159,7 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
         dynamic_shared: config.shared,
         params: params.to_vec(),
         seed: config.seed,
-        stack_limit: limits.stack.saturating_add(frame).saturating_add(kernel.image.ir.thread_block),
+        stack_limit: limits.stack,
         cooperative: config.cooperative || kernel.cooperative,
         count: config.counts.is_some(),
     })

@@ -24,8 +24,6 @@ use std::{
 const QUANTUM: u64 = 1 << 14;
 /// Rounds in which all warps only polled, after which the caller is told: they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
-/// Lowest local address of a frame: programs compare pointers with zero.
-const FIRST_LOCAL: u32 = 16;
 /// Rows for results on their way: the widest row has fewer.
 const SCRATCH: usize = 256;
 
@@ -81,9 +79,9 @@ impl<'a> Cluster<'a> {
             let name = code.image.ir.func(code.kernel).name.to_string();
             return Err(Stop::Bug(crate::Bug(format!("the kernel `{name}` has no body"))));
         };
-        let start = code.image.ir.thread_block.max(FIRST_LOCAL).next_multiple_of(entry.frame_align);
-        let fixed = start.saturating_add(entry.frame_size);
-        let local_size = if code.local { fixed.saturating_add(launch.stack_limit).next_multiple_of(16) } else { 0 };
+        let places = &code.image.ir.stage.funcs[code.kernel.0 as usize];
+        let start = places.base;
+        let local_size = if code.local { places.local_size(launch.stack_limit) } else { 0 };
         // An odd multiple of 256, so that the same address of several lanes falls into different sets of the cache.
         let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
         let shared_size = u64::from(code.image.static_shared) + u64::from(launch.dynamic_shared);

@@ -216,7 +216,10 @@ pub struct FuncPlaces {
     pub plan: Plan,
     /// Offset of every frame variable from the frame's base, by [`crate::FrameId`]. Unsized formals: see [`Plan::args`].
     pub frame: Vec<u32>,
-    /// Bytes of the frame, the outgoing area included.
+    /// Local address of a kernel's frame, above module-scope variables; 0 in device functions, whose frames lie where they are
+    /// called.
+    pub base: u32,
+    /// Bytes of the frame, the outgoing area and buffers included.
     pub frame_size: u32,
     /// Alignment of the frame.
     pub frame_align: u32,
@@ -224,4 +227,25 @@ pub struct FuncPlaces {
     pub outgoing: u32,
     /// Plans of call sites, by index of [`crate::Func::calls`].
     pub calls: Vec<Plan>,
+    /// Room in the frame for what lies behind pointers, by call site.
+    pub buffers: Vec<Vec<Buffer>>,
+}
+
+/// Room in a caller's frame for a value that a plan puts behind a pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Buffer {
+    /// The register that carries the pointer.
+    pub pointer: Reg,
+    /// Offset in the frame.
+    pub at: u32,
+    /// Bytes.
+    pub size: u32,
+}
+
+impl FuncPlaces {
+    /// Bytes of the local window of a thread that runs this kernel with a stack of so many bytes for what it calls.
+    pub fn local_size(&self, stack: u32) -> u32 {
+        let size = self.base.saturating_add(self.frame_size).saturating_add(stack);
+        size.checked_next_multiple_of(16).unwrap_or(u32::MAX & !15)
+    }
 }

@@ -4,7 +4,7 @@
 //! R1), then the variables. `.param` variables whose uses all lie in one block share storage where their uses do not overlap:
 //! compilers declare fresh ones for every call.
 
-use super::{Abi, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
+use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
 use crate::{Arg, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual};
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
@@ -14,6 +14,12 @@ const LANES: u32 = 32;
 
 /// Smallest alignment of a frame: larger loads and stores of formals never straddle.
 const FRAME_ALIGN: u32 = 16;
+
+/// Smallest frame of a device function: it also pays for the return address, so that endless recursion ends.
+const LEAST_FRAME: u32 = 16;
+
+/// The lowest local address that a kernel's frame may have: programs compare pointers with zero.
+const FIRST_LOCAL: u32 = 16;
 
 /// Places a whole program under one ABI.
 pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
@@ -43,7 +49,11 @@ pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
             FuncKind::Device => plan(&func.sig).map_err(named)?,
         };
         let calls = func.calls.iter().map(|c| plan(&c.sig).map_err(named)).collect::<Result<Vec<_>, _>>()?;
-        let places = Arc::new(frame(func, own, calls).map_err(named)?);
+        let mut places = frame(func, own, calls).map_err(named)?;
+        if func.kind == FuncKind::Kernel {
+            places.base = ir.thread_block.max(FIRST_LOCAL).next_multiple_of(places.frame_align);
+        }
+        let places = Arc::new(places);
         if is_bare {
             bare.insert((func.kind, Arc::as_ptr(&func.sig)), places.clone());
         }
@@ -132,8 +142,36 @@ fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<FuncPlaces, NoPlan
         offsets[i] = at;
         end = end.max(to);
     }
+    let mut buffers = Vec::with_capacity(calls.len());
+    let variables = end;
+    for plan in &calls {
+        let list = hidden_buffers(plan, variables).ok_or_else(too_large)?;
+        end = list.iter().fold(end, |end, b| end.max(b.at + b.size));
+        buffers.push(list);
+    }
+    if func.kind == FuncKind::Device {
+        end = end.max(LEAST_FRAME);
+    }
     let frame_size = end.checked_next_multiple_of(align).ok_or_else(too_large)?;
-    Ok(FuncPlaces { plan, frame: offsets, frame_size, frame_align: align, outgoing: 0, calls })
+    Ok(FuncPlaces { plan, frame: offsets, base: 0, frame_size, frame_align: align, outgoing: 0, calls, buffers })
+}
+
+/// Room in the caller's frame for the values of a call that lie behind pointers. Call sites share it.
+fn hidden_buffers(plan: &Plan, variables: u32) -> Option<Vec<Buffer>> {
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for piece in plan.args.iter().chain(&plan.rets).flatten() {
+        let Place::Behind(pointer) = piece.at else { continue };
+        match buffers.iter_mut().find(|b| b.pointer == pointer) {
+            Some(buffer) => buffer.size = buffer.size.max(piece.bytes.end),
+            None => buffers.push(Buffer { pointer, at: 0, size: piece.bytes.end }),
+        }
+    }
+    let mut end = variables;
+    for buffer in &mut buffers {
+        buffer.at = end.checked_next_multiple_of(FRAME_ALIGN)?;
+        end = buffer.at.checked_add(buffer.size)?;
+    }
+    Some(buffers)
 }
 
 /// First and last use of a variable inside one block, by index of the instruction.

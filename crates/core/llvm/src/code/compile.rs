@@ -11,6 +11,7 @@ use crate::{
     emit::{self, Options, Refused, Site, SiteKind},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
+use margay_check::FuncKind;
 use margay_exec::{
     Image, matrix,
     sem::{self, PureFn},
@@ -27,8 +28,8 @@ pub struct Compiled {
     _linked: Linked,
     /// Entry of the kernel.
     pub entry: usize,
-    /// Entries of device functions by id; 0 where there is none.
-    pub functions: Vec<usize>,
+    /// The kernel.
+    pub kernel: FuncId,
     /// What it needs of a stack.
     pub frames: Frames,
     facts: Arc<Facts>,
@@ -56,8 +57,6 @@ pub struct Facts {
     pub by_warp: bool,
     /// Threads need local windows.
     pub uses_local: bool,
-    /// Bytes of a thread's local window that the kernel itself takes.
-    pub frame: u32,
     /// Device functions may call themselves, so the host's stack must be deep.
     pub recursive: bool,
 }
@@ -70,16 +69,12 @@ impl Facts {
 
     /// As bytes, if there is a way.
     fn store(&self, frames: Frames) -> Option<Vec<u8>> {
-        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive, frame } = self;
+        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive } = self;
         let mut out = Out::default();
         [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
-        [*keep_size, u64::from(*frame)]
-            .into_iter()
-            .chain(flags)
-            .chain([sites.len() as u64])
-            .for_each(|n| out.number(n));
+        [*keep_size].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
 
@@ -88,11 +83,11 @@ impl Facts {
         let mut size = || usize::try_from(bytes.number()?).ok();
         let frames = Frames { sum: size()?, largest: size()? };
         let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
-        let (keep_size, frame) = (bytes.number()?, u32::try_from(bytes.number()?).ok()?);
+        let keep_size = bytes.number()?;
         let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
         let sites = bytes.sites()?;
         let pure = pure_functions(ir, &sites).ok()?;
-        Some((Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive, frame }, frames))
+        Some((Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive }, frames))
     }
 }
 
@@ -169,13 +164,9 @@ impl Recipe {
     /// Makes an object callable.
     pub fn link(&self, object: &Object) -> Result<Compiled, String> {
         let linked = Linked::object("kernel", &object.bytes)?;
-        let mut functions = vec![0; self.image.ir.funcs.len()];
-        for f in &object.facts.reached {
-            let entry = functions.get_mut(f.0 as usize).ok_or("code of a function that is not there")?;
-            *entry = linked.address(&emit::symbol(*f))?;
-        }
-        let entry = functions[self.kernel.0 as usize];
-        Ok(Compiled { entry, _linked: linked, functions, frames: object.frames, facts: object.facts.clone() })
+        let entry = linked.address(&emit::symbol(self.kernel))?;
+        let (kernel, facts) = (self.kernel, object.facts.clone());
+        Ok(Compiled { entry, _linked: linked, kernel, frames: object.frames, facts })
     }
 }
 
@@ -197,7 +188,8 @@ impl Draft {
         let mut bodies = String::new();
         let (mut keep_size, mut by_warp) = (0, false);
         let mut functions = reachable(ir, kernel);
-        functions.retain(|f| !ir.func(*f).blocks.is_empty());
+        // A kernel whose address is known is never called.
+        functions.retain(|f| !ir.func(*f).blocks.is_empty() && (*f == kernel || ir.func(*f).kind != FuncKind::Kernel));
         let what = emit::Reached::new(ir, &functions, kernel, options);
         for f in &functions {
             let emitted = emit::emit(ir, *f, options, &what, &mut sites)?;
@@ -210,13 +202,12 @@ impl Draft {
         let pure = pure_functions(ir, &sites)?;
         let indirect = |f: &FuncId| ir.func(*f).calls.iter().any(|c| matches!(c.callee, Callee::Indirect(..)));
         let recursive = functions.iter().any(indirect) || recursive(ir, &functions).is_some();
-        let frame = ir.stage.funcs[kernel.0 as usize].frame_size;
         let text = module(&bodies, &declared);
         if text.len() > LARGEST {
             let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
             return Err(Refused { what, func: kernel, at: 0 });
         }
-        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive, frame };
+        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive };
         Ok(Draft { text, facts: Arc::new(facts) })
     }
 
@@ -270,6 +261,9 @@ fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
     let mut out = String::with_capacity(bodies.len() + 4096);
     for line in lines {
         let _ = writeln!(out, "{line}");
+    }
+    for d in declared.iter().filter(|d| d.starts_with('@')) {
+        let _ = writeln!(out, "{d}");
     }
     for d in declared.iter().filter(|d| d.starts_with("define")) {
         d.lines().filter(|l| !l.starts_with("declare")).for_each(|l| {

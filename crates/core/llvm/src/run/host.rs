@@ -10,11 +10,11 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, builtin, lanes,
+    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, Unsupported, builtin, lanes,
     mem::{self, Allocation, Kind},
-    single_step,
+    single_step, stack_note,
 };
-use margay_ir::{Builtin, FuncId};
+use margay_ir::{Builtin, FuncId, Operand};
 use std::{
     cell::{Cell, RefCell},
     sync::Arc,
@@ -45,6 +45,10 @@ pub struct Host<'a> {
     machine: RefCell<Option<single_step::Machine>>,
     /// Code came by a parameter block: where that lies is nothing to be remembered for the next launch.
     fleeting: Cell<bool>,
+    /// A thread's stack is full: what the fault says of it wants the number of calls, which are counted while they end.
+    overflow: Cell<Option<u32>>,
+    /// Calls that ended because of the stop.
+    unwound: Cell<u32>,
     stopped: RefCell<Option<Stop>>,
 }
 
@@ -76,6 +80,8 @@ impl<'a> Host<'a> {
             fibers: RefCell::default(),
             machine: RefCell::new(None),
             fleeting: Cell::new(false),
+            overflow: Cell::new(None),
+            unwound: Cell::new(0),
             stopped: RefCell::new(None),
         }
     }
@@ -95,7 +101,10 @@ impl<'a> Host<'a> {
 
     /// Why code stopped.
     pub fn reason(&self) -> Stop {
-        let stop = self.stopped.borrow_mut().take();
+        let mut stop = self.stopped.borrow_mut().take();
+        if let (Some(Stop::Fault(fault)), Some(size)) = (&mut stop, self.overflow.take()) {
+            fault.notes.push(stack_note(size, self.unwound.get()));
+        }
         stop.unwrap_or_else(|| Stop::Bug(Bug("code stopped without a reason".into())))
     }
 }
@@ -116,6 +125,7 @@ impl Host<'_> {
     pub fn unwind(&self, site: usize) {
         let site = &self.code.compiled.sites[site];
         let places = &self.grid.image.ir.funcs[site.func as usize].places;
+        self.unwound.set(self.unwound.get() + 1);
         if let Some(Stop::Fault(fault)) = &mut *self.stopped.borrow_mut()
             && fault.stack.len() < MOST_CALLERS
         {
@@ -160,11 +170,34 @@ impl Host<'_> {
         };
         let kind = match what {
             "trap" => FaultKind::Trap,
-            "stack overflow" => FaultKind::Stack("the host's stack for device calls is full".into()),
+            "native stack" => FaultKind::Stack("the host's stack for device calls is full".into()),
             w if w.contains("barrier") || w.contains("warp operation") => {
                 FaultKind::Barrier(format!("lane {lane}: {w}"))
             }
             w => FaultKind::BadTarget(w.into()),
+        };
+        self.fault_at(ctx, site, lane, kind, Vec::new())
+    }
+
+    /// Why a call cannot enter the function at an address.
+    pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, address: u64) -> Stop {
+        let place = &self.code.compiled.sites[site];
+        let (image, func) = (self.grid.image, self.grid.image.ir.func(FuncId(place.func)));
+        let operands = func.insts.get(place.inst as usize).map(|i| func.operands(i.srcs));
+        let Some(Some(Operand::Call(call))) = operands.map(|o| o.last()) else {
+            return Stop::Bug(Bug("a call was refused at a site without a call".into()));
+        };
+        let kind = match image.target(&func.calls[*call as usize], address) {
+            Err(kind) => kind,
+            Ok(id) if image.ir.func(id).builtin.is_some() => {
+                let what = format!("an indirect call of `{}`", image.ir.func(id).name);
+                let at = func.places.get(place.at as usize).copied();
+                return Stop::Unsupported(Unsupported { what, func: Some(FuncId(place.func)), at });
+            }
+            Ok(id) => {
+                self.overflow.set(Some(ctx.local_size as u32));
+                image.stack_full(id)
+            }
         };
         self.fault_at(ctx, site, lane, kind, Vec::new())
     }
@@ -192,9 +225,15 @@ impl Host<'_> {
                 let relative = match space {
                     ".shared" => address.wrapping_sub(self.shared.block.base()),
                     ".local" => address.wrapping_sub(ctx.local + u64::from(lane) * ctx.local_stride),
+                    ".param" => address.wrapping_sub(self.grid.params().block.base()),
                     _ => address,
                 };
-                let notes = vec![self.grid.memory.describe(address)];
+                let notes = vec![match space {
+                    ".shared" => format!("the CTA's shared window has {} bytes", self.shared.block.len()),
+                    ".local" => format!("the thread's local window has {} bytes", ctx.local_size),
+                    ".param" => format!("the parameter block has {} bytes", self.grid.params().block.len()),
+                    _ => self.grid.memory.describe(address),
+                }];
                 return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access(relative)), notes)));
             };
             if !address.is_multiple_of(align) {
@@ -226,8 +265,12 @@ impl Host<'_> {
             }
             ".local" => {
                 let start = ctx.local + u64::from(lane) * ctx.local_stride;
-                return (address >= start && address < start + ctx.local_stride)
-                    .then(|| (ctx.local, 32 * ctx.local_stride, true));
+                return (address >= start).then_some((start, ctx.local_size.min(ctx.local_stride), true));
+            }
+            ".param" => {
+                let block = &self.grid.params().block;
+                self.fleeting.set(true);
+                return (address >= block.base()).then(|| (block.base(), block.len() as u64, false));
             }
             _ => {}
         }

@@ -29,6 +29,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Spawn as usize] = spawn as *const () as usize;
         table[Helper::Finish as usize] = finish as *const () as usize;
         table[Helper::Cluster as usize] = cluster as *const () as usize;
+        table[Helper::Refuse as usize] = refuse as *const () as usize;
         table
     });
     &TABLE
@@ -128,6 +129,12 @@ extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     let lane = mask.trailing_zeros().min(31);
     host.stop(host.fault(ctx, site as usize, lane));
     status::STOP
+}
+
+extern "C" fn refuse(ctx: *mut WarpCtx, site: u32, mask: u32, address: u64) -> u32 {
+    // SAFETY: as above.
+    let (ctx, host) = unsafe { host(ctx) };
+    host.stop(host.refusal(ctx, site as usize, mask.trailing_zeros().min(31), address))
 }
 
 extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {

@@ -67,12 +67,16 @@ fn memory(grid: &Grid<'_>) -> Option<(usize, u64)> {
     Some((std::ptr::from_ref(grid.memory).addr(), grid.memory.epoch()))
 }
 
+/// Bytes of a thread's local window, whether or not it is ever used.
+fn local_size(compiled: &Compiled, grid: &Grid<'_>) -> u32 {
+    grid.image.ir.stage.funcs[compiled.kernel.0 as usize].local_size(grid.launch.stack_limit)
+}
+
 /// Bytes of the shared window, and from one local window to the next.
 fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
     let (fixed, dynamic) = (grid.image.static_shared, grid.launch.dynamic_shared);
     let shared = if dynamic > 0 { fixed.next_multiple_of(16) + dynamic } else { fixed };
-    let local = compiled.frame.saturating_add(grid.launch.stack_limit).min(u32::MAX - 63).next_multiple_of(64);
-    let stride = if compiled.uses_local { u64::from(local) } else { 0 };
+    let stride = if compiled.uses_local { u64::from(local_size(compiled, grid)).next_multiple_of(64) } else { 0 };
     (shared.into(), stride)
 }
 
@@ -121,7 +125,7 @@ impl Windows {
             locals,
             params: grid.params().block.base(),
             sites: self.sites.as_mut_ptr().expose_provenance() as u64,
-            functions: compiled.functions.as_ptr().expose_provenance() as u64,
+            local_size: local_size(compiled, grid).into(),
             keep: self.keep.as_mut_ptr().expose_provenance() as u64,
             alive_lanes: self.alive.as_mut_ptr().expose_provenance() as u64,
             stack_end: 0,

@@ -62,5 +62,5 @@ pub enum Target {
     /// A function without a body.
     Undefined(FuncId),
     /// Through a register.
-    Indirect(Src, Option<Vec<FuncId>>),
+    Indirect(Src),
 }

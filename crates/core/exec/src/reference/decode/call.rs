@@ -11,7 +11,6 @@ use margay_ir::{
     Arg, Callee, FormalHome, Func, FuncId, Inst, Operand,
     abi::{self, Place, Value},
 };
-use std::collections::BTreeMap;
 
 /// Where an unsized array starts in the outgoing area.
 pub fn start(pieces: &[abi::Piece]) -> u32 {
@@ -82,9 +81,9 @@ impl Decoder<'_> {
     fn target(&self, callee: &Callee) -> Target {
         match callee {
             Callee::Direct(id) => self.direct_target(*id),
-            Callee::Indirect(r, targets) => {
+            Callee::Indirect(r, _) => {
                 let shape = Shape::of(self.code.func.regs[r.0 as usize]);
-                Target::Indirect(super::super::code::Src::reg(self.row(*r), shape), targets.clone())
+                Target::Indirect(super::super::code::Src::reg(self.row(*r), shape))
             }
         }
     }
@@ -135,32 +134,13 @@ impl Decoder<'_> {
             };
             rets.push(Travel { size: value.size, home, pieces: self.pieces(&plan.rets[i]), at: None });
         }
-        let buffers = self.buffers(&args, &rets);
+        let places = self.places;
+        let buffers = places.buffers[*index as usize].iter().map(|b| (self.wires.row(b.pointer), b.at)).collect();
         let callee = self.target(&site.callee);
         let op = CallOp { callee, site: *index, args, rets, buffers };
         self.code.calls.push(op);
         let x = self.code.calls.len() - 1;
         self.emit(inst, step::call::call, x);
         Ok(())
-    }
-
-    /// Room in the caller's frame for values that lie behind pointers.
-    fn buffers(&mut self, args: &[Travel], rets: &[Travel]) -> Vec<(u32, u32)> {
-        let mut sizes: BTreeMap<u32, u32> = BTreeMap::new();
-        for p in args.iter().chain(rets).flat_map(|t| &t.pieces) {
-            if let Wire::Behind(r) = p.at {
-                let size = sizes.entry(r).or_default();
-                *size = (*size).max(p.start + p.len);
-            }
-        }
-        let mut out = Vec::new();
-        let mut end = self.places.frame_size;
-        for (r, size) in sizes {
-            let at = end.next_multiple_of(16);
-            out.push((r, at));
-            end = at.saturating_add(size);
-        }
-        self.buffers = self.buffers.max(end);
-        out
     }
 }

@@ -11,7 +11,7 @@ mod tensor;
 mod texture;
 
 use super::code::{Code, Dst, FuncCode, Handler, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED, WideOp};
-use super::step::{self, call::LEAST_FRAME};
+use super::step;
 use crate::{Image, Row, Stop, Unsupported, sem};
 use margay_check::FuncKind;
 use margay_ir::{
@@ -78,8 +78,6 @@ struct Decoder<'i> {
     known: HashMap<(u64, u8), Src>,
     /// First op by block.
     starts: Vec<u32>,
-    /// Offset of buffers behind hidden pointers in the frame, and where they end.
-    buffers: u32,
     /// Ops whose `x` is a block.
     branches: Vec<usize>,
     /// Place of the current instruction.
@@ -137,7 +135,6 @@ impl<'i> Decoder<'i> {
             most_temps: 0,
             known: HashMap::new(),
             starts: Vec::new(),
-            buffers: places.frame_size,
             branches: Vec::new(),
             at: 0,
         }
@@ -168,11 +165,6 @@ impl<'i> Decoder<'i> {
             self.terminator(&func, &cfg, block.term.clone(), cfg.order.get(i + 1).copied())?;
         }
         self.patch();
-        let kernel = func.kind == FuncKind::Kernel;
-        self.code.frame_size = self.buffers.next_multiple_of(self.code.frame_align);
-        if !kernel {
-            self.code.frame_size = self.code.frame_size.max(LEAST_FRAME).next_multiple_of(self.code.frame_align);
-        }
         self.code.rows += self.most_temps;
         self.code.row_of = self.rows;
         Ok(self.code)

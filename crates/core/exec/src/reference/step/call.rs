@@ -15,14 +15,13 @@ use crate::{
     AccessKind, FaultKind, LANES, Row,
     lanes::{u32s, u32s_mut, u64s, u128s},
     mem::{Allocation, Scalar},
+    stack_note,
 };
 use margay_ir::{FuncId, MemSpace};
 use std::sync::Arc;
 
 /// What model registers hold when nothing was put there.
 const POISON: Row = Row([0xdead_5eed; LANES]);
-/// Smallest frame: it also pays for the return address, so that endless recursion ends.
-pub const LEAST_FRAME: u32 = 16;
 
 /// Where a value lives on one side of a call.
 #[derive(Clone, Debug)]
@@ -272,26 +271,15 @@ pub fn call(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Target::Func(id) => enter(ctx, op.x, *id),
         Target::Builtin(builtin) => super::super::builtin::call(ctx, site, *builtin),
         Target::Undefined(id) => undefined(ctx, *id),
-        Target::Indirect(source, allowed) => {
+        Target::Indirect(source) => {
             let targets = ctx.doubles(*source);
             let lane = ctx.first();
             let target = targets[lane];
             let image = &ctx.code.image;
-            let Some(id) = image.function_at(target) else {
-                let what = format!("an indirect call to {target:#x}, which is no function");
-                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
+            let id = match image.target(&ctx.func.func.calls[site.site as usize], target) {
+                Ok(id) => id,
+                Err(kind) => return ctx.fault(lane, kind, Vec::new()),
             };
-            let callee = image.ir.func(id);
-            let believed = &ctx.func.func.calls[site.site as usize].sig;
-            if allowed.as_ref().is_some_and(|list| !list.contains(&id)) {
-                let what = format!("an indirect call to `{}`, which is not in the list of targets", callee.name);
-                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
-            }
-            if !believed.compatible(&callee.sig) {
-                let what =
-                    format!("an indirect call to `{}`, whose parameters are not those of the prototype", callee.name);
-                return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
-            }
             // Lanes are grouped by target: the others come here again.
             let same = lanes(ctx.active).filter(|i| targets[*i] == target).fold(0, |m, i| m | 1 << i);
             if same != ctx.active {
@@ -300,9 +288,8 @@ pub fn call(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 ctx.mask &= !others;
                 ctx.active = same;
             }
-            match callee.builtin {
+            match image.ir.func(id).builtin {
                 Some(builtin) => super::super::builtin::call(ctx, site, builtin),
-                None if callee.blocks.is_empty() => undefined(ctx, id),
                 None => enter(ctx, op.x, id),
             }
         }
@@ -335,13 +322,14 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     let tops = ctx.warp.frames[parent as usize].top;
     // A power of two.
     let low = callee.frame_align.max(1) - 1;
-    let base = Row(tops.0.map(|t| t.wrapping_add(low) & !low));
+    // One base for all that call: above the longest stack of any of them.
+    let longest = lanes(mask).map(|i| tops.0[i]).max().unwrap_or(0);
+    let base = Row([longest.wrapping_add(low) & !low; LANES]);
     let top = offset_row(&base, callee.frame_size);
     let highest = lanes(mask).map(|i| u64::from(base.0[i]) + u64::from(callee.frame_size)).max().unwrap_or(0);
     if highest > u64::from(ctx.windows.local_size) {
-        let what = format!("the call of `{}` needs {} bytes of stack", callee.func.name, callee.frame_size);
-        let note = format!("the stack of {} bytes is full after {depth} nested calls", ctx.windows.local_size);
-        return ctx.fault(ctx.first(), FaultKind::Stack(what), vec![note]);
+        let note = stack_note(ctx.windows.local_size, depth);
+        return ctx.fault(ctx.first(), code.image.stack_full(id), vec![note]);
     }
     ctx.warp.local_high = ctx.warp.local_high.max(highest as u32);
     let area = offset_row(&caller_base, caller.outgoing);

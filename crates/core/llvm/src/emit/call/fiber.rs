@@ -61,10 +61,11 @@ impl Emitter<'_> {
         match call.site.callee.clone() {
             Callee::Direct(f) => {
                 let entry = named(Ty::scalar(Elem::Ptr), format!("@{}", symbol(f)));
-                self.spawn(&call, &entry, &call.lanes);
+                let frame = self.place_frame(&call, f);
+                self.spawn(&call, &entry, &call.lanes, &frame);
             }
             Callee::Indirect(r, _) => {
-                self.each_target(r, &call.lanes, |e, entry, group| e.spawn(&call, entry, group))?;
+                self.each_target(r, &call, |e, entry, group, frame| e.spawn(&call, entry, group, frame))?;
             }
         }
         self.leave_waiting(k, &call.lanes);
@@ -74,15 +75,16 @@ impl Emitter<'_> {
 
     fn call_directly(&mut self, call: &Begun) -> Result<()> {
         if let Callee::Direct(f) = call.site.callee {
-            self.invoke(&format!("@{}", symbol(f)), call, &call.lanes);
+            let frame = self.place_frame(call, f);
+            self.invoke(&format!("@{}", symbol(f)), call, &call.lanes, &frame);
         }
         let lanes = self.unpack_bits(&call.lanes);
         self.take_returns(call, &lanes)
     }
 
-    fn spawn(&mut self, call: &Begun, entry: &Val, lanes: &Val) {
+    fn spawn(&mut self, call: &Begun, entry: &Val, lanes: &Val, frame: &Val) {
         let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
-        let Begun { frame, args, rets, .. } = call;
+        let Begun { args, rets, .. } = call;
         self.helper(Helper::Spawn, &[&site, lanes, frame, args, rets, entry], true);
     }
 
@@ -94,7 +96,7 @@ impl Emitter<'_> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Masked, lanes.clone());
         let zero = int(Elem::I32, 0);
-        let call = Begun { site, lanes: zero.clone(), frame: zero, args, rets };
+        let call = Begun { site, lanes: zero.clone(), top: zero, args, rets };
         self.take_returns(&call, lanes)?;
         (self.mode, self.active) = (mode, active);
         Ok(())

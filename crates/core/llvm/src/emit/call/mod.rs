@@ -12,16 +12,20 @@ use crate::emit::{
     text::{Elem, Ty, Val, int, named},
 };
 use margay_exec::FaultKind;
-use margay_ir::{Arg, CallSite, Callee, FormalHome, Func, Inst, Operand, VReg, abi::Value};
+use margay_ir::{Arg, CallSite, Callee, FormalHome, Func, FuncId, Inst, Operand, VReg, abi::Value, explicit::admits};
 use margay_isa::Opcode;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// An entry of a table of targets: the function's code, the bytes of its frame, and its alignment less one.
+const TARGET: &str = "{ ptr, i32, i32 }";
 
 /// A call whose arguments are in place.
 pub(in crate::emit) struct Begun {
     pub site: CallSite,
     /// Lanes that call.
     pub lanes: Val,
-    /// Where the function's frame begins, in the thread's local window.
-    pub frame: Val,
+    /// Where the caller's stack ends, in the thread's local window.
+    pub top: Val,
     /// Blocks of lanes for arguments and returns.
     pub args: Val,
     pub rets: Val,
@@ -169,9 +173,12 @@ impl Emitter<'_> {
         }
         let call = self.begin_call(site)?;
         match call.site.callee.clone() {
-            Callee::Direct(f) => self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes),
+            Callee::Direct(f) => {
+                let frame = self.place_frame(&call, f);
+                self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes, &frame);
+            }
             Callee::Indirect(r, _) => {
-                self.each_target(r, &call.lanes, |e, f, group| e.invoke(&f.to_string(), &call, group))?
+                self.each_target(r, &call, |e, f, group, frame| e.invoke(&f.to_string(), &call, group, frame))?
             }
         }
         let lanes = self.unpack_bits(&call.lanes);
@@ -225,15 +232,10 @@ impl Emitter<'_> {
             let (alive, to) = (self.alive_bits(), self.ctx_pointer(at::ALIVE));
             self.w.store(&alive, &to, 4);
         }
-        let frame = self.next_frame();
+        let top = self.next_frame();
         self.check_stack();
         self.count_call();
-        let callee_frame = match &site.callee {
-            Callee::Direct(f) => self.ir.stage.funcs[f.0 as usize].frame_size,
-            Callee::Indirect(..) => 0,
-        };
-        self.check_window(&frame, callee_frame);
-        Ok(Begun { site, lanes, frame, args, rets })
+        Ok(Begun { site, lanes, top, args, rets })
     }
 
     /// What a call returned to some of its lanes.
@@ -265,15 +267,39 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Does the callee's frame fit into the thread's local window (if threads have one)?
-    fn check_window(&mut self, frame: &Val, size: u32) {
-        let stride = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
-        let end = self.w.resize(frame, Elem::I64, false);
-        let end = self.w.op_const("add", &end, i128::from(size));
-        let beyond = self.w.cmp("icmp ugt", &end, &stride);
-        let windows = self.w.cmp("icmp ne", &stride, &int(Elem::I64, 0));
-        let full = self.w.op("and", &beyond, &windows);
-        self.fault_if(&full, "stack overflow");
+    /// Where the frame of a function begins that is called by name.
+    pub(in crate::emit) fn place_frame(&mut self, call: &Begun, callee: FuncId) -> Val {
+        let places = &self.ir.stage.funcs[callee.0 as usize];
+        let low = i128::from(places.frame_align.max(1)) - 1;
+        let (size, low) = (int(Elem::I32, i128::from(places.frame_size)), int(Elem::I32, low));
+        let address = int(Elem::I64, i128::from(margay_exec::Image::function_address(callee)));
+        self.fit_frame(call, &size, &low, (&call.lanes, &address))
+    }
+
+    /// Where a frame of a size begins, whose address ends in as many zeros as `low` has ones; a fault if the thread's stack has no
+    /// room for it.
+    fn fit_frame(&mut self, call: &Begun, size: &Val, low: &Val, (lanes, address): (&Val, &Val)) -> Val {
+        let frame = self.w.op("add", &call.top, low);
+        let high = self.w.op_const("xor", low, -1);
+        let frame = self.w.op("and", &frame, &high);
+        let end = self.w.resize(&frame, Elem::I64, false);
+        let size = self.w.resize(size, Elem::I64, false);
+        let end = self.w.op("add", &end, &size);
+        let limit = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
+        let full = self.w.cmp("icmp ugt", &end, &limit);
+        self.refuse_call_if(&full, lanes, address);
+        frame
+    }
+
+    /// Lanes fault that call the function at an address, if it cannot be entered: the host finds out why.
+    fn refuse_call_if(&mut self, bad: &Val, lanes: &Val, address: &Val) {
+        let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
+        self.w.branch_unlikely(bad, &refused, &admitted);
+        self.w.block(&refused);
+        let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
+        self.helper(Helper::Refuse, &[&site, lanes, address], true);
+        self.w.jump("stop");
+        self.w.block(&admitted);
     }
 
     /// Native stack left? A device recursion that is too deep is a fault, not a crash.
@@ -282,7 +308,7 @@ impl Emitter<'_> {
         let here = self.w.cast("ptrtoint", &here, Elem::I64);
         let end = self.ctx_value(Elem::I64, at::STACK_END);
         let deep = self.w.cmp("icmp ult", &here, &end);
-        self.fault_if(&deep, "stack overflow");
+        self.fault_if(&deep, "native stack");
     }
 
     /// Counts calls, so that a recursion without loops can be ended from outside.
@@ -302,8 +328,8 @@ impl Emitter<'_> {
     }
 
     /// Calls a function for some of a call's lanes.
-    pub(in crate::emit) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val) {
-        let Begun { frame, args, rets, .. } = call;
+    pub(in crate::emit) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val, frame: &Val) {
+        let Begun { args, rets, .. } = call;
         let result = self.w.value(
             Ty::scalar(Elem::I32),
             format_args!("call i32 {callee}(ptr %ctx, i32 {lanes}, i32 {frame}, ptr {args}, ptr {rets})"),
@@ -318,17 +344,19 @@ impl Emitter<'_> {
         self.w.block(&go_on);
     }
 
-    /// Does something for each function that a register names, and the lanes for which it does.
+    /// Does something for each function that a register names and the call site admits: with its entry, the lanes that call it,
+    /// and where its frame begins.
     pub(in crate::emit) fn each_target(
         &mut self,
         target: VReg,
-        mask: &Val,
-        mut act: impl FnMut(&mut Self, &Val, &Val),
+        call: &Begun,
+        mut act: impl FnMut(&mut Self, &Val, &Val, &Val),
     ) -> Result<()> {
         let target = self.read(target);
         let target = self.w.resize(&target, Elem::I64, false);
+        let (table, first, count) = self.targets(&call.site);
         let left = self.w.alloca("i32", 4);
-        self.w.store(mask, &left, 4);
+        self.w.store(&call.lanes, &left, 4);
         let target = self.w.splat(&target);
         let (head, go, end) = (self.w.label("each"), self.w.label("group"), self.w.label("grouped"));
         self.w.jump(&head);
@@ -344,23 +372,53 @@ impl Emitter<'_> {
         let group = self.w.op("and", &same, &remaining);
         let rest = self.w.op("xor", &remaining, &group);
         self.w.store(&rest, &left, 4);
-        // Code addresses are numbered: base + (id + 1) * 16.
-        let base = i128::from(margay_exec::Image::function_address(margay_ir::FuncId(0)));
+        // Functions have addresses 16 apart; what lies between two becomes a huge number by the rotation.
+        let base = i128::from(margay_exec::Image::function_address(first));
         let off = self.w.op_const("sub", &address, base);
-        let id = self.w.op_const("lshr", &off, 4);
-        let aligned = self.w.op_const("and", &off, 15);
-        let crooked = self.w.cmp("icmp ne", &aligned, &int(Elem::I64, 0));
-        let beyond = self.w.cmp("icmp uge", &id, &int(Elem::I64, self.ir.funcs.len() as i128));
-        let bad = self.w.op("or", &crooked, &beyond);
-        self.fault_if(&bad, "an indirect call to no function");
-        let table = self.ctx_value(Elem::Ptr, at::FUNCTIONS);
-        let entry = self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr ptr, ptr {table}, i64 {id}"));
-        let f = self.w.load(Ty::scalar(Elem::Ptr), &entry, 8);
+        let index = self.w.intrinsic("llvm.fshr", off.ty, &[&off, &off, &int(Elem::I64, 4)]);
+        let beyond = self.w.cmp("icmp uge", &index, &int(Elem::I64, i128::from(count)));
+        self.refuse_call_if(&beyond, &group, &address);
+        let entry =
+            self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr {TARGET}, ptr {table}, i64 {index}"));
+        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
         let null = self.w.cmp("icmp eq", &f, &named(Ty::scalar(Elem::Ptr), "null"));
-        self.fault_if(&null, "an indirect call to a function that is not compiled");
-        act(self, &f, &group);
+        self.refuse_call_if(&null, &group, &address);
+        let [size, low] = [8, 12].map(|at| {
+            let p = self.w.offset_const(&entry, at);
+            self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4)
+        });
+        let frame = self.fit_frame(call, &size, &low, (&group, &address));
+        act(self, &f, &group, &frame);
         self.w.jump(&head);
         self.w.block(&end);
         Ok(())
+    }
+    /// A table of the functions that an indirect call site may enter, by id from the first of them on: its name, that function,
+    /// and how many entries it has.
+    fn targets(&mut self, site: &CallSite) -> (Val, FuncId, u32) {
+        let ids = || (0..self.ir.funcs.len() as u32).map(FuncId);
+        let fits = |f: &FuncId| self.reached.compiled[f.0 as usize] && admits(site, *f, self.ir.func(*f)).is_ok();
+        let admitted: Vec<FuncId> = ids().filter(fits).collect();
+        let (first, last) = match (admitted.first(), admitted.last()) {
+            (Some(first), Some(last)) => (*first, *last),
+            _ => (FuncId(0), FuncId(0)),
+        };
+        let mut entries = Vec::new();
+        for id in (first.0..=last.0).map(FuncId) {
+            let places = &self.ir.stage.funcs[id.0 as usize];
+            entries.push(if admitted.contains(&id) {
+                let low = places.frame_align.max(1) - 1;
+                format!("{TARGET} {{ ptr @{}, i32 {}, i32 {low} }}", symbol(id), places.frame_size)
+            } else {
+                format!("{TARGET} zeroinitializer")
+            });
+        }
+        let (count, entries) = (entries.len() as u32, entries.join(", "));
+        // Sites that admit the same functions share one.
+        let mut hasher = DefaultHasher::new();
+        entries.hash(&mut hasher);
+        let name = format!("@targets.{:016x}", hasher.finish());
+        self.w.declared.insert(format!("{name} = internal unnamed_addr constant [{count} x {TARGET}] [{entries}]"));
+        (named(Ty::scalar(Elem::Ptr), name), first, count)
     }
 }

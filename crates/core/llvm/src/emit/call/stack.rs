@@ -17,10 +17,10 @@ pub(in crate::emit) fn moves_stack(func: &Func, inst: &Inst) -> bool {
 impl Emitter<'_> {
     /// First address behind the frame of the function, in the thread's local window.
     pub fn frame_end(&mut self) -> Val {
-        let size = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame_size.next_multiple_of(16));
+        let places = &self.ir.stage.funcs[self.id.0 as usize];
+        let size = i128::from(places.frame_size);
         match self.func.kind {
-            // Programs compare pointers with zero.
-            margay_check::FuncKind::Kernel => int(Elem::I32, size.max(16)),
+            margay_check::FuncKind::Kernel => int(Elem::I32, i128::from(places.base) + size),
             _ => self.w.op_const("add", &crate::emit::text::named(Ty::scalar(Elem::I32), "%frame"), size),
         }
     }
@@ -37,13 +37,14 @@ impl Emitter<'_> {
         self.top = Some(top);
     }
 
-    /// Where the frame of a function that is called here begins: behind the longest stack of any lane.
+    /// Where the frame of a function that is called here may begin: behind the longest stack of any lane that calls.
     pub fn next_frame(&mut self) -> Val {
         let Some(top) = self.top.clone() else { return self.frame_end() };
-        let tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);
-        let most = self.w.intrinsic_named("llvm.vector.reduce.umax.v32i32", Ty::scalar(Elem::I32), &[&tops]);
-        let most = self.w.op_const("add", &most, 15);
-        self.w.op_const("and", &most, !15)
+        let mut tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);
+        if let Some(active) = self.lanes(None) {
+            tops = self.w.select(&active, &tops, &constant(Ty::lanes(Elem::I32), 0));
+        }
+        self.w.intrinsic_named("llvm.vector.reduce.umax.v32i32", Ty::scalar(Elem::I32), &[&tops])
     }
 
     /// One of the three.
@@ -84,7 +85,7 @@ impl Emitter<'_> {
                 let size = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
                 let end = self.w.op("add", &at, &size);
                 self.uses_local = true;
-                let limit = self.ctx_value(Elem::I64, at::LOCAL_STRIDE);
+                let limit = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
                 let limit = self.w.splat(&limit);
                 let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &size));
                 let bad = self.w.op("or", &beyond, &wraps);

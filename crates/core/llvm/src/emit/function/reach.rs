@@ -26,6 +26,8 @@ pub enum Waits {
 pub struct Reached {
     /// How any of them waits.
     pub waits: Waits,
+    /// By function: it is compiled.
+    pub compiled: Vec<bool>,
     /// Some calls get stacks of their own.
     pub fibers: bool,
     /// By function: it may end threads.
@@ -49,7 +51,10 @@ impl Reached {
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
         let (holds, parts) = (vec![false; n], vec![false; n]);
-        let mut reached = Reached { waits, exits, some_exit: false, fibers: false, holds, some_hold: false, parts };
+        let mut compiled = vec![false; n];
+        functions.iter().for_each(|f| compiled[f.0 as usize] = true);
+        let mut reached =
+            Reached { waits, compiled, exits, some_exit: false, fibers: false, holds, some_hold: false, parts };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
         let mut changed = reached.some_exit;
         while changed {

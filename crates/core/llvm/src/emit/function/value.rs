@@ -125,9 +125,10 @@ impl Emitter<'_> {
 
     /// Offset of a frame variable in the thread's local window.
     pub fn frame_address(&mut self, frame: u32, offset: i64) -> Val {
-        let within = i128::from(self.ir.stage.funcs[self.id.0 as usize].frame[frame as usize]) + i128::from(offset);
+        let places = &self.ir.stage.funcs[self.id.0 as usize];
+        let within = i128::from(places.frame[frame as usize]) + i128::from(offset);
         if self.func.kind == margay_check::FuncKind::Kernel {
-            int(Elem::I32, within)
+            int(Elem::I32, i128::from(places.base) + within)
         } else {
             self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), within)
         }

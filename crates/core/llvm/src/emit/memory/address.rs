@@ -191,9 +191,10 @@ impl Emitter<'_> {
                 return f(self, &address);
             }
             MemBase::KernelParam => {
-                let base = self.ctx_fixed(Elem::I64, at::PARAMS);
-                let v = self.w.op_const("add", &base, i128::from(*offset));
-                return f(self, &Address::uniform(v));
+                let check = single_step(*offset);
+                let address = Address::uniform(int(Elem::I64, i128::from(*offset)));
+                let address = self.checked(space, address, Some(&check), mask);
+                return f(self, &address);
             }
             MemBase::Absolute => {
                 let check = single_step(*offset);
@@ -517,7 +518,7 @@ impl Emitter<'_> {
     fn checked_local(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {
         let address = self.local_lanes(offsets);
         if let Some(check) = check {
-            let size = self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+            let size = self.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
             let lanes = self.spread(&address);
             self.check_offsets(offsets, &size, &lanes, check, mask);
         }

@@ -154,7 +154,7 @@ impl Emitter<'_> {
         let local = |e: &mut Self| {
             let windows = e.local_lanes(&int(Elem::I32, 0));
             let windows = e.spread(&windows);
-            let size = e.ctx_fixed(Elem::I64, at::LOCAL_STRIDE);
+            let size = e.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
             within(e, &windows, &size)
         };
         let elsewhere = [Mod::SharedCluster, Mod::Global].iter().any(|m| variant.has(*m));

@@ -1,0 +1,32 @@
+//! What a call may enter, and the faults of calls that may not: for both engines.
+
+use crate::{FaultKind, Image};
+use margay_ir::{CallSite, FuncId, explicit};
+
+impl Image {
+    /// The function that an indirect call enters; a fault if the address is none's, or if the call site does not admit it.
+    pub fn target(&self, site: &CallSite, address: u64) -> Result<FuncId, FaultKind> {
+        let Some(id) = self.function_at(address) else {
+            return Err(FaultKind::BadTarget(format!("an indirect call to {address:#x}, which is no function")));
+        };
+        let func = self.ir.func(id);
+        if let Err(why) = explicit::admits(site, id, func) {
+            return Err(FaultKind::BadTarget(format!("an indirect call to `{}`, {why}", func.name)));
+        }
+        match func.builtin {
+            None if func.blocks.is_empty() => Err(FaultKind::Undefined(func.name.to_string())),
+            _ => Ok(id),
+        }
+    }
+
+    /// The fault of a call for whose frame the thread's stack has no room.
+    pub fn stack_full(&self, callee: FuncId) -> FaultKind {
+        let (func, places) = (self.ir.func(callee), &self.ir.stage.funcs[callee.0 as usize]);
+        FaultKind::Stack(format!("the call of `{}` needs {} bytes of stack", func.name, places.frame_size))
+    }
+}
+
+/// The note that goes with [`Image::stack_full`]: bytes of the thread's local window, and how many calls are under way.
+pub fn stack_note(local_size: u32, depth: u32) -> String {
+    format!("the stack of {local_size} bytes is full after {depth} nested calls")
+}
