@@ -12,7 +12,7 @@ use crate::{
 use std::{
     collections::HashMap,
     ffi::c_char,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, Once, OnceLock, PoisonError},
 };
 
 /// The version of the API that this library speaks: 13.5.
@@ -252,8 +252,11 @@ api! {
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 
-    /// The tables behind this are not documented; programs that can do without them go on.
+    /// The tables behind this are not documented; programs that can do without them go on. NVIDIA's own runtime cannot, and where it
+    /// is inside a program, people are told so once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| crate::image::foreign_runtimes().iter().for_each(|words| crate::api::tell(words)));
         table.offer(0);
         Err(Code::NOT_FOUND)
     }

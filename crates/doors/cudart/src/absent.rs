@@ -84,3 +84,19 @@ absent! {
     cudaDeviceUnregisterAsyncNotification cudaLibraryGetUnifiedFunction cudaMemGetLocationInfo
     cudaStreamBeginRecaptureToGraph + ptsz
 }
+
+// What CUDA 13 took out.
+#[cfg(not(cuda13))]
+#[rustfmt::skip]
+absent! { cudaLaunchCooperativeKernelMultiDevice }
+#[cfg(not(cuda13))]
+#[rustfmt::skip]
+absent! { cudaSignalExternalSemaphoresAsync_v2 + ptsz cudaWaitExternalSemaphoresAsync_v2 + ptsz }
+
+// Texture and surface references, which CUDA 12 took out.
+#[cfg(cuda11)]
+#[rustfmt::skip]
+absent! {
+    cudaBindSurfaceToArray cudaBindTexture cudaBindTexture2D cudaBindTextureToArray cudaBindTextureToMipmappedArray
+    cudaGetSurfaceReference cudaGetTextureAlignmentOffset cudaGetTextureReference cudaUnbindTexture
+}

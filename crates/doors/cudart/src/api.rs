@@ -11,20 +11,23 @@ use std::{
     sync::OnceLock,
 };
 
-/// Declares functions of the API. `+ ptsz` or `+ ptds` before the `fn` makes a second function of that ending, to which the default
+/// Declares functions of the API. An attribute such as `#[cfg(cuda13)]` in front says which releases have that form. `+ ptsz` or `+ ptds` before the `fn` makes a second function of that ending, to which the default
 /// stream is the thread's (`--default-stream per-thread`).
 macro_rules! api {
     ($($(#[$doc:meta])* $(+ $ending:ident)? fn $name:ident $arguments:tt $body:block)*) => {
         $(
-            $crate::api::function! { $(#[$doc])* $name $arguments $body }
-            $($crate::api::per_thread! { $name $ending $arguments })?
+            $crate::api::function! { $(#[$doc])* [$($ending)?] $name $arguments $body }
         )*
     };
 }
 
-/// One function of [`api!`].
+/// One function of [`api!`], with its second form if it has one.
 macro_rules! function {
-    ($(#[$doc:meta])* $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+    ($(#[$doc:meta])* [$ending:ident] $name:ident $arguments:tt $body:block) => {
+        $crate::api::function! { $(#[$doc])* [] $name $arguments $body }
+        $crate::api::per_thread! { $(#[$doc])* $name $ending $arguments }
+    };
+    ($(#[$doc:meta])* [] $name:ident ($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$doc])*
         #[allow(unsafe_code, non_snake_case, clippy::too_many_arguments)]
         #[unsafe(no_mangle)]
@@ -39,7 +42,8 @@ macro_rules! function {
 
 /// The second form of a function.
 macro_rules! per_thread {
-    ($name:ident $ending:ident ($($arg:ident: $ty:ty),* $(,)?)) => {
+    ($(#[$doc:meta])* $name:ident $ending:ident ($($arg:ident: $ty:ty),* $(,)?)) => {
+        $(#[$doc])*
         const _: () = {
             #[allow(unsafe_code, clippy::too_many_arguments)]
             #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($ending)))]
@@ -52,9 +56,9 @@ macro_rules! per_thread {
 
 /// Declares functions that do the same as one of the driver, with the same arguments.
 macro_rules! same {
-    ($($(+ $ending:ident)? $name:ident($($arg:ident: $ty:ty),*) = $driver:ident;)*) => {
+    ($($(#[$doc:meta])* $(+ $ending:ident)? $name:ident($($arg:ident: $ty:ty),*) = $driver:ident;)*) => {
         $crate::api::api! {
-            $($(+ $ending)? fn $name($($arg: $ty),*) { $crate::driver::$driver($($arg),*) })*
+            $($(#[$doc])* $(+ $ending)? fn $name($($arg: $ty),*) { $crate::driver::$driver($($arg),*) })*
         }
     };
 }

@@ -4,66 +4,41 @@ use crate::{
     api::{api, is_thread_stream, primary, same},
     driver,
     error::{Code, Outcome},
+    properties::Layout,
     raw::Ptr,
     register,
 };
 
-/// The version of the API that this library speaks.
-const VERSION: i32 = 13050;
+/// The version of the API that this library speaks: the last one of its release.
+const VERSION: i32 = if cfg!(cuda11) {
+    11080
+} else if cfg!(cuda12) {
+    12090
+} else {
+    13050
+};
+/// The layout of `cudaGetDeviceProperties`: CUDA 12 has a second form of the function for its own.
+const LAYOUT: Layout = if cfg!(cuda13) { Layout::Cuda13 } else { Layout::Cuda11 };
 
 fn check(device: i32) -> Outcome {
     if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
-fn attribute(number: u32) -> Result<i32, Code> {
+/// An attribute of a device, by the driver's number.
+pub fn attribute(number: u32, device: i32) -> Result<i32, Code> {
     let mut value = 0i32;
-    driver::cuDeviceGetAttribute(Ptr::to(&mut value), number, 0)?;
+    driver::cuDeviceGetAttribute(Ptr::to(&mut value), number, device)?;
     Ok(value)
-}
-
-/// Fields of `cudaDeviceProp` of 32 bits: byte offset, attribute of the driver.
-#[rustfmt::skip]
-const FIELDS: &[(usize, u32)] = &[
-    (304, 12), (308, 10), (320, 1), (324, 2), (328, 3), (332, 4), (336, 5), (340, 6), (344, 7),
-    (360, 75), (364, 76), (384, 16), (388, 18), (392, 19),
-    (396, 21), (400, 77), (404, 22), (408, 23), (412, 73), (416, 74), (420, 70), (424, 71), (428, 72), (432, 45), (436, 46),
-    (440, 24), (444, 25), (448, 26), (452, 47), (456, 48), (460, 49), (464, 52), (468, 42), (472, 43),
-    (476, 27), (480, 28), (484, 29), (488, 53), (492, 54), (496, 55), (500, 56), (504, 57), (508, 58), (512, 59), (516, 60),
-    (520, 61), (524, 62), (528, 63), (532, 64), (536, 65), (540, 66), (544, 67), (548, 68),
-    (560, 31), (564, 32), (568, 33), (572, 34), (576, 50), (580, 35), (584, 40), (588, 41), (592, 37), (596, 38), (600, 108),
-    (604, 39), (608, 78), (612, 79), (616, 80), (632, 82), (636, 83), (640, 84), (644, 85), (648, 86), (652, 88), (656, 89),
-    (660, 90), (664, 91), (668, 95), (680, 100), (684, 101), (688, 106), (692, 109), (704, 99), (708, 112), (712, 113),
-    (716, 114), (720, 115), (724, 116), (728, 117), (732, 118), (736, 119), (740, 121), (744, 125), (748, 120), (752, 129),
-    (756, 130), (760, 131), (764, 133), (768, 134), (772, 139), (776, 140),
-];
-
-/// The same, of 64 bits.
-const LONG_FIELDS: &[(usize, u32)] =
-    &[(296, 8), (312, 11), (352, 9), (368, 14), (376, 51), (552, 30), (624, 81), (672, 97), (696, 111)];
-
-/// Bytes of `cudaDeviceProp` of CUDA 13; name, UUID and memory stand at 0, 256 and 288.
-const SIZE: usize = 1008;
-
-fn properties(out: Ptr) -> Outcome {
-    for offset in (0..SIZE).step_by(8) {
-        out.write(offset, 0u64)?;
-    }
-    driver::cuDeviceGetName(out, 256, 0)?;
-    driver::cuDeviceGetUuid_v2(Ptr::at(out.number() + 256), 0)?;
-    driver::cuDeviceTotalMem_v2(Ptr::at(out.number() + 288), 0)?;
-    for (offset, number) in FIELDS {
-        out.write(*offset, attribute(*number)?)?;
-    }
-    for (offset, number) in LONG_FIELDS {
-        out.write(*offset, attribute(*number)? as u64)?;
-    }
-    Ok(())
 }
 
 fn entry_point(name: Ptr, address: Ptr, version: i32, flags: u64, status: Ptr) -> Outcome {
     const PER_THREAD: u64 = 2; // cudaEnablePerThreadDefaultStream
     let flags = if flags == 0 && is_thread_stream() { PER_THREAD } else { flags };
-    driver::cuGetProcAddress_v2(name, address, version, flags, status)
+    match driver::cuGetProcAddress_v2(name, address, version, flags, status) {
+        // The address is null then, the status says why, and it is no error ("Driver Entry Point Access").
+        Err(Code::SYMBOL_NOT_FOUND) => Ok(()),
+        other => other,
+    }
 }
 
 same! {
@@ -107,18 +82,26 @@ api! {
     }
     fn cudaGetDeviceProperties(out: Ptr, device: i32) {
         check(device)?;
-        properties(out)
+        LAYOUT.fill(out, device)
     }
     fn cudaDeviceReset() {
-        register::unload();
-        driver::cuDevicePrimaryCtxReset_v2(0)?;
-        primary()
+        register::reset()
     }
     fn cudaDeviceEnablePeerAccess(_peer: i32, _flags: u32) { Err(Code::INVALID_DEVICE) }
     fn cudaDeviceDisablePeerAccess(_peer: i32) { Err(Code::INVALID_DEVICE) }
     fn cudaCtxResetPersistingL2Cache() { Ok(()) }
     fn cudaProfilerStart() { Ok(()) }
     fn cudaProfilerStop() { Ok(()) }
+    #[cfg(cuda12)]
+    fn cudaGetDeviceProperties_v2(out: Ptr, device: i32) {
+        check(device)?;
+        Layout::Cuda12.fill(out, device)
+    }
+    #[cfg(cuda11)]
+    + ptsz fn cudaGetDriverEntryPoint(name: Ptr, address: Ptr, flags: u64) {
+        entry_point(name, address, VERSION, flags, Ptr::NULL)
+    }
+    #[cfg(not(cuda11))]
     + ptsz fn cudaGetDriverEntryPoint(name: Ptr, address: Ptr, flags: u64, status: Ptr) {
         entry_point(name, address, VERSION, flags, status)
     }

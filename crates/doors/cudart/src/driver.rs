@@ -55,7 +55,8 @@ impl Crossing for Stream {
 macro_rules! driver {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         $(
-            #[allow(non_snake_case, clippy::too_many_arguments)]
+            // Not every release calls every function.
+            #[allow(non_snake_case, dead_code, clippy::too_many_arguments)]
             pub fn $name($($arg: $ty),*) -> Outcome {
                 static ADDRESS: OnceLock<usize> = OnceLock::new();
                 let name = concat!(stringify!($name), "\0");
@@ -236,6 +237,22 @@ driver! {
     cuEventSynchronize(event: usize);
     cuEventDestroy_v2(event: usize);
     cuEventElapsedTime(ms: Ptr, start: usize, end: usize);
+    cuMemAdvise(address: Ptr, bytes: usize, advice: u32, device: i32);
+    cuMemPrefetchAsync(address: Ptr, bytes: usize, device: i32, stream: Stream);
+    cuMemcpyBatchAsync(
+        to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize, failed: Ptr,
+        stream: Stream,
+    );
+    cuMemcpy3DBatchAsync(count: usize, copies: Ptr, failed: Ptr, flags: u64, stream: Stream);
+    cuStreamGetCaptureInfo(stream: Stream, status: Ptr, id: Ptr);
+    cuStreamGetCaptureInfo_v2(stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, count: Ptr);
+    cuStreamUpdateCaptureDependencies(stream: Stream, nodes: Ptr, count: usize, flags: u32);
+    cuGraphGetEdges(graph: usize, from: Ptr, to: Ptr, count: Ptr);
+    cuGraphAddDependencies(graph: usize, from: Ptr, to: Ptr, count: usize);
+    cuGraphRemoveDependencies(graph: usize, from: Ptr, to: Ptr, count: usize);
+    cuGraphNodeGetDependencies(node: usize, nodes: Ptr, count: Ptr);
+    cuGraphNodeGetDependentNodes(node: usize, nodes: Ptr, count: Ptr);
+    cuGraphExecUpdate(exec: usize, graph: usize, node: Ptr, result: Ptr);
     cuGraphCreate(graph: Ptr, flags: u32);
     cuGraphDestroy(graph: usize);
     cuGraphAddKernelNode_v2(node: Ptr, graph: usize, after: Ptr, count: usize, params: Ptr);

@@ -20,6 +20,8 @@ impl Code {
     pub const INVALID_DEVICE: Code = Code(101);
     /// `cudaErrorInvalidSymbol`
     pub const INVALID_SYMBOL: Code = Code(13);
+    /// `cudaErrorSymbolNotFound`
+    pub const SYMBOL_NOT_FOUND: Code = Code(500);
     /// `cudaErrorNotReady`
     pub const NOT_READY: Code = Code(600);
     /// `cudaErrorNotSupported`

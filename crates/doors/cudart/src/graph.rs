@@ -27,11 +27,15 @@ same! {
     cudaGraphClone(copy: Ptr, graph: usize) = cuGraphClone;
     cudaGraphGetNodes(graph: usize, nodes: Ptr, count: Ptr) = cuGraphGetNodes;
     cudaGraphGetRootNodes(graph: usize, nodes: Ptr, count: Ptr) = cuGraphGetRootNodes;
+    #[cfg(cuda13)]
     cudaGraphGetEdges(graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: Ptr) = cuGraphGetEdges_v2;
+    #[cfg(cuda13)]
     cudaGraphAddDependencies(graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: usize) = cuGraphAddDependencies_v2;
+    #[cfg(cuda13)]
     cudaGraphRemoveDependencies(
         graph: usize, from: Ptr, to: Ptr, edges: Ptr, count: usize
     ) = cuGraphRemoveDependencies_v2;
+    #[cfg(not(cuda11))]
     cudaGraphExecUpdate(exec: usize, graph: usize, result: Ptr) = cuGraphExecUpdate_v2;
     + ptsz cudaGraphUpload(exec: usize, stream: Stream) = cuGraphUpload;
     + ptsz cudaGraphLaunch(exec: usize, stream: Stream) = cuGraphLaunch;
@@ -39,6 +43,7 @@ same! {
 }
 
 api! {
+    #[cfg(not(cuda11))]
     fn cudaGraphInstantiate(out: Ptr, graph: usize, flags: u64) { driver::cuGraphInstantiateWithFlags(out, graph, flags) }
     fn cudaGraphConditionalHandleCreate(handle: Ptr, graph: usize, default: u32, flags: u32) {
         driver::cuGraphConditionalHandleCreate(handle, graph, 0, default, flags)

@@ -97,6 +97,12 @@ fn with_params(params: Ptr, act: impl FnOnce(Ptr) -> Outcome) -> Outcome {
     act(to)
 }
 
+/// Adds a node of any kind; `data` of its edges may be null.
+#[cfg(not(cuda11))]
+pub fn add(node: Ptr, graph: usize, after: Ptr, data: Ptr, count: usize, params: Ptr) -> Outcome {
+    with_params(params, |made| driver::cuGraphAddNode_v2(node, graph, after, data, count, made))
+}
+
 fn describe(node: usize, params: Ptr) -> Outcome {
     let mut found: NodeParams = [0; 32];
     let from = Ptr::to(&mut found);
@@ -152,7 +158,9 @@ same! {
     cudaGraphExecEventWaitNodeSetEvent(exec: usize, node: usize, event: usize) = cuGraphExecEventWaitNodeSetEvent;
     cudaGraphNodeGetType(node: usize, kind: Ptr) = cuGraphNodeGetType;
     cudaGraphNodeFindInClone(node: Ptr, original: usize, clone: usize) = cuGraphNodeFindInClone;
+    #[cfg(cuda13)]
     cudaGraphNodeGetDependencies(node: usize, nodes: Ptr, data: Ptr, count: Ptr) = cuGraphNodeGetDependencies_v2;
+    #[cfg(cuda13)]
     cudaGraphNodeGetDependentNodes(node: usize, nodes: Ptr, data: Ptr, count: Ptr) = cuGraphNodeGetDependentNodes_v2;
     cudaGraphNodeSetEnabled(exec: usize, node: usize, enabled: u32) = cuGraphNodeSetEnabled;
     cudaGraphNodeGetEnabled(exec: usize, node: usize, enabled: Ptr) = cuGraphNodeGetEnabled;
@@ -163,8 +171,9 @@ same! {
 }
 
 api! {
+    #[cfg(cuda13)]
     fn cudaGraphAddNode(node: Ptr, graph: usize, after: Ptr, data: Ptr, count: usize, params: Ptr) {
-        with_params(params, |made| driver::cuGraphAddNode_v2(node, graph, after, data, count, made))
+        add(node, graph, after, data, count, params)
     }
     fn cudaGraphNodeGetParams(node: usize, params: Ptr) { describe(node, params) }
     fn cudaGraphNodeSetParams(node: usize, params: Ptr) {

@@ -110,15 +110,17 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
 /// `cudaFuncAttributes`: three sizes, then numbers; the driver's attributes in the order of the structure.
 fn attributes(out: Ptr, function: usize) -> Outcome {
     const SIZES: [u32; 3] = [1, 2, 3]; // shared, constant, local
-    const NUMBERS: [u32; 13] = [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
-    for offset in (0..144).step_by(8) {
+    const NUMBERS: &[u32] = &[0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
+    // CUDA 11 ends with the seventh number.
+    let (size, numbers) = if cfg!(cuda11) { (56, &NUMBERS[..7]) } else { (144, NUMBERS) };
+    for offset in (0..size).step_by(8) {
         out.write(offset, 0u64)?;
     }
     for (i, number) in SIZES.into_iter().enumerate() {
         out.write(8 * i, attribute(function, number)? as usize)?;
     }
-    for (i, number) in NUMBERS.into_iter().enumerate() {
-        out.write(24 + 4 * i, attribute(function, number)?)?;
+    for (i, number) in numbers.iter().enumerate() {
+        out.write(24 + 4 * i, attribute(function, *number)?)?;
     }
     Ok(())
 }

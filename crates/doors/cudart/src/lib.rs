@@ -1,4 +1,7 @@
-//! `libcudart.so.13`: the documented CUDA runtime API over the driver API, for programs that nvcc made with `-cudart shared`.
+//! `libcudart.so.13`: the documented CUDA runtime API over the driver API, for programs that nvcc made with `-cudart shared`, and
+//! for those whose own runtime margay takes the place of. The packages `margay-cudart12` and `margay-cudart11` make
+//! `libcudart.so.12` and `libcudart.so.11.0` of the same sources: `cfg(cuda13)`, `cfg(cuda12)` and `cfg(cuda11)` mark names and layouts
+//! that differ.
 //!
 //! It is a layer of translation and keeps little: which host function stands for which kernel ([`register`]), the last error
 //! of each thread ([`api`]), and launches between `<<<` and the stub of the kernel ([`launch`]). Everything else is asked of
@@ -18,6 +21,9 @@ mod graph;
 mod graph_node;
 mod launch;
 mod memory;
+#[cfg(not(cuda13))]
+mod older;
+mod properties;
 mod raw;
 mod register;
 mod stream;

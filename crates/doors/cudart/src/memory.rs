@@ -60,7 +60,9 @@ fn attributes(out: Ptr, address: Ptr) -> Outcome {
     const HOST: u32 = 1;
     const DEVICE: u32 = 2;
     const MANAGED: u32 = 3;
-    for offset in (0..88).step_by(8) {
+    // CUDA 13 has reserved bytes behind them.
+    const SIZE: usize = if cfg!(cuda13) { 88 } else { 24 };
+    for offset in (0..SIZE).step_by(8) {
         out.write(offset, 0u64)?;
     }
     let at = address.number();
@@ -90,18 +92,22 @@ same! {
     cudaMemPoolDestroy(pool: usize) = cuMemPoolDestroy;
     cudaMemPoolTrimTo(pool: usize, bytes: usize) = cuMemPoolTrimTo;
     cudaMemPoolSetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolSetAttribute;
+    #[cfg(cuda13)]
     + ptsz cudaMemPrefetchAsync(
         address: Ptr, bytes: usize, location: u64, flags: u32, stream: Stream
     ) = cuMemPrefetchAsync_v2;
+    #[cfg(cuda13)]
     cudaMemAdvise(address: Ptr, bytes: usize, advice: u32, location: u64) = cuMemAdvise_v2;
     cudaMemRangeGetAttribute(data: Ptr, size: usize, number: u32, address: Ptr, bytes: usize) = cuMemRangeGetAttribute;
     cudaMemRangeGetAttributes(
         data: Ptr, sizes: Ptr, numbers: Ptr, count: usize, address: Ptr, bytes: usize
     ) = cuMemRangeGetAttributes;
+    #[cfg(cuda13)]
     + ptsz cudaMemcpyBatchAsync(
         to: Ptr, from: Ptr, sizes: Ptr, count: usize, attributes: Ptr, which: Ptr, attribute_count: usize,
         stream: Stream
     ) = cuMemcpyBatchAsync_v2;
+    #[cfg(cuda13)]
     + ptsz cudaMemcpy3DBatchAsync(count: usize, copies: Ptr, flags: u64, stream: Stream) = cuMemcpy3DBatchAsync_v2;
     + ptsz cudaMemcpyWithAttributesAsync(
         to: Ptr, from: Ptr, bytes: usize, attributes: Ptr, stream: Stream

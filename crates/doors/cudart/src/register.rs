@@ -2,7 +2,7 @@
 //! host's addresses. A fat binary is loaded when something of it is wanted for the first time.
 
 use crate::{
-    api::{enter, ready},
+    api::{enter, primary, ready},
     driver,
     error::{Code, Outcome},
     raw::Ptr,
@@ -109,7 +109,7 @@ pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
 }
 
 /// Forgets what the device knows: after a reset everything is loaded anew.
-pub fn unload() {
+fn unload() {
     let mut registry = registry();
     registry.handles.clear();
     for binary in registry.binaries.values_mut() {
@@ -117,9 +117,29 @@ pub fn unload() {
     }
 }
 
+/// Destroys what the device has of this process, and makes it ready anew.
+pub fn reset() -> Outcome {
+    unload();
+    driver::cuDevicePrimaryCtxReset_v2(0)?;
+    primary()
+}
+
 /// Runs a registration, which has no result.
 fn quietly(name: &'static str, body: impl FnOnce() -> Outcome) {
     enter(name, body);
+}
+
+/// The release of the API: what tells margay's libraries from others of the same name.
+#[allow(unsafe_code)]
+#[unsafe(no_mangle)]
+extern "C" fn margay_runtime_release() -> u32 {
+    if cfg!(cuda11) {
+        11
+    } else if cfg!(cuda12) {
+        12
+    } else {
+        13
+    }
 }
 
 #[allow(unsafe_code)]

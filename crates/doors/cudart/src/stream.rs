@@ -37,6 +37,7 @@ same! {
     + ptsz cudaStreamCopyAttributes(to: Stream, from: Stream) = cuStreamCopyAttributes;
     + ptsz cudaStreamGetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamGetAttribute;
     + ptsz cudaStreamSetAttribute(stream: Stream, number: u32, value: Ptr) = cuStreamSetAttribute;
+    #[cfg(cuda13)]
     + ptsz cudaStreamUpdateCaptureDependencies(
         stream: Stream, nodes: Ptr, data: Ptr, count: usize, flags: u32
     ) = cuStreamUpdateCaptureDependencies_v2;
@@ -50,6 +51,7 @@ same! {
     ) = cuStreamBeginCaptureToGraph;
     + ptsz cudaStreamEndCapture(stream: Stream, graph: Ptr) = cuStreamEndCapture;
     + ptsz cudaStreamIsCapturing(stream: Stream, status: Ptr) = cuStreamIsCapturing;
+    #[cfg(cuda13)]
     + ptsz cudaStreamGetCaptureInfo(
         stream: Stream, status: Ptr, id: Ptr, graph: Ptr, after: Ptr, edges: Ptr, count: Ptr
     ) = cuStreamGetCaptureInfo_v3;

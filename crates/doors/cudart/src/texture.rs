@@ -30,7 +30,9 @@ fn resource(of: Ptr) -> Result<[u64; 18], Code> {
 
 /// `cudaResourceDesc` from the driver's structure.
 fn describe_resource(of: Ptr, found: &[u64; 18]) -> Outcome {
-    (0..18).try_for_each(|i| of.write(8 * i, 0u64))?;
+    // CUDA 13 has reserved bytes behind the members.
+    const WORDS: usize = if cfg!(cuda13) { 18 } else { 8 };
+    (0..WORDS).try_for_each(|i| of.write(8 * i, 0u64))?;
     of.write(0, found[0] as u32)?;
     of.write(8, found[1])?;
     if matches!(found[0] as u32, LINEAR | PITCHED) {
@@ -84,8 +86,10 @@ fn texture_options(of: Ptr) -> Result<TextureOptions, Code> {
 
 /// `cudaTextureDesc` from the driver's structure.
 fn describe_options(of: Ptr, found: &TextureOptions) -> Outcome {
-    for offset in (0..72).step_by(8) {
-        of.write(offset, 0u64)?;
+    // CUDA 11 has one member less, but for the second form of its function.
+    const SIZE: usize = if cfg!(cuda11) { 68 } else { 72 };
+    for offset in (0..SIZE).step_by(4) {
+        of.write(offset, 0u32)?;
     }
     of.write(0, found.address)?;
     of.write(12, found.filter)?;
@@ -98,9 +102,34 @@ fn describe_options(of: Ptr, found: &TextureOptions) -> Outcome {
     of.write(52, found.bias_and_levels)
 }
 
+/// `CUDA_RESOURCE_VIEW_DESC`
+type View = [u64; 14];
+/// Words of `cudaResourceViewDesc`: CUDA 13 has reserved ones behind the members.
+const VIEW_WORDS: usize = if cfg!(cuda13) { 14 } else { 6 };
+
+fn create(out: Ptr, of: Ptr, options: Ptr, view: Ptr) -> Outcome {
+    let mut whole: View = [0; 14];
+    let view = if view.is_null() {
+        view
+    } else {
+        (0..VIEW_WORDS).try_for_each(|i| view.read(8 * i).map(|word| whole[i] = word))?;
+        Ptr::of(&whole)
+    };
+    driver::cuTexObjectCreate(out, Ptr::of(&resource(of)?), Ptr::of(&texture_options(options)?), view)
+}
+
 api! {
     fn cudaCreateTextureObject(out: Ptr, of: Ptr, options: Ptr, view: Ptr) {
-        driver::cuTexObjectCreate(out, Ptr::of(&resource(of)?), Ptr::of(&texture_options(options)?), view)
+        create(out, of, options, view)
+    }
+    #[cfg(cuda11)]
+    fn cudaCreateTextureObject_v2(out: Ptr, of: Ptr, options: Ptr, view: Ptr) { create(out, of, options, view) }
+    #[cfg(cuda11)]
+    fn cudaGetTextureObjectTextureDesc_v2(of: Ptr, object: u64) {
+        let mut found = TextureOptions::default();
+        driver::cuTexObjectGetTextureDesc(Ptr::to(&mut found), object)?;
+        of.write(68, 0u32)?;
+        describe_options(of, &found)
     }
     fn cudaDestroyTextureObject(object: u64) { driver::cuTexObjectDestroy(object) }
     fn cudaGetTextureObjectResourceDesc(of: Ptr, object: u64) {
@@ -113,7 +142,11 @@ api! {
         driver::cuTexObjectGetTextureDesc(Ptr::to(&mut found), object)?;
         describe_options(of, &found)
     }
-    fn cudaGetTextureObjectResourceViewDesc(of: Ptr, object: u64) { driver::cuTexObjectGetResourceViewDesc(of, object) }
+    fn cudaGetTextureObjectResourceViewDesc(of: Ptr, object: u64) {
+        let mut found: View = [0; 14];
+        driver::cuTexObjectGetResourceViewDesc(Ptr::to(&mut found), object)?;
+        (0..VIEW_WORDS).try_for_each(|i| of.write(8 * i, found[i]))
+    }
     fn cudaCreateSurfaceObject(out: Ptr, of: Ptr) { driver::cuSurfObjectCreate(out, Ptr::of(&resource(of)?)) }
     fn cudaDestroySurfaceObject(object: u64) { driver::cuSurfObjectDestroy(object) }
     fn cudaGetSurfaceObjectResourceDesc(of: Ptr, object: u64) {

@@ -378,6 +378,10 @@ pub struct ExecArgs {
     /// The engine that runs kernels: `simd` or `reference`
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
+    /// List every object that has to do with CUDA when it is loaded: the runtime that it brings, the PTX and machine code in its fat
+    /// binaries, and how it is served
+    #[arg(long)]
+    pub doors: bool,
     /// Print the folder of the library and end
     #[arg(long)]
     pub print_path: bool,

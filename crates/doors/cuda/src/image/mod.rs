@@ -1,10 +1,14 @@
 //! What programs hand over as code: PTX text, a fat binary around it, or what `cuLinkComplete` made.
 
 mod fatbin;
+mod holder;
 mod linked;
 
 pub use fatbin::inside;
+pub use holder::foreign_runtimes;
 pub use linked::pack;
+
+use holder::{holder, no_ptx};
 
 use crate::{
     code::Code,
@@ -37,9 +41,7 @@ pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     match fatbin::read(image)? {
         Some(found) => Ok(found),
         None if first == 0x7f && image.value::<u32>(0)? == ELF => {
-            crate::api::tell(
-                "margay: this image is machine code of a GPU and holds no PTX; compile with `-gencode arch=compute_80,code=compute_80`",
-            );
+            holder::machine_code(image);
             Err(Code::NO_BINARY_FOR_GPU)
         }
         None => Ok(vec![text(image.until_zero()?)?]),

@@ -7,9 +7,9 @@ use crate::{
 };
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     hash::{DefaultHasher, Hash, Hasher},
-    os::unix::process::CommandExt,
+    os::unix::{ffi::OsStrExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -18,8 +18,17 @@ use std::{
 const ASSEMBLER: (&str, &str) = ("ptxas", "TRITON_PTXAS_PATH");
 /// The libraries as they are built or installed, beside the command or in `../lib`, and the names under which programs ask for
 /// them.
-const LIBRARIES: [(&str, &[&str]); 2] =
-    [("libcuda.so", &["libcuda.so.1", "libcuda.so"]), ("libcudart.so", &["libcudart.so.13", "libcudart.so"])];
+const LIBRARIES: [(&str, &[&str]); 5] = [
+    ("libcuda.so", &["libcuda.so.1", "libcuda.so"]),
+    ("libcudart.so", &["libcudart.so.13", "libcudart.so"]),
+    ("libcudart12.so", &["libcudart.so.12"]),
+    ("libcudart11.so", &["libcudart.so.11.0"]),
+    (REDIRECT, &[REDIRECT]),
+];
+/// The auditing library, which leads programs to the others.
+const REDIRECT: &str = "libmargay_redirect.so";
+/// Runtime libraries that are loaded before the program asks: it may hold one of its own, whose functions lead there.
+const PRELOADED: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
 
 /// Runs the command: this process becomes the program, so it ends as the program ends.
 pub fn run(args: &ExecArgs) -> Result {
@@ -31,13 +40,11 @@ pub fn run(args: &ExecArgs) -> Result {
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no program was given: margay exec -- PROGRAM ARGUMENTS"));
     };
-    let mut path = OsString::from(&folder);
-    if let Some(old) = env::var_os("LD_LIBRARY_PATH").filter(|old| !old.is_empty()) {
-        path.push(":");
-        path.push(old);
-    }
     let mut command = Command::new(program);
-    command.args(rest).env("LD_LIBRARY_PATH", path).env(ASSEMBLER.1, folder.join(ASSEMBLER.0));
+    command.args(rest).env(ASSEMBLER.1, folder.join(ASSEMBLER.0)).envs(linking(&folder));
+    if args.doors {
+        command.env("MARGAY_DOORS", "1");
+    }
     // Programs that call nvcc at run time get PTX from it.
     let search = env::var_os("PATH").unwrap_or_default();
     if let Some(compiler) = nvcc::behind(Some(&search)) {
@@ -51,6 +58,26 @@ pub fn run(args: &ExecArgs) -> Result {
     }
     let error = command.exec(); // comes back only if it failed
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))
+}
+
+/// What the dynamic linker is told: where the libraries are, which come first, and who watches. Programs that the program starts
+/// inherit it.
+fn linking(folder: &Path) -> [(&'static str, OsString); 3] {
+    let preloaded: Vec<_> = PRELOADED.iter().map(|name| folder.join(name)).collect();
+    [
+        ("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &[folder.to_path_buf()])),
+        ("LD_PRELOAD", before("LD_PRELOAD", &preloaded)),
+        ("LD_AUDIT", before("LD_AUDIT", &[folder.join(REDIRECT)])),
+    ]
+}
+
+/// A list of paths with others in front, each of which it has once.
+fn before(variable: &str, first: &[PathBuf]) -> OsString {
+    let old = env::var_os(variable).unwrap_or_default();
+    let rest = old.as_bytes().split(|b| b": ".contains(b)).map(|p| PathBuf::from(OsStr::from_bytes(p)));
+    let rest = rest.filter(|p| !p.as_os_str().is_empty() && !first.contains(p));
+    let all: Vec<PathBuf> = first.iter().cloned().chain(rest).collect();
+    env::join_paths(&all).unwrap_or(old)
 }
 
 /// This program's own file.
@@ -88,8 +115,6 @@ fn library(own: &Path, file: &str) -> Result<PathBuf> {
     let found = places.iter().find(|p| p.is_file());
     found.and_then(|p| p.canonicalize().ok()).ok_or_else(|| {
         let missing = own.display();
-        Failure::usage(format!(
-            "there is no {file} beside {missing}; `cargo build -p margay-cuda -p margay-cudart` makes it"
-        ))
+        Failure::usage(format!("there is no {file} beside {missing}; `make release` makes it"))
     })
 }

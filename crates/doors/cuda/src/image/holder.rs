@@ -1,0 +1,81 @@
+//! Whose an image is: messages name the program or library that holds the code, and say what to do about code that margay cannot run.
+
+use crate::raw::Host;
+use margay_image::{
+    fatbin::{Entry, Kind},
+    object::{self, Runtime},
+};
+use std::{fs, path::Path};
+
+/// What people can do about machine code.
+const ADVICE: &str =
+    "compile with `-gencode arch=compute_80,code=compute_80` (NVCC_APPEND_FLAGS can say so), or take a build with PTX";
+
+/// The file that an address is mapped from.
+pub fn holder(image: Host) -> Option<String> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, path) = (line.split(' ').next()?, &line[line.find('/')?..]);
+        let (start, end) = range.split_once('-')?;
+        let inside = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
+        inside.contains(&image.address()).then(|| path.to_string())
+    })
+}
+
+/// Tells that a fat binary has no PTX, and what it has.
+pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
+    let mut kinds: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    kinds.sort();
+    kinds.dedup();
+    let who = holder.unwrap_or_else(|| "this image".into());
+    let intermediate = entries.iter().any(|e| e.kind == Kind::Lto);
+    let advice = if intermediate {
+        "its intermediate code for link-time optimisation needs NVIDIA's linker; compile without `-dlto`, to PTX"
+    } else {
+        ADVICE
+    };
+    crate::api::tell(&format!("margay: {who} holds no PTX, only code for {}; {advice}", kinds.join(", ")));
+}
+
+/// Tells that an image is machine code.
+pub fn machine_code(image: Host) {
+    let who = holder(image).map_or_else(|| "this image".into(), |path| format!("an image of {path}"));
+    crate::api::tell(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
+}
+
+/// What there is to say to NVIDIA's own runtime, which asks for the driver's undocumented tables: where it is, and what to do. Each
+/// file is named once.
+pub fn foreign_runtimes() -> Vec<String> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut paths: Vec<&str> = maps.lines().filter_map(|line| Some(&line[line.find('/')?..])).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let found = paths.into_iter().filter_map(|path| {
+        let runtime = object::runtime(&object::open(Path::new(path)).ok()??);
+        let why = match runtime {
+            Runtime::Stripped => {
+                "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
+                 `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
+            }
+            Runtime::TooOld => "brings a CUDA runtime of a release before 11; build it with CUDA 11, 12 or 13",
+            Runtime::Inside(..) if own(path) || redirected() => return None,
+            Runtime::Inside(..) => "brings a CUDA runtime of its own; start the program with `margay exec`, which takes its place",
+            Runtime::None | Runtime::Shared => return None,
+        };
+        Some(format!("margay: {path} {why}"))
+    });
+    found.collect()
+}
+
+/// Whether a file is one of margay's libraries: they lie together.
+fn own(path: &str) -> bool {
+    let name = Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = Path::new(path).with_file_name("libmargay_redirect.so");
+    name.starts_with("libcudart") && beside.is_file()
+}
+
+/// Whether runtimes inside programs are led to margay's in this process.
+fn redirected() -> bool {
+    cfg!(target_arch = "x86_64")
+        && std::env::var_os("LD_AUDIT").is_some_and(|v| v.to_string_lossy().contains("libmargay_redirect"))
+}

@@ -1,0 +1,150 @@
+//! Sections and symbols of ELF files of 64 bits ("System V Application Binary Interface", chapters 4 and 5), read piece by piece:
+//! libraries of gigabytes are looked at when they are loaded.
+
+use std::{fs::File, io, os::unix::fs::FileExt};
+
+/// A file, and its table of sections.
+#[derive(Debug)]
+pub struct Elf {
+    file: File,
+    len: u64,
+    /// `e_machine`
+    pub machine: u16,
+    /// All sections, in the file's order.
+    pub sections: Vec<Section>,
+}
+
+/// A part of the file.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// Where its bytes stand in the file; none for `SHT_NOBITS`.
+    pub offset: u64,
+    /// How many there are.
+    pub size: u64,
+    /// The section that belongs to it: a symbol table's names.
+    link: u32,
+}
+
+/// A function that the file defines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// Its name.
+    pub name: String,
+    /// Its address, counted from where the file is loaded.
+    pub address: u64,
+    /// Bytes of its code.
+    pub size: u64,
+}
+
+/// `e_machine` of x86-64.
+pub const X86_64: u16 = 62;
+/// No more than that is read of any table.
+const MOST: u64 = 1 << 30;
+const NO_BITS: u32 = 8;
+const FUNCTION: u8 = 2;
+const INDIRECT_FUNCTION: u8 = 10;
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
+    let mut wide = [0; 8];
+    if let Some(found) = bytes.get(at..at + N) {
+        wide[..N].copy_from_slice(found);
+    }
+    u64::from_le_bytes(wide)
+}
+
+/// A name in a table of names: up to its zero.
+fn name(names: &[u8], at: u64) -> &[u8] {
+    let rest = usize::try_from(at).ok().and_then(|at| names.get(at..)).unwrap_or_default();
+    rest.split(|b| *b == 0).next().unwrap_or_default()
+}
+
+impl Elf {
+    /// The file's sections; `None` where it is no ELF file of 64 bits in little-endian order.
+    pub fn open(file: File) -> io::Result<Option<Elf>> {
+        let len = file.metadata()?.len();
+        let mut head = [0; 64];
+        if len < 64 || file.read_exact_at(&mut head, 0).is_err() || head[..6] != *b"\x7fELF\x02\x01" {
+            return Ok(None);
+        }
+        let (table, each, count) = (number::<8>(&head, 40), number::<2>(&head, 58), number::<2>(&head, 60));
+        let mut elf = Elf { file, len, machine: number::<2>(&head, 18) as u16, sections: Vec::new() };
+        if each < 64 || table == 0 {
+            return Ok(Some(elf)); // nothing is said of sections
+        }
+        let bytes = elf.read(table, each * count)?;
+        let entry = |i: u64| bytes.get((i * each) as usize..).unwrap_or_default();
+        let part = |of: &[u8]| {
+            let size = if number::<4>(of, 4) as u32 == NO_BITS { 0 } else { number::<8>(of, 32) };
+            Section { name: String::new(), offset: number::<8>(of, 24), size, link: number::<4>(of, 40) as u32 }
+        };
+        let names = part(entry(number::<2>(&head, 62)));
+        let names = elf.read(names.offset, names.size)?;
+        elf.sections = (0..count)
+            .map(|i| {
+                let found = String::from_utf8_lossy(name(&names, number::<4>(entry(i), 0))).into_owned();
+                Section { name: found, ..part(entry(i)) }
+            })
+            .collect();
+        Ok(Some(elf))
+    }
+
+    /// The section of some name.
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|s| s.name == name && s.size > 0)
+    }
+
+    /// Bytes of the file. What is not there, or is too much to be true, is an error.
+    pub fn read(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+        if size > MOST || offset.checked_add(size).is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut bytes = vec![0; size as usize];
+        self.file.read_exact_at(&mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    /// The names of a table of symbols (`.symtab`, `.dynsym`); empty where there is none.
+    pub fn names(&self, table: &str) -> Vec<u8> {
+        let names = self.section(table).and_then(|table| self.sections.get(table.link as usize));
+        names.and_then(|names| self.read(names.offset, names.size).ok()).unwrap_or_default()
+    }
+
+    /// The functions that a table of symbols defines, if their names are wanted, in order of address.
+    pub fn functions(&self, table: &str, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
+        self.symbols(table, |symbol| symbol.defined && symbol.function && wanted(symbol.name))
+    }
+
+    /// Whether a table asks for a symbol that other files define.
+    pub fn asks_for(&self, table: &str, wanted: &str) -> bool {
+        !self.symbols(table, |symbol| !symbol.defined && symbol.name == wanted).is_empty()
+    }
+
+    fn symbols(&self, table: &str, wanted: impl Fn(&Entry<'_>) -> bool) -> Vec<Symbol> {
+        let names = self.names(table);
+        let entries = self.section(table).and_then(|t| self.read(t.offset, t.size).ok()).unwrap_or_default();
+        let mut found: Vec<Symbol> = entries
+            .chunks_exact(24)
+            .filter_map(|entry| {
+                let kind = entry[4] & 15;
+                let symbol = Entry {
+                    name: std::str::from_utf8(name(&names, number::<4>(entry, 0))).ok()?,
+                    defined: number::<2>(entry, 6) != 0,
+                    function: kind == FUNCTION || kind == INDIRECT_FUNCTION,
+                };
+                let (address, size) = (number::<8>(entry, 8), number::<8>(entry, 16));
+                wanted(&symbol).then(|| Symbol { name: symbol.name.into(), address, size })
+            })
+            .collect();
+        found.sort_by(|a, b| (a.address, &a.name).cmp(&(b.address, &b.name)));
+        found
+    }
+}
+
+/// What a table says of a symbol.
+struct Entry<'a> {
+    name: &'a str,
+    defined: bool,
+    function: bool,
+}

@@ -1,0 +1,199 @@
+//! Fat binaries, as nvcc embeds them in programs and object files: a header, and entries that are PTX or machine code for one
+//! architecture each, compressed or not.
+//!
+//! ```text
+//! header   0 magic 0xba55ed50   6 bytes of the header (u16)   8 bytes of all entries (u64)
+//! entry    0 kind (u16)   4 bytes of its header (u32)   8 bytes of the payload with padding (u64)
+//!         16 bytes of the payload if compressed (u32)   28 architecture (u32; 80 for sm_80)
+//!         40 flags (u64; 0x2000 LZ4, 0x8000 Zstandard)   56 bytes when unpacked (u64)
+//! ```
+
+use std::{fmt, io::Read};
+
+/// The first word of a fat binary.
+pub const MAGIC: u32 = 0xba55_ed50;
+/// Bytes that say where the entries begin and end.
+pub const HEADER: usize = 16;
+const LZ4: u64 = 0x2000;
+const ZSTANDARD: u64 = 0x8000;
+/// More than any module has; guards against headers that are none.
+const MOST: u64 = 1 << 31;
+
+/// What an entry is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// PTX.
+    Ptx,
+    /// Machine code of one architecture.
+    Code,
+    /// NVVM's intermediate code, for optimisation when programs are linked.
+    Lto,
+    /// Something else.
+    Other(u16),
+}
+
+impl Kind {
+    fn of(number: u16) -> Kind {
+        match number {
+            1 => Kind::Ptx,
+            2 => Kind::Code,
+            8 => Kind::Lto,
+            other => Kind::Other(other),
+        }
+    }
+}
+
+/// One entry of a fat binary.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// 80 for sm_80.
+    pub architecture: u32,
+    payload: &'a [u8],
+    compressed: usize,
+    flags: u64,
+    unpacked: u64,
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Ptx => write!(f, "compute_{}", self.architecture),
+            Kind::Code => write!(f, "sm_{}", self.architecture),
+            Kind::Lto => write!(f, "lto_{}", self.architecture),
+            Kind::Other(kind) => write!(f, "kind {kind} for {}", self.architecture),
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from(word(bytes, at)?) | u64::from(word(bytes, at + 4)?) << 32)
+}
+
+/// Where the entries of a fat binary stand, from its first [`HEADER`] bytes: their offset, and how many bytes they take. `None`
+/// where it is none.
+pub fn extent(header: &[u8]) -> Option<(usize, usize)> {
+    let (start, size) = (word(header, 4)? >> 16, long(header, 8)?);
+    let sound = word(header, 0)? == MAGIC && start as usize >= HEADER && size <= MOST;
+    sound.then_some((start as usize, size as usize))
+}
+
+/// All entries; `None` where the bytes are no list of entries.
+pub fn entries(mut bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
+    let mut found = Vec::new();
+    while bytes.len() >= 64 {
+        let (kind, header, padded) =
+            (word(bytes, 0)?, word(bytes, 4)? as usize, usize::try_from(long(bytes, 8)?).ok()?);
+        let end = header.checked_add(padded).filter(|end| *end > 0)?;
+        found.push(Entry {
+            kind: Kind::of(kind as u16),
+            architecture: word(bytes, 28)?,
+            payload: bytes.get(header..end)?,
+            compressed: word(bytes, 16)? as usize,
+            flags: long(bytes, 40)?,
+            unpacked: long(bytes, 56)?,
+        });
+        bytes = &bytes[end..];
+    }
+    Some(found)
+}
+
+/// The entries of each fat binary inside a file or a section of one.
+pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(next) = file[at..].windows(4).position(|w| w == MAGIC.to_le_bytes()) {
+        at += next;
+        // The mark may stand in other data too.
+        let whole = extent(&file[at..]).and_then(|(start, size)| {
+            let bytes = file[at..].get(start..start.checked_add(size)?)?;
+            Some((entries(bytes)?, start + size))
+        });
+        match whole {
+            Some((list, len)) => {
+                found.push(list);
+                at += len;
+            }
+            None => at += 4,
+        }
+    }
+    found
+}
+
+impl Entry<'_> {
+    /// The bytes of the entry, unpacked; `None` where they are damaged.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        if self.unpacked > MOST {
+            return None;
+        }
+        if self.flags & ZSTANDARD != 0 {
+            let mut bytes = Vec::new();
+            let decoder = ruzstd::decoding::StreamingDecoder::new(self.payload.get(..self.compressed)?).ok()?;
+            decoder.take(self.unpacked).read_to_end(&mut bytes).ok()?;
+            Some(bytes)
+        } else if self.flags & LZ4 != 0 {
+            lz4_flex::block::decompress(self.payload.get(..self.compressed)?, self.unpacked as usize).ok()
+        } else {
+            Some(self.payload.to_vec())
+        }
+    }
+
+    /// The text of an entry that is PTX: up to its first zero byte.
+    pub fn text(&self) -> Option<String> {
+        let mut bytes = self.bytes()?;
+        bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
+        String::from_utf8(bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry of a fat binary that is not compressed.
+    fn entry(kind: u16, architecture: u32, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0u8; 64];
+        bytes[..2].copy_from_slice(&kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&64u32.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        bytes[28..32].copy_from_slice(&architecture.to_le_bytes());
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend([1, 0, 16, 0]);
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn every_entry_of_every_fat_binary_is_found() {
+        let mut file = b"before ".to_vec();
+        file.extend(MAGIC.to_le_bytes()); // the mark in other data
+        file.extend(fatbin(&[entry(2, 80, b"machine!"), entry(1, 80, b".version\0\0\0\0\0\0\0\0")]));
+        file.extend(b" between ");
+        file.extend(fatbin(&[entry(8, 90, b"bitcode!")]));
+        let found = inside(&file);
+        let names: Vec<Vec<String>> = found.iter().map(|f| f.iter().map(Entry::to_string).collect()).collect();
+        assert_eq!(names, [vec!["sm_80".to_string(), "compute_80".into()], vec!["lto_90".into()]]);
+        assert_eq!(found[0][1].text().as_deref(), Some(".version"));
+    }
+
+    #[test]
+    fn damaged_containers_yield_nothing() {
+        let whole = fatbin(&[entry(1, 80, b".version\0\0\0\0\0\0\0\0")]);
+        for len in 0..whole.len() {
+            assert!(inside(&whole[..len]).is_empty(), "{len} bytes");
+        }
+        assert!(entries(&[0; 64]).is_none(), "an entry of no bytes would never end");
+    }
+}

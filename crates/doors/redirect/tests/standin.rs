@@ -1,0 +1,132 @@
+//! Programs and libraries with stand-ins for a CUDA runtime inside, under the environment that `margay exec` makes.
+#![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+
+use std::{
+    env, fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::OnceLock,
+};
+
+/// Where cargo puts a library: beside the test or a folder above.
+fn library(name: &str) -> PathBuf {
+    let own = env::current_exe().unwrap();
+    let places = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    places.into_iter().find(|p| p.is_file()).expect("cargo builds the libraries before the tests")
+}
+
+/// A folder with margay's libraries under the names that programs ask for.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("libraries");
+        fs::create_dir_all(&folder).unwrap();
+        let names = [
+            ("libcuda.so.1", "libcuda.so"),
+            ("libcudart.so.13", "libcudart.so"),
+            ("libcudart.so.12", "libcudart12.so"),
+            ("libcudart.so.11.0", "libcudart11.so"),
+            ("libmargay_redirect.so", "libmargay_redirect.so"),
+        ];
+        for (name, file) in names {
+            let _ = fs::remove_file(folder.join(name));
+            symlink(library(file), folder.join(name)).unwrap();
+        }
+        folder
+    })
+}
+
+fn compile(name: &str, source: &str, words: &[&str]) -> PathBuf {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let built = Command::new("cc").arg("-Wall").args(words).arg("-o").arg(&out).arg(source).args(["-ldl"]).status();
+    assert!(built.unwrap().success());
+    out
+}
+
+/// Runs a program as `margay exec` does.
+fn run(program: &Path, words: &[&Path]) -> Output {
+    let at = |name: &str| folder().join(name).display().to_string();
+    let preload = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"].map(at).join(":");
+    let mut command = Command::new(program);
+    command.args(words).env("LD_AUDIT", at("libmargay_redirect.so")).env("LD_PRELOAD", preload);
+    command.env("LD_LIBRARY_PATH", folder()).env("MARGAY_DOORS", "1").output().unwrap()
+}
+
+fn check(output: &Output, wanted: &[&str]) {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out == "right\n", "{:?}\n{out}{err}", output.status);
+    for words in wanted {
+        assert!(err.contains(words), "`{words}` is missing:\n{err}");
+    }
+}
+
+#[test]
+fn a_program_runs_on_the_runtime_of_its_release() {
+    for (release, led) in [(13, 9), (12, 10), (11, 11)] {
+        let program = compile(&format!("program{release}"), "standin.c", &[&format!("-DRELEASE={release}")]);
+        let words = format!("the CUDA {release} runtime inside, {led} functions led to margay's; holds compute_50");
+        check(&run(&program, &[]), &[&words]);
+    }
+}
+
+#[test]
+fn functions_that_are_shorter_than_a_jump_are_led_by_their_padding() {
+    let program = compile("short", "standin.c", &["-DRELEASE=13", "-DSHORT"]);
+    check(&run(&program, &[]), &["9 functions led"]);
+}
+
+#[test]
+fn a_library_that_is_opened_later_runs_before_its_constructors() {
+    let host = compile("host", "host.c", &[]);
+    for release in [13, 12] {
+        let words = ["-DLIBRARY", "-shared", "-fPIC", &format!("-DRELEASE={release}")];
+        let library = compile(&format!("library{release}.so"), "standin.c", &words);
+        check(&run(&host, &[&library]), &[&format!("library{release}.so: the CUDA {release} runtime inside")]);
+    }
+}
+
+#[test]
+fn a_program_that_a_program_starts_is_led_too() {
+    let program = compile("started", "standin.c", &["-DRELEASE=13"]);
+    check(&run(Path::new("/bin/sh"), &[Path::new("-c"), &program]), &["started: the CUDA 13 runtime inside"]);
+}
+
+#[test]
+fn a_runtime_without_names_is_named_with_what_to_do() {
+    let program = compile("stripped", "standin.c", &["-DRELEASE=13", "-DASKS", "-s"]);
+    let output = run(&program, &[]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(err.contains("/stripped brings a CUDA runtime without the names of its functions"), "{err}");
+    assert!(err.contains("NVCC_APPEND_FLAGS='-cudart shared'"), "{err}");
+}
+
+#[test]
+fn without_margay_exec_the_message_says_what_to_start() {
+    let program = compile("alone", "standin.c", &["-DRELEASE=13", "-DASKS"]);
+    let output = Command::new(&program).env("LD_LIBRARY_PATH", folder()).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("alone brings a CUDA runtime of its own; start the program with `margay exec`"), "{err}");
+}
+
+#[test]
+fn a_library_of_another_folder_is_not_taken_for_margays() {
+    // Its own libcudart would answer 0 to everything; margay's says which release it is.
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("theirs");
+    fs::create_dir_all(&folder).unwrap();
+    let theirs = folder.join("libcudart.so.12");
+    let source = folder.join("theirs.c");
+    fs::write(&source, "int cudaRuntimeGetVersion(int *version) { *version = 1; return 0; }").unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&theirs).arg(&source).status().unwrap();
+    assert!(built.success());
+    let main = folder.join("main.c");
+    let text = "#include <dlfcn.h>\n#include <stdio.h>\nint main(int count, char **words) {\n\
+        int version = 0, (*get)(int *) = dlsym(dlopen(words[1], RTLD_NOW), \"cudaRuntimeGetVersion\");\n\
+        get(&version);\nputs(version / 1000 == 12 ? \"right\" : \"theirs\");\nreturn 0; }";
+    fs::write(&main, text).unwrap();
+    let program = folder.join("main");
+    assert!(Command::new("cc").arg("-o").arg(&program).arg(&main).arg("-ldl").status().unwrap().success());
+    check(&run(&program, &[&theirs]), &[]);
+}
