@@ -1,5 +1,5 @@
 //! `margay abi --html`: one self-contained page. Each function is a picture: its formals on the left, the registers and the
-//! stack on the right, a line from every piece to its place. A kernel is its parameter block, sixteen bytes a row.
+//! stack on the right, a line from every piece to its place that ends before the place's name. A kernel is its parameter block, sixteen bytes a row.
 
 use super::{
     Abi, Place, Reg,
@@ -108,7 +108,53 @@ fn table(f: &FuncReport) -> String {
 /// What is in a register: colour, name, bytes used.
 type Held<'a> = Option<(usize, &'a Row, &'a PieceReport)>;
 
-/// Formals on the left, registers in the middle, the outgoing area on the right.
+/// Width of a character of the pictures' typeface, in tenths.
+const TENTHS: u32 = 73;
+/// Width of a register at the call, of one at the return, and what lies between them.
+const REGISTER: u32 = 200;
+const BETWEEN: u32 = 6;
+/// Width of a word of memory: as wide as both registers.
+const WORD: u32 = 2 * REGISTER + BETWEEN;
+/// Room for the lines, and for the names of places, which no line enters.
+const LINES: u32 = 120;
+const NAMES: u32 = 52;
+
+fn text_width(text: &str) -> u32 {
+    text.chars().count() as u32 * TENTHS / 10
+}
+
+/// Characters that fit into a width.
+fn fitting(width: u32) -> usize {
+    (width.saturating_sub(6) * 10 / TENTHS) as usize
+}
+
+/// Where places are drawn: registers, and below them words of memory.
+struct Layout {
+    /// Left edge of the places.
+    places: u32,
+    regs: Vec<Reg>,
+    words: Words,
+    /// Top of the first register and of the first word.
+    reg_top: u32,
+    word_top: u32,
+}
+
+impl Layout {
+    fn register_y(&self, r: Reg) -> Option<u32> {
+        self.regs.iter().position(|x| *x == r).map(|i| self.reg_top + i as u32 * CELL)
+    }
+
+    fn word_y(&self, offset: u32) -> Option<u32> {
+        let shown = self.words.iter().take(MOST_ROWS);
+        shown.into_iter().position(|w| w.0 <= offset && offset < w.0 + 8).map(|k| self.word_top + k as u32 * CELL)
+    }
+}
+
+fn value_label(role: &str, row: &Row) -> String {
+    format!("{} {} {}", if role == "result" { "←" } else { "→" }, row.name, row.ty)
+}
+
+/// Formals on the left, the places on the right: registers at the call and at the return, and below them the outgoing area.
 fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
     let values = values(f);
     if values.is_empty() {
@@ -121,52 +167,96 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
             Place::Reg(_) | Place::Behind(_) | Place::Stack { .. } | Place::Space { .. } => {}
         }
     }
-    let (left, middle, right) = (0u32, 330u32, 560u32);
+    let widest = values.iter().map(|(_, role, row)| text_width(&value_label(role, row))).max().unwrap_or(0);
+    let boxes = (widest + 18).clamp(140, 400);
+    let below = if regs.is_empty() { 0 } else { regs.len() as u32 * CELL + 30 };
+    let layout =
+        Layout { places: boxes + LINES + NAMES, regs, words: memory_words(f), reg_top: 24, word_top: 24 + below };
     let mut svg = String::new();
-    // Registers and stack words remember where they are drawn, for the lines.
-    let reg_y = |r: Reg| regs.iter().position(|x| *x == r).map(|i| 24 + i as u32 * CELL + CELL / 2);
-    if !regs.is_empty() {
-        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"14\">registers</text>");
+    registers(&mut svg, &layout, &values, abi);
+    memory(&mut svg, &layout, &values);
+    let mut lines = String::new();
+    let mut y = layout.reg_top;
+    for (i, role, row) in &values {
+        let _ = write!(
+            svg,
+            "<rect x=\"0\" y=\"{y}\" width=\"{boxes}\" height=\"{}\" rx=\"4\" fill=\"{}\"><title>{} {}</title></rect>\
+             <text class=\"on\" x=\"8\" y=\"{}\">{}</text>",
+            CELL - 2,
+            colour(*i),
+            escape(&row.name),
+            escape(&row.ty),
+            y + 16,
+            escape(&shorten(&value_label(role, row), fitting(boxes - 8)))
+        );
+        for p in &row.pieces {
+            let target = match p.place {
+                // The return's registers stand at the right, where a line would cross the call's: their colour tells.
+                Place::Reg(_) if *role == "result" => None,
+                Place::Reg(r) | Place::Behind(r) => layout.register_y(r),
+                Place::Stack { offset } | Place::Space { offset } => layout.word_y(offset),
+            };
+            if let Some(target) = target {
+                let (from, to, end) = (y + CELL / 2, target + CELL / 2, boxes + LINES);
+                let middle = boxes + LINES / 2;
+                let _ = write!(
+                    lines,
+                    "<path d=\"M{boxes} {from}C{middle} {from} {middle} {to} {end} {to}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" opacity=\".7\"/>",
+                    colour(*i)
+                );
+            }
+        }
+        y += CELL + 6;
     }
-    for (k, reg) in regs.iter().enumerate() {
-        // An input and the return may use one register: the input is at the left, the return at the right.
+    let words = layout.words.len().min(MOST_ROWS) as u32;
+    let height = (layout.word_top + words * CELL + 24).max(y + 4);
+    let width = layout.places + WORD + 2;
+    format!(
+        "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\">{lines}{svg}</svg>\n"
+    )
+}
+
+/// The registers, each as it is at the call and at the return.
+fn registers(svg: &mut String, layout: &Layout, values: &[(usize, &'static str, &Row)], abi: &dyn Abi) {
+    let x = layout.places;
+    let second = x + REGISTER + BETWEEN;
+    if layout.regs.is_empty() {
+        return;
+    }
+    let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"14\">registers at the call</text>");
+    let _ = write!(svg, "<text class=\"soft\" x=\"{second}\" y=\"14\">at the return</text>");
+    for (k, reg) in layout.regs.iter().enumerate() {
         let find = |role: &str| -> Held<'_> {
             let of = values.iter().filter(|v| v.1 == role);
             of.flat_map(|v| v.2.pieces.iter().map(move |p| (v.0, v.2, p)))
                 .find(|(_, _, p)| matches!(p.place, Place::Reg(r) | Place::Behind(r) if r == *reg))
         };
-        let y = 24 + k as u32 * CELL;
-        let name = abi.register_name(*reg);
-        let _ =
-            write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{name}</text>", middle - 6, y + 16);
-        cell(&mut svg, middle, y, 78, find("argument"), u32::from(reg.bytes));
-        cell(&mut svg, middle + 84, y, 78, find("result"), u32::from(reg.bytes));
+        let y = layout.reg_top + k as u32 * CELL;
+        place_name(svg, x, y, &abi.register_name(*reg));
+        cell(svg, x, y, find("argument"), u32::from(reg.bytes));
+        cell(svg, second, y, find("result"), u32::from(reg.bytes));
     }
-    if !regs.is_empty() {
-        let y = 24 + regs.len() as u32 * CELL + 14;
-        let _ = write!(svg, "<text class=\"soft\" x=\"{middle}\" y=\"{y}\">call</text>");
-        let _ = write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{y}\">return</text>", middle + 84);
+}
+
+fn place_name(svg: &mut String, x: u32, y: u32, name: &str) {
+    let _ = write!(svg, "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{name}</text>", x - 6, y + 16);
+}
+
+/// The words of the outgoing area.
+fn memory(svg: &mut String, layout: &Layout, values: &[(usize, &'static str, &Row)]) {
+    let (x, top, words) = (layout.places, layout.word_top, &layout.words);
+    if words.is_empty() {
+        return;
     }
-    let words = memory_words(f);
-    if !words.is_empty() {
-        let space = values.iter().flat_map(|v| &v.2.pieces).any(|p| matches!(p.place, Place::Space { .. }));
-        let what = if space { "parameter space" } else { "stack" };
-        let _ = write!(svg, "<text class=\"soft\" x=\"{right}\" y=\"14\">{what}</text>");
-    }
+    let space = values.iter().flat_map(|v| &v.2.pieces).any(|p| matches!(p.place, Place::Space { .. }));
+    let what = if space { "parameter space" } else { "stack" };
+    let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"{}\">{what}</text>", top - 10);
     for (k, word) in words.iter().take(MOST_ROWS).enumerate() {
-        let y = 24 + k as u32 * CELL;
-        let _ = write!(
-            svg,
-            "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"end\">+{}</text>",
-            right - 6,
-            y + 16,
-            word.0
-        );
-        let width = 170;
-        let _ =
-            write!(svg, "<rect class=\"empty\" x=\"{right}\" y=\"{y}\" width=\"{width}\" height=\"{}\"/>", CELL - 2);
+        let y = top + k as u32 * CELL;
+        place_name(svg, x, y, &format!("+{}", word.0));
+        let _ = write!(svg, "<rect class=\"empty\" x=\"{x}\" y=\"{y}\" width=\"{WORD}\" height=\"{}\"/>", CELL - 2);
         for (i, from, to, name) in &word.1 {
-            let (x, w) = (right + from * width / 8, (to - from) * width / 8);
+            let (x, w) = (x + from * WORD / 8, (to - from) * WORD / 8);
             let _ = write!(
                 svg,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\
@@ -176,62 +266,20 @@ fn picture(f: &FuncReport, abi: &dyn Abi) -> String {
                 escape(name),
                 x + 4,
                 y + 16,
-                escape(&shorten(name, (w / 8) as usize))
+                escape(&shorten(name, fitting(w)))
             );
         }
     }
     if words.len() > MOST_ROWS {
-        let y = 24 + MOST_ROWS as u32 * CELL + 14;
-        let _ =
-            write!(svg, "<text class=\"soft\" x=\"{right}\" y=\"{y}\">… {} more words</text>", words.len() - MOST_ROWS);
+        let y = top + MOST_ROWS as u32 * CELL + 14;
+        let _ = write!(svg, "<text class=\"soft\" x=\"{x}\" y=\"{y}\">… {} more words</text>", words.len() - MOST_ROWS);
     }
-    // Lines lie below everything else. Results have none: their colour tells, and they would cross the inputs.
-    let mut lines = String::new();
-    let mut y = 24;
-    for (i, role, row) in &values {
-        let _ = write!(
-            svg,
-            "<rect x=\"{left}\" y=\"{y}\" width=\"220\" height=\"{}\" rx=\"4\" fill=\"{}\"><title>{} {}</title></rect>\
-             <text class=\"on\" x=\"8\" y=\"{}\">{} {}</text>",
-            CELL - 2,
-            colour(*i),
-            escape(&row.name),
-            escape(&row.ty),
-            y + 16,
-            if *role == "result" { "←" } else { "→" },
-            escape(&shorten(&format!("{} {}", row.name, row.ty), 25))
-        );
-        for p in &row.pieces {
-            let target = match p.place {
-                Place::Reg(_) if *role == "result" => None,
-                Place::Reg(r) | Place::Behind(r) => reg_y(r).map(|ty| (middle, ty)),
-                Place::Stack { offset } | Place::Space { offset } => words
-                    .iter()
-                    .take(MOST_ROWS)
-                    .position(|w| w.0 <= offset && offset < w.0 + 8)
-                    .map(|k| (right, 24 + k as u32 * CELL + CELL / 2)),
-            };
-            if let Some((tx, ty)) = target {
-                let (sx, sy, mid) = (220, y + CELL / 2, (220 + tx) / 2);
-                let _ = write!(
-                    lines,
-                    "<path d=\"M{sx} {sy}C{mid} {sy} {mid} {ty} {} {ty}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\" opacity=\".7\"/>",
-                    tx - if tx == right { 2 } else { 0 },
-                    colour(*i)
-                );
-            }
-        }
-        y += CELL + 6;
-    }
-    let rows = regs.len().max(words.len().min(MOST_ROWS)) as u32;
-    let height = (24 + rows * CELL + 24).max(y + 4);
-    format!("<svg width=\"760\" height=\"{height}\" viewBox=\"0 0 760 {height}\" role=\"img\">{lines}{svg}</svg>\n")
 }
 
 /// A register: filled as far as it is used.
-fn cell(svg: &mut String, x: u32, y: u32, width: u32, held: Held<'_>, bytes: u32) {
+fn cell(svg: &mut String, x: u32, y: u32, held: Held<'_>, bytes: u32) {
     let height = CELL - 2;
-    let _ = write!(svg, "<rect class=\"empty\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>");
+    let _ = write!(svg, "<rect class=\"empty\" x=\"{x}\" y=\"{y}\" width=\"{REGISTER}\" height=\"{height}\"/>");
     let Some((i, row, p)) = held else { return };
     let pointer = matches!(p.place, Place::Behind(_));
     let used = if pointer { bytes } else { (p.bytes.end - p.bytes.start).min(bytes) };
@@ -240,19 +288,20 @@ fn cell(svg: &mut String, x: u32, y: u32, width: u32, held: Held<'_>, bytes: u32
         (_, 1) => row.name.clone(),
         _ => format!("{}+{}", row.name, p.bytes.start),
     };
+    let width = REGISTER * used / bytes.max(1);
+    // A name that a part of a register has no room for stands beside that part.
+    let inside = text_width(&label) + 8 <= width || width == REGISTER;
+    let (class, at, room) = if inside { ("on", x + 4, width) } else { ("", x + width + 4, REGISTER - width) };
     let _ = write!(
         svg,
-        "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{height}\" fill=\"{}\"><title>{} bytes {}..{}</title></rect>\
-         <text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>",
-        width * used / bytes.max(1),
+        "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"><title>{} bytes {}..{}</title></rect>\
+         <text class=\"{class}\" x=\"{at}\" y=\"{}\">{}</text>",
         colour(i),
         escape(&row.name),
         p.bytes.start,
         p.bytes.end,
-        if used * 2 > bytes { "on" } else { "" },
-        x + 4,
         y + 16,
-        escape(&shorten(&label, 9))
+        escape(&shorten(&label, fitting(room)))
     );
 }
 
@@ -307,7 +356,7 @@ fn block(f: &FuncReport) -> String {
         while at < end && at / ROW < shown {
             let stop = end.min(at / ROW * ROW + ROW);
             let (x, y, w) = (50 + at % ROW * byte, 20 + at / ROW * CELL, (stop - at) * byte);
-            let label = if at == offset { shorten(&row.name, (w / 8) as usize) } else { String::new() };
+            let label = if at == offset { shorten(&row.name, fitting(w)) } else { String::new() };
             let _ = write!(
                 svg,
                 "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{} at {offset}, {} bytes</title></rect>\
