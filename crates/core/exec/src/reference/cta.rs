@@ -386,7 +386,8 @@ pub fn new_warp() -> Warp {
         favoured: (0, 0),
         local: None,
         local_high: 0,
-        wires: Vec::new(),
+        registers: Vec::new(),
+        space: Vec::new(),
         stage: Vec::new(),
         scratch: vec![Row::ZERO; SCRATCH],
         select: super::state::Select::default(),
@@ -407,7 +408,7 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
     }
     (warp.index, warp.live, warp.turn, warp.spins, warp.favoured) = (index, live, 0, 0, (0, 0));
     warp.local_high = top;
-    warp.wires.resize(code.wires as usize, Row::ZERO);
+    warp.registers.resize(code.registers as usize, Row::ZERO);
     let rows = code.funcs[code.kernel.0 as usize].as_ref().map_or(0, |f| f.rows);
     let frame = warp.new_frame(code.kernel.0, rows, live);
     let f = &mut warp.frames[frame as usize];

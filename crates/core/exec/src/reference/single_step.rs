@@ -70,7 +70,7 @@ pub struct Machine {
 pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
     let mut warp = new_warp();
     warp.index = index;
-    warp.wires.resize(code.wires as usize, Row::ZERO);
+    warp.registers.resize(code.registers as usize, Row::ZERO);
     for lane in 0..LANES {
         let t = index * LANES as u32 + lane as u32;
         warp.tid[0].0[lane] = t % block[0];

@@ -142,7 +142,9 @@ pub struct Warp {
     /// Highest local address handed out, for cleaning.
     pub local_high: u32,
     /// Model registers of the ABI.
-    pub wires: Vec<Row>,
+    pub registers: Vec<Row>,
+    /// The parameter block of a call, in words: word `w` of all lanes is row `w`.
+    pub space: Vec<Row>,
     /// A value on its way through a call, kept so that calls allocate nothing.
     pub stage: Vec<Row>,
     /// Rows for results on their way to a register.

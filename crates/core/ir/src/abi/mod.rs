@@ -26,7 +26,10 @@ pub use sm::{Sm, return_address};
 pub use sysv::SysV;
 pub use verify::{PlanError, verify, verify_with};
 
-use crate::{Ir, Virtual};
+use crate::{
+    Ir, Virtual,
+    explicit::{Interface, Sequence},
+};
 use margay_check::FormalSpace;
 use margay_isa::Type;
 use std::ops::Range;
@@ -135,15 +138,20 @@ pub struct Plan {
     pub clobbers: Vec<Reg>,
 }
 
+/// Size, alignment, elements, whether an array, whether without size: of the inputs and of the returns.
+pub type Shape = [Vec<(u32, u32, u8, bool, bool)>; 2];
+
 impl Signature {
+    /// What matters of it to those who call through a register: types do not.
+    pub fn shape(&self) -> Shape {
+        let shape = |v: &Value| (v.size, v.align, v.vector, v.array, v.is_unsized);
+        [&self.params, &self.rets].map(|values| values.iter().map(shape).collect())
+    }
+
     /// Whether a caller that believes in `self` may call a function with `other`: the same sizes, alignments and kinds of
     /// values. Types do not matter.
     pub fn compatible(&self, other: &Signature) -> bool {
-        let same = |a: &[Value], b: &[Value]| {
-            let shape = |v: &Value| (v.size, v.align, v.vector, v.array, v.is_unsized);
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| shape(a) == shape(b))
-        };
-        same(&self.params, &other.params) && same(&self.rets, &other.rets)
+        self.shape() == other.shape()
     }
 }
 
@@ -227,8 +235,10 @@ pub struct FuncPlaces {
     pub outgoing: u32,
     /// Plans of call sites, by index of [`crate::Func::calls`].
     pub calls: Vec<Plan>,
-    /// Room in the frame for what lies behind pointers, by call site.
-    pub buffers: Vec<Vec<Buffer>>,
+    /// The function's own side of its calls.
+    pub interface: Interface,
+    /// Call sites, by index of [`crate::Func::calls`].
+    pub sequences: Vec<Sequence>,
 }
 
 /// Room in a caller's frame for a value that a plan puts behind a pointer.

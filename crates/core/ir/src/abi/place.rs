@@ -5,7 +5,10 @@
 //! compilers declare fresh ones for every call.
 
 use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kernel_layout};
-use crate::{Arg, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual};
+use crate::{
+    Arg, CallSite, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual,
+    explicit::{self, Admitted, Interface, Target},
+};
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
 
@@ -33,6 +36,7 @@ pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
         plans.insert(sig.clone(), plan.clone());
         Ok(plan)
     };
+    let mut admitted = Admitted::default();
     let mut funcs = Vec::with_capacity(ir.funcs.len());
     // Most functions of a large module are only names to the kernel that is wanted. What they get follows from their signature,
     // of which they have few: linking shares equal ones, so that the address tells which it is.
@@ -48,11 +52,19 @@ pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
             FuncKind::Kernel => kernel_plan(&func.sig),
             FuncKind::Device => plan(&func.sig).map_err(named)?,
         };
-        let calls = func.calls.iter().map(|c| plan(&c.sig).map_err(named)).collect::<Result<Vec<_>, _>>()?;
-        let mut places = frame(func, own, calls).map_err(named)?;
+        let (mut calls, mut sites) = (Vec::new(), Vec::new());
+        for call in &func.calls {
+            let target = admitted.target(&ir, call);
+            let (sig, site) = agree(&ir, call, &target, &mut plan).map_err(named)?;
+            calls.push(site);
+            sites.push((sig, target));
+        }
+        let (mut places, buffers) = frame(func, own, calls).map_err(named)?;
         if func.kind == FuncKind::Kernel {
             places.base = ir.thread_block.max(FIRST_LOCAL).next_multiple_of(places.frame_align);
         }
+        let sites = sites.into_iter().zip(buffers).map(|((sig, target), buffers)| (sig, target, buffers));
+        explicit::make(func, &func.sig, &mut places, sites);
         let places = Arc::new(places);
         if is_bare {
             bare.insert((func.kind, Arc::as_ptr(&func.sig)), places.clone());
@@ -70,6 +82,34 @@ pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
         thread_block: ir.thread_block,
         stage: Placed { abi: abi.name(), funcs },
     })
+}
+
+/// The signature and plan that a call site has in common with those whom it calls. Functions that are called through a register
+/// may have other types than the prototype; where that matters to an ABI, the functions' plan is the site's too.
+fn agree(
+    ir: &Ir<Virtual>,
+    call: &CallSite,
+    target: &Target,
+    plan: &mut impl FnMut(&Signature) -> Result<Plan, NoPlan>,
+) -> Result<(Arc<Signature>, Plan), NoPlan> {
+    let Target::Admitted(ids) = target else { return Ok((call.sig.clone(), plan(&call.sig)?)) };
+    let mut known: Option<(Arc<Signature>, Plan)> = None;
+    for id in ids.iter().filter(|id| !ir.func(**id).blocks.is_empty()) {
+        let func = ir.func(*id);
+        let found = plan(&func.sig)?;
+        match &known {
+            Some((_, other)) if *other != found => {
+                let reason = "functions that one call may enter take their parameters in different places";
+                return Err(NoPlan::new(reason));
+            }
+            Some(_) => {}
+            None => known = Some((func.sig.clone(), found)),
+        }
+    }
+    match known {
+        Some(known) => Ok(known),
+        None => Ok((call.sig.clone(), plan(&call.sig)?)),
+    }
 }
 
 /// Kernel parameters lie in the block that cuLaunchKernel is given, whatever the ABI.
@@ -102,7 +142,8 @@ fn outgoing(func: &Func, call: usize, plan: &Plan) -> Option<u32> {
     Some(end)
 }
 
-fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<FuncPlaces, NoPlan> {
+/// The frame of a function, and the buffers of its call sites.
+fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<(FuncPlaces, Vec<Vec<Buffer>>), NoPlan> {
     let too_large = || NoPlan::new("the frame is larger than 4 GiB");
     let mut end = 0u32;
     for (i, plan) in calls.iter().enumerate() {
@@ -153,7 +194,18 @@ fn frame(func: &Func, plan: Plan, calls: Vec<Plan>) -> Result<FuncPlaces, NoPlan
         end = end.max(LEAST_FRAME);
     }
     let frame_size = end.checked_next_multiple_of(align).ok_or_else(too_large)?;
-    Ok(FuncPlaces { plan, frame: offsets, base: 0, frame_size, frame_align: align, outgoing: 0, calls, buffers })
+    let places = FuncPlaces {
+        plan,
+        frame: offsets,
+        base: 0,
+        frame_size,
+        frame_align: align,
+        outgoing: 0,
+        calls,
+        interface: Interface::default(),
+        sequences: Vec::new(),
+    };
+    Ok((places, buffers))
 }
 
 /// Room in the caller's frame for the values of a call that lie behind pointers. Call sites share it.

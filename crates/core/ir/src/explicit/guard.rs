@@ -1,8 +1,8 @@
 //! Which functions a call site may enter (manual, sections 9.7.13.5, 11.2.3 and 11.2.4).
 
-use crate::{CallSite, Callee, Func, FuncId};
+use crate::{Builtin, CallSite, Callee, Func, FuncId, Ir, Stage, abi::Shape};
 use margay_check::FuncKind;
-use std::fmt;
+use std::{collections::HashMap, fmt, sync::Arc};
 
 /// Why a call site may not enter a function whose address it was given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,5 +36,42 @@ pub fn admits(site: &CallSite, id: FuncId, func: &Func) -> Result<(), Refusal> {
         _ if !listed => Err(Refusal::NotListed),
         _ if !site.sig.compatible(&func.sig) => Err(Refusal::Signature),
         _ => Ok(()),
+    }
+}
+
+/// Who is called at a site.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Target {
+    /// A function with a body.
+    Function(FuncId),
+    /// A function of the device library.
+    Builtin(Builtin),
+    /// A function that nobody defines: the call is a fault.
+    Undefined(FuncId),
+    /// Through a register: one of these, in ascending order; any other is a fault.
+    Admitted(Arc<[FuncId]>),
+}
+
+/// The functions that indirect call sites admit; sites of the same shape share a list.
+#[derive(Default)]
+pub(crate) struct Admitted(HashMap<(Shape, Option<Vec<FuncId>>), Arc<[FuncId]>>);
+
+impl Admitted {
+    /// The target of a call site.
+    pub fn target<S: Stage>(&mut self, ir: &Ir<S>, site: &CallSite) -> Target {
+        let list = match &site.callee {
+            Callee::Direct(id) => {
+                let func = ir.func(*id);
+                return match func.builtin {
+                    Some(builtin) => Target::Builtin(builtin),
+                    None if func.blocks.is_empty() => Target::Undefined(*id),
+                    None => Target::Function(*id),
+                };
+            }
+            Callee::Indirect(_, list) => list,
+        };
+        let ids = || (0..ir.funcs.len() as u32).map(FuncId);
+        let find = || ids().filter(|f| admits(site, *f, ir.func(*f)).is_ok()).collect();
+        Target::Admitted(self.0.entry((site.sig.shape(), list.clone())).or_insert_with(find).clone())
     }
 }

@@ -126,11 +126,15 @@ pub struct FuncCode {
     /// Tables of branch targets.
     pub switches: Vec<Vec<u32>>,
     /// Inputs on the callee's side.
-    pub args: Vec<Travel>,
+    pub args: Vec<Transfer>,
     /// Returns on the callee's side.
-    pub rets: Vec<Travel>,
+    pub rets: Vec<Transfer>,
     /// Registers with hidden pointers that the prologue keeps, in order of [`super::state::Frame::hidden`].
     pub hidden: Vec<u32>,
+    /// Rows of the parameter block in which returns lie.
+    pub space: u32,
+    /// Where an unsized formal starts in the caller's outgoing area.
+    pub start: u32,
     /// Bytes of a frame in local memory.
     pub frame_size: u32,
     /// Its alignment.
@@ -163,9 +167,7 @@ pub struct Code {
     /// By function id; `None` for what the kernel does not reach, which may be thousands of functions.
     pub funcs: Vec<Option<Box<FuncCode>>>,
     /// Rows of the model register file of the ABI.
-    pub wires: u32,
+    pub registers: u32,
     /// Some code reached needs local memory.
     pub local: bool,
-    /// The ABI is `ptx`: values go straight from home to home.
-    pub direct: bool,
 }

@@ -1,100 +1,69 @@
-//! Call sites and formals: plans with their registers numbered, homes with their rows.
+//! Call sites and formals: transfers with their registers numbered, homes with their rows.
 
 use super::super::{
-    code::{CallOp, Piece, Shape, Target, Travel, Wire},
+    code::{CallOp, Location, Passed, Piece, Shape, Src, Target, Transfer},
     step::{self, Home},
 };
 use super::Decoder;
 use crate::Stop;
-use margay_check::FuncKind;
 use margay_ir::{
-    Arg, Callee, FormalHome, Func, FuncId, Inst, Operand,
-    abi::{self, Place, Value},
+    Arg, Callee, FormalHome, Func, Inst, Operand,
+    abi::{self, Place},
+    explicit,
 };
-
-/// Where an unsized array starts in the outgoing area.
-pub fn start(pieces: &[abi::Piece]) -> u32 {
-    match pieces.first().map(|p| p.at) {
-        Some(Place::Stack { offset } | Place::Space { offset }) => offset,
-        Some(Place::Reg(_) | Place::Behind(_)) | None => 0,
-    }
-}
-
-/// Bytes of one register of a value.
-fn element_bytes(value: &Value) -> u32 {
-    value.ty.bytes().max(1)
-}
 
 impl Decoder<'_> {
     fn pieces(&mut self, pieces: &[abi::Piece]) -> Vec<Piece> {
         let number = |p: &abi::Piece| {
             let at = match p.at {
-                Place::Reg(r) => Wire::Reg(self.wires.row(r)),
-                Place::Stack { offset } | Place::Space { offset } => Wire::Area(offset),
-                Place::Behind(r) => Wire::Behind(self.wires.row(r)),
+                Place::Reg(r) => Location::Reg(self.registers.row(r)),
+                Place::Stack { offset } => Location::Stack(offset),
+                Place::Space { offset } => Location::Space(offset),
+                Place::Behind(r) => Location::Behind(self.registers.row(r)),
             };
             Piece { start: p.bytes.start, len: p.bytes.end - p.bytes.start, at }
         };
         pieces.iter().map(number).collect()
     }
 
+    /// A transfer whose elements are in registers that `elements` finds.
+    fn transfer(&mut self, t: &explicit::Transfer, elements: impl FnOnce(&Self, u32) -> Home) -> Transfer {
+        let home = match t.home {
+            explicit::Home::Elements(bytes) => elements(self, bytes),
+            explicit::Home::Variable(id) => Home::Frame(self.places.frame[id.0 as usize]),
+            explicit::Home::Nowhere => Home::None,
+        };
+        Transfer { size: t.bytes, home, pieces: self.pieces(&t.pieces) }
+    }
+
     /// Homes of the function's own formals and returns.
-    pub(super) fn formals(&mut self) -> Result<(), Stop> {
+    pub(super) fn formals(&mut self) {
         let func = self.func();
-        if func.kind == FuncKind::Kernel {
-            return Ok(());
-        }
-        let plan = self.places.plan.clone();
-        for (i, (value, home)) in func.sig.params.iter().zip(&func.params).enumerate() {
-            let pieces = self.pieces(&plan.args[i]);
-            let at = value.is_unsized.then(|| start(&plan.args[i]));
-            let home = match home {
-                FormalHome::Regs(regs) => {
-                    let dst = |r: &margay_ir::VReg| self.dst(&func, &Operand::Reg(*r), value.ty);
-                    Home::Write(regs.iter().map(dst).collect(), element_bytes(value))
+        let interface = &self.places.interface;
+        let sides = [(&interface.args, &func.params, &func.sig.params), (&interface.rets, &func.rets, &func.sig.rets)];
+        for (side, (transfers, homes, values)) in sides.into_iter().enumerate() {
+            for ((t, home), value) in transfers.iter().zip(homes).zip(values) {
+                let made = self.transfer(t, |decoder, bytes| match home {
+                    FormalHome::Regs(regs) => {
+                        let dst = |r: &margay_ir::VReg| decoder.dst(&func, &Operand::Reg(*r), value.ty);
+                        Home::Write(regs.iter().map(dst).collect(), bytes)
+                    }
+                    FormalHome::Frame(_) | FormalHome::Kernel(_) => Home::None,
+                });
+                if side == 0 {
+                    self.code.args.push(made);
+                    continue;
                 }
-                FormalHome::Frame(id) => Home::Frame(self.places.frame[id.0 as usize]),
-                FormalHome::Kernel(_) => Home::None,
-            };
-            self.code.args.push(Travel { size: value.size, home, pieces, at });
-        }
-        for (i, (value, home)) in func.sig.rets.iter().zip(&func.rets).enumerate() {
-            let pieces = self.pieces(&plan.rets[i]);
-            for p in &pieces {
-                if let Wire::Behind(r) = p.at {
-                    self.code.hidden.push(r);
+                for piece in &made.pieces {
+                    if let Location::Behind(r) = piece.at {
+                        self.code.hidden.push(r);
+                    }
                 }
-            }
-            let home = match home {
-                FormalHome::Regs(regs) => {
-                    let dst = |r: &margay_ir::VReg| self.dst(&func, &Operand::Reg(*r), value.ty);
-                    Home::Write(regs.iter().map(dst).collect(), element_bytes(value))
-                }
-                FormalHome::Frame(id) => Home::Frame(self.places.frame[id.0 as usize]),
-                FormalHome::Kernel(_) => Home::None,
-            };
-            self.code.rets.push(Travel { size: value.size, home, pieces, at: None });
-        }
-        Ok(())
-    }
-
-    fn target(&self, callee: &Callee) -> Target {
-        match callee {
-            Callee::Direct(id) => self.direct_target(*id),
-            Callee::Indirect(r, _) => {
-                let shape = Shape::of(self.code.func.regs[r.0 as usize]);
-                Target::Indirect(super::super::code::Src::reg(self.row(*r), shape))
+                self.code.rets.push(made);
             }
         }
-    }
-
-    fn direct_target(&self, id: FuncId) -> Target {
-        let func = self.image.ir.func(id);
-        match func.builtin {
-            Some(builtin) => Target::Builtin(builtin),
-            None if func.blocks.is_empty() => Target::Undefined(id),
-            None => Target::Func(id),
-        }
+        self.code.space = interface.carriers.space.div_ceil(4);
+        self.code.start = interface.incoming.map_or(0, |i| i.offset);
     }
 
     pub(super) fn call(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
@@ -102,43 +71,45 @@ impl Decoder<'_> {
             return Err(self.unsupported("a call without call site".into()));
         };
         let site = &func.calls[*index as usize];
-        let plan = self.places.calls[*index as usize].clone();
+        let sequence = &self.places.sequences[*index as usize];
+        let callee = match (&sequence.target, &site.callee) {
+            (explicit::Target::Function(id), _) => Target::Func(*id),
+            (explicit::Target::Builtin(builtin), _) => Target::Builtin(*builtin),
+            (explicit::Target::Undefined(id), _) => Target::Undefined(*id),
+            (explicit::Target::Admitted(_), Callee::Indirect(r, _)) => {
+                Target::Indirect(Src::reg(self.row(*r), Shape::of(func.regs[r.0 as usize])))
+            }
+            (explicit::Target::Admitted(_), Callee::Direct(_)) => {
+                return Err(self.unsupported("a call by name of what only a register names".into()));
+            }
+        };
         let mut args = Vec::new();
-        for (i, (arg, value)) in site.args.iter().zip(&site.sig.params).enumerate() {
-            let (size, home) = match arg {
-                Arg::Values(values) => {
-                    let mut srcs = Vec::new();
-                    for v in values {
-                        srcs.push(self.source(v, value.ty)?);
-                    }
-                    (value.size, Home::Read(srcs, element_bytes(value)))
+        for ((t, arg), value) in sequence.args.iter().zip(&site.args).zip(&site.sig.params) {
+            let mut srcs = Vec::new();
+            if let Arg::Values(values) = arg {
+                for v in values {
+                    srcs.push(self.source(v, value.ty)?);
                 }
-                Arg::Frame(id) => {
-                    let size = if value.is_unsized { func.frame[id.0 as usize].size } else { value.size };
-                    (size, Home::Frame(self.places.frame[id.0 as usize]))
-                }
-                Arg::Omitted => (if value.is_unsized { 0 } else { value.size }, Home::None),
-            };
-            let at = value.is_unsized.then(|| start(&plan.args[i]));
-            args.push(Travel { size, home, pieces: self.pieces(&plan.args[i]), at });
+            }
+            args.push(self.transfer(t, |_, bytes| Home::Read(srcs, bytes)));
         }
         let mut rets = Vec::new();
-        for (i, (ret, value)) in site.rets.iter().zip(&site.sig.rets).enumerate() {
-            let home = match ret {
+        for ((t, ret), value) in sequence.rets.iter().zip(&site.rets).zip(&site.sig.rets) {
+            rets.push(self.transfer(t, |decoder, bytes| match ret {
                 Arg::Values(values) => {
-                    let dsts = values.iter().map(|v| self.dst(func, v, value.ty)).collect();
-                    Home::Write(dsts, element_bytes(value))
+                    Home::Write(values.iter().map(|v| decoder.dst(func, v, value.ty)).collect(), bytes)
                 }
-                Arg::Frame(id) => Home::Frame(self.places.frame[id.0 as usize]),
-                Arg::Omitted => Home::None,
-            };
-            rets.push(Travel { size: value.size, home, pieces: self.pieces(&plan.rets[i]), at: None });
+                Arg::Frame(_) | Arg::Omitted => Home::None,
+            }));
         }
-        let places = self.places;
-        let buffers = places.buffers[*index as usize].iter().map(|b| (self.wires.row(b.pointer), b.at)).collect();
-        let callee = self.target(&site.callee);
-        let op = CallOp { callee, site: *index, args, rets, buffers };
-        self.code.calls.push(op);
+        let passed = sequence.passed.map(|p| Passed {
+            from: p.var.map(|id| self.places.frame[id.0 as usize]),
+            size: p.bytes,
+            at: p.offset,
+        });
+        let buffers = sequence.buffers.iter().map(|b| (self.registers.row(b.pointer), b.at)).collect();
+        let space = sequence.carriers.space.div_ceil(4);
+        self.code.calls.push(CallOp { callee, site: *index, args, rets, passed, buffers, space });
         let x = self.code.calls.len() - 1;
         self.emit(inst, step::call::call, x);
         Ok(())

@@ -29,8 +29,7 @@ use std::{
 /// Decodes a kernel and everything that it can reach.
 pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
     let reached = reachable(&image.ir, kernel);
-    let direct = image.ir.stage.abi == "ptx";
-    let mut wires = Wires::default();
+    let mut registers = Registers::default();
     let mut funcs: Vec<Option<Box<FuncCode>>> = (0..image.ir.funcs.len()).map(|_| None).collect();
     let mut local = image.ir.thread_block > 0;
     for id in reached {
@@ -38,21 +37,21 @@ pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
         if func.blocks.is_empty() {
             continue;
         }
-        let decoded = Decoder::new(&image, id, &mut wires).function()?;
+        let decoded = Decoder::new(&image, id, &mut registers).function()?;
         local |= decoded.local || decoded.frame_size > 0 || !decoded.calls.is_empty();
         funcs[id.0 as usize] = Some(Box::new(decoded));
     }
-    Ok(Code { image, kernel, funcs, wires: wires.end, local, direct })
+    Ok(Code { image, kernel, funcs, registers: registers.end, local })
 }
 
 /// Numbers for the registers of an ABI.
 #[derive(Default)]
-struct Wires {
+struct Registers {
     rows: HashMap<Reg, u32>,
     end: u32,
 }
 
-impl Wires {
+impl Registers {
     fn row(&mut self, reg: Reg) -> u32 {
         *self.rows.entry(reg).or_insert_with(|| {
             let row = self.end;
@@ -66,7 +65,7 @@ impl Wires {
 struct Decoder<'i> {
     image: &'i Image,
     places: &'i FuncPlaces,
-    wires: &'i mut Wires,
+    registers: &'i mut Registers,
     code: FuncCode,
     /// First row by register.
     rows: Vec<u32>,
@@ -85,7 +84,7 @@ struct Decoder<'i> {
 }
 
 impl<'i> Decoder<'i> {
-    fn new(image: &'i Image, id: FuncId, wires: &'i mut Wires) -> Decoder<'i> {
+    fn new(image: &'i Image, id: FuncId, registers: &'i mut Registers) -> Decoder<'i> {
         let func = image.ir.funcs[id.0 as usize].clone();
         let places = &image.ir.stage.funcs[id.0 as usize];
         let code = FuncCode {
@@ -119,6 +118,8 @@ impl<'i> Decoder<'i> {
             args: Vec::new(),
             rets: Vec::new(),
             hidden: Vec::new(),
+            space: 0,
+            start: 0,
             frame_size: places.frame_size,
             frame_align: places.frame_align.max(1),
             outgoing: places.outgoing,
@@ -127,7 +128,7 @@ impl<'i> Decoder<'i> {
         Decoder {
             image,
             places,
-            wires,
+            registers,
             code,
             rows: Vec::new(),
             temps: 0,
@@ -150,7 +151,7 @@ impl<'i> Decoder<'i> {
         let (rows, end) = rows::assign(&func, &cfg);
         (self.rows, self.code.rows) = (rows, end);
         self.starts = vec![u32::MAX; func.blocks.len()];
-        self.formals()?;
+        self.formals();
         for (i, b) in cfg.order.iter().enumerate() {
             self.starts[b.0 as usize] = self.code.ops.len() as u32;
             let block = &func.blocks[b.0 as usize];

@@ -126,7 +126,7 @@ impl Decoder<'_> {
         if let FrameRole::Formal(f) = var.role
             && self.code.func.sig.params[f as usize].is_unsized
         {
-            let start = super::call::start(&self.places.plan.args[f as usize]);
+            let start = self.places.interface.incoming.map_or(0, |i| i.offset);
             return (Base::Incoming, offset.wrapping_add(start.into()));
         }
         (Base::Frame, offset.wrapping_add(self.places.frame[id.0 as usize].into()))

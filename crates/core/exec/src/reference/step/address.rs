@@ -109,7 +109,8 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
         MemSpace::Local => {
             if a.base == Base::Incoming {
                 let passed = u64::from(ctx.warp.frames[ctx.frame as usize].passed);
-                let end = (a.offset as u64).wrapping_sub(incoming_start(ctx)).wrapping_add(u64::from(size));
+                let start = u64::from(ctx.func.start);
+                let end = (a.offset as u64).wrapping_sub(start).wrapping_add(u64::from(size));
                 if end > passed {
                     let lane = ctx.first();
                     let note = format!("the call passed {passed} bytes through the unsized parameter");
@@ -140,11 +141,6 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
             Region::Params
         }
     })
-}
-
-/// Where the unsized formal of the current function starts in the caller's outgoing area.
-fn incoming_start(ctx: &Ctx<'_>) -> u64 {
-    ctx.func.args.iter().find_map(|t| t.at).unwrap_or_default().into()
 }
 
 /// The host address of a shared address with a rank.

@@ -1,12 +1,14 @@
 //! Calls and returns (manual, sections 7.1, 9.7.12.5 and 9.7.12.6).
 //!
-//! Everything that moves bytes follows plans ([`margay_ir::abi::Plan`]). A value goes from its home on one side over its
-//! places (registers of a model register file, the caller's outgoing area, a buffer behind a pointer) to its home on the other.
-//! Before each crossing all model registers are poisoned, so that what a plan does not carry does not arrive by luck. Under the
-//! `ptx` ABI all places are parameter space, which only the two homes can see, and bytes go from home to home.
+//! Everything that moves bytes follows [`margay_ir::explicit`]. A value goes from its home on one side over its places
+//! (registers of a model register file, the call's parameter block, the caller's outgoing area, a buffer behind a pointer) to
+//! its home on the other. Before each crossing registers and parameter block are poisoned, so that what a plan does not carry
+//! does not arrive by luck.
 
 use super::super::{
-    code::{Address, Base, CallOp, Dst, Flow, FuncCode, NOWHERE, Op, Piece, Shape, Src, Target, Travel, Wire},
+    code::{
+        Address, Base, CallOp, Dst, Flow, FuncCode, Location, NOWHERE, Op, Passed, Piece, Shape, Src, Target, Transfer,
+    },
     ctx::{Ctx, write},
     state::{FrameIndex, Select, lanes},
 };
@@ -20,7 +22,7 @@ use crate::{
 use margay_ir::{FuncId, MemSpace};
 use std::sync::Arc;
 
-/// What model registers hold when nothing was put there.
+/// What model registers and parameter blocks hold when nothing was put there.
 const POISON: Row = Row([0xdead_5eed; LANES]);
 
 /// Where a value lives on one side of a call.
@@ -196,7 +198,7 @@ struct Side<'s> {
 }
 
 impl Side<'_> {
-    fn fetch(&self, local: &Local<'_>, t: &Travel, mask: u32, stage: &mut [Row]) {
+    fn fetch(&self, local: &Local<'_>, t: &Transfer, mask: u32, stage: &mut [Row]) {
         match &t.home {
             Home::Read(srcs, bytes) => pack(srcs, *bytes, self.regs, self.consts, mask, stage),
             Home::Frame(offset) => local.read(&self.base, *offset, t.size, mask, stage),
@@ -208,7 +210,7 @@ impl Side<'_> {
         }
     }
 
-    fn deliver(&mut self, local: &Local<'_>, select: &mut Select, t: &Travel, mask: u32, stage: &[Row]) {
+    fn deliver(&mut self, local: &Local<'_>, select: &mut Select, t: &Transfer, mask: u32, stage: &[Row]) {
         match &t.home {
             Home::Write(dsts, bytes) => unpack(dsts, *bytes, self.regs, select, mask, stage),
             Home::Frame(offset) => local.write(&self.base, *offset, t.size, mask, stage),
@@ -217,38 +219,79 @@ impl Side<'_> {
     }
 }
 
-/// Puts a staged value on its places.
-fn send(local: &Local<'_>, wires: &mut [Row], area: &Row, pieces: &[Piece], mask: u32, stage: &[Row]) {
-    for p in pieces {
-        for w in 0..p.len.div_ceil(4) {
-            let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
-            for i in lanes(mask) {
-                let word = stage_word(stage, i, start, len);
-                match p.at {
-                    Wire::Reg(r) => wires[(r + w) as usize].0[i] = word,
-                    Wire::Area(offset) => local.set_word(i, area.0[i] + offset + 4 * w, len, word),
-                    Wire::Behind(r) => local.set_word(i, wires[r as usize].0[i] + start, len, word),
+/// What lies between the sides of a call.
+struct Between<'b> {
+    registers: &'b mut [Row],
+    space: &'b mut [Row],
+    /// Local address of the caller's outgoing area.
+    area: Row,
+}
+
+impl Between<'_> {
+    /// The row that a word is, where it is a whole one.
+    fn row(&mut self, at: Location, word: u32) -> Option<&mut Row> {
+        match at {
+            Location::Reg(r) => self.registers.get_mut((r + word) as usize),
+            Location::Space(offset) if offset.is_multiple_of(4) => self.space.get_mut((offset / 4 + word) as usize),
+            Location::Space(_) | Location::Stack(_) | Location::Behind(_) => None,
+        }
+    }
+
+    /// Puts a staged value on its places.
+    fn send(&mut self, local: &Local<'_>, pieces: &[Piece], mask: u32, stage: &[Row]) {
+        for p in pieces {
+            for w in 0..p.len.div_ceil(4) {
+                let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
+                if start.is_multiple_of(4)
+                    && len == 4
+                    && let (Some(to), Some(from)) = (self.row(p.at, w), stage.get((start / 4) as usize))
+                {
+                    *to = *from;
+                    continue;
+                }
+                for i in lanes(mask) {
+                    let word = stage_word(stage, i, start, len);
+                    match p.at {
+                        Location::Reg(r) => self.registers[(r + w) as usize].0[i] = word,
+                        Location::Space(offset) => set_stage_word(self.space, i, offset + 4 * w, len, word),
+                        Location::Stack(offset) => local.set_word(i, self.area.0[i] + offset + 4 * w, len, word),
+                        Location::Behind(r) => local.set_word(i, self.registers[r as usize].0[i] + start, len, word),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a value from its places.
+    fn receive(&mut self, local: &Local<'_>, pieces: &[Piece], mask: u32, stage: &mut [Row]) {
+        for p in pieces {
+            for w in 0..p.len.div_ceil(4) {
+                let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
+                if start.is_multiple_of(4)
+                    && len == 4
+                    && let (Some(from), Some(to)) = (self.row(p.at, w), stage.get_mut((start / 4) as usize))
+                {
+                    *to = *from;
+                    continue;
+                }
+                for i in lanes(mask) {
+                    let word = match p.at {
+                        Location::Reg(r) => self.registers[(r + w) as usize].0[i],
+                        Location::Space(offset) => stage_word(self.space, i, offset + 4 * w, len),
+                        Location::Stack(offset) => local.word(i, self.area.0[i] + offset + 4 * w, len),
+                        Location::Behind(r) => local.word(i, self.registers[r as usize].0[i] + start, len),
+                    };
+                    set_stage_word(stage, i, start, len, word);
                 }
             }
         }
     }
 }
 
-/// Takes a value from its places.
-fn receive(local: &Local<'_>, wires: &[Row], area: &Row, pieces: &[Piece], mask: u32, stage: &mut [Row]) {
-    for p in pieces {
-        for w in 0..p.len.div_ceil(4) {
-            let (start, len) = (p.start + 4 * w, (p.len - 4 * w).min(4));
-            for i in lanes(mask) {
-                let word = match p.at {
-                    Wire::Reg(r) => wires[(r + w) as usize].0[i],
-                    Wire::Area(offset) => local.word(i, area.0[i] + offset + 4 * w, len),
-                    Wire::Behind(r) => local.word(i, wires[r as usize].0[i] + start, len),
-                };
-                set_stage_word(stage, i, start, len, word);
-            }
-        }
-    }
+/// The parameter block of a call, with nothing in it.
+fn empty_block(space: &mut Vec<Row>, rows: u32) {
+    space.clear();
+    space.resize(rows as usize, POISON);
 }
 
 /// Tells the observer that a call wrote to variables of a frame.
@@ -334,56 +377,54 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     ctx.warp.local_high = ctx.warp.local_high.max(highest as u32);
     let area = offset_row(&caller_base, caller.outgoing);
     let mut regs = std::mem::take(&mut ctx.warp.frames[new as usize].regs);
-    let mut wires = std::mem::take(&mut ctx.warp.wires);
+    let mut registers = std::mem::take(&mut ctx.warp.registers);
+    let mut space = std::mem::take(&mut ctx.warp.space);
     let mut room = std::mem::take(&mut ctx.warp.stage);
-    let mut passed = 0;
+    registers.fill(POISON);
+    for (r, offset) in &site.buffers {
+        registers[*r as usize] = offset_row(&caller_base, *offset);
+    }
+    empty_block(&mut space, site.space);
     {
         let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
         let from = Side { regs: &mut ctx.regs, consts: &caller.consts, base: caller_base };
         let mut to = Side { regs: &mut regs, consts: &callee.consts, base };
-        if !code.direct {
-            wires.fill(POISON);
-            for (r, offset) in &site.buffers {
-                wires[*r as usize] = offset_row(&caller_base, *offset);
-            }
-        }
-        for (out, home) in site.args.iter().zip(&callee.args) {
+        let mut between = Between { registers: &mut registers, space: &mut space, area };
+        for out in &site.args {
             let stage = make_room(&mut room, out.size);
             from.fetch(&local, out, mask, stage);
-            if let Some(at) = out.at {
-                local.write(&area, at, out.size, mask, stage);
-                passed = out.size;
-            } else if code.direct {
-                to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
-            } else {
-                send(&local, &mut wires, &area, &out.pieces, mask, stage);
-            }
+            between.send(&local, &out.pieces, mask, stage);
         }
-        if !code.direct {
-            for home in callee.args.iter().filter(|t| t.at.is_none()) {
-                let stage = make_room(&mut room, home.size);
-                receive(&local, &wires, &area, &home.pieces, mask, stage);
-                to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
-            }
+        if let Some(Passed { from: Some(offset), size, at }) = site.passed {
+            let stage = make_room(&mut room, size);
+            local.read(&caller_base, offset, size, mask, stage);
+            local.write(&area, at, size, mask, stage);
+        }
+        for home in &callee.args {
+            let stage = make_room(&mut room, home.size);
+            between.receive(&local, &home.pieces, mask, stage);
+            to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
         }
     }
     ctx.warp.stage = room;
     if ctx.grid.observer.is_some() {
-        for (out, home) in site.args.iter().zip(&callee.args) {
-            match (out.at, &home.home) {
-                (Some(at), _) => announce(ctx, &area, at, out.size, mask),
-                (None, Home::Frame(offset)) => announce(ctx, &base, *offset, home.size, mask),
-                _ => {}
+        for home in &callee.args {
+            if let Home::Frame(offset) = home.home {
+                announce(ctx, &base, offset, home.size, mask);
             }
+        }
+        if let Some(Passed { from: Some(_), size, at }) = site.passed {
+            announce(ctx, &area, at, size, mask);
         }
     }
     let frame = &mut ctx.warp.frames[new as usize];
     frame.hidden.clear();
-    frame.hidden.extend(callee.hidden.iter().map(|r| wires[*r as usize]));
+    frame.hidden.extend(callee.hidden.iter().map(|r| registers[*r as usize]));
     frame.regs = regs;
+    let passed = site.passed.as_ref().map_or(0, |p| p.size);
     (frame.base, frame.top, frame.incoming, frame.passed) = (base, top, area, passed);
     (frame.parent, frame.ret, frame.call, frame.depth) = (parent, ctx.pc + 1, call, depth + 1);
-    ctx.warp.wires = wires;
+    (ctx.warp.registers, ctx.warp.space) = (registers, space);
     if rest != 0 {
         ctx.put_ready(rest, ctx.pc + 1);
     }
@@ -406,37 +447,32 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let Some(caller) = caller else { return super::control::exit(ctx, op) };
     let site = &caller.calls[call as usize];
     if !callee.rets.is_empty() {
-        let mut wires = std::mem::take(&mut ctx.warp.wires);
+        let mut registers = std::mem::take(&mut ctx.warp.registers);
+        let mut space = std::mem::take(&mut ctx.warp.space);
         let mut regs = std::mem::take(&mut ctx.warp.frames[parent as usize].regs);
         let hidden = std::mem::take(&mut ctx.warp.frames[frame as usize].hidden);
         let mut room = std::mem::take(&mut ctx.warp.stage);
+        registers.fill(POISON);
+        // A function returns the hidden pointer where it got it, so that the caller finds its buffer again.
+        for (r, pointer) in callee.hidden.iter().zip(&hidden) {
+            registers[*r as usize] = *pointer;
+        }
+        empty_block(&mut space, callee.space);
         {
             let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
             let from = Side { regs: &mut ctx.regs, consts: &callee.consts, base };
             let caller_base = ctx.warp.frames[parent as usize].base;
             let mut to = Side { regs: &mut regs, consts: &caller.consts, base: caller_base };
-            if !code.direct {
-                wires.fill(POISON);
-                // A function returns the hidden pointer where it got it, so that the caller finds its buffer again.
-                for (r, pointer) in callee.hidden.iter().zip(&hidden) {
-                    wires[*r as usize] = *pointer;
-                }
-            }
-            for (value, home) in callee.rets.iter().zip(&site.rets) {
+            let mut between = Between { registers: &mut registers, space: &mut space, area };
+            for value in &callee.rets {
                 let stage = make_room(&mut room, value.size);
                 from.fetch(&local, value, mask, stage);
-                if code.direct {
-                    to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
-                } else {
-                    send(&local, &mut wires, &area, &value.pieces, mask, stage);
-                }
+                between.send(&local, &value.pieces, mask, stage);
             }
-            if !code.direct {
-                for home in &site.rets {
-                    let stage = make_room(&mut room, home.size);
-                    receive(&local, &wires, &area, &home.pieces, mask, stage);
-                    to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
-                }
+            for home in &site.rets {
+                let stage = make_room(&mut room, home.size);
+                between.receive(&local, &home.pieces, mask, stage);
+                to.deliver(&local, &mut ctx.warp.select, home, mask, stage);
             }
         }
         ctx.warp.stage = room;
@@ -450,7 +486,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         }
         ctx.warp.frames[frame as usize].hidden = hidden;
         ctx.warp.frames[parent as usize].regs = regs;
-        ctx.warp.wires = wires;
+        (ctx.warp.registers, ctx.warp.space) = (registers, space);
     }
     ctx.give_back();
     ctx.warp.leave(frame, mask);
