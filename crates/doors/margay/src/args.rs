@@ -12,7 +12,7 @@ Examples:
   margay abi kernel.ptx                          how do its functions talk to each other?
   margay run saxpy.ptx --grid 8 --block 128 \\
       --arg 1000 --arg 2.5 --arg x.npy --arg y.npy:out.npy
-  margay explain E0231                           what does this code mean?
+  margay explain E0204                           what does this code mean?
 
 Exit codes: 0 clean, 1 findings, 2 usage or input/output, 3 unsupported by margay, 101 a bug of margay.")]
 pub struct Cli {
@@ -402,7 +402,7 @@ pub struct PtxasArgs {
 /// `margay explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code such as `E0231`, or its name; without one, all codes are listed
+    /// A code such as `E0204`, or its name; without one, all codes are listed
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
 }
