@@ -87,6 +87,7 @@ impl Out {
             SiteKind::Poll => self.number(6),
             SiteKind::Cluster { waits } => [10, u64::from(*waits)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Call => self.number(9),
+            SiteKind::Passed { size } => [11, u64::from(*size)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -171,6 +172,7 @@ impl In<'_> {
             7 => SiteKind::Builtin { builtin: *BUILTINS.get(self.small::<usize>()?)?, args: self.small()? },
             9 => SiteKind::Call,
             10 => SiteKind::Cluster { waits: self.bit()? },
+            11 => SiteKind::Passed { size: self.small()? },
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -194,6 +196,7 @@ mod tests {
             SiteKind::Fault("trap".into()),
             SiteKind::Poll,
             SiteKind::Call,
+            SiteKind::Passed { size: 8 },
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),

@@ -51,6 +51,11 @@ pub enum SiteKind {
     },
     /// A call, for the callers that a fault names.
     Call,
+    /// An access of so many bytes by the name of a formal without size; it may lie outside of what was passed.
+    Passed {
+        /// Bytes.
+        size: u32,
+    },
     /// Where threads look for what others do.
     Poll,
     /// A function of the device library, with so many arguments.

@@ -10,7 +10,7 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, Unsupported, builtin, lanes,
+    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, builtin, lanes,
     mem::{self, Allocation, Kind},
     single_step, stack_note,
 };
@@ -182,6 +182,13 @@ impl Host<'_> {
     /// Why a call cannot enter the function at an address.
     pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, address: u64) -> Stop {
         let place = &self.code.compiled.sites[site];
+        if let SiteKind::Passed { size } = place.kind {
+            // The address in the local window, and above it the bytes that were passed.
+            let (address, passed) = (address & u64::from(u32::MAX), address >> 32);
+            let access = Access { write: false, address, size, space: ".param" };
+            let note = format!("the call passed {passed} bytes through the unsized parameter");
+            return self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access), vec![note]);
+        }
         let (image, func) = (self.grid.image, self.grid.image.ir.func(FuncId(place.func)));
         let operands = func.insts.get(place.inst as usize).map(|i| func.operands(i.srcs));
         let Some(Some(Operand::Call(call))) = operands.map(|o| o.last()) else {
@@ -189,11 +196,6 @@ impl Host<'_> {
         };
         let kind = match image.target(&func.calls[*call as usize], address) {
             Err(kind) => kind,
-            Ok(id) if image.ir.func(id).builtin.is_some() => {
-                let what = format!("an indirect call of `{}`", image.ir.func(id).name);
-                let at = func.places.get(place.at as usize).copied();
-                return Stop::Unsupported(Unsupported { what, func: Some(FuncId(place.func)), at });
-            }
             Ok(id) => {
                 self.overflow.set(Some(ctx.local_size as u32));
                 image.stack_full(id)

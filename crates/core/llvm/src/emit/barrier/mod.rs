@@ -8,7 +8,7 @@ pub(in crate::emit) mod spill;
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    call::call_site,
+    call::{call_number, call_site},
     function::prepare::meets,
     function::reach::waits_in_cluster,
     function::{Emitter, Mode, Result, Role},
@@ -30,8 +30,8 @@ impl Emitter<'_> {
         if meets(self.func, &inst) {
             return self.meet_at(barrier, &inst);
         }
-        if let Some(site) = call_site(self.func, &inst).cloned() {
-            return self.call_apart(barrier, site);
+        if let Some(call) = call_number(self.func, &inst) {
+            return self.call_apart(barrier, call);
         }
         if waits_in_cluster(self.func, &inst) {
             return self.wait_in_cluster(barrier);
@@ -233,15 +233,15 @@ impl Emitter<'_> {
             let stay = self.w.op("xor", &lanes, &go);
             self.w.store(&stay, &p, 4);
             let Some(inst) = self.barrier_inst(k as u32) else { continue };
-            let site = call_site(self.func, &inst).cloned();
-            if site.is_some() {
+            let call = call_number(self.func, &inst);
+            if call.is_some() {
                 // Threads may have ended there.
                 let alive = self.alive_bits();
                 go = self.w.op("and", &go, &alive);
             }
             let go = self.unpack_bits(&go);
-            match (site, output) {
-                (Some(site), _) => self.come_back(k as u32, site, &go)?,
+            match (call, output) {
+                (Some(call), _) => self.come_back(k as u32, call, &go)?,
                 (None, Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
                 (None, _) => self.write_reduction(&inst, Some(&go)),
             }

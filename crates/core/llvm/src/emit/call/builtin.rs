@@ -12,8 +12,8 @@ use margay_ir::{Arg, Builtin, CallSite, Operand};
 const ROW: u64 = 256;
 
 impl Emitter<'_> {
-    /// A call of one.
-    pub fn builtin(&mut self, builtin: Builtin, call: &CallSite) -> Result<()> {
+    /// A call of one by the active lanes, or by those of them that a mask allows.
+    pub fn builtin(&mut self, builtin: Builtin, call: &CallSite, lanes: Option<&Val>) -> Result<()> {
         let count = call.args.len();
         let input = self.w.alloca(&format!("[{} x <32 x i64>]", count.max(1)), 64);
         let output = self.w.alloca("<32 x i64>", 64);
@@ -27,9 +27,8 @@ impl Emitter<'_> {
                     None => int(Elem::I64, 0),
                 },
                 Arg::Frame(f) => {
-                    let words = self.w.alloca("[2 x <32 x i32>]", 64);
-                    self.frame_copy(f.0, value.size.min(8), &words, false)?;
-                    self.load_words(&words, if value.size > 4 { 64 } else { 32 })
+                    let side = self.variable(f.0);
+                    self.side_bytes(&side, &(0..value.size.clamp(1, 8)))?
                 }
                 Arg::Omitted => int(Elem::I64, 0),
             };
@@ -38,7 +37,7 @@ impl Emitter<'_> {
             self.w.store(&v, &p, 64);
         }
         let site = self.site(SiteKind::Builtin { builtin, args: count });
-        let mask = self.active_bits();
+        let mask = self.lane_bits(lanes);
         self.helper(Helper::Builtin, &[&int(Elem::I32, site as i128), &mask, &input, &output], true);
         let result = |e: &mut Self| e.w.load(Ty::lanes(Elem::I64), &output, 64);
         match (call.rets.first(), call.sig.rets.first()) {
@@ -46,14 +45,13 @@ impl Emitter<'_> {
                 if let Some(Operand::Reg(r)) = values.first() {
                     let v = result(self);
                     let v = self.w.resize(&v, self.slots[r.0 as usize].elem, false);
-                    self.write(*r, &v, None);
+                    self.write(*r, &v, lanes);
                 }
             }
             (Some(Arg::Frame(f)), Some(value)) => {
                 let v = result(self);
-                let words = self.w.alloca("[2 x <32 x i32>]", 64);
-                self.store_words(&v, &words);
-                self.frame_copy(f.0, value.size.min(8), &words, true)?;
+                let side = self.variable(f.0);
+                self.set_variable(&side, &(0..value.size.min(8)), &v, lanes);
             }
             _ => {}
         }

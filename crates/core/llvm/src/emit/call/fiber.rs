@@ -7,21 +7,27 @@
 use crate::ctx::Helper;
 use crate::emit::{
     call::Begun,
+    call::signature::{carried, slots},
     function::{Emitter, Mode, Result, symbol},
     site::SiteKind,
     text::{Elem, Ty, Val, int, named},
 };
-use margay_ir::{CallSite, Callee};
+use margay_ir::{
+    CallSite, Callee,
+    explicit::{Carries, Sequence},
+};
+use std::sync::Arc;
 
 impl Emitter<'_> {
     /// The active lanes call a function.
-    pub fn call_apart(&mut self, k: u32, site: CallSite) -> Result<()> {
+    pub fn call_apart(&mut self, k: u32, number: u32) -> Result<()> {
         let (next, own) = (self.barriers[k as usize].next, self.barriers[k as usize].block);
         let position = self.cfg.position[own.0 as usize];
         // The block's last instruction.
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         self.at = self.func.insts[self.inst as usize].at;
-        let call = self.begin_call(site)?;
+        let (site, sequence) = self.sequence(number);
+        let call = self.begin_call(site, sequence, true)?;
         let together = match call.site.callee {
             Callee::Direct(f) => !self.reached.parts(f),
             Callee::Indirect(..) => false,
@@ -58,46 +64,90 @@ impl Emitter<'_> {
             self.next(position);
             self.w.block(&apart);
         }
+        let mut away = call.lanes.clone();
         match call.site.callee.clone() {
             Callee::Direct(f) => {
-                let entry = named(Ty::scalar(Elem::Ptr), format!("@{}", symbol(f)));
+                let entry = named(Ty::scalar(Elem::Ptr), format!("@{}.fiber", symbol(f)));
                 let frame = self.place_frame(&call, f);
-                self.spawn(&call, &entry, &call.lanes, &frame);
+                self.spawn(&call, &entry, &call.lanes, &frame)?;
             }
-            Callee::Indirect(r, _) => {
-                self.each_target(r, &call, |e, entry, group, frame| e.spawn(&call, entry, group, frame))?;
+            Callee::Indirect(..) => {
+                let answered = self.each_target(&call, |e, entry, group, frame| e.spawn(&call, entry, group, frame))?;
+                if let Some(answered) = answered {
+                    let answered = self.w.load(Ty::scalar(Elem::I32), &answered, 4);
+                    let back = self.unpack_bits(&answered);
+                    let old = self.get_pending(next.0);
+                    let back = self.w.op("or", &old, &back);
+                    self.set_pending(next.0, &back);
+                    away = self.w.op("xor", &away, &answered);
+                }
             }
         }
-        self.leave_waiting(k, &call.lanes);
+        self.leave_waiting(k, &away);
         self.go_on_masked(next, position);
         Ok(())
     }
 
     fn call_directly(&mut self, call: &Begun) -> Result<()> {
-        if let Callee::Direct(f) = call.site.callee {
-            let frame = self.place_frame(call, f);
-            self.invoke(&format!("@{}", symbol(f)), call, &call.lanes, &frame);
-        }
-        let lanes = self.unpack_bits(&call.lanes);
-        self.take_returns(call, &lanes)
+        let Callee::Direct(f) = call.site.callee else { return Ok(()) };
+        let frame = self.place_frame(call, f);
+        let outputs = self.invoke(&format!("@{}", symbol(f)), call, &call.lanes, &frame);
+        self.take_returns(call, &outputs, None)
     }
 
-    fn spawn(&mut self, call: &Begun, entry: &Val, lanes: &Val, frame: &Val) {
+    fn spawn(&mut self, call: &Begun, entry: &Val, lanes: &Val, frame: &Val) -> Result<()> {
         let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
-        let Begun { args, rets, .. } = call;
+        let (Some(args), Some(rets)) = (&call.blocks.args, &call.blocks.rets) else {
+            return self.refuse("a call without room for its registers");
+        };
+        let inputs = &call.sequence.carriers.inputs;
+        let (offsets, end) = slots(inputs);
+        for ((c, v), at) in inputs.iter().zip(&call.inputs).zip(offsets) {
+            let p = self.w.offset_const(args, at);
+            match c.carries {
+                Carries::Pointer => self.w.store(v, &p, 8),
+                Carries::Lanes | Carries::Uniform => {
+                    // Lanes that wait in an earlier call of the site have theirs here too.
+                    let v = self.w.splat(v);
+                    let (group, old) = (self.unpack_bits(lanes), self.w.load(v.ty, &p, 64));
+                    let v = self.w.select(&group, &v, &old);
+                    self.w.store(&v, &p, 64);
+                }
+            }
+        }
+        for (i, v) in call.beside.iter().enumerate() {
+            let p = self.w.offset_const(args, end + 64 * i as u64);
+            self.w.store(v, &p, 8);
+        }
         self.helper(Helper::Spawn, &[&site, lanes, frame, args, rets, entry], true);
+        Ok(())
+    }
+
+    /// A call site and how it moves what it passes.
+    pub fn sequence(&self, number: u32) -> (CallSite, Arc<Sequence>) {
+        let sequences = &self.ir.stage.funcs[self.id.0 as usize].sequences;
+        (self.func.calls[number as usize].clone(), Arc::new(sequences[number as usize].clone()))
     }
 
     /// Lanes come back from a call.
-    pub fn come_back(&mut self, k: u32, site: CallSite, lanes: &Val) -> Result<()> {
+    pub fn come_back(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
         let own = self.barriers[k as usize].block;
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
-        let Some([args, rets]) = self.call_blocks.get(&self.inst).cloned() else { return self.refuse("a call") };
+        let (site, sequence) = self.sequence(number);
+        let Some(blocks) = self.call_blocks.get(&self.inst).cloned() else { return self.refuse("a call") };
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Masked, lanes.clone());
+        let (offsets, _) = slots(&sequence.carriers.outputs);
+        let mut outputs = Vec::new();
+        for (c, at) in sequence.carriers.outputs.iter().zip(offsets) {
+            let Some(rets) = &blocks.rets else { return self.refuse("a call without room for its results") };
+            let p = self.w.offset_const(rets, at);
+            outputs.push(self.w.load(carried(c), &p, 64));
+        }
         let zero = int(Elem::I32, 0);
-        let call = Begun { site, lanes: zero.clone(), top: zero, args, rets };
-        self.take_returns(&call, lanes)?;
+        let (inputs, beside) = (Vec::new(), Vec::new());
+        let call = Begun { site, sequence, lanes: zero.clone(), top: zero, inputs, beside, blocks };
+        self.take_returns(&call, &outputs, Some(lanes))?;
         (self.mode, self.active) = (mode, active);
         Ok(())
     }

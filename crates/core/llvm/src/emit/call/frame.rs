@@ -1,7 +1,7 @@
 //! Frame variables: those without an address live in vectors of words, the others in the thread's local window.
 
 use crate::emit::{
-    function::{Emitter, Result},
+    function::Emitter,
     text::{Elem, Ty, Val},
 };
 use margay_ir::{FrameRole, MemBase, Operand};
@@ -101,51 +101,5 @@ impl Emitter<'_> {
                 put(self, offset / 4, word);
             }
         }
-    }
-
-    /// Copies a whole frame variable from (`load`) or to a block of words of 32 lanes.
-    pub fn frame_copy(&mut self, frame: u32, size: u32, block: &Val, load: bool) -> Result<()> {
-        if let Some(words) = self.frame[frame as usize].clone() {
-            for i in 0..size.div_ceil(4) {
-                let (inner, outer) = (self.word(&words, i), self.w.offset_const(block, u64::from(i) * 128));
-                if load {
-                    let v = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
-                    self.store_lanes(&v, &inner);
-                } else {
-                    let v = self.w.load(Ty::lanes(Elem::I32), &inner, 64);
-                    self.store_lanes(&v, &outer);
-                }
-            }
-            return Ok(());
-        }
-        let mut offset = 0;
-        while offset < size {
-            let bytes = if size - offset >= 4 { 4 } else { 1 };
-            let elem = Elem::int(bytes * 8);
-            let here = self.frame_address(frame, i64::from(offset));
-            let address = self.local_lanes(&here);
-            let outer = self.w.offset_const(block, u64::from(offset / 4) * 128);
-            if load {
-                let word = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
-                let v = self.w.op_const("lshr", &word, i128::from(offset % 4 * 8));
-                let v = self.w.resize(&v, elem, false);
-                let mask = self.lanes(None);
-                self.scatter(&address, &v, mask.as_ref());
-            } else {
-                let mask = self.lanes(None);
-                let v = self.gather(&address, elem, mask.as_ref());
-                let v = self.w.resize(&v, Elem::I32, false);
-                let v = self.w.op_const("shl", &v, i128::from(offset % 4 * 8));
-                let v = if offset % 4 == 0 {
-                    v
-                } else {
-                    let old = self.w.load(Ty::lanes(Elem::I32), &outer, 64);
-                    self.w.op("or", &old, &v)
-                };
-                self.store_lanes(&v, &outer);
-            }
-            offset += bytes;
-        }
-        Ok(())
     }
 }

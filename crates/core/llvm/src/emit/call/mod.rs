@@ -1,231 +1,360 @@
-//! Calls: formals from and to blocks of lanes, call sites, indirect calls lane group by lane group.
+//! Calls as [`margay_ir::explicit`] says: formals from the places of the plan, call sites, indirect calls lane group by lane group.
 
+pub(in crate::emit) mod area;
 pub(in crate::emit) mod builtin;
 pub(in crate::emit) mod fiber;
 pub(in crate::emit) mod frame;
+mod guard;
+pub(in crate::emit) mod signature;
 pub(in crate::emit) mod stack;
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    function::{Emitter, Mode, PERIOD, Result, Role, elem_of, symbol},
+    call::area::Side,
+    function::{Emitter, PERIOD, Result, Role, elem_of, symbol},
     site::SiteKind,
     text::{Elem, Ty, Val, int, named},
 };
 use margay_exec::FaultKind;
-use margay_ir::{Arg, CallSite, Callee, FormalHome, Func, FuncId, Inst, Operand, VReg, abi::Value, explicit::admits};
-use margay_isa::Opcode;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use margay_ir::{
+    Arg, CallSite, FormalHome, Func, Inst, Operand, VReg,
+    abi::{Piece, Place, Reg},
+    explicit::{Carries, Home, Sequence, Target, Transfer},
+};
+use margay_isa::{Opcode, Type};
+use std::{collections::HashMap, sync::Arc};
 
-/// An entry of a table of targets: the function's code, the bytes of its frame, and its alignment less one.
-const TARGET: &str = "{ ptr, i32, i32 }";
+/// A bug of the plan's, which no engine repeats.
+const NOWHERE: &str = "a piece of a value that is nowhere";
+
+/// Memory of a call site: blocks of lanes, and what a call on a stack of its own needs. The same in both versions of the code, for
+/// lanes of one version may still be in the function while others call it in the other.
+#[derive(Clone, Default)]
+pub(in crate::emit) struct Blocks {
+    pub stack: Option<Val>,
+    pub space: Option<Val>,
+    /// Values behind pointers, by register.
+    pub behind: HashMap<Reg, Val>,
+    /// Registers and results, for a call on a stack of its own.
+    pub args: Option<Val>,
+    pub rets: Option<Val>,
+}
 
 /// A call whose arguments are in place.
 pub(in crate::emit) struct Begun {
     pub site: CallSite,
+    pub sequence: Arc<Sequence>,
     /// Lanes that call.
     pub lanes: Val,
     /// Where the caller's stack ends, in the thread's local window.
     pub top: Val,
-    /// Blocks of lanes for arguments and returns.
-    pub args: Val,
-    pub rets: Val,
+    /// What the registers of the plan carry.
+    pub inputs: Vec<Val>,
+    /// What comes after them: areas, and what goes through a formal without size.
+    pub beside: Vec<Val>,
+    pub blocks: Blocks,
 }
 
-/// The call that an instruction is.
-pub(in crate::emit) fn call_site<'f>(func: &'f Func, inst: &Inst) -> Option<&'f CallSite> {
+/// The call that an instruction is: its number.
+pub(in crate::emit) fn call_number(func: &Func, inst: &Inst) -> Option<u32> {
     match func.operands(inst.srcs).last() {
-        Some(Operand::Call(site)) if func.variant(inst).op == Opcode::Call => func.calls.get(*site as usize),
+        Some(Operand::Call(site)) if func.variant(inst).op == Opcode::Call => Some(*site),
         _ => None,
     }
 }
 
+/// The call that an instruction is.
+pub(in crate::emit) fn call_site<'f>(func: &'f Func, inst: &Inst) -> Option<&'f CallSite> {
+    func.calls.get(call_number(func, inst)? as usize)
+}
+
 impl Emitter<'_> {
-    /// Loads the formals from the argument block, before the two versions part.
+    // ---- the callee's side ----
+
+    /// Takes the formals from their places, before the two versions part.
     pub fn load_formals(&mut self) -> Result<()> {
         if self.func.kind == margay_check::FuncKind::Kernel {
             return Ok(());
         }
-        let args = named(Ty::scalar(Elem::Ptr), "%args");
-        let mut word = 0u64;
+        let interface = self.interface().clone();
+        let inputs: Vec<Val> = interface.carriers.inputs.iter().map(|c| signature::argument(self.ir, c)).collect();
+        let places = Crossing {
+            registers: interface.carriers.inputs.iter().map(|c| c.reg).zip(inputs).collect(),
+            ..Crossing::own()
+        };
+        let called = self.unpack_bits(&named(Ty::scalar(Elem::I32), "%mask"));
         let homes = self.func.params.clone();
-        for (home, value) in homes.iter().zip(&self.func.sig.clone().params) {
-            if value.is_unsized {
-                return self.refuse("an unsized array parameter");
-            }
-            match home {
-                FormalHome::Regs(regs) => {
-                    for r in regs {
-                        let slot = self.slots[r.0 as usize].clone();
-                        let p = self.w.offset_const(&args, word * 128);
-                        let bits = slot.elem.bits().max(32);
-                        let v = self.load_words(&p, bits);
-                        let v = self.w.resize(&v, slot.elem, false);
-                        let packed = if slot.elem == Elem::I1 { self.pack(&v) } else { v };
-                        self.w.store(&packed, &slot.pointer, 4);
-                        word += u64::from(bits / 32);
-                    }
+        let values = self.func.sig.clone();
+        for ((t, home), value) in interface.args.iter().zip(&homes).zip(&values.params) {
+            match (t.home, home) {
+                (Home::Elements(_), FormalHome::Regs(regs)) => {
+                    let dsts: Vec<Operand> = regs.iter().map(|r| Operand::Reg(*r)).collect();
+                    self.deliver_elements(t, &dsts, value.ty, &places, None)?;
                 }
-                FormalHome::Frame(f) => {
-                    let words = u64::from(value.size.div_ceil(4));
-                    let p = self.w.offset_const(&args, word * 128);
-                    self.frame_copy(f.0, value.size, &p, true)?;
-                    word += words;
+                (Home::Variable(f), _) => {
+                    // Threads that do not call may have something of their own where the frame lies.
+                    let side = self.variable(f.0);
+                    let mask = matches!(side, Side::Window(_)).then_some(&called);
+                    self.deliver_variable(t, &side, &places, mask)?;
                 }
-                FormalHome::Kernel(_) => return self.refuse("a kernel as a function"),
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// Puts the returns of the active lanes into the caller's block.
+    /// Puts the returns of the active lanes on their places.
     pub fn store_returns(&mut self) -> Result<()> {
         if self.func.kind == margay_check::FuncKind::Kernel {
             return Ok(());
         }
-        let rets = named(Ty::scalar(Elem::Ptr), "%rets");
-        let mut word = 0u64;
+        let interface = self.interface().clone();
         let homes = self.func.rets.clone();
-        for (home, value) in homes.iter().zip(&self.func.sig.clone().rets) {
-            match home {
+        let values = self.func.sig.clone();
+        let places = Crossing {
+            registers: interface.carriers.inputs.iter().map(|c| (c.reg, signature::argument(self.ir, c))).collect(),
+            ..Crossing::own()
+        };
+        let mut next = 0;
+        for ((t, home), value) in interface.rets.iter().zip(&homes).zip(&values.rets) {
+            let side = match home {
                 FormalHome::Regs(regs) => {
-                    for r in regs {
-                        let v = self.read(*r);
-                        let bits = v.ty.elem.bits().max(32);
-                        let v = self.w.resize(&v, Elem::int(bits), false);
+                    let srcs: Vec<Operand> = regs.iter().map(|r| Operand::Reg(*r)).collect();
+                    self.elements(t, &srcs, value.ty)?
+                }
+                FormalHome::Frame(f) => self.variable(f.0),
+                FormalHome::Kernel(_) => Side::Nowhere,
+            };
+            for p in &t.pieces {
+                match places.memory(p) {
+                    Some((block, at)) => self.to_area(&side, &p.bytes, t.unit, (&block, at), true)?,
+                    None => {
+                        let v = self.side_bytes(&side, &p.bytes)?;
+                        let (ty, slot) = self.outputs[next].clone();
+                        let v = self.w.resize(&v, ty.elem, false);
                         let v = self.w.splat(&v);
-                        let p = self.w.offset_const(&rets, word * 128);
-                        self.store_words(&v, &p);
-                        word += u64::from(bits / 32);
+                        self.store_lanes(&v, &slot);
+                        next += 1;
                     }
                 }
-                FormalHome::Frame(f) => {
-                    let p = self.w.offset_const(&rets, word * 128);
-                    self.frame_copy(f.0, value.size, &p, false)?;
-                    word += u64::from(value.size.div_ceil(4));
-                }
-                FormalHome::Kernel(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Stores integers to a block of lanes: one row of 32 lanes for each word of 32 bits, low words first, as formals that live in
-    /// the frame are read.
-    pub fn store_words(&mut self, v: &Val, pointer: &Val) {
-        if v.ty.elem.bits() <= 32 {
-            return self.store_lanes(v, pointer);
+    /// Variables for the results of a function, or where its caller wants them.
+    pub fn allocate_results(&mut self) {
+        if self.role != Role::Device {
+            return;
         }
-        for word in 0..u64::from(v.ty.elem.bits() / 32) {
-            let part = self.w.op_const("lshr", v, i128::from(word * 32));
-            let part = self.w.cast("trunc", &part, Elem::I32);
-            let p = self.w.offset_const(pointer, word * 128);
-            self.store_lanes(&part, &p);
-        }
+        let outputs = self.interface().carriers.outputs.clone();
+        let stores = self.stores_results();
+        let (offsets, _) = signature::slots(&outputs);
+        self.outputs = outputs
+            .iter()
+            .zip(offsets)
+            .map(|(c, at)| {
+                let ty = signature::carried(c);
+                let slot = match stores {
+                    true => {
+                        let p = format_args!("getelementptr i8, ptr %returned, i64 {at}");
+                        self.w.at_entry(Ty::scalar(Elem::Ptr), p)
+                    }
+                    false => self.w.alloca(&ty.to_string(), 64),
+                };
+                (ty, slot)
+            })
+            .collect();
     }
 
-    /// Loads integers of so many bits (32 at least) from a block of lanes.
-    pub fn load_words(&mut self, pointer: &Val, bits: u32) -> Val {
-        let mut whole = self.w.load(Ty::lanes(Elem::I32), pointer, 64);
-        if bits > 32 {
-            whole = self.w.cast("zext", &whole, Elem::int(bits));
-            for word in 1..u64::from(bits / 32) {
-                let p = self.w.offset_const(pointer, word * 128);
-                let part = self.w.load(Ty::lanes(Elem::I32), &p, 64);
-                let part = self.w.cast("zext", &part, Elem::int(bits));
-                let part = self.w.op_const("shl", &part, i128::from(word * 32));
-                whole = self.w.op("or", &whole, &part);
+    // ---- transfers ----
+
+    /// The elements of a value that lives in registers or constants.
+    fn elements(&mut self, t: &Transfer, operands: &[Operand], ty: Type) -> Result<Side> {
+        let Home::Elements(bytes) = t.home else { return Ok(Side::Nowhere) };
+        let mut values = Vec::new();
+        for o in operands {
+            let v = self.value(o, elem_of(ty))?;
+            values.push(self.w.resize(&v, Elem::int(bytes * 8), false));
+        }
+        Ok(Side::Elements(values, bytes))
+    }
+
+    /// Writes the elements of a value, for the active lanes that a mask allows.
+    fn deliver_elements(
+        &mut self,
+        t: &Transfer,
+        dsts: &[Operand],
+        ty: Type,
+        places: &Crossing,
+        mask: Option<&Val>,
+    ) -> Result<()> {
+        let Home::Elements(bytes) = t.home else { return Ok(()) };
+        for (k, dst) in dsts.iter().enumerate() {
+            let Operand::Reg(r) = dst else { continue };
+            let (first, end) = (k as u32 * bytes, (k as u32 + 1) * bytes);
+            let elem = Elem::int(bytes * 8);
+            let mut whole = None;
+            for p in t.pieces.iter().filter(|p| p.bytes.start < end && first < p.bytes.end) {
+                let v = match places.memory(p) {
+                    Some((block, at)) => self.area_unit((&block, at + (first - p.bytes.start)), bytes),
+                    None => {
+                        let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
+                        let below = i128::from(first.saturating_sub(p.bytes.start)) * 8;
+                        if below > 0 { self.w.op_const("lshr", &v, below) } else { v }
+                    }
+                };
+                let v = self.w.resize(&v, elem, false);
+                whole = Some(self.join(whole, &v, p.bytes.start.saturating_sub(first)));
+            }
+            let Some(v) = whole else { continue };
+            self.write_element(*r, &v, ty, mask);
+        }
+        Ok(())
+    }
+
+    fn write_element(&mut self, r: VReg, v: &Val, ty: Type, mask: Option<&Val>) {
+        let v = if ty == Type::Pred { self.w.cast("trunc", v, Elem::I1) } else { v.clone() };
+        let v = self.w.resize(&v, self.slots[r.0 as usize].elem, false);
+        self.write(r, &v, mask);
+    }
+
+    /// Writes a variable of the frame, for the active lanes that a mask allows.
+    fn deliver_variable(&mut self, t: &Transfer, side: &Side, places: &Crossing, mask: Option<&Val>) -> Result<()> {
+        for p in &t.pieces {
+            match places.memory(p) {
+                Some((block, at)) => self.from_area(side, &p.bytes, t.unit, (&block, at), mask),
+                None => {
+                    let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
+                    let v = self.w.splat(&v);
+                    self.set_variable(side, &p.bytes, &v, mask);
+                }
             }
         }
-        whole
+        Ok(())
     }
 
-    /// Stores a vector to a block of lanes, keeping inactive ones.
+    /// Stores a vector to a variable, keeping inactive lanes.
     pub fn store_lanes(&mut self, v: &Val, pointer: &Val) {
-        let v = if self.mode == Mode::Masked {
-            let old = self.w.load(v.ty, pointer, 64);
-            let active = self.active.clone();
-            self.w.select(&active, v, &old)
-        } else {
-            v.clone()
+        let v = match self.lanes(None) {
+            Some(active) => {
+                let old = self.w.load(v.ty, pointer, 64);
+                self.w.select(&active, v, &old)
+            }
+            None => v.clone(),
         };
         self.w.store(&v, pointer, 64);
     }
 
-    fn words_of(values: &[Value]) -> u64 {
-        values.iter().map(|v| u64::from(v.size.div_ceil(4)).max(1)).sum::<u64>().max(1)
-    }
+    // ---- the caller's side ----
 
-    /// A call: arguments into a block of lanes, the callee, returns out of a block of lanes.
+    /// A call: guards, arguments to their places, the callee, returns from theirs.
     pub fn call(&mut self, inst: &Inst) -> Result<()> {
-        let Some(site) = call_site(self.func, inst).cloned() else { return self.refuse("a call without a call site") };
-        if let Callee::Direct(f) = &site.callee
-            && self.ir.func(*f).blocks.is_empty()
-        {
-            let func = self.ir.func(*f);
-            return match func.builtin {
-                Some(builtin) => self.builtin(builtin, &site),
-                None => {
-                    let kind = FaultKind::Undefined(func.name.to_string());
-                    self.fail(kind);
-                    Ok(())
-                }
-            };
-        }
-        let call = self.begin_call(site)?;
-        match call.site.callee.clone() {
-            Callee::Direct(f) => {
+        let Some(number) = call_number(self.func, inst) else { return self.refuse("a call without a call site") };
+        let (site, sequence) = self.sequence(number);
+        match &sequence.target {
+            Target::Builtin(builtin) => self.builtin(*builtin, &site, None),
+            Target::Undefined(f) => {
+                let kind = FaultKind::Undefined(self.ir.func(*f).name.to_string());
+                self.fail(kind);
+                Ok(())
+            }
+            Target::Function(f) => {
+                let f = *f;
+                let call = self.begin_call(site, sequence, false)?;
                 let frame = self.place_frame(&call, f);
-                self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes, &frame);
+                let outputs = self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes, &frame);
+                self.take_returns(&call, &outputs, None)
             }
-            Callee::Indirect(r, _) => {
-                self.each_target(r, &call, |e, f, group, frame| e.invoke(&f.to_string(), &call, group, frame))?
+            Target::Admitted(_) => {
+                let call = self.begin_call(site, sequence, false)?;
+                self.each_target(&call, |e, f, group, frame| {
+                    let outputs = e.invoke(&f.to_string(), &call, group, frame);
+                    let lanes = e.unpack_bits(group);
+                    e.take_returns(&call, &outputs, Some(&lanes))
+                })
+                .map(drop)
             }
         }
-        let lanes = self.unpack_bits(&call.lanes);
-        self.take_returns(&call, &lanes)
     }
 
-    /// Room for the arguments and returns of a call: the same in both versions of the code, for lanes of one version may still be
-    /// in the function while others call it in the other.
-    fn blocks_of_call(&mut self, site: &CallSite) -> [Val; 2] {
-        let words = |v: &[Value]| Self::words_of(v) + 2 * v.len() as u64;
+    /// Memory of the call that is being written; `apart` if it is made on a stack of its own.
+    fn blocks_of_call(&mut self, sequence: &Sequence, apart: bool) -> Blocks {
         if let Some(blocks) = self.call_blocks.get(&self.inst) {
             return blocks.clone();
         }
-        let sig = &site.sig;
-        let blocks = [&sig.params, &sig.rets].map(|v| self.w.alloca(&format!("[{} x <32 x i32>]", words(v)), 64));
+        let carriers = &sequence.carriers;
+        let mut area = |bytes: u32| (bytes > 0).then(|| self.w.alloca(&format!("[{bytes} x [32 x i8]]"), 64));
+        let mut blocks = Blocks { stack: area(carriers.stack), space: area(carriers.space), ..Blocks::default() };
+        for b in &sequence.buffers {
+            if let Some(block) = area(b.size.max(1)) {
+                blocks.behind.insert(b.pointer, block);
+            }
+        }
+        if apart {
+            let size = |c| signature::slots(c).1;
+            let beside = 64 * signature::beside(carriers).len() as u64;
+            let mut block = |bytes: u64| Some(self.w.alloca(&format!("[{} x i8]", bytes.max(64)), 64));
+            blocks.args = block(size(&carriers.inputs) + beside);
+            blocks.rets = block(size(&carriers.outputs));
+        }
         self.call_blocks.insert(self.inst, blocks.clone());
         blocks
     }
 
-    /// Everything before the call itself: arguments, room.
-    pub(in crate::emit) fn begin_call(&mut self, site: CallSite) -> Result<Begun> {
-        let sig = site.sig.clone();
-        let [args, rets] = self.blocks_of_call(&site);
-        let mut word = 0u64;
-        for (arg, value) in site.args.iter().zip(&sig.params) {
-            let p = self.w.offset_const(&args, word * 128);
-            match arg {
-                Arg::Values(values) => {
-                    let elem = elem_of(value.ty);
-                    let mut at = 0;
-                    for v in values {
-                        let v = self.value(v, elem)?;
-                        let wide = Elem::int(elem.bits().max(32));
-                        let v = self.w.resize(&v, wide, false);
-                        let v = self.w.splat(&v);
-                        let q = self.w.offset_const(&p, at * 128);
-                        self.store_words(&v, &q);
-                        at += u64::from(wide.bits() / 32);
-                    }
-                    word += at;
+    /// Everything before the call itself: arguments on their places, room on the native stack. With a stack of its own, lanes
+    /// that wait in an earlier call of the site must find what they passed.
+    pub(in crate::emit) fn begin_call(
+        &mut self,
+        site: CallSite,
+        sequence: Arc<Sequence>,
+        apart: bool,
+    ) -> Result<Begun> {
+        let blocks = self.blocks_of_call(&sequence, apart);
+        let carriers = &sequence.carriers;
+        let mut found: HashMap<Reg, Val> = blocks.behind.clone();
+        let places = Crossing { stack: blocks.stack.clone(), space: blocks.space.clone(), registers: found.clone() };
+        for ((t, arg), value) in sequence.args.iter().zip(&site.args).zip(&site.sig.params) {
+            let side = match arg {
+                Arg::Values(values) => self.elements(t, values, value.ty)?,
+                Arg::Frame(f) => self.variable(f.0),
+                Arg::Omitted => Side::Nowhere,
+            };
+            for p in &t.pieces {
+                if let Some((block, at)) = places.memory(p) {
+                    self.to_area(&side, &p.bytes, t.unit, (&block, at), apart)?;
+                } else if let Place::Reg(reg) = p.at {
+                    let v = self.side_bytes(&side, &p.bytes)?;
+                    found.insert(reg, v);
                 }
-                Arg::Frame(f) => {
-                    self.frame_copy(f.0, value.size, &p, false)?;
-                    word += u64::from(value.size.div_ceil(4));
-                }
-                Arg::Omitted => return self.refuse("a call without its unsized argument"),
             }
+        }
+        let mut inputs = Vec::new();
+        for c in &carriers.inputs {
+            let Some(v) = found.get(&c.reg) else { return self.refuse("a register that nothing is in") };
+            let v = match c.carries {
+                Carries::Pointer => v.clone(),
+                Carries::Lanes => self.w.splat(&v.clone()),
+                Carries::Uniform if !v.ty.vector => v.clone(),
+                Carries::Uniform => return self.refuse("a value that the plan takes for the same in all lanes"),
+            };
+            inputs.push(v);
+        }
+        let mut beside: Vec<Val> = blocks.stack.iter().chain(&blocks.space).cloned().collect();
+        if let Some(passed) = sequence.passed {
+            let places = &self.ir.stage.funcs[self.id.0 as usize];
+            let outgoing = i128::from(places.outgoing);
+            let incoming = match self.func.kind {
+                margay_check::FuncKind::Kernel => int(Elem::I32, i128::from(places.base) + outgoing),
+                margay_check::FuncKind::Device => {
+                    self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%frame"), outgoing)
+                }
+            };
+            if let Some(var) = passed.var {
+                let to = self.w.op_const("add", &incoming, passed.offset.into());
+                self.pass_variable(var.0, passed.bytes, &to)?;
+            }
+            beside.extend([incoming, int(Elem::I32, passed.bytes.into())]);
         }
         let lanes = self.active_bits();
         if self.role == Role::Grid {
@@ -235,71 +364,28 @@ impl Emitter<'_> {
         let top = self.next_frame();
         self.check_stack();
         self.count_call();
-        Ok(Begun { site, lanes, top, args, rets })
+        Ok(Begun { site, sequence, lanes, top, inputs, beside, blocks })
     }
 
-    /// What a call returned to some of its lanes.
-    pub(in crate::emit) fn take_returns(&mut self, call: &Begun, lanes: &Val) -> Result<()> {
-        let mut word = 0u64;
-        for (ret, value) in call.site.rets.iter().zip(&call.site.sig.rets) {
-            let p = self.w.offset_const(&call.rets, word * 128);
+    /// What a call returned to the active lanes that a mask allows.
+    pub(in crate::emit) fn take_returns(&mut self, call: &Begun, outputs: &[Val], mask: Option<&Val>) -> Result<()> {
+        let regs = call.sequence.carriers.outputs.iter().map(|c| c.reg).zip(outputs.iter().cloned());
+        let places =
+            Crossing { stack: call.blocks.stack.clone(), space: call.blocks.space.clone(), registers: regs.collect() };
+        let behind = Crossing { registers: call.blocks.behind.clone(), ..places.clone() };
+        for ((t, ret), value) in call.sequence.rets.iter().zip(&call.site.rets).zip(&call.site.sig.rets) {
+            let hidden = t.pieces.iter().any(|p| matches!(p.at, Place::Behind(_)));
+            let places = if hidden { &behind } else { &places };
             match ret {
-                Arg::Values(values) => {
-                    let elem = elem_of(value.ty);
-                    let wide = Elem::int(elem.bits().max(32));
-                    let mut at = 0;
-                    for v in values {
-                        let q = self.w.offset_const(&p, at * 128);
-                        if let Operand::Reg(r) = v {
-                            let loaded = self.load_words(&q, wide.bits());
-                            let slot = self.slots[r.0 as usize].elem;
-                            let loaded = self.w.resize(&loaded, slot, false);
-                            self.write(*r, &loaded, Some(lanes));
-                        }
-                        at += u64::from(wide.bits() / 32);
-                    }
+                Arg::Values(values) => self.deliver_elements(t, values, value.ty, places, mask)?,
+                Arg::Frame(f) => {
+                    let side = self.variable(f.0);
+                    self.deliver_variable(t, &side, places, mask)?;
                 }
-                Arg::Frame(f) => self.frame_copy(f.0, value.size, &p, true)?,
                 Arg::Omitted => {}
             }
-            word += u64::from(value.size.div_ceil(4)).max(1);
         }
         Ok(())
-    }
-
-    /// Where the frame of a function begins that is called by name.
-    pub(in crate::emit) fn place_frame(&mut self, call: &Begun, callee: FuncId) -> Val {
-        let places = &self.ir.stage.funcs[callee.0 as usize];
-        let low = i128::from(places.frame_align.max(1)) - 1;
-        let (size, low) = (int(Elem::I32, i128::from(places.frame_size)), int(Elem::I32, low));
-        let address = int(Elem::I64, i128::from(margay_exec::Image::function_address(callee)));
-        self.fit_frame(call, &size, &low, (&call.lanes, &address))
-    }
-
-    /// Where a frame of a size begins, whose address ends in as many zeros as `low` has ones; a fault if the thread's stack has no
-    /// room for it.
-    fn fit_frame(&mut self, call: &Begun, size: &Val, low: &Val, (lanes, address): (&Val, &Val)) -> Val {
-        let frame = self.w.op("add", &call.top, low);
-        let high = self.w.op_const("xor", low, -1);
-        let frame = self.w.op("and", &frame, &high);
-        let end = self.w.resize(&frame, Elem::I64, false);
-        let size = self.w.resize(size, Elem::I64, false);
-        let end = self.w.op("add", &end, &size);
-        let limit = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
-        let full = self.w.cmp("icmp ugt", &end, &limit);
-        self.refuse_call_if(&full, lanes, address);
-        frame
-    }
-
-    /// Lanes fault that call the function at an address, if it cannot be entered: the host finds out why.
-    fn refuse_call_if(&mut self, bad: &Val, lanes: &Val, address: &Val) {
-        let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
-        self.w.branch_unlikely(bad, &refused, &admitted);
-        self.w.block(&refused);
-        let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
-        self.helper(Helper::Refuse, &[&site, lanes, address], true);
-        self.w.jump("stop");
-        self.w.block(&admitted);
     }
 
     /// Native stack left? A device recursion that is too deep is a fault, not a crash.
@@ -327,14 +413,20 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    /// Calls a function for some of a call's lanes.
-    pub(in crate::emit) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val, frame: &Val) {
-        let Begun { args, rets, .. } = call;
-        let result = self.w.value(
-            Ty::scalar(Elem::I32),
-            format_args!("call i32 {callee}(ptr %ctx, i32 {lanes}, i32 {frame}, ptr {args}, ptr {rets})"),
-        );
-        let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
+    /// Calls a function for some of a call's lanes; gives what its registers carry back.
+    pub(in crate::emit) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val, frame: &Val) -> Vec<Val> {
+        let carriers = &call.sequence.carriers;
+        let list: String = call.inputs.iter().chain(&call.beside).map(|v| format!(", {} {v}", v.ty)).collect();
+        let ty = signature::result(carriers, false);
+        let result = self
+            .w
+            .value(Ty::scalar(Elem::I32), format_args!("call {ty} {callee}(ptr %ctx, i32 {lanes}, i32 {frame}{list})"));
+        let status = if carriers.outputs.is_empty() {
+            result.clone()
+        } else {
+            self.w.value(Ty::scalar(Elem::I32), format_args!("extractvalue {ty} {result}, 0"))
+        };
+        let bad = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
         let (unwind, go_on) = (self.w.label("unwind"), self.w.label("back"));
         self.w.branch_unlikely(&bad, &unwind, &go_on);
         self.w.block(&unwind);
@@ -342,83 +434,41 @@ impl Emitter<'_> {
         self.helper(Helper::Unwind, &[&int(Elem::I32, site as i128)], false);
         self.w.jump("stop");
         self.w.block(&go_on);
+        let value = |(i, c)| self.w.value(signature::carried(c), format_args!("extractvalue {ty} {result}, {}", i + 1));
+        carriers.outputs.iter().enumerate().map(value).collect()
+    }
+}
+
+/// What lies between the two sides of a call: registers, and blocks of lanes.
+#[derive(Clone, Default)]
+struct Crossing {
+    stack: Option<Val>,
+    space: Option<Val>,
+    registers: HashMap<Reg, Val>,
+}
+
+impl Crossing {
+    /// Areas as a function finds them.
+    fn own() -> Crossing {
+        let area = |name: &str| Some(named(Ty::scalar(Elem::Ptr), name));
+        Crossing { stack: area("%stack"), space: area("%space"), registers: HashMap::new() }
     }
 
-    /// Does something for each function that a register names and the call site admits: with its entry, the lanes that call it,
-    /// and where its frame begins.
-    pub(in crate::emit) fn each_target(
-        &mut self,
-        target: VReg,
-        call: &Begun,
-        mut act: impl FnMut(&mut Self, &Val, &Val, &Val),
-    ) -> Result<()> {
-        let target = self.read(target);
-        let target = self.w.resize(&target, Elem::I64, false);
-        let (table, first, count) = self.targets(&call.site);
-        let left = self.w.alloca("i32", 4);
-        self.w.store(&call.lanes, &left, 4);
-        let target = self.w.splat(&target);
-        let (head, go, end) = (self.w.label("each"), self.w.label("group"), self.w.label("grouped"));
-        self.w.jump(&head);
-        self.w.block(&head);
-        let remaining = self.w.load(Ty::scalar(Elem::I32), &left, 4);
-        let some = self.w.cmp("icmp ne", &remaining, &int(Elem::I32, 0));
-        self.w.branch(&some, &go, &end);
-        self.w.block(&go);
-        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&remaining, &int(Elem::I1, 1)]);
-        let address = self.w.extract(&target, &lane);
-        let same = self.w.cmp("icmp eq", &target, &address);
-        let same = self.bits(&same);
-        let group = self.w.op("and", &same, &remaining);
-        let rest = self.w.op("xor", &remaining, &group);
-        self.w.store(&rest, &left, 4);
-        // Functions have addresses 16 apart; what lies between two becomes a huge number by the rotation.
-        let base = i128::from(margay_exec::Image::function_address(first));
-        let off = self.w.op_const("sub", &address, base);
-        let index = self.w.intrinsic("llvm.fshr", off.ty, &[&off, &off, &int(Elem::I64, 4)]);
-        let beyond = self.w.cmp("icmp uge", &index, &int(Elem::I64, i128::from(count)));
-        self.refuse_call_if(&beyond, &group, &address);
-        let entry =
-            self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr {TARGET}, ptr {table}, i64 {index}"));
-        let f = self.w.fixed_load(Ty::scalar(Elem::Ptr), &entry, 8);
-        let null = self.w.cmp("icmp eq", &f, &named(Ty::scalar(Elem::Ptr), "null"));
-        self.refuse_call_if(&null, &group, &address);
-        let [size, low] = [8, 12].map(|at| {
-            let p = self.w.offset_const(&entry, at);
-            self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4)
-        });
-        let frame = self.fit_frame(call, &size, &low, (&group, &address));
-        act(self, &f, &group, &frame);
-        self.w.jump(&head);
-        self.w.block(&end);
-        Ok(())
-    }
-    /// A table of the functions that an indirect call site may enter, by id from the first of them on: its name, that function,
-    /// and how many entries it has.
-    fn targets(&mut self, site: &CallSite) -> (Val, FuncId, u32) {
-        let ids = || (0..self.ir.funcs.len() as u32).map(FuncId);
-        let fits = |f: &FuncId| self.reached.compiled[f.0 as usize] && admits(site, *f, self.ir.func(*f)).is_ok();
-        let admitted: Vec<FuncId> = ids().filter(fits).collect();
-        let (first, last) = match (admitted.first(), admitted.last()) {
-            (Some(first), Some(last)) => (*first, *last),
-            _ => (FuncId(0), FuncId(0)),
-        };
-        let mut entries = Vec::new();
-        for id in (first.0..=last.0).map(FuncId) {
-            let places = &self.ir.stage.funcs[id.0 as usize];
-            entries.push(if admitted.contains(&id) {
-                let low = places.frame_align.max(1) - 1;
-                format!("{TARGET} {{ ptr @{}, i32 {}, i32 {low} }}", symbol(id), places.frame_size)
-            } else {
-                format!("{TARGET} zeroinitializer")
-            });
+    /// The block that a piece lies in, and the byte of the area.
+    fn memory(&self, p: &Piece) -> Option<(Val, u32)> {
+        match p.at {
+            Place::Reg(_) => None,
+            Place::Stack { offset } => self.stack.clone().map(|block| (block, offset)),
+            Place::Space { offset } => self.space.clone().map(|block| (block, offset)),
+            Place::Behind(pointer) => self.registers.get(&pointer).map(|block| (block.clone(), p.bytes.start)),
         }
-        let (count, entries) = (entries.len() as u32, entries.join(", "));
-        // Sites that admit the same functions share one.
-        let mut hasher = DefaultHasher::new();
-        entries.hash(&mut hasher);
-        let name = format!("@targets.{:016x}", hasher.finish());
-        self.w.declared.insert(format!("{name} = internal unnamed_addr constant [{count} x {TARGET}] [{entries}]"));
-        (named(Ty::scalar(Elem::Ptr), name), first, count)
+    }
+
+    /// What the register of a piece carries.
+    fn register(&self, p: &Piece) -> Option<Val> {
+        match p.at {
+            Place::Reg(reg) => self.registers.get(&reg).cloned(),
+            Place::Stack { .. } | Place::Space { .. } | Place::Behind(_) => None,
+        }
     }
 }

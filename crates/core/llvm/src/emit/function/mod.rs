@@ -11,6 +11,7 @@ pub(in crate::emit) mod value;
 
 use crate::ctx::{at, status};
 use crate::emit::{
+    call::signature::{parameters, result},
     call::stack::moves_stack,
     function::prepare::Prepared,
     function::reach::{Reached, Waits, is_cluster_barrier},
@@ -161,8 +162,10 @@ pub(in crate::emit) struct Emitter<'a> {
     pub uses_local: bool,
     /// Buffers for what helpers read and write, by their rows: one use ends before the next begins, so they are shared.
     pub buffers: HashMap<(usize, bool), Val>,
-    /// Arguments and returns of calls, by instruction.
-    pub call_blocks: HashMap<u32, [Val; 2]>,
+    /// Memory of calls, by instruction.
+    pub call_blocks: HashMap<u32, crate::emit::call::Blocks>,
+    /// Types and variables of the function's results.
+    pub outputs: Vec<(Ty, Val)>,
 }
 
 pub(in crate::emit) type Result<T> = std::result::Result<T, Refused>;
@@ -274,6 +277,7 @@ pub fn emit(
         uses_local: false,
         buffers: HashMap::new(),
         call_blocks: HashMap::new(),
+        outputs: Vec::new(),
     };
     e.function()
 }
@@ -287,7 +291,7 @@ impl Emitter<'_> {
             Role::Warp | Role::Device => self.whole()?,
         }
         self.w.block("stop");
-        self.w.line(format_args!("ret i32 {}", status::STOP));
+        self.return_status(status::STOP, false);
         Ok(self.assemble())
     }
 
@@ -303,7 +307,7 @@ impl Emitter<'_> {
         self.begin(&lanes, BlockId(0));
         self.bodies()?;
         self.w.block("done");
-        self.w.line(format_args!("ret i32 {}", status::DONE));
+        self.return_status(status::DONE, true);
         Ok(())
     }
 
@@ -352,15 +356,24 @@ impl Emitter<'_> {
 
     fn assemble(&mut self) -> Emitted {
         let mut text = String::with_capacity(self.w.body.len() + self.w.entry.len() + 1024);
+        let carriers = &self.interface().carriers;
         let args = match self.role {
-            Role::Device => "ptr noalias %ctx, i32 %mask, i32 %frame, ptr %args, ptr %rets",
-            Role::Warp | Role::Grid => "ptr noalias %ctx",
+            Role::Device => {
+                let returned = if self.stores_results() { ", ptr %returned" } else { "" };
+                format!("ptr noalias %ctx, i32 %mask, i32 %frame{}{returned}", parameters(self.ir, carriers))
+            }
+            Role::Warp | Role::Grid => "ptr noalias %ctx".into(),
         };
-        let _ = writeln!(text, "define i32 @{}({args}) #0 {{\nentry:", symbol(self.id));
+        let result = result(carriers, self.stores_results());
+        let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
         text.push_str(&self.w.entry);
         text.push_str("  br label %start\n");
         text.push_str(&self.w.body);
         text.push_str("}\n");
+        if self.role == Role::Device && self.reached.fibers {
+            self.declare_cttz();
+            text.push_str(&self.trampoline());
+        }
         Emitted {
             text,
             declared: std::mem::take(&mut self.w.declared),
@@ -412,6 +425,7 @@ impl Emitter<'_> {
             let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
             self.fuel = Some(fuel);
         }
+        self.allocate_results();
         self.frame = crate::emit::call::frame::promote(self);
     }
 

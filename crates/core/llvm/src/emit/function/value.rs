@@ -6,7 +6,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result, elem_of},
     text::{Elem, Ty, Val, int, named, per_lane},
 };
-use margay_ir::{Inst, Operand, VReg, pass::Shape};
+use margay_ir::{FrameRole, Inst, Operand, VReg, pass::Shape};
 use margay_isa::{Component, Special};
 
 impl Emitter<'_> {
@@ -123,9 +123,19 @@ impl Emitter<'_> {
         self.w.op_const("add", &base, i128::from(offset))
     }
 
+    /// Where a formal without size starts in the caller's outgoing area.
+    pub fn incoming(&self, frame: u32) -> Option<u32> {
+        let incoming = self.interface().incoming?;
+        (self.func.frame[frame as usize].role == FrameRole::Formal(incoming.formal)).then_some(incoming.offset)
+    }
+
     /// Offset of a frame variable in the thread's local window.
     pub fn frame_address(&mut self, frame: u32, offset: i64) -> Val {
         let places = &self.ir.stage.funcs[self.id.0 as usize];
+        if let Some(incoming) = self.incoming(frame) {
+            let at = i128::from(incoming) + i128::from(offset);
+            return self.w.op_const("add", &named(Ty::scalar(Elem::I32), "%incoming"), at);
+        }
         let within = i128::from(places.frame[frame as usize]) + i128::from(offset);
         if self.func.kind == margay_check::FuncKind::Kernel {
             int(Elem::I32, i128::from(places.base) + within)

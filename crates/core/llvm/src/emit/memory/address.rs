@@ -10,7 +10,7 @@ use crate::emit::{
     function::{Emitter, Mode, Result},
     memory::group::{Grouped, Member},
     site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, per_lane},
+    text::{Elem, Ty, Val, constant, int, named, per_lane},
 };
 use margay_ir::{GlobalId, Inst, MemBase, MemSpace, Operand};
 use margay_isa::Opcode;
@@ -186,6 +186,9 @@ impl Emitter<'_> {
             }
             MemBase::Frame(frame) => {
                 let check = single_step(*offset);
+                if self.incoming(frame.0).is_some() {
+                    self.check_passed(frame.0, *offset, bytes, mask);
+                }
                 let v = self.frame_address(frame.0, *offset);
                 let address = self.checked(space, Address::uniform(v), Some(&check), mask);
                 return f(self, &address);
@@ -248,6 +251,29 @@ impl Emitter<'_> {
         self.w.jump(&done);
         self.w.block(&done);
         Ok(())
+    }
+
+    /// An access by name stays inside of what was passed through a formal without size.
+    fn check_passed(&mut self, frame: u32, offset: i64, bytes: u32, mask: Option<&Val>) {
+        let passed = named(Ty::scalar(Elem::I32), "%passed");
+        let last = self.w.resize(&passed, Elem::I64, false);
+        let end = i128::from(offset) + i128::from(bytes);
+        let outside = match offset {
+            0.. => self.w.cmp("icmp ult", &last, &int(Elem::I64, end)),
+            _ => int(Elem::I1, 1),
+        };
+        let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
+        self.w.branch_unlikely(&outside, &bad, &good);
+        self.w.block(&bad);
+        let site = int(Elem::I32, self.site(SiteKind::Passed { size: bytes }) as i128);
+        let lanes = self.lane_bits(mask);
+        let at = self.frame_address(frame, offset);
+        let at = self.w.resize(&at, Elem::I64, false);
+        let high = self.w.op_const("shl", &last, 32);
+        let both = self.w.op("or", &at, &high);
+        self.helper(Helper::Refuse, &[&site, &lanes, &both], true);
+        self.w.jump("stop");
+        self.w.block(&good);
     }
 
     /// Whether an access at a constant place of a variable needs no check.

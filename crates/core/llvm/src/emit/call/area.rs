@@ -1,0 +1,395 @@
+//! Blocks of lanes: where values lie that a plan puts on the stack, into the parameter block or behind a pointer.
+//!
+//! The bytes of 32 lanes stand unit by unit (a unit is an element of a scalar or vector, a word of an array, a byte of what is
+//! left of one): the unit at byte `b` of the area is a vector of 32 integers at byte `32 * b` of the block. Large arrays move by
+//! loops, so that the size of the code does not depend on theirs.
+
+use crate::emit::{
+    call::signature::integer,
+    function::{Emitter, Result},
+    text::{Elem, Ty, Val},
+};
+use std::ops::Range;
+
+/// Words of an array that moves by single loads and stores at most.
+const UNROLLED: u32 = 32;
+
+/// Where a value lives on this side of a call, ready to be read or written.
+pub(in crate::emit) enum Side {
+    /// Integers of so many bytes each.
+    Elements(Vec<Val>, u32),
+    /// A variable of the frame in words of 32 lanes.
+    Words(Val),
+    /// A variable of the frame in the threads' local windows.
+    Window(u32),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Parts of a range of bytes that are 4, 2 or 1 bytes at a multiple of their size.
+fn parts(range: &Range<u32>) -> Vec<Range<u32>> {
+    let (mut at, mut parts) = (range.start, Vec::new());
+    while at < range.end {
+        let size = [4, 2, 1].into_iter().find(|s| at.is_multiple_of(*s) && at + s <= range.end).unwrap_or(1);
+        parts.push(at..at + size);
+        at += size;
+    }
+    parts
+}
+
+/// Whole units of a range, and the bytes that are left.
+fn units(range: &Range<u32>, unit: u32) -> Vec<Range<u32>> {
+    let whole = (range.end - range.start) / unit * unit;
+    let ends = (0..whole / unit).map(|k| range.start + k * unit..range.start + (k + 1) * unit);
+    ends.chain((range.start + whole..range.end).map(|b| b..b + 1)).collect()
+}
+
+const MEMCPY: &str = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)";
+
+/// Copies rows of words for some lanes.
+const BLEND: &str = "\
+define internal void @margay.rows.blend(ptr %to, ptr %from, i64 %rows, i32 %mask) #1 {
+  %lanes = bitcast i32 %mask to <32 x i1>
+  br label %row
+row:
+  %i = phi i64 [ 0, %0 ], [ %next, %row ]
+  %at = shl i64 %i, 7
+  %p = getelementptr i8, ptr %to, i64 %at
+  %q = getelementptr i8, ptr %from, i64 %at
+  %new = load <32 x i32>, ptr %q, align 32
+  %old = load <32 x i32>, ptr %p, align 32
+  %v = select <32 x i1> %lanes, <32 x i32> %new, <32 x i32> %old
+  store <32 x i32> %v, ptr %p, align 32
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %rows
+  br i1 %more, label %row, label %end
+end:
+  ret void
+}";
+
+/// Copies words of some lanes from addresses of their own to rows.
+const TAKE: &str = "\
+define internal void @margay.rows.take(ptr %to, <32 x i64> %from, i64 %rows, i32 %mask) #1 {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %end, label %row
+row:
+  %i = phi i64 [ 0, %0 ], [ %next, %step ]
+  %at = phi <32 x i64> [ %from, %0 ], [ %further, %step ]
+  %o = shl i64 %i, 7
+  %p = getelementptr i8, ptr %to, i64 %o
+  br label %lane
+lane:
+  %left = phi i32 [ %mask, %row ], [ %less, %lane ]
+  %k = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %a = extractelement <32 x i64> %at, i32 %k
+  %q = inttoptr i64 %a to ptr
+  %v = load i32, ptr %q, align 1
+  %s = getelementptr i32, ptr %p, i32 %k
+  store i32 %v, ptr %s, align 4
+  %one = sub i32 %left, 1
+  %less = and i32 %left, %one
+  %done = icmp eq i32 %less, 0
+  br i1 %done, label %step, label %lane
+step:
+  %further = add <32 x i64> %at, splat (i64 4)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %rows
+  br i1 %more, label %row, label %end
+end:
+  ret void
+}";
+
+/// Copies words of some lanes from rows to addresses of their own.
+const GIVE: &str = "\
+define internal void @margay.rows.give(<32 x i64> %to, ptr %from, i64 %rows, i32 %mask) #1 {
+  %none = icmp eq i32 %mask, 0
+  br i1 %none, label %end, label %row
+row:
+  %i = phi i64 [ 0, %0 ], [ %next, %step ]
+  %at = phi <32 x i64> [ %to, %0 ], [ %further, %step ]
+  %o = shl i64 %i, 7
+  %p = getelementptr i8, ptr %from, i64 %o
+  br label %lane
+lane:
+  %left = phi i32 [ %mask, %row ], [ %less, %lane ]
+  %k = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %a = extractelement <32 x i64> %at, i32 %k
+  %q = inttoptr i64 %a to ptr
+  %s = getelementptr i32, ptr %p, i32 %k
+  %v = load i32, ptr %s, align 4
+  store i32 %v, ptr %q, align 1
+  %one = sub i32 %left, 1
+  %less = and i32 %left, %one
+  %done = icmp eq i32 %less, 0
+  br i1 %done, label %step, label %lane
+step:
+  %further = add <32 x i64> %at, splat (i64 4)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %rows
+  br i1 %more, label %row, label %end
+end:
+  ret void
+}";
+
+impl Emitter<'_> {
+    /// A variable of the frame as a side of a transfer.
+    pub fn variable(&self, f: u32) -> Side {
+        match self.frame[f as usize].clone() {
+            Some(words) => Side::Words(words),
+            None => Side::Window(f),
+        }
+    }
+
+    /// Bytes of a value as an integer, low byte first.
+    pub fn side_bytes(&mut self, side: &Side, range: &Range<u32>) -> Result<Val> {
+        let elem = integer(range.end - range.start);
+        match side {
+            Side::Elements(values, bytes) => {
+                let mut whole: Option<Val> = None;
+                for (k, v) in values.iter().enumerate() {
+                    let (first, end) = (k as u32 * bytes, (k as u32 + 1) * bytes);
+                    if end <= range.start || range.end <= first {
+                        continue;
+                    }
+                    let below = range.start.saturating_sub(first) * 8;
+                    let v = if below > 0 { self.w.op_const("lshr", v, below.into()) } else { v.clone() };
+                    let v = self.w.resize(&v, elem, false);
+                    whole = Some(self.join(whole, &v, first.saturating_sub(range.start)));
+                }
+                match whole {
+                    Some(whole) => Ok(whole),
+                    None => self.refuse("a value that has no bytes"),
+                }
+            }
+            Side::Words(words) => {
+                let length = range.end - range.start;
+                if length == 8 && range.start.is_multiple_of(4) {
+                    return Ok(self.frame_load(words, range.start, 8));
+                }
+                let mut whole = None;
+                for part in parts(range) {
+                    let v = self.frame_load(words, part.start, part.end - part.start);
+                    let v = self.w.resize(&v, elem, false);
+                    whole = Some(self.join(whole, &v, part.start - range.start));
+                }
+                whole.map_or_else(|| self.refuse("a value that has no bytes"), Ok)
+            }
+            Side::Window(f) => {
+                let mut whole = None;
+                for part in parts(range) {
+                    let here = self.frame_address(*f, i64::from(part.start));
+                    let address = self.local_lanes(&here);
+                    let mask = self.lanes(None);
+                    let v = self.gather(&address, integer(part.end - part.start), mask.as_ref());
+                    let v = self.w.resize(&v, elem, false);
+                    whole = Some(self.join(whole, &v, part.start - range.start));
+                }
+                whole.map_or_else(|| self.refuse("a value that has no bytes"), Ok)
+            }
+            Side::Nowhere => self.refuse("a value from nowhere"),
+        }
+    }
+
+    /// Adds bytes to an integer, `at` bytes above its lowest.
+    pub fn join(&mut self, whole: Option<Val>, v: &Val, at: u32) -> Val {
+        let v = if at > 0 { self.w.op_const("shl", v, i128::from(at) * 8) } else { v.clone() };
+        match whole {
+            Some(whole) => self.w.op("or", &whole, &v),
+            None => v,
+        }
+    }
+
+    /// Writes bytes of a variable for the active lanes that a mask allows.
+    pub fn set_variable(&mut self, side: &Side, range: &Range<u32>, v: &Val, mask: Option<&Val>) {
+        let whole = range.end - range.start == 8 && range.start.is_multiple_of(4);
+        let pieces = if whole && matches!(side, Side::Words(_)) { vec![range.clone()] } else { parts(range) };
+        for part in pieces {
+            let below = i128::from(part.start - range.start) * 8;
+            let bytes = part.end - part.start;
+            let v = if below > 0 { self.w.op_const("lshr", v, below) } else { v.clone() };
+            let v = self.w.resize(&v, integer(bytes), false);
+            match side {
+                Side::Words(words) => self.frame_store(words, part.start, bytes, &v, mask),
+                Side::Window(f) => {
+                    let here = self.frame_address(*f, i64::from(part.start));
+                    let address = self.local_lanes(&here);
+                    let lanes = self.lanes(mask);
+                    let v = self.w.splat(&v);
+                    self.scatter(&address, &v, lanes.as_ref());
+                }
+                Side::Elements(..) | Side::Nowhere => {}
+            }
+        }
+    }
+
+    /// The unit at a byte of an area.
+    fn unit(&mut self, block: &Val, at: u32) -> Val {
+        self.w.offset_const(block, u64::from(at) * 32)
+    }
+
+    /// Copies bytes of a value to an area from byte `at` on; other lanes keep what they have there if `blend`.
+    pub fn to_area(
+        &mut self,
+        side: &Side,
+        range: &Range<u32>,
+        unit: u32,
+        (block, at): (&Val, u32),
+        blend: bool,
+    ) -> Result<()> {
+        let rows = (range.end - range.start) / 4;
+        let mut rest = range.clone();
+        if unit == 4 && rows > UNROLLED && range.start.is_multiple_of(4) && !matches!(side, Side::Elements(..)) {
+            let to = self.unit(block, at);
+            self.rows_to(side, range.start, &to, rows, blend);
+            rest.start += rows * 4;
+        }
+        for part in units(&rest, unit) {
+            let v = self.side_bytes(side, &part)?;
+            let v = self.w.splat(&v);
+            let p = self.unit(block, at + (part.start - range.start));
+            let v = match self.lanes(None).filter(|_| blend) {
+                Some(active) => {
+                    let old = self.w.load(v.ty, &p, 32);
+                    self.w.select(&active, &v, &old)
+                }
+                None => v,
+            };
+            self.w.store(&v, &p, 32);
+        }
+        Ok(())
+    }
+
+    /// Copies bytes of a variable from an area, for the active lanes that a mask allows.
+    pub fn from_area(
+        &mut self,
+        side: &Side,
+        range: &Range<u32>,
+        unit: u32,
+        (block, at): (&Val, u32),
+        mask: Option<&Val>,
+    ) {
+        let rows = (range.end - range.start) / 4;
+        let mut rest = range.clone();
+        if unit == 4 && rows > UNROLLED && range.start.is_multiple_of(4) {
+            let from = self.unit(block, at);
+            self.rows_from(side, range.start, &from, rows, mask);
+            rest.start += rows * 4;
+        }
+        for part in units(&rest, unit) {
+            let v = self.area_unit((block, at + (part.start - range.start)), part.end - part.start);
+            self.set_variable(side, &part, &v, mask);
+        }
+    }
+
+    /// A unit of an area as an integer of so many bytes.
+    pub fn area_unit(&mut self, (block, at): (&Val, u32), bytes: u32) -> Val {
+        let p = self.unit(block, at);
+        self.w.load(Ty::lanes(integer(bytes)), &p, 32)
+    }
+
+    fn rows_to(&mut self, side: &Side, start: u32, to: &Val, rows: u32, blend: bool) {
+        let bits = self.lane_bits(None);
+        match side {
+            Side::Words(words) => {
+                let from = self.w.offset_const(words, u64::from(start) * 32);
+                if blend && self.mode == super::super::function::Mode::Masked {
+                    self.blend_rows(to, &from, rows, &bits);
+                } else {
+                    self.copy_rows(to, &from, rows);
+                }
+            }
+            Side::Window(f) => {
+                let here = self.frame_address(*f, i64::from(start));
+                self.take_rows(to, &here, rows, &bits);
+            }
+            Side::Elements(..) | Side::Nowhere => {}
+        }
+    }
+
+    fn rows_from(&mut self, side: &Side, start: u32, from: &Val, rows: u32, mask: Option<&Val>) {
+        let some = self.lanes(mask).is_some();
+        let bits = self.lane_bits(mask);
+        match side {
+            Side::Words(words) => {
+                let to = self.w.offset_const(words, u64::from(start) * 32);
+                if some {
+                    self.blend_rows(&to, from, rows, &bits);
+                } else {
+                    self.copy_rows(&to, from, rows);
+                }
+            }
+            Side::Window(f) => {
+                let here = self.frame_address(*f, i64::from(start));
+                self.give_rows(&here, from, rows, &bits);
+            }
+            Side::Elements(..) | Side::Nowhere => {}
+        }
+    }
+
+    fn copy_rows(&mut self, to: &Val, from: &Val, rows: u32) {
+        self.w.declared.insert(MEMCPY.into());
+        let bytes = u64::from(rows) * 128;
+        self.w.line(format_args!(
+            "call void @llvm.memcpy.p0.p0.i64(ptr align 32 {to}, ptr align 32 {from}, i64 {bytes}, i1 false)"
+        ));
+    }
+
+    fn blend_rows(&mut self, to: &Val, from: &Val, rows: u32, bits: &Val) {
+        self.w.declared.insert(BLEND.into());
+        self.w.line(format_args!("call void @margay.rows.blend(ptr {to}, ptr {from}, i64 {rows}, i32 {bits})"));
+    }
+
+    /// From the threads' local windows, at an offset that all share or each has, to rows.
+    pub fn take_rows(&mut self, to: &Val, offset: &Val, rows: u32, bits: &Val) {
+        let address = self.local_lanes(offset);
+        let lanes = self.spread(&address);
+        self.declare_cttz();
+        self.w.declared.insert(TAKE.into());
+        self.w.line(format_args!("call void @margay.rows.take(ptr {to}, <32 x i64> {lanes}, i64 {rows}, i32 {bits})"));
+    }
+
+    /// From rows to the threads' local windows.
+    pub fn give_rows(&mut self, offset: &Val, from: &Val, rows: u32, bits: &Val) {
+        let address = self.local_lanes(offset);
+        let lanes = self.spread(&address);
+        self.declare_cttz();
+        self.w.declared.insert(GIVE.into());
+        self.w
+            .line(format_args!("call void @margay.rows.give(<32 x i64> {lanes}, ptr {from}, i64 {rows}, i32 {bits})"));
+    }
+
+    pub fn declare_cttz(&mut self) {
+        self.w.declared.insert("declare i32 @llvm.cttz.i32(i32, i1)".into());
+    }
+
+    /// Copies a variable of the caller to the outgoing area of its frame, in the threads' local windows.
+    pub fn pass_variable(&mut self, f: u32, bytes: u32, to: &Val) -> Result<()> {
+        let side = self.variable(f);
+        let rows = bytes / 4;
+        let bits = self.lane_bits(None);
+        let mut rest = 0..bytes;
+        if rows > 0 {
+            let from = match &side {
+                Side::Words(words) => words.clone(),
+                _ => {
+                    let block = self.w.alloca(&format!("[{rows} x <32 x i32>]"), 64);
+                    let here = self.frame_address(f, 0);
+                    self.take_rows(&block, &here, rows, &bits);
+                    block
+                }
+            };
+            self.give_rows(to, &from, rows, &bits);
+            rest.start = rows * 4;
+        }
+        for part in parts(&rest) {
+            let v = self.side_bytes(&side, &part)?;
+            let here = self.w.op_const("add", to, i128::from(part.start));
+            let address = self.local_lanes(&here);
+            let lanes = self.lanes(None);
+            let v = self.w.resize(&v, Elem::int((part.end - part.start) * 8), false);
+            let v = self.w.splat(&v);
+            self.scatter(&address, &v, lanes.as_ref());
+        }
+        Ok(())
+    }
+}
