@@ -1,7 +1,7 @@
 //! A kernel that loops over CTAs and warps itself: one call runs a range of CTAs.
 //!
 //! The code between two barriers is a *region*, and a region is a loop over the warps of the CTA (loop fission). All threads of
-//! the CTA must reach the same barriers in the same order; a kernel of which that is not known is called warp by warp instead.
+//! the CTA must reach the same barriers in the same order; a kernel for which that is not known runs one fiber per warp instead.
 
 use crate::ctx::{at, status};
 use crate::emit::{
@@ -24,7 +24,7 @@ pub struct Current {
     pub local: Val,
     /// The CTA's index.
     pub cta: [Val; 3],
-    /// Variable of the region that comes after the current one; 0 for none.
+    /// Variable: the region to run after the current one; 0 for none.
     pub next: Val,
 }
 
@@ -51,7 +51,7 @@ pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Cut], options:
         };
         known && inst.guard.is_none() && !variant.has(Mod::Arrive) && !cta.divergent[barrier.block.0 as usize]
     };
-    // Code that several regions share is written once for each.
+    // Code that several regions share is emitted once for each.
     let size = Regions::new(cfg, barriers).size();
     cfg.reducible && barriers.iter().all(plain) && size <= 4 * func.blocks.len() + 32
 }
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         let size = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
         self.w.store(&first, &linear, 8);
         let mut rest = first;
-        // The index lives in the context: what a kernel does not ask for takes no register.
+        // The index lives in the context: a component that the kernel does not read takes no register.
         let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
         for (p, n) in cta.iter().zip(&size) {
             let n = self.w.cast("zext", n, Elem::I64);
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         let here = self.w.load(wide, &linear, 8);
         let here = self.w.op_const("add", &here, 1);
         self.w.store(&here, &linear, 8);
-        // x first, then y, then z; mostly x is all.
+        // x first, then y, then z; most grids have x only.
         for (i, p) in cta.iter().enumerate() {
             let old = self.w.load(Ty::scalar(Elem::I32), p, 4);
             let new = self.w.op_const("add", &old, 1);
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether all threads of a CTA reach every barrier alive, in whole warps: none ends in a region that has one behind it.
+    /// Whether every barrier is reached by all threads of the CTA, in whole warps: no thread ends in a region that is followed by one.
     fn stay_together(&self, regions: &Regions) -> bool {
         let func = self.func;
         let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
     }
 
-    /// Whether the kernel, or what it calls, may look at shared memory.
+    /// Whether the kernel, or what it calls, may read shared memory.
     fn mentions_shared(&self) -> bool {
         let func = self.func;
         let shared = |g: GlobalId| self.ir.globals[g.0 as usize].space == Space::Shared;
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         !func.calls.is_empty() || func.insts.iter().any(mentions)
     }
 
-    /// Shared memory begins as zeros. What lies behind the window up to a multiple of 64 bytes is nobody's.
+    /// Shared memory starts zeroed. The window is padded to a multiple of 64 bytes.
     fn clear_shared(&mut self) {
         let wide = Ty::scalar(Elem::I64);
         let at = self.w.alloca("i64", 8);
@@ -253,7 +253,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The warp arrives at a barrier: it puts away what lives, and the next warp has its turn.
+    /// The warp arrives at a barrier: live values are spilled, and the next warp runs.
     pub fn leave_region(&mut self, barrier: u32) -> Result<()> {
         if self.is_reduction(barrier) {
             self.vote_at(barrier)?;
@@ -302,7 +302,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What a barrier's reduction came to, and the register that gets it.
+    /// The result of a barrier's reduction, and the register that receives it.
     fn reduction(&mut self, barrier: u32) -> Result<Option<(VReg, Val)>> {
         let func = self.func;
         let inst = instruction(func, &self.barriers[barrier as usize]).filter(|i| func.variant(i).has(Mod::Red));
@@ -319,14 +319,14 @@ impl Emitter<'_> {
         Ok(Some((*r, v)))
     }
 
-    /// Place of the current warp in the array of lanes that have not ended.
+    /// Pointer to the current warp's mask of lanes that have not ended.
     fn alive_lanes(&mut self) -> Val {
         let table = self.ctx_value(Elem::Ptr, at::ALIVE_LANES);
         let warp = self.warp_index();
         self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i32, ptr {table}, i32 {warp}"))
     }
 
-    /// Lanes of the current warp that begin a region; a warp without any goes to `after`.
+    /// Lanes of the current warp that enter a region; a warp without any jumps to `after`.
     fn lanes_of(&mut self, later: bool, after: &str) -> Val {
         if !self.masks || self.together && later {
             return int(Elem::I32, -1);

@@ -1,7 +1,7 @@
-//! Barriers where warps have stacks of their own: in divergent code, in device functions, with counts, arrivals and guards.
+//! Barriers of kernels that run one fiber per warp: in divergent code, in device functions, with counts, arrivals and guards.
 //!
-//! Lanes that arrive leave the sweep and wait beside it, so that other lanes of the warp can arrive elsewhere. When nobody else
-//! is left the warp waits on the host's side until some of its lanes are released; they go on behind their barrier.
+//! Lanes that arrive are parked outside the sweep, so that other lanes of the warp can arrive elsewhere. When no lane is
+//! left to run, the fiber suspends until some of its lanes are released; those continue after their barrier.
 
 pub(in crate::emit) mod kernel;
 pub(in crate::emit) mod spill;
@@ -104,7 +104,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Notes lanes that wait at a place, beside those that wait there already.
+    /// Adds lanes to those that are parked at a cut.
     pub fn leave_waiting(&mut self, place: u32, lanes: &Val) {
         let waiting = self.waiting[place as usize].clone();
         let old = self.w.load(lanes.ty, &waiting, 4);
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         self.w.store(&all, &waiting, 4);
     }
 
-    /// Ends a block in which lanes stayed behind: a full warp goes on as a masked sweep.
+    /// Ends a block at which lanes were parked: the rest of a full warp continues in the masked version.
     pub fn go_on_masked(&mut self, next: BlockId, position: u32) {
         match self.mode {
             Mode::Full => {
@@ -139,7 +139,7 @@ impl Emitter<'_> {
         self.helper(Helper::Cluster, &[&site, &bits], true);
     }
 
-    /// Those of the lanes that are released; if it is patient, waits until there are some.
+    /// The released lanes among these; with `patient`, suspends until there are some.
     fn released(&mut self, lanes: &Val, output: Option<&Val>, patient: bool) -> Val {
         let place = self.w.alloca("i32", 4);
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
@@ -148,7 +148,7 @@ impl Emitter<'_> {
         self.w.load(lanes.ty, &place, 4)
     }
 
-    /// Writes what a barrier's reduction came to for the lanes released.
+    /// Writes the result of a barrier's reduction for the released lanes.
     fn write_reduction(&mut self, inst: &Inst, lanes: Option<&Val>) {
         let variant = self.func.variant(inst);
         let Some(Operand::Reg(r)) = self.func.operands(inst.dsts).first().copied() else { return };
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         self.write(r, &v, lanes);
     }
 
-    /// The lanes that wait: in all, and those that do not in calls.
+    /// The parked lanes: all of them, and those that are not parked in calls.
     fn waiting_lanes(&mut self) -> [Val; 2] {
         let [mut all, mut here] = [0, 0].map(|none| int(Elem::I32, none));
         for (k, p) in self.waiting.clone().into_iter().enumerate() {
@@ -171,7 +171,7 @@ impl Emitter<'_> {
         [all, here]
     }
 
-    /// The sweep is over: waits for barriers while lanes are there, else the function is done.
+    /// End of the sweep: suspends while lanes are parked, else the function is done.
     pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
         if self.waiting.is_empty() {
             self.w.jump(done);
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes wait behind the sweep: other warps get their turn first, then the sweep begins anew.
+    /// Lanes are still pending: other warps run first, then the sweep restarts.
     pub fn let_others_go_on(&mut self) -> Result<()> {
         self.w.block("overtake");
         let first = self.masked_label(self.region[0]);
@@ -213,7 +213,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes of the function that have come to its end need not wait for those that have not.
+    /// Lanes that have finished the function return without waiting for the others.
     fn finish_others(&mut self, here: &Val) {
         if self.role != Role::Device || !self.reached.fibers {
             return;
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         self.helper(Helper::Finish, &[&gone], false);
     }
 
-    /// Lanes that are released go on behind their barriers.
+    /// Released lanes continue after their barriers.
     fn go_on(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));

@@ -1,8 +1,8 @@
-//! What a warp keeps across a barrier, in kernels that run all warps up to a barrier before they go on.
+//! Spills across barriers, in kernels that run every warp up to a barrier before any continues.
 //!
-//! Only what lives is kept, in three ways. What follows from constants, parameters and the thread's indices by a few integer
-//! operations is computed again. What is equal in all threads of the CTA is kept once, in registers of the host. Everything
-//! else has a place in an array over the warps.
+//! Only live values cross, in three ways. Values that follow from constants, parameters and thread indices by a few integer
+//! operations are rematerialised. Values uniform over the CTA are kept once, in the host's registers. Everything else is
+//! spilled to an array indexed by warp.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -22,10 +22,10 @@ const FEW: u32 = 4;
 /// Scalar operations, likewise.
 const FEW_SCALAR: u32 = 24;
 
-/// What recomputing a register costs: operations on vectors of words, and on scalars.
+/// Cost of rematerialising a register: operations on vectors of words, and on scalars.
 type Cost = Option<(u32, u32)>;
 
-/// How registers and frame variables get over barriers.
+/// How registers and frame variables cross barriers.
 pub struct Keep {
     /// Bytes of the arrays over warps.
     pub size: u64,
@@ -75,7 +75,7 @@ impl Keep {
         if let Some(known) = self.cost.get(&r.0) {
             return *known;
         }
-        // A register that is computed from itself cannot be had again.
+        // A register computed from itself cannot be rematerialised.
         self.cost.insert(r.0, None);
         let cost = self.definition[r.0 as usize].and_then(|i| self.cost_of(func, &func.insts[i as usize], r));
         self.cost.insert(r.0, cost);
@@ -137,7 +137,7 @@ impl Keep {
             && self.cta.as_ref().is_some_and(|c| c.shapes[r as usize] == Shape::Uniform)
     }
 
-    /// Place in the arrays of something that takes so many bytes in each of the warps.
+    /// Offset in the spill arrays of a value of so many bytes per warp.
     fn place(&mut self, key: u32, bytes: u64, warps: u64) -> u64 {
         let next = self.size;
         let offset = *self.offsets.entry(key).or_insert(next);
@@ -154,7 +154,7 @@ fn is_index(s: Special) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Registers that live after a barrier, apart from those that are computed again.
+    /// Registers live after a barrier, without the rematerialised ones.
     fn kept(&mut self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
@@ -167,7 +167,7 @@ impl Emitter<'_> {
         self.keep.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
     }
 
-    /// Pointer to the current warp's place.
+    /// Pointer to the current warp's spill slot.
     fn kept_at(&mut self, key: u32, bytes: u64) -> Val {
         let warps = u64::from(self.warps());
         let offset = self.keep.place(key, bytes, warps);
@@ -197,7 +197,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves a register between its slot and its place in the arrays.
+    /// Moves a register between its slot and its spill slot.
     fn move_slot(&mut self, r: u32, out: bool) {
         let (ty, parts, bytes) = self.slot_parts(r);
         let place = self.kept_at(r, bytes);
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A warp arrives at a barrier: what lives goes to its places.
+    /// A warp arrives at a barrier: live registers are spilled.
     pub fn put_away(&mut self, barrier: u32) {
         for r in self.kept(barrier) {
             if self.keep.once(r) {
@@ -253,7 +253,7 @@ impl Emitter<'_> {
         values
     }
 
-    /// A warp goes on after a barrier: everything that lives is back in its slot.
+    /// A warp continues after a barrier: live registers are reloaded or rematerialised.
     pub fn fetch_back(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
         for (r, v) in shared {
             let pointer = self.slots[*r as usize].pointer.clone();
@@ -304,8 +304,8 @@ impl Emitter<'_> {
         ));
     }
 
-    /// Registers that the program may read before it writes them are zero, as in the reference engine: nothing that LLVM could
-    /// take for undefined reaches a branch or an address.
+    /// Zeroes registers that the program may read before it writes them, as the reference engine does: no value that LLVM may
+    /// treat as undefined reaches a branch or an address.
     pub fn clear_unwritten(&mut self) {
         for r in self.live.live_in[0].iter().collect::<Vec<u32>>() {
             let shadow = self.slots[r as usize].shadow.clone();
@@ -319,9 +319,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// A warp begins a region: registers hold what no lane may count on, but in the first those that nothing wrote.
+    /// A warp enters a region: registers hold anything, except that in the first region those that nothing wrote are zero.
     pub fn forget(&mut self, first: bool) {
-        // Registers that the region defines: what an earlier warp left there is of no use, and must not look as if it were.
+        // Registers that the region defines: what an earlier warp left there is dead, and LLVM must see that it is.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
         for b in &self.region {

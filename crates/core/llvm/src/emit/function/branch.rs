@@ -1,7 +1,7 @@
-//! Branches on comparisons of indices, decided by the ends of a warp's rows.
+//! Branches on comparisons of affine values, decided by the first and the last lane.
 //!
-//! `if (i < n)` sends all lanes one way in all warps but one. Where `i` counts up along the warp and `n` is the same in all lanes,
-//! comparing the first and the last lane says so, and the comparison of all lanes is left to warps in which they part.
+//! `if (i < n)` is uniform in all warps but one. Where `i` is affine and `n` uniform, comparing the first and the last lane shows
+//! it, and only divergent warps compare all lanes.
 
 use crate::emit::{
     function::rows::{Row, rows_of},
@@ -11,7 +11,7 @@ use crate::emit::{
 use margay_ir::{BlockId, Inst, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Mod, Opcode, Type};
 
-/// A comparison that holds in all lanes, or in none, as scalars; neither where lanes part.
+/// Two scalars: a comparison holds in all lanes; it holds in none. Neither is true where lanes diverge.
 pub struct Foreseen {
     /// It holds in all lanes.
     pub all: Val,

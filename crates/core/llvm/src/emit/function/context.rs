@@ -43,7 +43,7 @@ impl Emitter<'_> {
         self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty))
     }
 
-    /// Whether any lane is in it: `i1`.
+    /// Whether any lane is set: `i1`.
     pub fn any(&mut self, mask: &Val) -> Val {
         let bits = self.bits(mask);
         self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0))
@@ -68,7 +68,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lanes have come to an end: that of their threads, or of a device function.
+    /// Lanes have finished their threads, or a device function.
     pub fn bury(&mut self, lanes: &Val) {
         if self.role != Role::Device {
             self.bury_for_good(lanes);
@@ -92,7 +92,7 @@ impl Emitter<'_> {
         self.unpack(&packed)
     }
 
-    /// Replaces them.
+    /// Replaces the lanes that wait to execute a block.
     pub fn set_pending(&mut self, b: u32, mask: &Val) {
         let (packed, p) = (self.pack(mask), self.pending[b as usize].clone());
         self.w.store(&packed, &p, 4);

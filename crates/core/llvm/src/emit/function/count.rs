@@ -1,4 +1,4 @@
-//! Code that counts what it executes, where that was asked for. Code that was not asked has nothing of it.
+//! Counting of executed instructions and accessed bytes, emitted only where a launch counts.
 
 use crate::ctx::at;
 use crate::emit::{

@@ -1,10 +1,9 @@
-//! Values in rows of lanes: one scalar for the first lane of each row, instead of a vector.
+//! Affine values: in each row of lanes, `base + stride * lane`. They are kept as one scalar base per row instead of a vector.
 //!
-//! The first lane of a row of the result is the operation on the first lanes of that row of the operands, so one scalar
-//! operation for each row is all there is. Registers that form rows only while no index wraps around (`Uniformity::hints`) live
-//! in vectors like all varying ones and have a *shadow*: the scalars, and a flag that says that they cannot be trusted. So do
-//! registers that would form rows if lanes never parted, as the counters of loops that lanes leave at different times; a write
-//! under a mask sets their flag. Only addresses look at shadows.
+//! An affine operation is one scalar operation per row, on the bases. Registers that are affine only while no index wraps around
+//! (`Uniformity::hints`) live in vectors like all varying ones and have a *shadow*: the bases, and a flag that invalidates them. So
+//! do registers that would be affine if lanes never diverged, such as counters of loops that lanes leave at different times; a
+//! masked write sets their flag. Only addresses use shadows.
 
 use crate::emit::{
     function::{Emitter, Mode, Result, Slot},
@@ -17,7 +16,7 @@ use margay_ir::{
 use margay_isa::{Component, Mod, Opcode, Special, Var, Variant};
 use std::fmt::Write;
 
-/// Rows beside the vector of a register.
+/// The affine form beside the vector of a register.
 #[derive(Clone, Debug)]
 pub(in crate::emit) struct Shadow {
     /// Lanes of a row.
@@ -26,9 +25,9 @@ pub(in crate::emit) struct Shadow {
     pub stride: i64,
     /// First lane of each row: `[32 / width x elem]`.
     pub bases: Val,
-    /// `i1`: some lane left its row.
+    /// `i1`: some lane is no longer affine, and the bases are invalid.
     pub bent: Val,
-    /// Holds only what all lanes together wrote.
+    /// Valid only after a write by all lanes.
     pub whole: bool,
 }
 
@@ -68,7 +67,7 @@ pub(in crate::emit) fn slot_type(width: u32, elem: Elem) -> String {
 }
 
 impl Emitter<'_> {
-    /// Gives shadows to the registers whose rows some address depends on.
+    /// Gives shadows to the registers that some address depends on.
     pub fn make_shadows(&mut self) {
         let wanted = self.wanted_hints();
         for r in wanted.iter() {
@@ -234,7 +233,7 @@ impl Emitter<'_> {
     /// A special register in the first lane of a row.
     pub fn special_row(&mut self, s: Special, c: Component, row: Row) -> Result<Val> {
         Ok(match s {
-            // Where a row of threads is a row of lanes, coordinates of the first lanes are known relative to each other.
+            // Where a row of threads is a row of lanes, the coordinates of the rows' first lanes differ by constants.
             Special::Tid if c == Component::X && self.row_of_threads(row.width) => int(Elem::I32, 0),
             Special::Tid if c == Component::Y && row.index > 0 && self.row_of_threads(row.width) => {
                 let first = self.special_row(s, c, Row { index: 0, ..row })?;
@@ -263,7 +262,7 @@ impl Emitter<'_> {
         Ok(bases)
     }
 
-    /// What the shadow of a register shall hold, worked out before its vector is written; `f` computes a row as in
+    /// The new shadow of a register, computed before its vector is written; `f` computes a row as in
     /// [`Emitter::by_rows`].
     pub fn shadow_of(
         &mut self,
@@ -296,7 +295,7 @@ impl Emitter<'_> {
         self.w.store(bent, &shadow.bent, 1);
     }
 
-    /// Whether widening makes some lane of an operand leave its row: `i1`.
+    /// Whether widening makes an operand non-affine: `i1`.
     fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Val {
         let mut bent = int(Elem::I1, 0);
         let (widened, signed) = match variant.op {
@@ -334,7 +333,7 @@ impl Emitter<'_> {
         bent
     }
 
-    /// Makes the shadow of a register anew from its vector, after something else than an instruction wrote that.
+    /// Rebuilds the shadow of a register from its vector, after something other than an instruction wrote it.
     pub fn restore_shadow(&mut self, r: u32) {
         let slot = self.slots[r as usize].clone();
         let Some(shadow) = slot.shadow else { return };
@@ -348,7 +347,7 @@ impl Emitter<'_> {
         self.w.store(&bent, &shadow.bent, 1);
     }
 
-    /// The shadow of a register that was written lane by lane holds no longer.
+    /// Invalidates the shadow of a register that was written lane by lane.
     pub fn bend(&mut self, r: VReg) {
         if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
             self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);

@@ -1,8 +1,8 @@
-//! Rows that need the other lanes of the warp.
+//! Instructions that need the other lanes of the warp.
 //!
-//! The lanes that a `.sync` row names must all be active where it executes: sweeps bring lanes together again at the
-//! post-dominator of whatever parted them, which is where compilers put such rows. Where rows stand on two sides of a branch,
-//! lanes wait for the others beside the sweep (`meet`); elsewhere a row that waits for lanes that are not there is a fault.
+//! All lanes in the member mask of a `.sync` instruction must be active where it executes: sweeps reconverge lanes at the
+//! post-dominator of the branch that split them, which is where compilers put such instructions. Where they stand on two sides
+//! of a branch, lanes are parked until the others arrive (`rendezvous`); elsewhere, inactive members are a fault.
 
 pub(in crate::emit) mod matrix;
 pub(in crate::emit) mod rendezvous;
@@ -48,7 +48,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// All lanes that the mask names must be here.
+    /// All members of the mask must be active.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
         if constant_word(members) != Some(u32::MAX) {
             let own = self.value(members, Elem::I32)?;

@@ -1,7 +1,7 @@
-//! Warp operations of lanes that are on different sides of a branch.
+//! Warp operations whose lanes arrive on different sides of a branch.
 //!
-//! Lanes that come to one whose other members are elsewhere leave the sweep and wait beside it, as at a barrier. The host knows
-//! what they brought along; when the last member has come it works out the results, and lanes go on behind their instructions.
+//! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The host keeps their operands; when the last
+//! member has arrived it computes the results, and the lanes continue after their instructions.
 
 use crate::ctx::Helper;
 use crate::emit::{
@@ -14,7 +14,7 @@ use margay_ir::{Inst, Operand};
 use margay_isa::Opcode;
 
 impl Emitter<'_> {
-    /// The active lanes come to a warp operation.
+    /// The active lanes arrive at a warp operation.
     pub fn meet_at(&mut self, k: u32, inst: &Inst) -> Result<()> {
         let next = self.barriers[k as usize].next;
         if self.mode == Mode::Full {
@@ -76,7 +76,7 @@ impl Emitter<'_> {
         Some(self.buffers(0, most.max(1))[1].clone())
     }
 
-    /// Lanes go on that waited at an operation.
+    /// Writes the results for lanes that were parked at an operation.
     pub fn met(&mut self, inst: &Inst, output: &Val, lanes: &Val) {
         if matches!(self.func.variant(inst).op, Opcode::Bar | Opcode::Barrier) {
             return;

@@ -1,4 +1,4 @@
-//! Instructions that the reference engine executes, one at a time: registers go to rows in memory, results come back.
+//! Instructions that the reference engine executes, one at a time: operands are stored as rows of lanes, results loaded back.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Notes that lanes look for what others do.
+    /// Notes that lanes poll memory.
     pub fn note_poll(&mut self, lanes: &Val) {
         let site = self.site(SiteKind::Poll) as i128 + 1;
         for (v, at) in [(&int(Elem::I32, site), at::POLLS), (lanes, at::POLLED)] {
@@ -99,7 +99,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lets others go on if a lane has polled for what is not there yet.
+    /// Yields to others if a lane has polled without success.
     fn wait_if_not(&mut self, done: VReg) {
         let v = self.read(done);
         let no = self.w.op_const("xor", &v, 1);
@@ -112,8 +112,8 @@ impl Emitter<'_> {
         let lanes = self.bits(&no);
         self.note_poll(&lanes);
         if let Some(fuel) = self.fuel.clone() {
-            // A round of polling leaves everything as it was; where lanes may be apart, the others get their turn at the next back
-            // edge, since it may be them that are waited for.
+            // A round of polling changes nothing. Where lanes may diverge, the others run at the next back edge, since they may be
+            // the ones waited for.
             let left = if self.spins { 1 } else { self.period() };
             self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
         }
