@@ -8,7 +8,7 @@ import argparse, json, os, shutil, subprocess, sys, tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ["direct", "structure", "recursion", "indirect"]
 # (engine, ABI, calls of a thread as a part of --count)
-WAYS = [("simd", "simd", 1)] + [("reference", abi, 16) for abi in ("ptx", "sm", "sysv", "simd", "legacy")]
+WAYS = [("simd", abi, 1) for abi in ("simd", "ptx", "sm", "sysv", "legacy")] + [("reference", abi, 16) for abi in ("ptx", "sm", "sysv", "simd", "legacy")]
 
 
 def main():

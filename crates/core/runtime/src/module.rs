@@ -168,7 +168,7 @@ impl Module {
 
     /// Lowers a kernel with what it reaches, or everything, and gives it places under the module's ABI.
     pub fn place(&self, kernel: Option<&str>) -> Result<Ir<Placed>, Error> {
-        let abi = find_abi(self.options.abi.as_deref().unwrap_or("ptx"))?;
+        let abi = find_abi(self.options.abi.as_deref().unwrap_or(abi::DEFAULT))?;
         Ok(abi::place(self.lower(kernel)?, abi)?)
     }
 

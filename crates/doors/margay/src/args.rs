@@ -430,8 +430,8 @@ pub struct IrArgs {
     #[arg(long, value_enum, default_value_t = Stage::Lowered)]
     pub stage: Stage,
 
-    /// The calling convention of `--stage placed`
-    #[arg(long, default_value = "ptx", value_name = "NAME")]
+    /// The calling convention of all stages but `lowered`
+    #[arg(long, default_value = margay_ir::abi::DEFAULT, value_name = "NAME")]
     pub abi: String,
 
     /// Threads of a CTA that `llvm`, `optimized` and `asm` are specialised for [default: what the kernel requires, or 128]

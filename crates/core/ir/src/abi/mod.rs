@@ -20,7 +20,7 @@ pub use kernel::{KernelLayout, kernel_layout, kernel_limit};
 pub use legacy::Legacy;
 pub use place::{kernel_plan, place};
 pub use ptx::Ptx;
-pub use registry::{by_name, registry};
+pub use registry::{DEFAULT, by_name, registry};
 pub use simd::Simd;
 pub use sm::{Sm, return_address};
 pub use sysv::SysV;
@@ -201,6 +201,11 @@ pub trait Abi: Send + Sync {
         Ok(())
     }
 
+    /// Whether values that are the same in all lanes of a call travel otherwise than others: then [`place`] finds out which are.
+    fn tells_uniform(&self) -> bool {
+        false
+    }
+
     /// Registers that can carry inputs, in the order in which they are given out, where that is a short list. For pictures.
     fn argument_registers(&self) -> Vec<Reg> {
         Vec::new()
@@ -238,7 +243,7 @@ pub struct FuncPlaces {
     /// The function's own side of its calls.
     pub interface: Interface,
     /// Call sites, by index of [`crate::Func::calls`].
-    pub sequences: Vec<Sequence>,
+    pub sequences: Vec<std::sync::Arc<Sequence>>,
 }
 
 /// Room in a caller's frame for a value that a plan puts behind a pointer.

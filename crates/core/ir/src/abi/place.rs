@@ -8,6 +8,7 @@ use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kern
 use crate::{
     Arg, CallSite, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual,
     explicit::{self, Admitted, Interface, Target},
+    pass::mark_uniform_formals,
 };
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
@@ -25,8 +26,11 @@ const LEAST_FRAME: u32 = 16;
 const FIRST_LOCAL: u32 = 16;
 
 /// Places a whole program under one ABI.
-pub fn place(ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
+pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     abi.accepts(&ir)?;
+    if abi.tells_uniform() {
+        mark_uniform_formals(&mut ir);
+    }
     let mut plans: HashMap<Signature, Plan> = HashMap::new();
     let mut plan = |sig: &Signature| {
         if let Some(plan) = plans.get(sig) {
@@ -92,7 +96,14 @@ fn agree(
     target: &Target,
     plan: &mut impl FnMut(&Signature) -> Result<Plan, NoPlan>,
 ) -> Result<(Arc<Signature>, Plan), NoPlan> {
-    let Target::Admitted(ids) = target else { return Ok((call.sig.clone(), plan(&call.sig)?)) };
+    let ids = match target {
+        Target::Function(id) => {
+            let sig = &ir.func(*id).sig;
+            return Ok((sig.clone(), plan(sig)?));
+        }
+        Target::Builtin(_) | Target::Undefined(_) => return Ok((call.sig.clone(), plan(&call.sig)?)),
+        Target::Admitted(ids) => ids,
+    };
     let mut known: Option<(Arc<Signature>, Plan)> = None;
     for id in ids.iter().filter(|id| !ir.func(**id).blocks.is_empty()) {
         let func = ir.func(*id);

@@ -11,6 +11,10 @@ pub static REGISTRY: &[&dyn Abi] = &[
     &Legacy, // registers only
 ];
 
+/// The ABI under which programs run if nobody asks for another: what is fastest on the SIMD engine. Both engines keep it, so that
+/// frames have the same sizes on both.
+pub const DEFAULT: &str = "simd";
+
 /// Every ABI.
 pub fn registry() -> &'static [&'static dyn Abi] {
     REGISTRY

@@ -2,7 +2,7 @@
 //! travels, what each call site passes, and for kernels the block that cuLaunchKernel is given.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
-use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, print::describe};
+use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_formals, print::describe};
 use margay_check::FuncKind;
 use std::{fmt::Write, ops::Range};
 
@@ -114,7 +114,11 @@ pub struct Passed {
 
 /// Reports on a whole program.
 pub fn report(ir: &Ir<Virtual>, abi: &dyn Abi) -> Report {
-    let functions = ir.funcs.iter().map(|f| function(ir, f, abi)).collect();
+    let mut ir = ir.clone();
+    if abi.tells_uniform() {
+        mark_uniform_formals(&mut ir);
+    }
+    let functions = ir.funcs.iter().map(|f| function(&ir, f, abi)).collect();
     Report { abi: abi.name(), about: abi.about(), functions }
 }
 
@@ -211,7 +215,11 @@ fn calls(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> Vec<CallReport> {
 }
 
 fn call(ir: &Ir<Virtual>, func: &Func, site: &CallSite, line: u32, abi: &dyn Abi) -> CallReport {
-    let plan = abi.plan(&site.sig, LANES);
+    let sig = match &site.callee {
+        Callee::Direct(id) => &ir.func(*id).sig,
+        Callee::Indirect(..) => &site.sig,
+    };
+    let plan = abi.plan(sig, LANES);
     let no_plan = plan.as_ref().err().map(NoPlan::to_string);
     let plan = plan.unwrap_or_default();
     let reg = |r: VReg| func.reg_names[r.0 as usize].to_string();

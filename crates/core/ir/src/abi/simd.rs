@@ -2,8 +2,8 @@
 //!
 //! A uniform value travels once, in a scalar register (class `S`, 8 bytes). A varying one travels in vector registers (class
 //! `V`, up to 8 bytes a lane). A vector takes one register an element. An array of up to eight fields, the size of its
-//! alignment each (1 to 8 bytes), is split into them; larger ones lie in the caller's frame, where every lane has its own copy
-//! at the same offset. A large return lies behind a pointer, which may differ between lanes since `alloca` moves stacks.
+//! alignment each (1 to 8 bytes), is split into them; larger ones lie on the stack, in a block of lanes. A large return lies in
+//! such a block too, behind a pointer in a scalar register.
 //! The mask of lanes and the stack pointer travel beside the plan.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
@@ -70,6 +70,10 @@ impl Abi for Simd {
         "whole warps: uniform values in scalar registers, varying ones in vectors"
     }
 
+    fn tells_uniform(&self) -> bool {
+        true
+    }
+
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         let mut plan = Plan { clobbers: REGISTERS.clone(), ..Plan::default() };
         let (mut inputs, mut outputs) = (Next::default(), Next::default());
@@ -77,12 +81,12 @@ impl Abi for Simd {
             plan.rets.push(match outputs.take(value) {
                 Some(pieces) => pieces,
                 None => {
-                    let pointer = register(true, inputs.0[1]);
-                    inputs.0[1] += 1;
+                    let pointer = register(false, inputs.0[0]);
+                    inputs.0[0] += 1;
                     vec![Piece { bytes: 0..value.size, at: Place::Behind(pointer) }]
                 }
             });
-            if inputs.0[1] >= COUNT {
+            if inputs.0[0] >= COUNT {
                 return Err(NoPlan::new("too many large returns"));
             }
         }
@@ -91,7 +95,7 @@ impl Abi for Simd {
             let pieces = match inputs.take(value) {
                 Some(pieces) => pieces,
                 None => {
-                    let offset = plan.stack.checked_next_multiple_of(value.align.max(1)).ok_or_else(too_large)?;
+                    let offset = plan.stack.checked_next_multiple_of(value.align.max(4)).ok_or_else(too_large)?;
                     plan.stack = offset.checked_add(value.size).ok_or_else(too_large)?;
                     vec![Piece { bytes: 0..value.size, at: Place::Stack { offset } }]
                 }

@@ -5,6 +5,7 @@ use crate::{
     Arg, FormalHome, FrameId, Func,
     abi::{Buffer, FuncPlaces, Piece, Place, Plan, Signature, Value},
 };
+use std::sync::Arc;
 
 /// Where a value lives on one side of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -165,13 +166,13 @@ pub(crate) fn make(
     func: &Func,
     sig: &Signature,
     places: &mut FuncPlaces,
-    sites: impl Iterator<Item = (std::sync::Arc<Signature>, Target, Vec<Buffer>)>,
+    sites: impl Iterator<Item = (Arc<Signature>, Target, Vec<Buffer>)>,
 ) {
     if func.kind == margay_check::FuncKind::Device {
         places.interface = interface(func, sig, &places.plan);
     }
-    let one = |(i, (sig, target, buffers)): (usize, (std::sync::Arc<Signature>, Target, Vec<Buffer>))| {
-        sequence(func, i, &sig, &places.calls[i], target, buffers)
+    let one = |(i, (sig, target, buffers)): (usize, (Arc<Signature>, Target, Vec<Buffer>))| {
+        Arc::new(sequence(func, i, &sig, &places.calls[i], target, buffers))
     };
     places.sequences = sites.enumerate().map(one).collect();
 }

@@ -6,6 +6,7 @@
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
+//! * [`mark_uniform_formals`]: the same of formals, over the call graph.
 //! * [`propagate_constants`]: constants in registers become operands.
 //! * [`split_after`], [`branch_around`]: blocks made shorter.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -13,6 +14,7 @@
 mod calls;
 pub mod cfg;
 mod constants;
+mod formals;
 pub mod liveness;
 mod regions;
 mod shape;
@@ -22,6 +24,7 @@ mod uniformity;
 pub use calls::{pointee, reachable, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;
+pub use formals::{mark_uniform_formals, passes_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use shape::{Shape, WarpShape};

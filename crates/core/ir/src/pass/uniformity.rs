@@ -11,6 +11,7 @@ use crate::{
     BlockId, Func, Operand, Terminator,
     pass::{
         Cfg,
+        formals::uniform_variables,
         liveness::{BitSet, inst_reads, inst_writes, term_reads},
         shape::{self, Fact, Shape, WarpShape},
     },
@@ -32,9 +33,25 @@ pub struct Uniformity {
     pub branches: Vec<bool>,
     /// By block: sides of divergent branches that lead to it; bit `2 * branch block + side`.
     sides: Vec<BitSet>,
+    warp: WarpShape,
 }
 
 impl Uniformity {
+    /// Whether an operand that is no memory operand is the same in all lanes that execute together.
+    pub fn is_uniform(&self, o: &Operand) -> bool {
+        match o {
+            Operand::Reg(r) | Operand::Not(r) => self.shapes[r.0 as usize] == Shape::Uniform,
+            Operand::Special(s, c) => self.warp.special(*s, *c) == Shape::Uniform,
+            Operand::Imm(_)
+            | Operand::GlobalAddr(..)
+            | Operand::FrameAddr(..)
+            | Operand::ParamAddr(_)
+            | Operand::Func(_)
+            | Operand::Sink => true,
+            Operand::Mem(..) | Operand::Call(_) => false,
+        }
+    }
+
     /// Whether lanes of one warp may be at both blocks at the same time, having taken different sides of a branch.
     pub fn apart(&self, a: BlockId, b: BlockId) -> bool {
         let (a, b) = (&self.sides[a.0 as usize], &self.sides[b.0 as usize]);
@@ -57,6 +74,8 @@ struct Analysis<'a> {
     mixed: Vec<bool>,
     defs: Vec<Vec<u32>>,
     uses: Vec<Vec<u32>>,
+    /// By frame variable: a formal that is the same in all lanes, and stays what it is.
+    formals: Vec<bool>,
 }
 
 impl Uniformity {
@@ -82,7 +101,7 @@ impl Uniformity {
             });
             whole.push(varies);
         }
-        Uniformity { shapes, hints, whole, divergent, branches: a.branches, sides: a.sides }
+        Uniformity { shapes, hints, whole, divergent, branches: a.branches, sides: a.sides, warp }
     }
 }
 
@@ -100,6 +119,7 @@ impl<'a> Analysis<'a> {
             mixed: vec![false; n],
             defs: vec![Vec::new(); r],
             uses: vec![Vec::new(); r],
+            formals: uniform_variables(func),
         }
     }
 }
@@ -288,6 +308,11 @@ impl Analysis<'_> {
             _ => true,
         };
         let plain = exact && matches!(func.operands(inst.dsts), [d] if width(d, written));
+        if let ([Operand::Mem(crate::MemBase::Frame(f), _)], Opcode::Ld) = (ops, variant.op)
+            && self.formals[f.0 as usize]
+        {
+            return Some(Fact::UNIFORM);
+        }
         let fact = shape::result(self.warp, inst.space, variant, &srcs, ops, plain);
         // A guarded definition merges with the old value, which `together` and the join over definitions see to; one in rows
         // would need the old value's base too.

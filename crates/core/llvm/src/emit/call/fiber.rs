@@ -26,8 +26,7 @@ impl Emitter<'_> {
         // The block's last instruction.
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         self.at = self.func.insts[self.inst as usize].at;
-        let (site, sequence) = self.sequence(number);
-        let call = self.begin_call(site, sequence, true)?;
+        let call = self.begin_call(number, true)?;
         let together = match call.site.callee {
             Callee::Direct(f) => !self.reached.parts(f),
             Callee::Indirect(..) => false,
@@ -126,7 +125,7 @@ impl Emitter<'_> {
     /// A call site and how it moves what it passes.
     pub fn sequence(&self, number: u32) -> (CallSite, Arc<Sequence>) {
         let sequences = &self.ir.stage.funcs[self.id.0 as usize].sequences;
-        (self.func.calls[number as usize].clone(), Arc::new(sequences[number as usize].clone()))
+        (self.func.calls[number as usize].clone(), sequences[number as usize].clone())
     }
 
     /// Lanes come back from a call.

@@ -20,6 +20,7 @@ use margay_ir::{
     Arg, CallSite, FormalHome, Func, Inst, Operand, VReg,
     abi::{Piece, Place, Reg},
     explicit::{Carries, Home, Sequence, Target, Transfer},
+    pass::passes_uniform,
 };
 use margay_isa::{Opcode, Type};
 use std::{collections::HashMap, sync::Arc};
@@ -261,13 +262,13 @@ impl Emitter<'_> {
             }
             Target::Function(f) => {
                 let f = *f;
-                let call = self.begin_call(site, sequence, false)?;
+                let call = self.begin_call(number, false)?;
                 let frame = self.place_frame(&call, f);
                 let outputs = self.invoke(&format!("@{}", symbol(f)), &call, &call.lanes, &frame);
                 self.take_returns(&call, &outputs, None)
             }
             Target::Admitted(_) => {
-                let call = self.begin_call(site, sequence, false)?;
+                let call = self.begin_call(number, false)?;
                 self.each_target(&call, |e, f, group, frame| {
                     let outputs = e.invoke(&f.to_string(), &call, group, frame);
                     let lanes = e.unpack_bits(group);
@@ -304,17 +305,16 @@ impl Emitter<'_> {
 
     /// Everything before the call itself: arguments on their places, room on the native stack. With a stack of its own, lanes
     /// that wait in an earlier call of the site must find what they passed.
-    pub(in crate::emit) fn begin_call(
-        &mut self,
-        site: CallSite,
-        sequence: Arc<Sequence>,
-        apart: bool,
-    ) -> Result<Begun> {
+    pub(in crate::emit) fn begin_call(&mut self, number: u32, apart: bool) -> Result<Begun> {
+        let (site, sequence) = self.sequence(number);
         let blocks = self.blocks_of_call(&sequence, apart);
         let carriers = &sequence.carriers;
         let mut found: HashMap<Reg, Val> = blocks.behind.clone();
         let places = Crossing { stack: blocks.stack.clone(), space: blocks.space.clone(), registers: found.clone() };
-        for ((t, arg), value) in sequence.args.iter().zip(&site.args).zip(&site.sig.params) {
+        for (i, ((t, arg), value)) in sequence.args.iter().zip(&site.args).zip(&site.sig.params).enumerate() {
+            if t.uniform && !passes_uniform(self.ir.func(self.id), &self.uniformity, number, i) {
+                return self.refuse("an argument that the plan takes for the same in all lanes");
+            }
             let side = match arg {
                 Arg::Values(values) => self.elements(t, values, value.ty)?,
                 Arg::Frame(f) => self.variable(f.0),
@@ -336,7 +336,8 @@ impl Emitter<'_> {
                 Carries::Pointer => v.clone(),
                 Carries::Lanes => self.w.splat(&v.clone()),
                 Carries::Uniform if !v.ty.vector => v.clone(),
-                Carries::Uniform => return self.refuse("a value that the plan takes for the same in all lanes"),
+                // What the caller's frame holds, or what only looks as if it varied.
+                Carries::Uniform => self.first_active(v),
             };
             inputs.push(v);
         }

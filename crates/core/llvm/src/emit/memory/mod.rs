@@ -12,7 +12,7 @@ use crate::emit::{
     memory::address::Address,
     text::{Elem, Ty, Val, int, mangle},
 };
-use margay_ir::{Inst, MemBase, MemSpace, Operand};
+use margay_ir::{Inst, MemBase, MemSpace, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// How accesses may be reordered and repeated by LLVM.
@@ -220,8 +220,11 @@ impl Emitter<'_> {
     /// Writes a loaded value to a register that may be wider than it.
     fn write_extended(&mut self, dst: &Operand, v: &Val, ty: Type, mask: Option<&Val>) {
         if let Operand::Reg(r) = dst {
-            let elem = self.slots[r.0 as usize].elem;
-            let v = self.w.resize(v, elem, ty.is_signed());
+            let slot = &self.slots[r.0 as usize];
+            let (elem, uniform) = (slot.elem, slot.shape == Shape::Uniform);
+            // A formal that all lanes share is read from where each lane has it.
+            let v = if uniform && v.ty.vector { self.first_active(v) } else { v.clone() };
+            let v = self.w.resize(&v, elem, ty.is_signed());
             self.write(*r, &v, mask);
         }
     }
