@@ -2,7 +2,7 @@
 
 use crate::{
     Counts, Memory, Observer, Stop,
-    mem::{self, Allocation, Kind},
+    mem::{self, Allocation, Kind, Running},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
 use std::{
@@ -91,6 +91,8 @@ pub struct Grid<'a> {
     workspace: Option<Arc<Allocation>>,
     /// Host time at which the launch began.
     pub started: Instant,
+    /// What is freed meanwhile stays with the device. (The last field: what the launch itself frees does too.)
+    running: Running<'a>,
 }
 
 impl<'a> Grid<'a> {
@@ -101,11 +103,18 @@ impl<'a> Grid<'a> {
         memory: &'a Memory,
         output: &'a (dyn Fn(&[u8]) + Sync),
     ) -> Result<Grid<'a>, Stop> {
+        let running = memory.begin();
         let params = memory.alloc_as(launch.params.len() as u64, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
         mem::store_bytes(&params.block, params.block.base(), &launch.params);
         // `struct grid_workspace { unsigned size, barrier; }` of the toolkit's cooperative_groups/details/driver_abi.h.
         let workspace = match launch.cooperative {
-            true => Some(memory.alloc_as(8, 16, Kind::Global, "grid workspace").map_err(Stop::Exhausted)?),
+            true => match memory.alloc_as(8, 16, Kind::Global, "grid workspace") {
+                Ok(workspace) => Some(workspace),
+                Err(e) => {
+                    memory.free_own(params.block.base());
+                    return Err(Stop::Exhausted(e));
+                }
+            },
             false => None,
         };
         if let Some(w) = &workspace {
@@ -121,6 +130,7 @@ impl<'a> Grid<'a> {
             params,
             workspace,
             started: Instant::now(),
+            running,
         })
     }
 
@@ -134,6 +144,11 @@ impl<'a> Grid<'a> {
     pub fn counted(mut self, counts: Option<&'a Counts>) -> Grid<'a> {
         self.counts = counts;
         self
+    }
+
+    /// The launch as its memory knows it.
+    pub fn running(&self) -> &Running<'a> {
+        &self.running
     }
 
     /// The parameter block.
@@ -155,10 +170,9 @@ impl<'a> Grid<'a> {
 
 impl Drop for Grid<'_> {
     fn drop(&mut self) {
-        // It was registered in `new` and nobody else frees parameter blocks, so it is there.
-        let _ = self.memory.free(self.params.block.base());
+        self.memory.free_own(self.params.block.base());
         if let Some(w) = &self.workspace {
-            let _ = self.memory.free(w.block.base());
+            self.memory.free_own(w.block.base());
         }
     }
 }

@@ -65,6 +65,13 @@ pub enum FaultKind {
     Misaligned(Access),
     /// Write to constant or parameter memory.
     ReadOnly(Access),
+    /// `free` of what `malloc` did not return: the address, and whether it was freed before.
+    BadFree {
+        /// What `free` was given.
+        address: u64,
+        /// `malloc` had returned it, and it was freed since.
+        twice: bool,
+    },
     /// `trap`
     Trap,
     /// `brkpt`

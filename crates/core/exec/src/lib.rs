@@ -27,7 +27,7 @@ pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported, Work};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
-pub use mem::Memory;
+pub use mem::{Freer, Memory};
 pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent};
 pub use reference::{MULTIPROCESSORS, Reference, single_step};
 pub use target::stack_note;

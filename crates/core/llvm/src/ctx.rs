@@ -1,9 +1,10 @@
 //! What generated code and the host share: one [`WarpCtx`] for each call of generated code in flight.
 
-use std::mem::offset_of;
+use std::{cell::Cell, mem::offset_of};
 
 /// State as generated code sees it. Pointers are held as addresses (their provenance is exposed where they are made). Field
-/// offsets are part of the code that is cached on disk.
+/// offsets are part of the code that is cached on disk. What changes while code runs is in cells: generated code and the host have it at
+/// the same time, on one thread.
 ///
 /// A kernel that loops over CTAs and warps itself keeps `cta`, `warp`, `local` up to date, for helpers and device functions; for
 /// one that is called warp by warp the host sets them.
@@ -18,14 +19,14 @@ pub struct WarpCtx {
     /// Bytes of it.
     pub shared_size: u64,
     /// Host address of the local window of the warp's lane 0.
-    pub local: u64,
+    pub local: Cell<u64>,
     /// Bytes from one lane's local window to the next.
     pub local_stride: u64,
     /// `local` of warp 0.
     pub locals: u64,
     /// Host address of the kernel's parameter block.
     pub params: u64,
-    /// For each access site, the range of addresses that was found valid last.
+    /// For each access site, the range of addresses that was found valid last: [`margay_exec::mem::Ranges`].
     pub sites: u64,
     /// Bytes of a thread's local window.
     pub local_size: u64,
@@ -34,17 +35,17 @@ pub struct WarpCtx {
     /// By warp: lanes that have not ended.
     pub alive_lanes: u64,
     /// Lowest native stack address that device calls may reach.
-    pub stack_end: u64,
+    pub stack_end: Cell<u64>,
     /// Addresses of module variables, by id.
     pub globals: u64,
     /// By warp: `%tid.x`, `.y`, `.z` of its 32 lanes.
     pub tids: u64,
     /// Linear indices of the CTAs to run: from here ...
-    pub first: u64,
+    pub first: Cell<u64>,
     /// ... to before this.
-    pub end: u64,
+    pub end: Cell<u64>,
     /// Where control goes when the warp waits, for warps with stacks.
-    pub yielder: u64,
+    pub yielder: Cell<u64>,
     /// Cells of counts, for code that counts.
     pub counts: u64,
     /// `%ntid`
@@ -54,25 +55,25 @@ pub struct WarpCtx {
     /// `%envreg1`, `%envreg2`
     pub environment: [u32; 2],
     /// `%ctaid`
-    pub cta: [u32; 3],
+    pub cta: Cell<[u32; 3]>,
     /// Lanes that have not ended: for the host in kernels that are called warp by warp, for device functions in all.
-    pub alive: u32,
+    pub alive: Cell<u32>,
     /// `%warpid`
-    pub warp: u32,
+    pub warp: Cell<u32>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// Calls of device functions until [`Helper::Tick`] is due.
-    pub calls: u32,
+    pub calls: Cell<u32>,
     /// Result of a barrier's `.red` for the lanes that were released last.
-    pub reduced: u32,
+    pub reduced: Cell<u32>,
     /// The warp waits for a barrier to release some of its lanes.
-    pub waits: u32,
+    pub waits: Cell<u32>,
     /// Where the warp looked last for what others do: a site plus one, and the lanes that did.
-    pub polls: u32,
+    pub polls: Cell<u32>,
     /// See `polls`.
-    pub polled: u32,
+    pub polled: Cell<u32>,
     /// Native stack address below which nothing counts while others have their turn.
-    pub parked: u64,
+    pub parked: Cell<u64>,
 }
 
 /// Offsets that emission needs.

@@ -106,7 +106,9 @@ impl Context {
 
     /// Frees everything.
     pub fn free_memory(&self) {
-        for address in std::mem::take(&mut *self.memory()).into_keys() {
+        // Freeing may wait for launches: without the lock.
+        let all = std::mem::take(&mut *self.memory());
+        for address in all.into_keys() {
             let _ = self.device_memory().free(address); // somebody else may have done so
         }
     }

@@ -92,11 +92,14 @@ fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
 
 fn unregister(address: u64) -> Outcome {
     let context = current()?;
-    let mut memory = context.memory();
-    match memory.get(&address) {
-        Some(Allocated { owner: Owner::Registered(_), .. }) => memory.remove(&address),
-        _ => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
-    };
+    {
+        let mut memory = context.memory();
+        match memory.get(&address) {
+            Some(Allocated { owner: Owner::Registered(_), .. }) => memory.remove(&address),
+            _ => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
+        };
+    }
+    // Waits for launches that may use it: it is the program's own again after this.
     context.device_memory().free(address).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)
 }
 

@@ -13,7 +13,10 @@ use crate::{
     pages::{Backing, Reserved},
     raw::{Host, In, Out},
 };
-use margay_exec::{Memory, mem::Kind};
+use margay_exec::{
+    Memory,
+    mem::{Kind, Retracted},
+};
 use std::{
     collections::BTreeMap,
     sync::{Arc, MutexGuard, PoisonError},
@@ -65,6 +68,8 @@ pub struct AddressSpace {
     mapped: BTreeMap<usize, Mapping>,
     /// The runs that kernels know.
     runs: Vec<u64>,
+    /// Those that they knew, of which some pages may still be mapped.
+    retracted: Vec<Retracted>,
 }
 
 fn space() -> Result<MutexGuard<'static, AddressSpace>, Code> {
@@ -116,6 +121,7 @@ impl AddressSpace {
             self.mapped.remove(at);
         }
         self.show(memory)?;
+        memory.settle(std::mem::take(&mut self.retracted));
         self.around(start)?.unmap(start, len)
     }
 
@@ -128,14 +134,15 @@ impl AddressSpace {
             self.mapped.entry(at).and_modify(|m| m.accessible = access);
         }
         self.show(memory)?;
-        if access { Ok(()) } else { self.around(start)?.grant(start, len, false) }
+        if access {
+            return Ok(());
+        }
+        memory.settle(std::mem::take(&mut self.retracted));
+        self.around(start)?.grant(start, len, false)
     }
 
     /// Tells the device's memory which runs of addresses there are.
     fn show(&mut self, memory: &Memory) -> Outcome {
-        for run in self.runs.drain(..) {
-            let _ = memory.free(run); // a run of ours, so it is there
-        }
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (at, mapping) in self.mapped.iter().filter(|(_, m)| m.accessible) {
             let reserved = self.around(*at)?.start;
@@ -144,12 +151,12 @@ impl AddressSpace {
                 _ => runs.push((*at, mapping.len)),
             }
         }
-        for (start, len) in runs {
-            let block = self.around(start)?.lend(start, len)?;
-            memory.adopt(block, Kind::Global).map_err(|_| Code::MAP_FAILED)?;
-            self.runs.push(start as u64);
-        }
-        Ok(())
+        let lend = |(start, len): &(usize, usize)| self.around(*start)?.lend(*start, *len);
+        let blocks = runs.iter().map(lend).collect::<Result<Vec<_>, Code>>()?;
+        let (gone, made) = memory.exchange(&self.runs, blocks, Kind::Global);
+        self.retracted.extend(gone);
+        self.runs = runs.iter().map(|(start, _)| *start as u64).collect();
+        made.map_err(|_| Code::MAP_FAILED)
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod printf;
 
-use crate::{Access, FaultKind, Grid, LANES};
+use crate::{Access, FaultKind, Freer, Grid, LANES, mem::BadFree};
 use margay_ir::Builtin;
 use printf::format;
 
@@ -18,13 +18,14 @@ pub struct Failure {
 }
 
 /// Calls a function for the lanes of a mask. `args` are its arguments by lane, `byte` reads a byte at a generic address of a
-/// lane. Gives the results by lane, zeros if there are none.
+/// lane, `thread` says which thread a lane is. Gives the results by lane, zeros if there are none.
 pub fn call(
     builtin: Builtin,
     grid: &Grid<'_>,
     mask: u32,
     args: &[[u64; LANES]],
     byte: &mut dyn FnMut(u64, usize) -> Option<u8>,
+    thread: &dyn Fn(usize) -> Freer,
 ) -> Result<[u64; LANES], Failure> {
     let lanes = || (0..LANES).filter(|i| mask >> i & 1 == 1);
     let arg = |k: usize, lane: usize| args.get(k).map_or(0, |a| a[lane]);
@@ -51,10 +52,9 @@ pub fn call(
         Builtin::Malloc => lanes().for_each(|i| results[i] = grid.memory.heap_alloc(arg(0, i))),
         Builtin::Free => {
             for i in lanes() {
-                if let Err(e) = grid.memory.heap_free(arg(0, i)) {
-                    let access = Access { write: true, address: arg(0, i), size: 0, space: "the device heap" };
-                    let notes = vec![format!("`free` of something that `malloc` did not return: {}", e.note)];
-                    return Err(Failure { lane: i, kind: FaultKind::OutOfBounds(access), notes });
+                let address = arg(0, i);
+                if let Err(BadFree { twice, note }) = grid.memory.heap_free(address, thread(i)) {
+                    return Err(Failure { lane: i, kind: FaultKind::BadFree { address, twice }, notes: vec![note] });
                 }
             }
         }

@@ -1,21 +1,32 @@
 //! Device memory: allocations whose addresses are host addresses (manual, section 5.1; chapter 8 for its consistency).
 //!
 //! [`Memory`] knows every allocation that generic and global addresses may point into. The windows of CTAs (`.shared`) and
-//! threads (`.local`) are [`Allocation`]s too, held by their engine and not registered here. An allocation is kept alive by
-//! those who use it, so freeing one under a running kernel is a fault of the program and never of the host.
+//! threads (`.local`) are [`Allocation`]s too, held by their engine and not registered here.
+//!
+//! Freeing an allocation under a running kernel is a fault of the program and never of the host: engines forget its range at once
+//! (so the next access is out of bounds), and its bytes go back to the host only when all launches have ended that ran when it was
+//! freed ([`launches`]). Until then an access that was under way harms nobody.
 
 mod access;
+mod history;
+mod launches;
+mod ranges;
 mod raw;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes, wide_lock};
+pub use history::Freer;
+pub use launches::Running;
+pub use ranges::Ranges;
 pub use raw::{Block, Cell, RED_ZONE};
 
 use crate::{Exhausted, texture::Objects};
+use history::History;
+use launches::Launches;
 use std::{
     collections::BTreeMap,
     sync::{
         Arc, RwLock,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence},
     },
 };
 
@@ -56,14 +67,18 @@ pub struct Allocation {
     pub kind: Kind,
     /// Name of the variable, or empty.
     pub name: Box<str>,
+    /// Some engine may have kept its range ([`Memory::remember`]).
+    remembered: AtomicBool,
 }
 
 impl Allocation {
     /// An allocation outside of any [`Memory`]: a window.
     pub fn new(size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
-        let block = usize::try_from(size).ok().and_then(|size| Block::new(size, align as usize));
-        let block = block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory")))?;
-        Ok(Arc::new(Allocation { block, kind, name: name.into() }))
+        Ok(Arc::new(Allocation::of(new_block(size, align)?, kind, name)))
+    }
+
+    fn of(block: Block, kind: Kind, name: &str) -> Allocation {
+        Allocation { block, kind, name: name.into(), remembered: AtomicBool::new(false) }
     }
 
     /// Address after the last byte.
@@ -72,24 +87,39 @@ impl Allocation {
     }
 }
 
+fn new_block(size: u64, align: u32) -> Result<Block, Exhausted> {
+    let block = usize::try_from(size).ok().and_then(|size| Block::new(size, align as usize));
+    block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory")))
+}
+
 impl std::fmt::Display for Allocation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let what = match self.kind {
-            Kind::Global => "allocation",
-            Kind::Variable => "variable",
-            Kind::Const => "constant variable",
-            Kind::Param => "parameter block",
-            Kind::Heap => "device-heap allocation",
-            Kind::Shared => "shared window",
-            Kind::Local => "local window",
-            Kind::Array => "array",
-        };
-        write!(f, "{what} ")?;
-        if !self.name.is_empty() {
-            write!(f, "`{}` ", self.name)?;
-        }
-        write!(f, "of {} bytes at {:#x}", self.block.len(), self.block.base())
+        describe(f, self.kind, &self.name, self.block.len(), self.block.base())
     }
+}
+
+fn describe(
+    f: &mut std::fmt::Formatter<'_>,
+    kind: Kind,
+    name: &str,
+    len: usize,
+    base: u64,
+) -> Result<(), std::fmt::Error> {
+    let what = match kind {
+        Kind::Global => "allocation",
+        Kind::Variable => "variable",
+        Kind::Const => "constant variable",
+        Kind::Param => "parameter block",
+        Kind::Heap => "device-heap allocation",
+        Kind::Shared => "shared window",
+        Kind::Local => "local window",
+        Kind::Array => "array",
+    };
+    write!(f, "{what} ")?;
+    if !name.is_empty() {
+        write!(f, "`{name}` ")?;
+    }
+    write!(f, "of {len} bytes at {base:#x}")
 }
 
 /// Why the host's access or `free` was refused.
@@ -111,12 +141,27 @@ impl std::fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
+/// Why `free` of device code was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadFree {
+    /// It was freed before.
+    pub twice: bool,
+    /// What is near the address.
+    pub note: String,
+}
+
+/// Memory on loan that was taken out of use ([`Memory::exchange`]).
+#[derive(Debug)]
+#[must_use = "its owner must not take it back before it is settled"]
+pub struct Retracted(Arc<Allocation>);
+
 /// The device's memory: what is allocated, and checked access to it. Shared between threads.
 #[derive(Debug)]
 pub struct Memory {
     blocks: RwLock<BTreeMap<u64, Arc<Allocation>>>,
-    /// Counts frees, so that whoever remembers an allocation can see that it may be gone. Parameter blocks do not count: they
-    /// go with their launch, and nobody may remember one for longer.
+    launches: Launches,
+    history: History,
+    /// Counts frees of allocations that somebody remembers, so that they can see that one may be gone.
     epoch: AtomicU64,
     used: AtomicU64,
     limit: AtomicU64,
@@ -136,6 +181,8 @@ impl Memory {
     pub fn new(limit: u64) -> Memory {
         Memory {
             blocks: RwLock::default(),
+            launches: Launches::default(),
+            history: History::default(),
             epoch: AtomicU64::new(0),
             used: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
@@ -153,10 +200,19 @@ impl Memory {
     /// Allocates with a kind and a name for messages.
     pub fn alloc_as(&self, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
         let size = size.max(1);
+        self.enter(size, |size| Allocation::new(size, align, kind, name))
+    }
+
+    /// Counts an allocation and puts it on the map.
+    fn enter(
+        &self,
+        size: u64,
+        make: impl FnOnce(u64) -> Result<Arc<Allocation>, Exhausted>,
+    ) -> Result<Arc<Allocation>, Exhausted> {
         let before = self.used.fetch_add(size, Relaxed);
         let limit = self.limit.load(Relaxed);
         let made = match before.checked_add(size) {
-            Some(total) if total <= limit => Allocation::new(size, align, kind, name),
+            Some(total) if total <= limit => make(size),
             _ => Err(Exhausted(format!("device memory is full: {size} bytes wanted, {before} of {limit} in use"))),
         };
         match made {
@@ -171,41 +227,117 @@ impl Memory {
         }
     }
 
-    /// Takes in memory that somebody else owns; [`Memory::free`] gives it back. It counts nothing. The error is the allocation that it
-    /// would overlap.
+    /// Takes in memory that somebody else owns; [`Memory::free`] or [`Memory::exchange`] give it back. It counts nothing. The error is
+    /// the allocation that it would overlap.
     pub fn adopt(&self, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
-        let mut blocks = self.write_lock();
-        let end = block.base() + block.len() as u64;
-        if let Some((_, other)) = blocks.range(..end).next_back()
-            && other.end() > block.base()
-        {
-            return Err(other.clone());
+        adopt(&mut self.write_lock(), block, kind)
+    }
+
+    /// Frees the allocation that begins at `address`. Memory on loan ([`Memory::adopt`]) is its owner's again when this returns: it
+    /// waits for the launches that run. So does whoever frees very much while some run.
+    ///
+    /// Must not be called from a thread that executes a launch: that one would wait for itself.
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let gone = self.remove(address, Freer::Host, |_| true)?;
+        if !gone.block.is_owned() {
+            self.settle(vec![Retracted(gone)]);
+        } else if self.keep(gone) {
+            self.launches.wait();
         }
-        blocks.insert(block.base(), Arc::new(Allocation { block, kind, name: "".into() }));
         Ok(())
     }
 
-    /// Frees the allocation that begins at `address`.
-    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
-        let gone = self.write_lock().remove(&address);
+    /// Takes in other memory on loan instead of that at some addresses, all at once, so that no launch misses what stays. Does not wait for
+    /// launches that may still be about to access what goes; [`Memory::settle`] does, and its owner must leave it as it is until then.
+    /// The error is an allocation that a new block would overlap; the blocks before it are in.
+    pub fn exchange(
+        &self,
+        gone: &[u64],
+        blocks: Vec<Block>,
+        kind: Kind,
+    ) -> (Vec<Retracted>, Result<(), Arc<Allocation>>) {
+        let mut all = self.write_lock();
+        let on_loan = |a: &u64| all.get(a).is_some_and(|a| !a.block.is_owned());
+        let gone: Vec<u64> = gone.iter().copied().filter(on_loan).collect();
+        let gone: Vec<Retracted> = gone.iter().filter_map(|a| all.remove(a).map(Retracted)).collect();
+        let made = blocks.into_iter().try_for_each(|block| adopt(&mut all, block, kind));
+        drop(all);
+        gone.iter().for_each(|r| self.forget(&r.0));
+        (gone, made)
+    }
+
+    /// Waits until no launch can access what was retracted. Whoever kept it (a texture, say) finds no byte in it from then on.
+    pub fn settle(&self, retracted: Vec<Retracted>) {
+        if retracted.iter().any(|r| r.0.remembered.load(Relaxed)) {
+            self.launches.wait();
+        }
+        retracted.iter().for_each(|r| r.0.block.end_loan());
+    }
+
+    /// A launch begins: until the guard is dropped, nothing is returned to the host that code may hold the range of.
+    pub fn begin(&self) -> Running<'_> {
+        self.launches.begin()
+    }
+
+    /// What a launch allocated for itself; it does not wait.
+    pub(crate) fn free_own(&self, address: u64) {
+        // Nobody else frees it, so it is there.
+        if let Ok(gone) = self.remove(address, Freer::Host, |_| true) {
+            let _ = self.keep(gone);
+        }
+    }
+
+    /// Takes an allocation off the map, if it is one that the caller may free, and makes everybody forget its range.
+    fn remove(
+        &self,
+        address: u64,
+        by: Freer,
+        may: impl FnOnce(&Allocation) -> bool,
+    ) -> Result<Arc<Allocation>, MemoryError> {
+        let gone = {
+            let mut blocks = self.write_lock();
+            match blocks.get(&address) {
+                Some(a) if may(a) => blocks.remove(&address),
+                _ => None,
+            }
+        };
         let Some(gone) = gone else { return Err(self.error(address, 0)) };
         let size = if gone.block.is_owned() { gone.block.len() as u64 } else { 0 };
         self.used.fetch_sub(size, Relaxed);
         if gone.kind == Kind::Heap {
             self.heap_used.fetch_sub(size, Relaxed);
         }
-        if gone.kind != Kind::Param {
-            self.epoch.fetch_add(1, Relaxed);
+        // Parameter blocks come and go with every launch: nobody has addresses of old ones.
+        if gone.kind != Kind::Param || gone.remembered.load(Relaxed) {
+            self.history.add(&gone, by);
         }
-        Ok(())
+        self.forget(&gone);
+        Ok(gone)
+    }
+
+    /// Makes everybody forget the range of an allocation that is off the map.
+    fn forget(&self, gone: &Allocation) {
+        if gone.remembered.load(Relaxed) {
+            self.epoch.fetch_add(1, SeqCst);
+            // Whoever has found the allocation either sees the new epoch after it has written down the range, or wrote it down
+            // before this line.
+            fence(SeqCst);
+            self.launches.forget(gone.block.base());
+        }
+    }
+
+    /// Keeps the bytes of what was freed until no code can hold its range; whether that is more than should be.
+    fn keep(&self, gone: Arc<Allocation>) -> bool {
+        gone.remembered.load(Relaxed) && self.launches.keep(gone)
     }
 
     /// `malloc` of device code: 16-byte aligned, 0 when the device heap is full.
     pub fn heap_alloc(&self, size: u64) -> u64 {
         let size = size.max(1);
+        let limit = self.heap_limit.load(Relaxed);
         let before = self.heap_used.fetch_add(size, Relaxed);
-        if before.checked_add(size).is_some_and(|total| total <= self.heap_limit.load(Relaxed))
-            && let Ok(a) = self.alloc_as(size, 16, Kind::Heap, "")
+        if before.checked_add(size).is_some_and(|total| total <= limit)
+            && let Ok(a) = self.alloc_on_heap(size, limit)
         {
             return a.block.base();
         }
@@ -213,12 +345,34 @@ impl Memory {
         0
     }
 
+    /// Memory that was freed is taken again only when there is much of it: what still holds its range shall find nothing there.
+    fn alloc_on_heap(&self, size: u64, limit: u64) -> Result<Arc<Allocation>, Exhausted> {
+        let room = size.checked_next_power_of_two().unwrap_or(size);
+        match self.launches.reuse(room, size as usize, limit.max(1 << 20)) {
+            Some(block) => self.enter(size, |_| Ok(Arc::new(Allocation::of(block, Kind::Heap, "")))),
+            None => self.enter(size, |_| {
+                let mut a = Allocation::of(new_block(room, 16)?, Kind::Heap, "");
+                a.block.shorten(size as usize);
+                Ok(Arc::new(a))
+            }),
+        }
+    }
+
     /// `free` of device code: null is fine, anything that `malloc` did not return is an error.
-    pub fn heap_free(&self, address: u64) -> Result<(), MemoryError> {
-        match self.find(address) {
-            _ if address == 0 => Ok(()),
-            Some(a) if a.kind == Kind::Heap && a.block.base() == address => self.free(address),
-            _ => Err(self.error(address, 0)),
+    pub fn heap_free(&self, address: u64, by: Freer) -> Result<(), BadFree> {
+        if address == 0 {
+            return Ok(());
+        }
+        match self.remove(address, by, |a| a.kind == Kind::Heap) {
+            Ok(gone) => {
+                // Beyond its bounds memory is used again, so nobody need wait.
+                let _ = self.keep(gone);
+                Ok(())
+            }
+            Err(e) => {
+                let twice = self.find(address).is_none() && self.history.is_freed_heap(address);
+                Err(BadFree { twice, note: e.note })
+            }
         }
     }
 
@@ -249,9 +403,25 @@ impl Memory {
         a.block.contains(address, 1).then(|| a.clone())
     }
 
-    /// Changes whenever an allocation was freed that more than one launch may use.
+    /// As [`Memory::find`], for engines that keep the range for later accesses. They must forget it when [`Memory::epoch`] changes, or
+    /// keep it in [`Ranges`] that the launch knows ([`Running::watch`]). What a launch `own`s may be kept while it lasts.
+    pub fn remember(&self, address: u64, own: &Allocation) -> Option<Arc<Allocation>> {
+        let blocks = self.read_lock();
+        let (_, a) = blocks.range(..=address).next_back()?;
+        if !a.block.contains(address, 1) {
+            return None;
+        }
+        // Before the lock is released: who frees it takes it off the map first.
+        if !std::ptr::eq(&**a, own) && !a.remembered.load(Relaxed) {
+            a.remembered.store(true, Relaxed);
+        }
+        Some(a.clone())
+    }
+
+    /// Changes whenever an allocation was freed that somebody may remember.
+    #[inline]
     pub fn epoch(&self) -> u64 {
-        self.epoch.load(Relaxed)
+        self.epoch.load(SeqCst)
     }
 
     /// Copies device memory to the host.
@@ -285,6 +455,11 @@ impl Memory {
     pub fn describe(&self, address: u64) -> String {
         let blocks = self.read_lock();
         let below = blocks.range(..=address).next_back().map(|(_, a)| a);
+        if below.is_none_or(|a| !a.block.contains(address, 1))
+            && let Some(freed) = self.history.at(address)
+        {
+            return freed;
+        }
         let above = blocks.range(address..).next().map(|(_, a)| a);
         nearest(address, below.into_iter().chain(above).map(|a| &**a))
     }
@@ -314,6 +489,17 @@ impl Memory {
     }
 }
 
+fn adopt(blocks: &mut BTreeMap<u64, Arc<Allocation>>, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
+    let end = block.base() + block.len() as u64;
+    if let Some((_, other)) = blocks.range(..end).next_back()
+        && other.end() > block.base()
+    {
+        return Err(other.clone());
+    }
+    blocks.insert(block.base(), Arc::new(Allocation::of(block, kind, "")));
+    Ok(())
+}
+
 /// In words, how an address lies relative to the nearest of some allocations.
 pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) -> String {
     let distance = |a: &Allocation| match () {
@@ -330,60 +516,4 @@ pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_what_was_written_and_refuses_the_rest() {
-        let m = Memory::new(1000);
-        let a = m.alloc(13, 1).unwrap();
-        let data: Vec<u8> = (0..13).collect();
-        m.write(a, &data).unwrap();
-        let mut back = [0; 9];
-        m.read(a + 3, &mut back).unwrap();
-        assert_eq!(back, [3, 4, 5, 6, 7, 8, 9, 10, 11]);
-        assert!(m.write(a + 5, &data).is_err());
-        assert!(m.alloc(988, 8).is_err(), "13 bytes are in use");
-        assert!(m.describe(a + 20).contains("7 bytes after the end"), "{}", m.describe(a + 20));
-        let epoch = m.epoch();
-        m.free(a).unwrap();
-        assert_ne!(m.epoch(), epoch);
-        assert!(m.free(a).is_err());
-        assert!(m.read(a, &mut back).is_err());
-        assert_eq!(m.usage().0, 0);
-    }
-
-    #[test]
-    fn copies_overlapping_ranges_both_ways() {
-        let m = Memory::default();
-        let a = m.alloc(64, 16).unwrap();
-        let data: Vec<u8> = (0..64).collect();
-        for (to, from) in [(3, 0), (0, 3), (8, 16), (17, 16)] {
-            m.write(a, &data).unwrap();
-            m.copy(a + to, a + from, 40).unwrap();
-            let mut want = data.clone();
-            want.copy_within(from as usize..from as usize + 40, to as usize);
-            let mut got = vec![0; 64];
-            m.read(a, &mut got).unwrap();
-            assert_eq!(got, want, "{from} to {to}");
-        }
-        m.fill(a + 1, &[0xab, 0xcd], 3).unwrap();
-        let mut got = [0; 8];
-        m.read(a, &mut got).unwrap();
-        assert_eq!(got[1..7], [0xab, 0xcd, 0xab, 0xcd, 0xab, 0xcd]);
-    }
-
-    #[test]
-    fn the_device_heap_has_its_limit() {
-        let m = Memory::default();
-        m.set_heap_limit(100);
-        let a = m.heap_alloc(60);
-        assert!(a != 0 && a % 16 == 0);
-        assert_eq!(m.heap_alloc(60), 0);
-        assert!(m.heap_free(a + 16).is_err());
-        m.heap_free(0).unwrap();
-        m.heap_free(a).unwrap();
-        assert!(m.heap_free(a).is_err(), "freed twice");
-        assert_ne!(m.heap_alloc(100), 0);
-    }
-}
+mod tests;

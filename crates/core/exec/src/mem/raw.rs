@@ -2,14 +2,17 @@
 //!
 //! A [`Block`] is zeroed host memory of its own, or memory that somebody else lends. What leaves this file are references to std *atomics* inside it, after a check of
 //! bounds and alignment; so everything else is safe code. A device program that races with itself (two CTAs on two host
-//! threads) then reads some mixture of values, as on the hardware, and is no undefined behaviour of the host. One point lies
-//! outside Rust's model: two racing accesses of *different size* to the same bytes. x86 and AArch64 define them (each naturally aligned
-//! access is single-copy atomic), and the compiler cannot see them across the opaque addresses of a device program.
+//! threads) then reads some mixture of values, as on the hardware, and is no undefined behaviour of the host.
+//!
+//! Two things lie outside Rust's model. Racing accesses of *different size* to the same bytes: x86 and AArch64 define them (each
+//! naturally aligned access is single-copy atomic), and the compiler cannot see them across the opaque addresses of a device program. And
+//! accesses by others than this crate: compiled kernels access blocks with instructions of their own, and whoever lent memory uses it as
+//! it likes. rustc compiles neither together with this crate, so what holds for them is what the processor promises.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Bytes kept free on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
@@ -19,12 +22,14 @@ pub const RED_ZONE: usize = 256;
 pub struct Block {
     start: NonNull<u8>,
     base: u64,
-    len: usize,
+    /// Bytes that may be accessed: never more than there are.
+    len: AtomicUsize,
     /// How it was allocated; `None` for memory on loan.
     layout: Option<Layout>,
 }
 
-// SAFETY: a block owns its memory or has it on loan for as long as it lives, and accesses it through atomics only.
+// SAFETY: a block owns its memory, or has it on loan until `end_loan` or its own end. Shared references reach it through atomics only
+// (`cell`, `cells`), and its other fields do not change or are atomic.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -52,17 +57,46 @@ impl Block {
         let layout = Layout::from_size_align(size, align).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { start, base: start.as_ptr().expose_provenance() as u64 + front as u64, len, layout: Some(layout) })
+        let base = start.as_ptr().expose_provenance() as u64 + front as u64;
+        Some(Block { start, base, len: AtomicUsize::new(len), layout: Some(layout) })
+    }
+
+    /// Bytes that it could have: those that it was made with.
+    pub fn room(&self) -> usize {
+        let front = self.base as usize - self.start.as_ptr().addr();
+        self.layout.map_or(self.len(), |layout| layout.size() - front - RED_ZONE)
+    }
+
+    /// Makes its end come earlier.
+    pub fn shorten(&mut self, len: usize) {
+        *self.len.get_mut() = len.min(self.len());
+    }
+
+    /// Makes it a block of `len` zero bytes, or as many as it has room for; memory on loan stays as it is.
+    pub fn renew(&mut self, len: usize) {
+        if self.is_owned() {
+            let len = len.min(self.room());
+            *self.len.get_mut() = len;
+            // SAFETY: `room` bytes from `base` on lie inside the allocation, and nobody else has a reference to the block.
+            unsafe { self.pointer(self.base).cast_mut().write_bytes(0, len) };
+        }
+    }
+
+    /// Ends a loan: from now on nothing of it can be accessed.
+    pub fn end_loan(&self) {
+        if !self.is_owned() {
+            self.len.store(0, Relaxed);
+        }
     }
 
     /// Memory that somebody else owns, from `base` on; `None` where that is null.
     ///
     /// # Safety
-    /// The `len` bytes are readable, writable and initialised for as long as the block lives, and whoever else uses them in that time
-    /// does not mind that device programs change them.
+    /// The `len` bytes are readable, writable and initialised until [`Block::end_loan`] was called and no access is under way, or until the
+    /// block is dropped; whoever else uses them in that time does not mind that device programs change them.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block { start, base, len, layout: None })
+        Some(Block { start, base, len: AtomicUsize::new(len), layout: None })
     }
 
     /// Whether the memory belongs to the block.
@@ -80,14 +114,14 @@ impl Block {
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.len
+        self.len.load(Relaxed)
     }
 
     /// Whether `size` bytes at `address` lie inside.
     #[inline]
     pub fn contains(&self, address: u64, size: usize) -> bool {
-        let offset = address.wrapping_sub(self.base);
-        size <= self.len && offset <= (self.len - size) as u64
+        let (offset, len) = (address.wrapping_sub(self.base), self.len());
+        size <= len && offset <= (len - size) as u64
     }
 
     /// The cell at an address; `None` when it lies outside, in part too, or is misaligned.
@@ -97,8 +131,8 @@ impl Block {
         if !self.contains(address, size) || !address.is_multiple_of(size as u64) {
             return None;
         }
-        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender), lives as long as
-        // `self`, and is accessed through atomics only.
+        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender) and lives as long as
+        // `self`; Rust code accesses it through atomics only.
         Some(unsafe { &*self.pointer(address).cast::<C>() })
     }
 
@@ -133,10 +167,16 @@ impl Drop for Block {
     }
 }
 
+/// A block's bytes on loan, for tests: they must go before it does.
+#[cfg(test)]
+pub fn lent(owner: &Block) -> Block {
+    // SAFETY: the owner's bytes; the tests drop what was lent, or end the loan, before they drop the owner.
+    unsafe { Block::on_loan(owner.base(), owner.len()) }.expect("a block has an address")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn cells_are_in_bounds_and_aligned_or_none() {
@@ -150,5 +190,17 @@ mod tests {
         assert!(b.cell::<AtomicU8>(u64::MAX).is_none());
         assert_eq!(b.cells::<AtomicU8>(b.base(), 10).unwrap().iter().map(|c| c.load(Relaxed)).sum::<u8>(), 0);
         assert!(b.cells::<AtomicU32>(b.base(), usize::MAX).is_none());
+    }
+
+    #[test]
+    fn a_block_is_renewed_within_its_room() {
+        let mut b = Block::new(64, 16).unwrap();
+        b.shorten(10);
+        assert_eq!((b.len(), b.room()), (10, 64));
+        b.cell::<AtomicU8>(b.base() + 9).unwrap().store(7, Relaxed);
+        b.renew(64);
+        assert!(b.cells::<AtomicU8>(b.base(), 64).unwrap().iter().all(|c| c.load(Relaxed) == 0));
+        b.renew(1000);
+        assert_eq!(b.len(), 64);
     }
 }

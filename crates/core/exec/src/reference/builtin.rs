@@ -9,6 +9,7 @@ use super::{
     },
 };
 use crate::{
+    Freer,
     builtin::{self, Failure},
     mem,
 };
@@ -18,10 +19,12 @@ use margay_ir::Builtin;
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     let args = [0, 1, 2, 3].map(|k| argument(ctx, site, k));
     let (grid, active) = (ctx.grid, ctx.active);
+    let (tid, cta) = (ctx.warp.tid, ctx.cta.id);
+    let thread = |lane: usize| Freer::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);
     let mut byte = |at: u64, lane: usize| {
         find_allocation!(ctx, Region::Generic, at, lane).and_then(|a| mem::load::<u8>(&a.block, at))
     };
-    match builtin::call(builtin, grid, active, &args, &mut byte) {
+    match builtin::call(builtin, grid, active, &args, &mut byte, &thread) {
         Ok(values) => {
             result(ctx, site, &values);
             Flow::Next

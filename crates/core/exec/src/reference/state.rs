@@ -90,9 +90,9 @@ pub struct Lookaside {
 }
 
 impl Lookaside {
-    /// The allocation that holds an address.
+    /// The allocation that holds an address; `own` is the launch's.
     #[inline]
-    pub fn find(&mut self, memory: &Memory, address: u64) -> Option<&Arc<Allocation>> {
+    pub fn find(&mut self, (memory, own): (&Memory, &Allocation), address: u64) -> Option<&Arc<Allocation>> {
         let epoch = memory.epoch();
         if epoch != self.epoch {
             *self = Lookaside { epoch, ..Lookaside::default() };
@@ -101,7 +101,7 @@ impl Lookaside {
         let index = match hit {
             Some(i) => i,
             None => {
-                let found = memory.find(address)?;
+                let found = memory.remember(address, own)?;
                 self.next = (self.next + 1) % self.slots.len();
                 self.slots[self.next] = Some(found);
                 self.next

@@ -3,15 +3,12 @@
 use crate::{
     code::compile::Frames,
     code::tier::{Code, Tier},
-    ctx::{WarpCtx, status},
-    run::barrier_state::BarrierState,
-    run::enter,
+    ctx::status,
+    run::enter::Context,
     run::host::Host,
-    run::thunk,
-    run::windows::Windows,
 };
-use margay_exec::{Batch, COUNTS, Grid, Meter, Stop};
-use std::{ops::Range, sync::Arc, time::Instant};
+use margay_exec::{Batch, Grid, Meter, Stop};
+use std::{ops::Range, rc::Rc, sync::Arc, time::Instant};
 
 /// Host stack that calls of device functions may use beside their frames, in bytes: in general, and where they recurse.
 const HOST_STACK: [usize; 2] = [256 << 10, 256 << 20];
@@ -30,53 +27,34 @@ pub struct Worker<'a> {
 
 /// What a worker needs to run one version of the code.
 struct Desk<'a> {
-    host: Box<Host<'a>>,
-    ctx: Box<WarpCtx>,
-    windows: Option<Windows>,
-    counts: Box<[u64; COUNTS]>,
+    host: Rc<Host<'a>>,
+    context: Context<'a>,
     code: Arc<Code>,
 }
 
 impl<'a> Desk<'a> {
     fn new(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Desk<'a>, Stop> {
-        let mut windows = code.pool.take(&code.compiled, grid)?;
-        let mut ctx = Box::new(windows.context(&code.compiled, grid, 0));
-        let both = [windows.shared.clone(), windows.local.clone()];
-        let host = Box::new(Host::new(grid, code.clone(), both, Some(meter), BarrierState::default()));
-        ctx.host = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
-        ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-        let mut counts = Box::new([0; COUNTS]);
-        ctx.counts = counts.as_mut_ptr().expose_provenance() as u64;
-        Ok(Desk { host, ctx, counts, windows: Some(windows), code })
+        let windows = code.pool.take(&code.compiled, grid)?;
+        let host = Host::of_worker(grid, code.clone(), windows, meter);
+        Ok(Desk { context: Context::new(&host, 0), host, code })
     }
 
-    fn go(&mut self, stack: usize) -> Result<(), Stop> {
-        self.ctx.stack_end = enter::stack_pointer() - stack as u64;
-        match enter::enter(&self.code.compiled, &mut self.ctx) {
-            status::DONE => Ok(()),
+    fn go(&self, stack: usize) -> Result<(), Stop> {
+        match self.context.enter(stack) {
+            status::DONE if !self.host.is_stopped() => Ok(()),
             _ => Err(self.host.reason()),
         }
     }
 
-    fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop> {
-        (self.ctx.first, self.ctx.end) = (ctas.start, ctas.end);
+    fn run(&self, ctas: Range<u64>) -> Result<(), Stop> {
+        self.context.first.set(ctas.start);
+        self.context.end.set(ctas.end);
         let compiled = &self.code.compiled;
         let Frames { sum, largest } = compiled.frames;
         let stack = HOST_STACK[usize::from(compiled.recursive)] + sum;
         // A function is called if its caller begins above the end: both may lie below.
         let beyond = 2 * largest + HELPERS_STACK;
         stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.go(stack))
-    }
-}
-
-impl Drop for Desk<'_> {
-    fn drop(&mut self) {
-        if let Some(counts) = self.host.grid.counts {
-            counts.add_all(&self.counts);
-        }
-        if let Some(windows) = self.windows.take() {
-            self.host.give(windows);
-        }
     }
 }
 

@@ -2,21 +2,22 @@
 
 use crate::{
     code::tier::Code,
-    ctx::{WarpCtx, status},
+    ctx::status,
     emit::SiteKind,
-    run::barrier_state::BarrierState,
     run::deadlock::Watch,
-    run::enter::Stack,
+    run::enter::{Call, Context, Stack},
     run::fiber::{self, Fiber},
     run::host::Host,
-    run::thunk,
     run::windows::Windows,
 };
 use margay_exec::{
-    COUNTS, Exhausted, FaultKind, Grid, Stop,
+    Exhausted, FaultKind, Grid, Stop,
     mem::{self, Allocation},
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
 /// free for helpers. Pages that nobody touches cost nothing.
@@ -36,21 +37,18 @@ impl Stacks {
 
 /// The fibers of a warp, of which the first is the kernel itself.
 #[derive(Default)]
-struct Warp {
-    fibers: Vec<Option<Fiber>>,
+struct Warp<'a> {
+    fibers: Vec<Option<Fiber<'a>>>,
     /// Counts what fibers did that lets others go on which wait.
     events: u64,
 }
 
 /// A CTA in flight.
 pub struct SimdCta<'a> {
-    // Fibers go first: they use the rest.
-    warps: Vec<Warp>,
-    /// One a warp; never moved, for fibers hold their addresses.
-    contexts: Vec<WarpCtx>,
-    host: Box<Host<'a>>,
-    windows: Option<Windows>,
-    counts: Box<[u64; COUNTS]>,
+    warps: Vec<Warp<'a>>,
+    /// One a warp.
+    contexts: Vec<Context<'a>>,
+    host: Rc<Host<'a>>,
     stacks: &'a Stacks,
 }
 
@@ -71,39 +69,19 @@ impl<'a> SimdCta<'a> {
         code: Arc<Code>,
         grid: &'a Grid<'a>,
         stacks: &'a Stacks,
-        mut windows: Windows,
+        windows: Windows,
         place: Place,
     ) -> Result<SimdCta<'a>, Stop> {
-        let compiled = &code.compiled;
-        let shared = windows.shared.clone();
-        mem::fill(&shared.block, shared.block.base(), &[0], shared.block.len());
+        let shared = &windows.shared.block;
+        mem::fill(shared, shared.base(), &[0], shared.len());
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
-        let both = [shared, windows.local.clone()];
-        let cta = place.cta;
-        let host =
-            Box::new(Host::new(grid, code.clone(), both, None, BarrierState::new(grid.launch.block)).placed(place));
-        let address = std::ptr::from_ref::<Host<'_>>(&host).expose_provenance() as u64;
-        let mut this = SimdCta {
-            warps: Vec::new(),
-            contexts: Vec::new(),
-            host,
-            windows: None,
-            counts: Box::new([0; COUNTS]),
-            stacks,
-        };
-        for warp in 0..warps {
-            let mut ctx = windows.context(compiled, grid, warp);
-            (ctx.host, ctx.cta) = (address, cta);
-            ctx.counts = this.counts.as_mut_ptr().expose_provenance() as u64;
-            ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
-            this.contexts.push(ctx);
-        }
+        let host = Host::of_cta(grid, code, windows, place);
+        let contexts = (0..warps).map(|warp| Context::new(&host, warp)).collect();
+        let mut this = SimdCta { warps: Vec::new(), contexts, host, stacks };
         for warp in 0..warps as usize {
-            let stack = this.stack()?;
-            let fiber = Fiber::warp(stack, this.reserve(), compiled, &mut this.contexts[warp]);
+            let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
         }
-        this.windows = Some(windows);
         Ok(this)
     }
 
@@ -123,7 +101,7 @@ impl<'a> SimdCta<'a> {
     }
 
     fn live(&self) -> Vec<u32> {
-        let lanes = |(w, c): (&Warp, &WarpCtx)| if w.fibers[0].is_some() { c.alive } else { 0 };
+        let lanes = |(w, c): (&Warp<'_>, &Context<'_>)| if w.fibers[0].is_some() { c.alive.get() } else { 0 };
         self.warps.iter().zip(&self.contexts).map(lanes).collect()
     }
 
@@ -158,7 +136,7 @@ impl<'a> SimdCta<'a> {
             mail.running = s;
             mail.woken
         };
-        fiber.enter(&mut self.contexts[warp]);
+        fiber.enter(&self.contexts[warp]);
         let status = fiber.fiber.resume();
         fiber.leave(&self.contexts[warp]);
         let (calls, finished, woke) = {
@@ -167,7 +145,7 @@ impl<'a> SimdCta<'a> {
         };
         let back = match status {
             None => finished & fiber.left,
-            Some(status::DONE) => fiber.left,
+            Some(status::DONE) if !self.host.is_stopped() => fiber.left,
             Some(_) => return Err(self.unwind(warp, s)),
         };
         fiber.left &= !back;
@@ -178,7 +156,7 @@ impl<'a> SimdCta<'a> {
         fiber.seen = events + u64::from(ran);
         self.warps[warp].events = fiber.seen;
         if status.is_some() {
-            let stack = self.warps[warp].fibers[s].take().map(|s| s.fiber.into_stack());
+            let stack = self.warps[warp].fibers[s].take().and_then(|s| s.fiber.into_stack());
             self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
         }
         if status.is_some() && s == 0 || woke {
@@ -193,7 +171,7 @@ impl<'a> SimdCta<'a> {
     }
 
     /// A call gets a fiber of its own.
-    fn begin(&mut self, warp: usize, caller: usize, call: fiber::Call) -> Result<(), Stop> {
+    fn begin(&mut self, warp: usize, caller: usize, call: Call) -> Result<(), Stop> {
         let free = self.warps[warp].fibers.iter().position(Option::is_none);
         if free.is_none() && self.warps[warp].fibers.len() == fiber::MOST {
             let (ctx, lane) = (&self.contexts[warp], call.lanes.trailing_zeros() & 31);
@@ -203,7 +181,7 @@ impl<'a> SimdCta<'a> {
             return Err(self.unwind(warp, caller));
         }
         let stack = self.stack()?;
-        let fiber = Some(Fiber::call(stack, self.reserve(), &mut self.contexts[warp], caller, call));
+        let fiber = Some(Fiber::call(stack, self.reserve(), &self.contexts[warp], caller, call));
         match free {
             Some(at) => self.warps[warp].fibers[at] = fiber,
             None => self.warps[warp].fibers.push(fiber),
@@ -216,7 +194,7 @@ impl<'a> SimdCta<'a> {
         while let Some((caller, site)) = self.warps[warp].fibers[s].as_ref().and_then(|s| s.caller) {
             self.host.unwind(site);
             let Some(fiber) = &mut self.warps[warp].fibers[caller] else { break };
-            fiber.enter(&mut self.contexts[warp]);
+            fiber.enter(&self.contexts[warp]);
             fiber.fiber.resume();
             s = caller;
         }
@@ -224,7 +202,7 @@ impl<'a> SimdCta<'a> {
     }
 
     /// Everything that has not ended.
-    fn fibers(&self) -> impl Iterator<Item = (usize, &Fiber)> {
+    fn fibers(&self) -> impl Iterator<Item = (usize, &Fiber<'a>)> {
         self.warps.iter().enumerate().flat_map(|(w, warp)| warp.fibers.iter().flatten().map(move |s| (w, s)))
     }
 
@@ -234,7 +212,7 @@ impl<'a> SimdCta<'a> {
         let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
         let mut all = (0..shared.len() as u64 / 8).map(word).fold(all, mix);
         for ctx in &self.contexts {
-            all = mix(all, u64::from(ctx.alive));
+            all = mix(all, u64::from(ctx.alive.get()));
         }
         self.fibers().fold(all, |all, (warp, fiber)| {
             let all = mix(all, (warp as u64) << 1 | u64::from(fiber.waits));
@@ -249,7 +227,7 @@ impl<'a> SimdCta<'a> {
 
     /// `%ctaid`
     pub fn index(&self) -> [u32; 3] {
-        self.contexts.first().map_or([0; 3], |c| c.cta)
+        self.contexts.first().map_or([0; 3], |c| c.cta.get())
     }
 
     /// Whether some thread has arrived at the cluster's barrier, and whether all have that have not ended.
@@ -265,13 +243,13 @@ impl<'a> SimdCta<'a> {
     /// Who waits.
     pub fn waiters(&self) -> Vec<Waiter> {
         let mut waiters = self.host.barriers.borrow().waiters();
-        let polls = |(warp, s): (usize, &Fiber)| {
+        let polls = |(warp, s): (usize, &Fiber<'_>)| {
             let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
             let what = match self.host.code.compiled.sites[site].kind {
                 SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
                 _ => "poll memory",
             };
-            Some((warp, s.polled & self.contexts[warp].alive, site, what.to_owned()))
+            Some((warp, s.polled & self.contexts[warp].alive.get(), site, what.to_owned()))
         };
         waiters.extend(self.fibers().filter_map(polls));
         for warp in 0..self.contexts.len() {
@@ -299,13 +277,7 @@ fn mix(h: u64, word: u64) -> u64 {
 
 impl Drop for SimdCta<'_> {
     fn drop(&mut self) {
-        let stacks = self.warps.drain(..).flat_map(|w| w.fibers).flatten().map(|s| s.fiber.into_stack());
+        let stacks = self.warps.drain(..).flat_map(|w| w.fibers).flatten().filter_map(|s| s.fiber.into_stack());
         self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
-        if let Some(counts) = self.host.grid.counts {
-            counts.add_all(&self.counts);
-        }
-        if let Some(windows) = self.windows.take() {
-            self.host.give(windows);
-        }
     }
 }

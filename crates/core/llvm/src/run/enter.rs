@@ -1,29 +1,60 @@
 //! Calling compiled kernels, on this stack or on another one. One of the four files of this crate that may use `unsafe`.
+//!
+//! What generated code may rely on is in the types: a [`Context`] owns, or borrows for as long as it lives, everything that its
+//! [`WarpCtx`] points to, and a [`Coroutine`] owns its context. That generated code keeps to it is what `emit` is responsible for.
 #![allow(unsafe_code)]
 
-use crate::{code::compile::Compiled, ctx::WarpCtx, run::fiber::Call};
+use crate::{code::compile::Compiled, ctx::WarpCtx, run::host::Host};
 use corosensei::{
     Coroutine as Switch, CoroutineResult, Yielder,
     stack::{DefaultStack, Stack as _},
 };
+use std::{ops::Deref, rc::Rc};
 
 type Entry = extern "C" fn(*mut WarpCtx) -> u32;
 /// With lanes, frame, arguments and results.
 type Function = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
+
+/// A warp's context with all that it points to: the host's side with its windows, its code, and the launch.
+#[derive(Clone)]
+pub struct Context<'a> {
+    ctx: Rc<WarpCtx>,
+    host: Rc<Host<'a>>,
+}
+
+impl<'a> Context<'a> {
+    /// For a warp of a CTA, or for a worker as warp 0.
+    pub fn new(host: &Rc<Host<'a>>, warp: u32) -> Context<'a> {
+        Context { ctx: Rc::new(Host::context(host, warp)), host: host.clone() }
+    }
+
+    /// Runs the kernel to its end on this stack, of which it may use so many bytes; gives the status.
+    pub fn enter(&self, stack: usize) -> u32 {
+        self.ctx.stack_end.set(stack_pointer() - stack as u64);
+        entry(&self.host.code.compiled)(self.address())
+    }
+
+    /// What generated code is given. It writes only what is in cells.
+    fn address(&self) -> *mut WarpCtx {
+        Rc::as_ptr(&self.ctx).cast_mut()
+    }
+}
+
+impl Deref for Context<'_> {
+    type Target = WarpCtx;
+
+    fn deref(&self) -> &WarpCtx {
+        &self.ctx
+    }
+}
 
 fn entry(compiled: &Compiled) -> Entry {
     // SAFETY: `entry` is the address of a function of this very signature in code that `compiled` keeps mapped.
     unsafe { std::mem::transmute::<usize, Entry>(compiled.entry) }
 }
 
-/// Runs generated code to its end; gives the status.
-pub fn enter(compiled: &Compiled, ctx: &mut WarpCtx) -> u32 {
-    // The code touches only what `ctx` points to, which the caller keeps alive for the call.
-    entry(compiled)(ctx)
-}
-
 /// An address near the top of the native stack in use.
-pub fn stack_pointer() -> u64 {
+fn stack_pointer() -> u64 {
     let here = 0u8;
     std::ptr::from_ref(std::hint::black_box(&here)).expose_provenance() as u64
 }
@@ -48,72 +79,111 @@ impl Stack {
     }
 }
 
-/// A warp on a stack of its own.
-pub struct Coroutine {
-    coroutine: Switch<(), (), u32, DefaultStack>,
-    /// The highest address of the stack.
-    base: u64,
+/// A call that begins: the function's entry and its arguments, and the site.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    entry: usize,
+    pub lanes: u32,
+    frame: u32,
+    args: usize,
+    rets: usize,
+    pub site: usize,
 }
 
-impl Coroutine {
-    /// A warp that has not begun. `ctx` and `compiled` must outlive it at their addresses.
-    pub fn new(stack: Stack, compiled: &Compiled, ctx: &mut WarpCtx) -> Coroutine {
-        let code = entry(compiled);
-        Coroutine::begin(stack, ctx, move |ctx| code(ctx))
+impl Call {
+    /// A call that generated code wants.
+    ///
+    /// # Safety
+    /// `entry` is a function of the kernel's code that takes these arguments, and what `args` and `rets` point to stays where it is until
+    /// the call is over or has been forgotten: it lies on the stack of a fiber that waits for the call.
+    pub unsafe fn new(entry: usize, (lanes, frame): (u32, u32), (args, rets): (usize, usize), site: usize) -> Call {
+        Call { entry, lanes, frame, args, rets, site }
+    }
+}
+
+/// A warp on a stack of its own.
+pub struct Coroutine<'a> {
+    /// Taken away with its stack only.
+    coroutine: Option<Switch<(), (), u32, DefaultStack>>,
+    /// The lowest and the highest address of the stack.
+    bounds: (u64, u64),
+    /// What the code uses.
+    _context: Context<'a>,
+}
+
+impl<'a> Coroutine<'a> {
+    /// A warp that has not begun.
+    pub fn new(stack: Stack, context: &Context<'a>) -> Coroutine<'a> {
+        let code = entry(&context.host.code.compiled);
+        Coroutine::begin(stack, context, move |ctx| code(ctx))
     }
 
-    /// A call of a device function that another fiber of the warp wants. What `call` points to is on that one's stack, which
-    /// stays where it is until the call is over.
-    pub fn call(stack: Stack, ctx: &mut WarpCtx, call: Call) -> Coroutine {
-        // SAFETY: generated code took `entry` from its table of functions of this very signature.
+    /// A call of a device function that another fiber of the warp wants.
+    pub fn call(stack: Stack, context: &Context<'a>, call: Call) -> Coroutine<'a> {
+        // SAFETY: generated code took `entry` from its table of functions of this very signature (`Call::new`).
         let code = unsafe { std::mem::transmute::<usize, Function>(call.entry) };
-        Coroutine::begin(stack, ctx, move |ctx| code(ctx, call.lanes, call.frame, call.args, call.rets))
+        Coroutine::begin(stack, context, move |ctx| code(ctx, call.lanes, call.frame, call.args, call.rets))
     }
 
-    fn begin(stack: Stack, ctx: &mut WarpCtx, code: impl FnOnce(*mut WarpCtx) -> u32 + 'static) -> Coroutine {
-        let ctx = std::ptr::from_mut(ctx).expose_provenance();
-        let base = stack.0.base().get() as u64;
+    fn begin(stack: Stack, context: &Context<'a>, code: impl FnOnce(*mut WarpCtx) -> u32 + 'static) -> Coroutine<'a> {
+        let ctx = context.address().expose_provenance();
+        let bounds = (stack.end(), stack.0.base().get() as u64);
         let coroutine = Switch::with_stack(stack.0, move |yielder: &Yielder<(), ()>, ()| {
             let ctx = std::ptr::with_exposed_provenance_mut::<WarpCtx>(ctx);
-            // SAFETY: the owner keeps the context alive and lends it to this warp while it runs.
-            unsafe { (*ctx).yielder = std::ptr::from_ref(yielder).expose_provenance() as u64 };
+            // SAFETY: the coroutine keeps the context alive, and code on its stack runs only while it is resumed.
+            unsafe { &*ctx }.yielder.set(std::ptr::from_ref(yielder).expose_provenance() as u64);
             code(ctx)
         });
-        Coroutine { coroutine, base }
+        Coroutine { coroutine: Some(coroutine), bounds, _context: context.clone() }
     }
 
     /// A number for everything on the stack of a warp that waits, from `parked` up.
     pub fn fingerprint(&self, parked: u64) -> u64 {
-        let words = self.base.saturating_sub(parked) as usize / 8;
-        let start = std::ptr::with_exposed_provenance::<u64>(parked as usize & !7);
-        // SAFETY: the warp does not run, and its stack is mapped from where it stopped to its base.
+        let (end, base) = self.bounds;
+        let parked = parked.clamp(end, base);
+        let start = std::ptr::with_exposed_provenance::<u64>(parked.next_multiple_of(8) as usize);
+        let words = (base - parked) as usize / 8;
+        // SAFETY: the warp does not run, and its stack is mapped from its lowest address to its base, which is a multiple of 16.
         let word = |i| unsafe { start.add(i).read_volatile() };
         (0..words).fold(parked, |h, i| (h ^ word(i)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
     }
 
     /// Lets it run; its status when it has ended.
     pub fn resume(&mut self) -> Option<u32> {
-        match self.coroutine.resume(()) {
+        match self.coroutine.as_mut()?.resume(()) {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(status) => Some(status),
         }
     }
 
     /// Its stack, for another warp. A warp that has not ended is forgotten where it stands.
-    pub fn into_stack(mut self) -> Stack {
-        if !self.coroutine.done() {
+    pub fn into_stack(mut self) -> Option<Stack> {
+        self.stop();
+        Some(Stack(self.coroutine.take()?.into_stack()))
+    }
+
+    fn stop(&mut self) {
+        if let Some(coroutine) = self.coroutine.as_mut().filter(|c| !c.done()) {
             // SAFETY: what is on the stack are frames of generated code and of helpers that own nothing while they wait.
-            unsafe { self.coroutine.force_reset() };
+            unsafe { coroutine.force_reset() };
         }
-        Stack(self.coroutine.into_stack())
+    }
+}
+
+impl Drop for Coroutine<'_> {
+    fn drop(&mut self) {
+        // Unwinding, which a coroutine does by itself, would end at generated code.
+        self.stop();
     }
 }
 
 /// Gives control back to whoever resumed the warp.
-pub fn suspend(ctx: *mut WarpCtx) {
-    let parked = stack_pointer();
-    // SAFETY: as below; nobody else uses the context while its warp runs.
-    unsafe { (*ctx).parked = parked };
-    // SAFETY: a warp that has a stack has set `yielder` in `Coroutine::new`, and only its own code comes here.
-    unsafe { (*std::ptr::with_exposed_provenance::<Yielder<(), ()>>((*ctx).yielder as usize)).suspend(()) }
+///
+/// # Safety
+/// The caller is a helper that was called by code on the stack of a [`Coroutine`] with this context, and owns nothing.
+pub unsafe fn suspend(ctx: &WarpCtx) {
+    ctx.parked.set(stack_pointer());
+    let yielder = std::ptr::with_exposed_provenance::<Yielder<(), ()>>(ctx.yielder.get() as usize);
+    // SAFETY: `Coroutine::begin` has set it to what lies on the stack that this runs on, and turns of fibers keep it so.
+    unsafe { &*yielder }.suspend(());
 }

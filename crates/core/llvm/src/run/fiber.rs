@@ -3,24 +3,12 @@
 //! lanes, and lanes that come back leave the call one group after the other.
 
 use crate::{
-    code::compile::Compiled,
     ctx::WarpCtx,
-    run::enter::{Coroutine, Stack},
+    run::enter::{Call, Context, Coroutine, Stack},
 };
 
 /// Fibers that a warp may have at a time.
 pub const MOST: usize = 1 << 11;
-
-/// A call that begins: the function's entry and its arguments, and the site.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    pub entry: usize,
-    pub lanes: u32,
-    pub frame: u32,
-    pub args: usize,
-    pub rets: usize,
-    pub site: usize,
-}
 
 /// What the fibers of a CTA and their scheduler tell each other.
 #[derive(Default)]
@@ -53,8 +41,8 @@ impl PendingCalls {
 }
 
 /// One control flow.
-pub struct Fiber {
-    pub fiber: Coroutine,
+pub struct Fiber<'a> {
+    pub fiber: Coroutine<'a>,
     /// The fiber that called and the site where it did; none for the kernel itself.
     pub caller: Option<(usize, usize)>,
     /// Lanes that have not come back yet.
@@ -71,34 +59,38 @@ pub struct Fiber {
     stack_end: u64,
 }
 
-impl Fiber {
-    fn new(fiber: Coroutine, stack_end: u64) -> Fiber {
+impl<'a> Fiber<'a> {
+    fn new(fiber: Coroutine<'a>, stack_end: u64) -> Fiber<'a> {
         let (polls, polled) = (0, 0);
         Fiber { fiber, caller: None, left: 0, waits: false, seen: 0, parked: 0, polls, polled, yielder: 0, stack_end }
     }
 
     /// A warp from its beginning; `reserve` bytes of the stack are for helpers.
-    pub fn warp(stack: Stack, reserve: u64, compiled: &Compiled, ctx: &mut WarpCtx) -> Fiber {
+    pub fn warp(stack: Stack, reserve: u64, context: &Context<'a>) -> Fiber<'a> {
         let end = stack.end() + reserve;
-        Fiber::new(Coroutine::new(stack, compiled, ctx), end)
+        Fiber::new(Coroutine::new(stack, context), end)
     }
 
     /// A call that another fiber makes.
-    pub fn call(stack: Stack, reserve: u64, ctx: &mut WarpCtx, caller: usize, call: Call) -> Fiber {
+    pub fn call(stack: Stack, reserve: u64, context: &Context<'a>, caller: usize, call: Call) -> Fiber<'a> {
         let end = stack.end() + reserve;
-        let fiber = Fiber::new(Coroutine::call(stack, ctx, call), end);
+        let fiber = Fiber::new(Coroutine::call(stack, context, call), end);
         Fiber { caller: Some((caller, call.site)), left: call.lanes, ..fiber }
     }
 
-    /// Its turn begins: the warp's context becomes its own. (No borrow of the context lasts while generated code runs.)
-    pub fn enter(&self, ctx: &mut WarpCtx) {
-        (ctx.yielder, ctx.stack_end, ctx.waits, ctx.parked) = (self.yielder, self.stack_end, 0, self.parked);
-        (ctx.polls, ctx.polled) = (self.polls, self.polled);
+    /// Its turn begins: the warp's context becomes its own.
+    pub fn enter(&self, ctx: &WarpCtx) {
+        ctx.yielder.set(self.yielder);
+        ctx.stack_end.set(self.stack_end);
+        ctx.waits.set(0);
+        ctx.parked.set(self.parked);
+        ctx.polls.set(self.polls);
+        ctx.polled.set(self.polled);
     }
 
     /// Its turn is over.
     pub fn leave(&mut self, ctx: &WarpCtx) {
-        (self.yielder, self.waits, self.parked) = (ctx.yielder, ctx.waits != 0, ctx.parked);
-        (self.polls, self.polled) = (ctx.polls, ctx.polled);
+        (self.yielder, self.waits, self.parked) = (ctx.yielder.get(), ctx.waits.get() != 0, ctx.parked.get());
+        (self.polls, self.polled) = (ctx.polls.get(), ctx.polled.get());
     }
 }

@@ -7,17 +7,22 @@ use crate::{
     run::barrier_state::BarrierState,
     run::cta::Place,
     run::fiber::PendingCalls,
+    run::thunk,
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, Fault, FaultKind, Frame, Grid, LANES, Meter, Row, Stop, builtin, lanes,
-    mem::{self, Allocation, Kind},
+    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, builtin, lanes,
+    mem::{self, Allocation, Ranges},
     single_step, stack_note,
 };
 use margay_ir::{Builtin, FuncId, Operand};
 use std::{
     cell::{Cell, RefCell},
-    sync::Arc,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{Ordering::SeqCst, fence},
+    },
 };
 
 /// Callers that a fault names at most.
@@ -32,9 +37,16 @@ pub struct Host<'a> {
     pub code: Arc<Code>,
     pub shared: Arc<Allocation>,
     pub local: Arc<Allocation>,
+    /// By access site, what was found valid last.
+    ranges: Arc<Ranges>,
+    /// The windows that these belong to; given back in the end.
+    windows: Option<Windows>,
+    counts: [Cell<u64>; COUNTS],
     /// Shared windows of the cluster's CTAs, by rank; none without clusters.
     cluster: Arc<[Arc<Allocation>]>,
     rank: u32,
+    /// `%ctaid`, where it is always the same.
+    cta: [u32; 3],
     /// Asked by code that loops.
     pub meter: Option<&'a dyn Meter>,
     /// Who waits where, for warps with stacks.
@@ -59,22 +71,37 @@ pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
 }
 
 impl<'a> Host<'a> {
-    /// The host's side of one CTA, or of one worker.
-    pub fn new(
+    /// The host's side of one worker, that takes CTA after CTA and asks a meter whether to go on.
+    pub fn of_worker(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, meter: &'a dyn Meter) -> Rc<Host<'a>> {
+        let place = Place { cta: [0; 3], rank: 0, cluster: Arc::default() };
+        Host::new(grid, code, windows, Some(meter), BarrierState::default(), place)
+    }
+
+    /// The host's side of one CTA, whose warps have stacks.
+    pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: Place) -> Rc<Host<'a>> {
+        Host::new(grid, code, windows, None, BarrierState::new(grid.launch.block), place)
+    }
+
+    fn new(
         grid: &'a Grid<'a>,
         code: Arc<Code>,
-        windows: [Arc<Allocation>; 2],
+        windows: Windows,
         meter: Option<&'a dyn Meter>,
         barriers: BarrierState,
-    ) -> Host<'a> {
-        let [shared, local] = windows;
-        Host {
+        place: Place,
+    ) -> Rc<Host<'a>> {
+        // Behind a pointer from the beginning: contexts hold its address.
+        Rc::new(Host {
             grid,
             code,
-            shared,
-            local,
-            cluster: Arc::default(),
-            rank: 0,
+            shared: windows.shared.clone(),
+            local: windows.local.clone(),
+            ranges: windows.ranges.clone(),
+            windows: Some(windows),
+            counts: std::array::from_fn(|_| Cell::new(0)),
+            cta: place.cta,
+            cluster: place.cluster,
+            rank: place.rank,
             meter,
             barriers: RefCell::new(barriers),
             fibers: RefCell::default(),
@@ -83,20 +110,18 @@ impl<'a> Host<'a> {
             overflow: Cell::new(None),
             unwound: Cell::new(0),
             stopped: RefCell::new(None),
-        }
+        })
     }
 
-    /// The same, of a CTA of a cluster.
-    pub fn placed(self, place: Place) -> Host<'a> {
-        Host { rank: place.rank, cluster: place.cluster, ..self }
-    }
-
-    /// Gives windows back.
-    pub fn give(&self, mut windows: Windows) {
-        if self.fleeting.get() {
-            windows.forget();
-        }
-        self.code.pool.give(windows);
+    /// A context for code that comes back to this. It points into what the host's side owns and what it borrows, and lives no longer than
+    /// that ([`crate::run::enter::Context`]).
+    pub fn context(this: &Rc<Host<'a>>, warp: u32) -> WarpCtx {
+        let Some(windows) = &this.windows else { unreachable!("they go when the host's side does") };
+        let mut ctx = windows.context(&this.code.compiled, this.grid, this.cta, warp);
+        ctx.host = Rc::as_ptr(this).expose_provenance() as u64;
+        ctx.helpers = thunk::table().as_ptr().expose_provenance() as u64;
+        ctx.counts = this.counts.as_ptr().expose_provenance() as u64;
+        ctx
     }
 
     /// Why code stopped.
@@ -106,6 +131,20 @@ impl<'a> Host<'a> {
             fault.notes.push(stack_note(size, self.unwound.get()));
         }
         stop.unwrap_or_else(|| Stop::Bug(Bug("code stopped without a reason".into())))
+    }
+}
+
+impl Drop for Host<'_> {
+    fn drop(&mut self) {
+        if let Some(counts) = self.grid.counts {
+            counts.add_all(&self.counts.each_ref().map(Cell::get));
+        }
+        if let Some(mut windows) = self.windows.take() {
+            if self.fleeting.get() {
+                windows.forget();
+            }
+            self.code.pool.give(windows);
+        }
     }
 }
 
@@ -153,8 +192,8 @@ impl Host<'_> {
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
         Stop::Fault(Box::new(Fault {
             kind,
-            thread: thread(self.grid.launch.block, ctx.warp, lane),
-            cta: ctx.cta,
+            thread: thread(self.grid.launch.block, ctx.warp.get(), lane),
+            cta: ctx.cta.get(),
             at: Some((FuncId(site.func), place)),
             stack: Vec::new(),
             notes,
@@ -204,8 +243,28 @@ impl Host<'_> {
         self.fault_at(ctx, site, lane, kind, Vec::new())
     }
 
+    /// Checks every active lane's access, and remembers the range that the first one lies in.
+    pub fn check(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) -> Result<(), Box<Stop>> {
+        let epoch = self.grid.memory.epoch();
+        let [start, length] = self.find_range(ctx, site, mask, addresses)?;
+        let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return Ok(()) };
+        // The place of a whole row, and behind it the one of single lanes.
+        for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
+            let low = start.next_multiple_of(1 << shift);
+            let places = (length + 1).saturating_sub(span).saturating_sub(low - start);
+            self.ranges.set(at, low, places.div_ceil(1 << shift));
+        }
+        // Whoever freed the memory meanwhile has emptied the range before it was written down, or changed the epoch before this
+        // line.
+        fence(SeqCst);
+        if self.grid.memory.epoch() != epoch {
+            [site, site + 1].iter().for_each(|at| self.ranges.empty(*at));
+        }
+        Ok(())
+    }
+
     /// Checks every active lane's access; gives the range (start, length) that the first one lies in.
-    pub fn check(
+    fn find_range(
         &self,
         ctx: &WarpCtx,
         site: usize,
@@ -226,7 +285,7 @@ impl Host<'_> {
             else {
                 let relative = match space {
                     ".shared" => address.wrapping_sub(self.shared.block.base()),
-                    ".local" => address.wrapping_sub(ctx.local + u64::from(lane) * ctx.local_stride),
+                    ".local" => address.wrapping_sub(ctx.local.get() + u64::from(lane) * ctx.local_stride),
                     ".param" => address.wrapping_sub(self.grid.params().block.base()),
                     _ => address,
                 };
@@ -266,7 +325,7 @@ impl Host<'_> {
                     .filter(|(s, ..)| address >= *s);
             }
             ".local" => {
-                let start = ctx.local + u64::from(lane) * ctx.local_stride;
+                let start = ctx.local.get() + u64::from(lane) * ctx.local_stride;
                 return (address >= start).then_some((start, ctx.local_size.min(ctx.local_stride), true));
             }
             ".param" => {
@@ -288,8 +347,8 @@ impl Host<'_> {
                 return Some((a.block.base(), a.block.len() as u64, true));
             }
         }
-        let a = self.grid.memory.find(address)?;
-        if a.kind == Kind::Param {
+        let a = self.grid.memory.remember(address, self.grid.params())?;
+        if Arc::ptr_eq(&a, self.grid.params()) {
             self.fleeting.set(true);
         }
         Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
@@ -311,7 +370,9 @@ impl Host<'_> {
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
         let at = (FuncId(place.func), place.inst);
-        single_step.execute(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input, output).map_err(Box::new)
+        single_step
+            .execute(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input, output)
+            .map_err(Box::new)
     }
 
     fn new_machine(&self, single_step: &single_step::SingleStep) -> single_step::Machine {
@@ -330,7 +391,7 @@ impl Host<'_> {
         let mut machine = self.machine.borrow_mut();
         let machine = machine.get_or_insert_with(|| self.new_machine(single_step));
         let at = (FuncId(place.func), place.inst);
-        single_step.arrive(machine, self.grid, (ctx.cta, ctx.warp), lanes, at, input).map_err(Box::new)
+        single_step.arrive(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input).map_err(Box::new)
     }
 
     /// Some of the lanes of a warp that need not wait for others any more, and how many rows of results they got.
@@ -363,7 +424,9 @@ impl Host<'_> {
                 None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),
             }
         };
-        builtin::call(builtin, self.grid, mask, args, &mut byte)
+        let thread =
+            |lane: usize| Freer::Thread(thread(self.grid.launch.block, ctx.warp.get(), lane as u32), ctx.cta.get());
+        builtin::call(builtin, self.grid, mask, args, &mut byte, &thread)
             .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }
 

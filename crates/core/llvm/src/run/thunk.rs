@@ -4,12 +4,15 @@
 use crate::{
     ctx::{HELPERS, Helper, WarpCtx, status},
     emit::{PERIOD, SiteKind},
-    run::enter,
-    run::fiber::Call,
+    run::enter::{self, Call},
     run::host::Host,
 };
-use margay_exec::{LANES, Row, lanes};
-use std::sync::LazyLock;
+use margay_exec::{Bug, FaultKind, LANES, Row, Stop, lanes};
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::LazyLock,
+};
 
 /// The helpers in the order of [`Helper`].
 pub fn table() -> &'static [usize; HELPERS] {
@@ -35,71 +38,77 @@ pub fn table() -> &'static [usize; HELPERS] {
     &TABLE
 }
 
-/// The host's side of the CTA that a warp belongs to.
+/// Runs the body of a helper with its caller's context and the host's side of it. An error ends the launch, and so does a panic, which
+/// must not unwind into generated code.
 ///
 /// # Safety
-/// `ctx` must come from generated code that [`crate::run::enter::enter`] called: then both it and its `host` are alive.
-unsafe fn host<'a>(ctx: *mut WarpCtx) -> (&'a WarpCtx, &'a Host<'a>) {
-    // SAFETY: `enter` was given both by reference for the duration of the call.
-    unsafe { (&*ctx, &*std::ptr::with_exposed_provenance::<Host<'a>>((*ctx).host as usize)) }
+/// `ctx` is what generated code was given that runs at the moment ([`enter::Context`]): then both it and its `host` are alive.
+unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Result<(), Box<Stop>>) -> u32 {
+    // SAFETY: the context is alive, and what others write in it are cells.
+    let ctx = unsafe { &*ctx };
+    // SAFETY: the host's side is alive, and nobody has a unique reference to it.
+    let host = unsafe { &*std::ptr::with_exposed_provenance::<Host<'_>>(ctx.host as usize) };
+    match catch_unwind(AssertUnwindSafe(|| {
+        #[cfg(test)]
+        tests::inject();
+        body(ctx, host)
+    })) {
+        // Some helpers have no status: their panics end the launch here.
+        Ok(Ok(())) if !host.is_stopped() => 0,
+        Ok(Ok(())) => status::STOP,
+        Ok(Err(stop)) => host.stop(*stop),
+        Err(panic) => host.stop(Stop::Bug(Bug(format!("a helper panicked: {}", words(&*panic))))),
+    }
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it does not say why")
 }
 
 extern "C" fn check(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES]) -> u32 {
     // SAFETY: generated code passes its own context and a buffer of 32 addresses on its stack.
-    let ((ctx, host), addresses) = unsafe { (host(ctx), &*addresses) };
-    match host.check(ctx, site as usize, mask, addresses) {
-        Ok([start, length]) => {
-            let SiteKind::Access { size, span, shift, .. } = host.code.compiled.sites[site as usize].kind else {
-                return 0;
-            };
-            for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
-                let low = start.next_multiple_of(1 << shift);
-                let places = (length + 1).saturating_sub(span).saturating_sub(low - start);
-                let entry = [low, places.div_ceil(1 << shift)];
-                // SAFETY: `sites` has one entry for every site of the kernel, and every access has two sites; only this thread
-                // uses them during the call.
-                unsafe {
-                    *std::ptr::with_exposed_provenance_mut::<[u64; 2]>(ctx.sites as usize).add(at as usize) = entry
-                };
-            }
-            0
-        }
-        Err(stop) => host.stop(*stop),
-    }
+    unsafe { help(ctx, |ctx, host| host.check(ctx, site as usize, mask, &*addresses)) }
 }
 
 extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, output: *mut Row) {
-    // SAFETY: as above; `input` and `output` are buffers on the caller's stack of as many rows as the site's widths say.
-    let (_, host) = unsafe { host(ctx) };
-    let SiteKind::Pure { srcs, dsts } = &host.code.compiled.sites[site as usize].kind else { return };
-    let rows = |bits: &[u32]| bits.iter().map(|b| lanes::rows(*b)).sum::<usize>();
-    // SAFETY: see above.
-    let (input, output) =
-        unsafe { (std::slice::from_raw_parts(input, rows(srcs)), std::slice::from_raw_parts_mut(output, rows(dsts))) };
-    host.pure(site as usize, mask, input, output);
+    let body = |_: &WarpCtx, host: &Host<'_>| {
+        let SiteKind::Pure { srcs, dsts } = &host.code.compiled.sites[site as usize].kind else { return wrong_site() };
+        let rows = |bits: &[u32]| bits.iter().map(|b| lanes::rows(*b)).sum::<usize>();
+        // SAFETY: `input` and `output` are buffers on the caller's stack of as many rows as the site's widths say.
+        let (input, output) = unsafe {
+            (std::slice::from_raw_parts(input, rows(srcs)), std::slice::from_raw_parts_mut(output, rows(dsts)))
+        };
+        host.pure(site as usize, mask, input, output);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
 }
 
 extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row, output: *mut Row) -> u32 {
-    // SAFETY: as above; `input` and `output` are buffers on the caller's stack of as many rows as the site says.
-    let (state, host) = unsafe { host(ctx) };
-    let SiteKind::Effect { reads, writes } = host.code.compiled.sites[site as usize].kind else { return 0 };
-    // SAFETY: see above.
-    let (input, output) =
-        unsafe { (std::slice::from_raw_parts(input, reads), std::slice::from_raw_parts_mut(output, writes)) };
-    loop {
-        match host.effect(state, site as usize, (live, mask), input, output) {
-            Ok(true) => return 0,
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let SiteKind::Effect { reads, writes } = host.code.compiled.sites[site as usize].kind else {
+            return wrong_site();
+        };
+        // SAFETY: `input` and `output` are buffers on the caller's stack of as many rows as the site says.
+        let (input, output) =
+            unsafe { (std::slice::from_raw_parts(input, reads), std::slice::from_raw_parts_mut(output, writes)) };
+        while !host.effect(ctx, site as usize, (live, mask), input, output)? {
             // Only where warps have stacks.
-            Ok(false) => {
-                // SAFETY: nobody else uses the context while its warp runs.
-                unsafe { ((*ctx).polls, (*ctx).polled) = (site + 1, mask) };
-                if let_others(ctx) != 0 {
-                    return status::STOP;
-                }
+            ctx.polls.set(site + 1);
+            ctx.polled.set(mask);
+            // SAFETY: called by generated code; only references are alive here.
+            unsafe { enter::suspend(ctx) };
+            if host.is_stopped() {
+                break;
             }
-            Err(stop) => return host.stop(*stop),
         }
-    }
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn builtin(
@@ -109,62 +118,71 @@ extern "C" fn builtin(
     input: *const [u64; LANES],
     output: *mut [u64; LANES],
 ) -> u32 {
-    // SAFETY: as above; `input` and `output` are buffers on the caller's stack, of as many arguments as the site says and of one.
-    let (ctx, host) = unsafe { host(ctx) };
-    let SiteKind::Builtin { builtin, args } = host.code.compiled.sites[site as usize].kind else { return 0 };
-    // SAFETY: see above.
-    let (input, output) = unsafe { (std::slice::from_raw_parts(input, args), &mut *output) };
-    match host.builtin(ctx, site as usize, builtin, mask, input) {
-        Ok(results) => {
-            *output = results;
-            0
-        }
-        Err(stop) => host.stop(*stop),
-    }
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let SiteKind::Builtin { builtin, args } = host.code.compiled.sites[site as usize].kind else {
+            return wrong_site();
+        };
+        // SAFETY: `input` and `output` are buffers on the caller's stack, of as many arguments as the site says and of one.
+        let (input, output) = unsafe { (std::slice::from_raw_parts(input, args), &mut *output) };
+        *output = host.builtin(ctx, site as usize, builtin, mask, input)?;
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
-    // SAFETY: as above.
-    let (ctx, host) = unsafe { host(ctx) };
-    let lane = mask.trailing_zeros().min(31);
-    host.stop(host.fault(ctx, site as usize, lane));
-    status::STOP
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let lane = mask.trailing_zeros().min(31);
+        Err(Box::new(host.fault(ctx, site as usize, lane)))
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn refuse(ctx: *mut WarpCtx, site: u32, mask: u32, address: u64) -> u32 {
-    // SAFETY: as above.
-    let (ctx, host) = unsafe { host(ctx) };
-    host.stop(host.refusal(ctx, site as usize, mask.trailing_zeros().min(31), address))
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        Err(Box::new(host.refusal(ctx, site as usize, mask.trailing_zeros().min(31), address)))
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {
-    // SAFETY: as above.
-    let (_, host) = unsafe { host(ctx) };
-    host.unwind(site as usize);
+    let body = |_: &WarpCtx, host: &Host<'_>| {
+        host.unwind(site as usize);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
 }
 
 /// Warp instructions that a back edge stands for.
 const LOOP_BODY: u64 = 8;
 
 extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
-    // SAFETY: as above.
-    let (_, host) = unsafe { host(ctx) };
-    let Some(meter) = host.meter else {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| match host.meter {
+        Some(meter) => meter.spend(u64::from(PERIOD) * LOOP_BODY).map_err(Box::new),
         // A warp with a stack: its CTA's owner looks after fuel.
-        return let_others(ctx);
+        None => {
+            // SAFETY: called by generated code; only references are alive here.
+            unsafe { enter::suspend(ctx) };
+            Ok(())
+        }
     };
-    match meter.spend(u64::from(PERIOD) * LOOP_BODY) {
-        Ok(()) => 0,
-        Err(stop) => host.stop(stop),
-    }
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn let_others(ctx: *mut WarpCtx) -> u32 {
-    enter::suspend(ctx);
-    // SAFETY: as above.
-    let (_, host) = unsafe { host(ctx) };
-    // A function that was called from here may have stopped meanwhile.
-    if host.is_stopped() { status::STOP } else { 0 }
+    let body = |ctx: &WarpCtx, _: &Host<'_>| {
+        // SAFETY: called by generated code; only references are alive here.
+        unsafe { enter::suspend(ctx) };
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context. (A function that was called from here may have stopped meanwhile: `help` sees to
+    // that.)
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn spawn(
@@ -176,16 +194,23 @@ extern "C" fn spawn(
     rets: usize,
     entry: usize,
 ) -> u32 {
-    // SAFETY: as above.
-    let (_, host) = unsafe { host(ctx) };
-    host.fibers.borrow_mut().calls.push(Call { entry, lanes, frame, args, rets, site: site as usize });
-    0
+    let body = |_: &WarpCtx, host: &Host<'_>| {
+        // SAFETY: generated code passes a function of its table, and places in a frame that waits for the call.
+        let call = unsafe { Call::new(entry, (lanes, frame), (args, rets), site as usize) };
+        host.fibers.borrow_mut().calls.push(call);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn finish(ctx: *mut WarpCtx, lanes: u32) {
-    // SAFETY: as above.
-    let (_, host) = unsafe { host(ctx) };
-    host.fibers.borrow_mut().finished |= lanes;
+    let body = |_: &WarpCtx, host: &Host<'_>| {
+        host.fibers.borrow_mut().finished |= lanes;
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
 }
 
 extern "C" fn arrive(
@@ -196,94 +221,101 @@ extern "C" fn arrive(
     counts: *const [u32; LANES],
     truth: u32,
 ) -> u32 {
-    // SAFETY: as above; `ids` and `counts` are rows on the caller's stack.
-    let ((ctx, host), ids, counts) = unsafe { (host(ctx), &*ids, &*counts) };
-    let SiteKind::Barrier { counted, reduces, arrives } = &host.code.compiled.sites[site as usize].kind else {
-        return 0;
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        // SAFETY: `ids` and `counts` are rows on the caller's stack.
+        let (ids, counts) = unsafe { (&*ids, &*counts) };
+        let SiteKind::Barrier { counted, reduces, arrives } = &host.code.compiled.sites[site as usize].kind else {
+            return wrong_site();
+        };
+        let arrived = host.barriers.borrow_mut().arrive(
+            (ctx.warp.get() as usize, site as usize),
+            mask,
+            ids,
+            counted.then_some(counts),
+            reduces.map(|_| truth),
+            (*reduces, !arrives),
+        );
+        arrived.map_err(|why| misused(ctx, host, site, why))
     };
-    let counts = counted.then_some(counts);
-    let truth = reduces.map(|_| truth);
-    let arrived = host.barriers.borrow_mut().arrive(
-        (ctx.warp as usize, site as usize),
-        mask,
-        ids,
-        counts,
-        truth,
-        (*reduces, !arrives),
-    );
-    match arrived {
-        Ok(()) => 0,
-        Err((lane, what)) => {
-            let kind = margay_exec::FaultKind::Barrier(what);
-            host.stop(host.fault_at(ctx, site as usize, lane as u32, kind, Vec::new()))
-        }
-    }
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 extern "C" fn cluster(ctx: *mut WarpCtx, site: u32, lanes: u32) -> u32 {
-    // SAFETY: as above.
-    let (ctx, host) = unsafe { host(ctx) };
-    let (warp, site) = (ctx.warp as usize, site as usize);
-    let mut barriers = host.barriers.borrow_mut();
-    if let SiteKind::Cluster { waits: true } = host.code.compiled.sites[site].kind {
-        barriers.wait_in_cluster((warp, site), lanes);
-        return 0;
-    }
-    match barriers.arrive_in_cluster(warp, lanes) {
-        Ok(()) => 0,
-        Err((lane, what)) => {
-            let kind = margay_exec::FaultKind::Barrier(what);
-            host.stop(host.fault_at(ctx, site, lane as u32, kind, Vec::new()))
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let (warp, at) = (ctx.warp.get() as usize, site as usize);
+        if let SiteKind::Cluster { waits: true } = host.code.compiled.sites[at].kind {
+            host.barriers.borrow_mut().wait_in_cluster((warp, at), lanes);
+            return Ok(());
         }
-    }
+        let arrived = host.barriers.borrow_mut().arrive_in_cluster(warp, lanes);
+        arrived.map_err(|why| misused(ctx, host, site, why))
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
+}
+
+/// The fault of a lane that used a barrier against its rules.
+fn misused(ctx: &WarpCtx, host: &Host<'_>, site: u32, (lane, what): (usize, String)) -> Box<Stop> {
+    Box::new(host.fault_at(ctx, site as usize, lane as u32, FaultKind::Barrier(what), Vec::new()))
+}
+
+fn wrong_site() -> Result<(), Box<Stop>> {
+    Err(Box::new(Stop::Bug(Bug("a helper was called at a site of another one".into()))))
 }
 
 extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row) -> u32 {
-    // SAFETY: as above; `input` is a buffer on the caller's stack of as many rows as the site says.
-    let (ctx, host) = unsafe { host(ctx) };
-    let SiteKind::Effect { reads, .. } = host.code.compiled.sites[site as usize].kind else { return 0 };
-    // SAFETY: see above.
-    let input = unsafe { std::slice::from_raw_parts(input, reads) };
-    match host.park(ctx, site as usize, (live, mask), input) {
-        Ok(()) => 0,
-        Err(stop) => host.stop(*stop),
-    }
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let SiteKind::Effect { reads, .. } = host.code.compiled.sites[site as usize].kind else { return wrong_site() };
+        // SAFETY: `input` is a buffer on the caller's stack of as many rows as the site says.
+        let input = unsafe { std::slice::from_raw_parts(input, reads) };
+        host.park(ctx, site as usize, (live, mask), input)
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
 
 /// Rows of results that a warp operation has at most.
 const MOST_RESULTS: usize = 4;
 
 extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, patient: u32) -> u32 {
-    loop {
-        // SAFETY: as above; the context is not read by anybody else while its warp runs.
-        let (state, host) = unsafe { host(ctx) };
-        let warp = state.warp as usize;
-        let mut found = host.barriers.borrow_mut().take(warp, lanes);
-        if found.is_none() {
-            found = host.fibers.borrow_mut().take_returned(warp).map(|lanes| (lanes, 0));
-        }
-        if found.is_none() && !output.is_null() {
-            let mut rows = [Row::ZERO; MOST_RESULTS];
-            if let Some((lanes, count)) = host.met(warp as u32, lanes, state.alive, &mut rows) {
-                // SAFETY: `output` has room for the results of any operation that lanes of this function wait at.
-                unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);
-                found = Some((lanes, 0));
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        let warp = ctx.warp.get();
+        loop {
+            let mut found = host.barriers.borrow_mut().take(warp as usize, lanes);
+            if found.is_none() {
+                found = host.fibers.borrow_mut().take_returned(warp as usize).map(|lanes| (lanes, 0));
+            }
+            if found.is_none() && !output.is_null() {
+                let mut rows = [Row::ZERO; MOST_RESULTS];
+                if let Some((lanes, count)) = host.met(warp, lanes, ctx.alive.get(), &mut rows) {
+                    // SAFETY: `output` has room for the results of any operation that lanes of this function wait at.
+                    unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);
+                    found = Some((lanes, 0));
+                }
+            }
+            if found.is_none() && patient == 0 {
+                found = Some((0, 0));
+            } else if found.is_some() {
+                host.fibers.borrow_mut().woken += 1;
+            }
+            ctx.waits.set(u32::from(found.is_none()));
+            if let Some((lanes, reduced)) = found {
+                ctx.reduced.set(reduced);
+                // SAFETY: `released` points to a variable on the caller's stack.
+                unsafe { *released = lanes };
+                return Ok(());
+            }
+            // SAFETY: called by generated code; only references are alive here.
+            unsafe { enter::suspend(ctx) };
+            if host.is_stopped() {
+                return Ok(());
             }
         }
-        if found.is_none() && patient == 0 {
-            found = Some((0, 0));
-        } else if found.is_some() {
-            host.fibers.borrow_mut().woken += 1;
-        }
-        // SAFETY: as above.
-        unsafe { (*ctx).waits = u32::from(found.is_none()) };
-        if let Some((lanes, reduced)) = found {
-            // SAFETY: `released` points to a variable on the caller's stack.
-            unsafe { ((*ctx).reduced, *released) = (reduced, lanes) };
-            return 0;
-        }
-        if let_others(ctx) != 0 {
-            return status::STOP;
-        }
-    }
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) }
 }
+
+#[cfg(test)]
+mod tests;

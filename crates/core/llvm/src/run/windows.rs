@@ -3,9 +3,12 @@
 use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
 use margay_exec::{
     Grid, Row, Stop,
-    mem::{Allocation, Kind},
+    mem::{Allocation, Kind, Ranges},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    cell::Cell,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 /// Windows and tables for one CTA at a time.
 pub struct Windows {
@@ -15,13 +18,15 @@ pub struct Windows {
     pub local: Arc<Allocation>,
     stride: u64,
     /// By access site, the range that was found valid last.
-    pub sites: Vec<[u64; 2]>,
+    pub ranges: Arc<Ranges>,
     /// What warps keep across barriers.
-    keep: Vec<Row>,
-    alive: Vec<u32>,
+    keep: Vec<Cell<Row>>,
+    alive: Vec<Cell<u32>>,
     tids: Vec<Row>,
-    /// The memory in which `sites` are valid, and its epoch.
+    /// The memory in which `ranges` are valid, and its epoch.
     memory: Option<(usize, u64)>,
+    /// The launch that keeps them so.
+    launch: u64,
 }
 
 /// Windows that nobody uses at the moment.
@@ -43,13 +48,14 @@ impl Pool {
         };
         match found {
             Some(mut windows) => {
-                let memory = memory(grid);
-                if std::mem::replace(&mut windows.memory, memory) != memory {
-                    windows.sites.fill([1, 0]);
-                }
+                windows.enter(grid);
                 Ok(windows)
             }
-            None => Windows::new(compiled, grid),
+            None => {
+                let mut windows = Windows::new(compiled, grid)?;
+                windows.enter(grid);
+                Ok(windows)
+            }
         }
     }
 
@@ -98,12 +104,26 @@ impl Windows {
             shared,
             local,
             stride,
-            sites: vec![[1, 0]; compiled.sites.len()],
-            keep: vec![Row::ZERO; (compiled.keep_size as usize).div_ceil(128) + 1],
-            alive: vec![0; warps as usize],
+            ranges: Arc::new(Ranges::new(compiled.sites.len())),
+            keep: vec![Cell::new(Row::ZERO); (compiled.keep_size as usize).div_ceil(128) + 1],
+            alive: vec![Cell::new(0); warps as usize],
             tids,
-            memory: memory(grid),
+            memory: None,
+            launch: 0,
         })
+    }
+
+    /// A launch uses them from now on.
+    fn enter(&mut self, grid: &Grid<'_>) {
+        let launch = grid.running().number();
+        if std::mem::replace(&mut self.launch, launch) != launch {
+            grid.running().watch(&self.ranges);
+        }
+        // After that: what is freed from here on empties the ranges by itself.
+        let memory = memory(grid);
+        if std::mem::replace(&mut self.memory, memory) != memory {
+            self.ranges.clear();
+        }
     }
 
     /// What was found valid is so no longer.
@@ -111,8 +131,8 @@ impl Windows {
         self.memory = None;
     }
 
-    /// The context for code that runs with these windows.
-    pub fn context(&mut self, compiled: &Compiled, grid: &Grid<'_>, warp: u32) -> WarpCtx {
+    /// The context of a warp of a CTA, for code that runs with these windows; the rest is the host's side's.
+    pub fn context(&self, compiled: &Compiled, grid: &Grid<'_>, cta: [u32; 3], warp: u32) -> WarpCtx {
         let launch = grid.launch;
         let locals = self.local.block.base();
         WarpCtx {
@@ -120,34 +140,34 @@ impl Windows {
             helpers: 0,
             shared: self.shared.block.base(),
             shared_size: self.shared.block.len() as u64,
-            local: locals + u64::from(warp) * 32 * self.stride,
+            local: Cell::new(locals + u64::from(warp) * 32 * self.stride),
             local_stride: self.stride,
             locals,
             params: grid.params().block.base(),
-            sites: self.sites.as_mut_ptr().expose_provenance() as u64,
+            sites: self.ranges.address(),
             local_size: local_size(compiled, grid).into(),
-            keep: self.keep.as_mut_ptr().expose_provenance() as u64,
-            alive_lanes: self.alive.as_mut_ptr().expose_provenance() as u64,
-            stack_end: 0,
+            keep: self.keep.as_ptr().expose_provenance() as u64,
+            alive_lanes: self.alive.as_ptr().expose_provenance() as u64,
+            stack_end: Cell::new(0),
             globals: grid.image.addresses.as_ptr().expose_provenance() as u64,
             tids: self.tids.as_ptr().expose_provenance() as u64,
-            first: 0,
-            end: 0,
-            yielder: 0,
+            first: Cell::new(0),
+            end: Cell::new(0),
+            yielder: Cell::new(0),
             counts: 0,
             block: launch.block,
             grid: launch.grid,
             environment: [1, 2].map(|i| grid.environment(i)),
-            cta: [0; 3],
-            alive: alive(warp, launch.block.iter().product()),
-            warp,
+            cta: Cell::new(cta),
+            alive: Cell::new(alive(warp, launch.block.iter().product())),
+            warp: Cell::new(warp),
             dynamic_shared: launch.dynamic_shared,
-            calls: PERIOD,
-            reduced: 0,
-            waits: 0,
-            polls: 0,
-            polled: 0,
-            parked: 0,
+            calls: Cell::new(PERIOD),
+            reduced: Cell::new(0),
+            waits: Cell::new(0),
+            polls: Cell::new(0),
+            polled: Cell::new(0),
+            parked: Cell::new(0),
         }
     }
 }

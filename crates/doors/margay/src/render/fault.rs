@@ -88,6 +88,12 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::ReadOnly(a) => {
             both(format!("read-only: {} in {} memory", access(a), a.space), "this memory cannot be written")
         }
+        FaultKind::BadFree { address, twice: true } => {
+            both(format!("freed twice: `free` of {address:#x}"), "this memory was freed before")
+        }
+        FaultKind::BadFree { address, twice: false } => {
+            both(format!("bad free: `free` of {address:#x}"), "`malloc` did not return this")
+        }
         FaultKind::Trap => both("the kernel executed `trap`".into(), ""),
         FaultKind::Breakpoint => both("the kernel executed `brkpt`".into(), ""),
         FaultKind::Assert(message, file, line, function) => {

@@ -167,7 +167,7 @@ pub fn allocation<'x>(
         Region::Shared => Some(&cta.shared),
         Region::Local => local.as_deref(),
         Region::Params => Some(params),
-        Region::Global => lookaside.find(memory, address).map(|a| &**a),
+        Region::Global => lookaside.find((memory, params), address).map(|a| &**a),
         Region::Generic => {
             if cta.shared.block.contains(address, 1) {
                 return Some(&cta.shared);
@@ -182,7 +182,7 @@ pub fn allocation<'x>(
             if let Some(peer) = windows.shared.iter().find(|w| w.block.contains(address, 1)) {
                 return Some(peer);
             }
-            lookaside.find(memory, address).map(|a| &**a)
+            lookaside.find((memory, params), address).map(|a| &**a)
         }
     }
 }

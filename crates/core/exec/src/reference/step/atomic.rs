@@ -137,16 +137,15 @@ pub fn element(block: &Block, at: u64, (op, ty): (AtomicOp, Type), flush: bool, 
     })
 }
 
-/// Whether an operation may have changed what was there: those that programs poll with must not count as effects.
-fn changes(op: AtomicOp, old: u64, b: u64, c: u64) -> bool {
-    match op {
-        AtomicOp::Cas => old == b && b != c,
-        AtomicOp::Exch => old != b,
-        AtomicOp::And => old & b != old,
-        AtomicOp::Or => old | b != old,
-        AtomicOp::Add | AtomicOp::Xor => b != 0,
-        AtomicOp::Inc | AtomicOp::Dec | AtomicOp::Min | AtomicOp::Max => true,
-    }
+/// Whether an operation has changed what was there: those that programs poll with must not count as effects.
+fn changes((op, ty): (AtomicOp, Type), flush: bool, old: u64, b: u64, c: u64) -> bool {
+    let bits = ty.bits();
+    let cut = |v: u64| if bits < 64 { v & ((1 << bits) - 1) } else { v };
+    let new = match bits {
+        16 | 32 => word(op, ty, flush, old as u32, b as u32, c as u32).into(),
+        _ => double(op, ty, old, b, c),
+    };
+    cut(new) != cut(old)
 }
 
 /// `atom` and `red` of elements of up to 64 bits, scalars and vectors.
@@ -174,7 +173,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             match done {
                 Some(value) => {
                     old[i] = value;
-                    if changes(m.atomic, value, b[i], c[i]) {
+                    if changes((m.atomic, m.ty), flush, value, b[i], c[i]) {
                         ctx.cta.note_effect();
                     }
                 }

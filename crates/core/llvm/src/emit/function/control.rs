@@ -437,7 +437,7 @@ impl Emitter<'_> {
 
     /// One instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
-        if self.spins && watches(self.func, inst) {
+        if self.spins && (watches(self.func, inst) || self.func.variant(inst).op == Opcode::Atom) {
             let lanes = self.active_bits();
             self.note_poll(&lanes);
         }

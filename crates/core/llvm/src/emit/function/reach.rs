@@ -6,10 +6,11 @@ use crate::emit::{
 };
 use margay_check::FuncKind;
 use margay_ir::{
-    BlockId, Callee, Func, FuncId, Inst, Ir, MemSpace, Operand, Placed, Terminator,
-    pass::{Cfg, Liveness, Loop, is_cta_barrier, liveness},
+    BlockId, Callee, Func, FuncId, Inst, Ir, MemSpace, Operand, Placed, Terminator, VReg,
+    pass::{Cfg, Liveness, Loop, cfg::successors, is_cta_barrier, liveness},
 };
-use margay_isa::{Mod, Opcode};
+use margay_isa::{Effect, Mod, Opcode};
+use std::collections::HashSet;
 
 /// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -175,19 +176,127 @@ pub fn waits_at_barrier(func: &Func, inst: &Inst) -> bool {
     is_cta_barrier(func, inst) || waits_in_cluster(func, inst)
 }
 
-/// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, or an ordered load of a flag.
+/// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, an ordered load of a flag, or a
+/// read-modify-write that stands for one.
 pub fn watches(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
-    v.op == Opcode::Atom && has(&[Mod::Cas, Mod::Exch])
+    v.op == Opcode::Atom && (has(&[Mod::Cas, Mod::Exch]) || leaves_alone(func, inst))
         || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+}
+
+/// Whether a read-modify-write changes nothing whatever it finds: `atom.add` of 0 and the like.
+fn leaves_alone(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    let (bits, signed) = (v.t().bits(), v.t().is_signed());
+    let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    let neutral = match () {
+        _ if v.t().is_float() || v.vec() > 1 => return false,
+        _ if v.has(Mod::Add) || v.has(Mod::Or) || v.has(Mod::Xor) => 0,
+        _ if v.has(Mod::And) => all,
+        _ if v.has(Mod::Max) => {
+            if signed {
+                1 << (bits - 1)
+            } else {
+                0
+            }
+        }
+        _ if v.has(Mod::Min) => {
+            if signed {
+                all >> 1
+            } else {
+                all
+            }
+        }
+        _ => return false,
+    };
+    let is = |o: &Operand| matches!(o, Operand::Imm(value) if value & all == neutral);
+    match func.operands(inst.srcs).get(1) {
+        Some(Operand::Reg(r)) => {
+            let (mut some, mut every) = (false, true);
+            for other in &func.insts {
+                liveness::inst_writes(func, other, &mut |w| {
+                    if w == *r {
+                        let srcs = func.operands(other.srcs);
+                        some = true;
+                        every &= func.variant(other).op == Opcode::Mov && srcs.len() == 1 && is(&srcs[0]);
+                    }
+                });
+            }
+            some && every
+        }
+        Some(o) => is(o),
+        None => false,
+    }
+}
+
+/// Whether some loop asks by read-modify-writes whether others have done something: it ends when one finds a certain value, and does
+/// nothing else that others could see.
+fn asks(func: &Func, cfg: &Cfg) -> bool {
+    let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
+    let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
+    let acts = |inst: &Inst| {
+        let v = func.variant(inst);
+        match v.op.row().effect {
+            Effect::Memory => !matches!(
+                v.op,
+                Opcode::Atom
+                    | Opcode::Ld
+                    | Opcode::Ldu
+                    | Opcode::Fence
+                    | Opcode::Membar
+                    | Opcode::Prefetch
+                    | Opcode::Prefetchu
+            ),
+            Effect::Call => true,
+            Effect::Pure | Effect::Machine | Effect::Control | Effect::Warp => false,
+        }
+    };
+    let ends_by_what_it_finds = |l: &Loop| {
+        let blocks = &cfg.order[l.first as usize..=l.last as usize];
+        if blocks.iter().any(|b| insts(*b).iter().any(acts)) {
+            return false;
+        }
+        let mut found: HashSet<VReg> = HashSet::new();
+        for b in blocks {
+            for inst in insts(*b).iter().filter(is_atom) {
+                liveness::inst_writes(func, inst, &mut |r| {
+                    found.insert(r);
+                });
+            }
+        }
+        // Everything that follows from what was found.
+        let mut before = 0;
+        while before != found.len() {
+            before = found.len();
+            for inst in blocks.iter().flat_map(|b| insts(*b)) {
+                let mut follows = false;
+                liveness::inst_reads(func, inst, &mut |r| follows |= found.contains(&r));
+                if follows {
+                    liveness::inst_writes(func, inst, &mut |r| {
+                        found.insert(r);
+                    });
+                }
+            }
+        }
+        blocks.iter().any(|b| {
+            let term = &func.blocks[b.0 as usize].term;
+            let leaves = successors(term).iter().any(|to| !blocks.contains(to));
+            let mut follows = false;
+            liveness::term_reads(func, term, &mut |r| follows |= found.contains(&r));
+            leaves && follows
+        })
+    };
+    let holds_atom =
+        |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
+    cfg.loops.iter().filter(holds_atom).any(ends_by_what_it_finds)
 }
 
 /// Whether loops of a function may wait for other threads.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
     let watched = |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| watches(func, i));
-    cfg.order.iter().filter(looped).any(watched) || idles(func, cfg)
+    cfg.order.iter().filter(looped).any(watched) || idles(func, cfg) || asks(func, cfg)
 }
 
 /// Whether some loop reads memory, and takes nothing from one round to the next: then only others can end it, even if it asks

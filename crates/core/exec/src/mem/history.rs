@@ -1,0 +1,75 @@
+//! What was freed lately, for messages.
+
+use super::{Allocation, Kind, describe};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// Allocations that are remembered.
+const MOST: usize = 1 << 12;
+
+/// Who freed an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Freer {
+    /// The host.
+    Host,
+    /// A thread: its index in its CTA, and the CTA's in the grid.
+    Thread([u32; 3], [u32; 3]),
+}
+
+/// An allocation that is no more.
+#[derive(Debug)]
+struct Gone {
+    base: u64,
+    len: usize,
+    kind: Kind,
+    name: Box<str>,
+    by: Freer,
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe(f, self.kind, &self.name, self.len, self.base)?;
+        match self.by {
+            Freer::Host => write!(f, ", which the host has freed"),
+            Freer::Thread([x, y, z], [i, j, k]) => {
+                write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) has freed")
+            }
+        }
+    }
+}
+
+/// The latest of them.
+#[derive(Default, Debug)]
+pub struct History(Mutex<VecDeque<Gone>>);
+
+impl History {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Gone>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An allocation is freed.
+    pub fn add(&self, a: &Allocation, by: Freer) {
+        let mut all = self.lock();
+        if all.len() == MOST {
+            all.pop_front();
+        }
+        all.push_back(Gone { base: a.block.base(), len: a.block.len(), kind: a.kind, name: a.name.clone(), by });
+    }
+
+    /// In words, where an address lies in what was freed last there.
+    pub fn at(&self, address: u64) -> Option<String> {
+        let all = self.lock();
+        let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64)?;
+        Some(format!("{} bytes into the {gone}", address - gone.base))
+    }
+
+    /// Whether what was freed last at an address is memory of the device heap that began there.
+    pub fn is_freed_heap(&self, address: u64) -> bool {
+        let all = self.lock();
+        let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64);
+        gone.is_some_and(|g| g.kind == Kind::Heap && g.base == address)
+    }
+}

@@ -1,0 +1,76 @@
+//! Ranges of addresses that compiled code has found valid: one for each place that accesses memory.
+
+use super::RED_ZONE;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A table of ranges. Generated code of one thread reads it (plain loads of 64 bits, which are atomic on every host); that thread
+/// writes it down between two accesses, and whoever frees memory empties what is in it.
+///
+/// An entry is the lowest address at which an access may begin, and the number of such addresses. Only that number is ever changed by
+/// other threads, to zero, so that no mixture of two entries is valid.
+#[derive(Debug)]
+pub struct Ranges(Box<[[AtomicU64; 2]]>);
+
+impl Ranges {
+    /// So many empty ranges.
+    pub fn new(count: usize) -> Ranges {
+        Ranges((0..count).map(|_| Default::default()).collect())
+    }
+
+    /// Where the table is, for generated code.
+    pub fn address(&self) -> u64 {
+        self.0.as_ptr().expose_provenance() as u64
+    }
+
+    /// Writes a range down.
+    pub fn set(&self, at: usize, low: u64, places: u64) {
+        let [first, count] = &self.0[at];
+        count.store(0, Relaxed);
+        first.store(low, Relaxed);
+        count.store(places, Relaxed);
+    }
+
+    /// At how many addresses an access may begin.
+    pub fn places(&self, at: usize) -> u64 {
+        self.0[at][1].load(Relaxed)
+    }
+
+    /// Empties a range.
+    pub fn empty(&self, at: usize) {
+        self.0[at][1].store(0, Relaxed);
+    }
+
+    /// Empties all.
+    pub fn clear(&self) {
+        self.0.iter().for_each(|[_, count]| count.store(0, Relaxed));
+    }
+
+    /// Empties those in the allocation that begins at `base`: they begin there, or at the next aligned place.
+    pub fn forget(&self, base: u64) {
+        for [low, count] in &self.0 {
+            if low.load(Relaxed).wrapping_sub(base) < RED_ZONE as u64 {
+                count.store(0, Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgets_what_lies_in_one_allocation() {
+        let ranges = Ranges::new(3);
+        let all = || [0, 1, 2].map(|at| ranges.places(at));
+        ranges.set(0, 0x1000, 8);
+        ranges.set(1, 0x1010, 4);
+        ranges.set(2, 0x2000, 4);
+        ranges.forget(0x1000);
+        assert_eq!(all(), [0, 0, 4]);
+        ranges.forget(0x2010);
+        assert_eq!(all(), [0, 0, 4], "another allocation");
+        ranges.clear();
+        assert_eq!(all(), [0, 0, 0]);
+    }
+}
