@@ -12,9 +12,10 @@
 //! threads are woken at once where earlier launches of the kernel tell that there is work for them, or when the first range
 //! shows it.
 
-use margay_exec::{Batch, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
+use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -254,7 +255,7 @@ impl<'a> Shared<'a> {
             let started = Instant::now();
             let counts = u64::from(!unit.polls);
             self.busy.fetch_add(counts, Relaxed);
-            let step = unit.cta.run(fuel);
+            let step = guarded(|| unit.cta.run(fuel));
             self.busy.fetch_sub(counts, Relaxed);
             unit.polls = matches!(step, Ok(Step::Waiting(_)));
             self.span(worker, unit.first, self.ctas_of_unit(), started);
@@ -346,7 +347,7 @@ impl<'a> Shared<'a> {
         }
         let end = (first + size).min(self.units);
         let started = Instant::now();
-        if let Err(stop) = batch.run(first..end) {
+        if let Err(stop) = guarded(|| batch.run(first..end)) {
             self.end(Ended::Stopped(stop));
             return false;
         }
@@ -423,6 +424,15 @@ fn exhausted(limit: u64) -> Exhausted {
 
 fn chunk_left(chunk: &std::ops::Range<u64>, shared: &Shared<'_>) -> bool {
     !chunk.is_empty() || shared.next.load(Relaxed) < shared.units
+}
+
+/// Runs a piece of a launch. A panic ends the launch, but none of the threads that others wait for.
+fn guarded<T>(piece: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
+    catch_unwind(AssertUnwindSafe(piece)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Stop::Bug(Bug(format!("an engine panicked: {}", text.unwrap_or("it does not say why")))))
+    })
 }
 
 /// SplitMix64; state 0 stands for "no seed" and is never used.
@@ -612,6 +622,17 @@ mod tests {
         let forever = Setting { instructions: Some(1_000_000), ..PLAIN };
         let (result, _) = go(&forever, Box::new(|_, _| Ok(Step::More)));
         assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("1000000")));
+    }
+
+    #[test]
+    fn a_panic_ends_the_grid_and_nobody_waits_for_it() {
+        // The others wait for CTA 7, which never says anything.
+        let behaviour = |n, _| match n {
+            7 => panic!("seven"),
+            _ => Ok(Step::Waiting(true)),
+        };
+        let (result, _) = go(&PLAIN, Box::new(behaviour));
+        assert!(matches!(result, Err(Ended::Stopped(Stop::Bug(b))) if b.0.contains("seven")));
     }
 
     /// A kernel of which ranges of CTAs run at once; each of its two CTAs waits until the other one has begun.

@@ -52,7 +52,7 @@ pub struct Launch {
     pub args: Vec<Arg>,
     /// What must hold afterwards.
     pub expects: Vec<Expect>,
-    /// The fault that must end it: the name of a `FaultKind`, and text that the message or a note must hold.
+    /// The fault that must end it: the name of a `FaultKind`, and text that its data, a note, or who did it must hold.
     pub fault: Option<(String, String)>,
     /// What the kernel must print.
     pub prints: Option<String>,

@@ -154,7 +154,9 @@ fn verdict(launch: &Launch, result: Result<(), Error>) -> Result<(), String> {
             let Stop::Fault(fault) = &report.stop else { return Err(explain(&Error::Stopped(report))) };
             let debug = format!("{:?}", fault.kind);
             let name = debug.split(['(', ' ', '{']).next().unwrap_or_default();
-            let all = format!("{debug} {}", fault.notes.join(" "));
+            let ([x, y, z], [i, j, k]) = (fault.thread, fault.cta);
+            let who = format!("thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k})");
+            let all = format!("{debug} {} {who}", fault.notes.join(" "));
             match name == kind && all.contains(text.as_str()) {
                 true => Ok(()),
                 false => Err(format!("line {}: ended with {all}, expected {kind} {text}", launch.line)),

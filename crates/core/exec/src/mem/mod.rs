@@ -453,6 +453,11 @@ impl Memory {
 
     /// In words, what an address is near to.
     pub fn describe(&self, address: u64) -> String {
+        self.describe_among(address, &[])
+    }
+
+    /// The same, where there are windows too.
+    pub fn describe_among(&self, address: u64, windows: &[Arc<Allocation>]) -> String {
         let blocks = self.read_lock();
         let below = blocks.range(..=address).next_back().map(|(_, a)| a);
         if below.is_none_or(|a| !a.block.contains(address, 1))
@@ -461,7 +466,8 @@ impl Memory {
             return freed;
         }
         let above = blocks.range(address..).next().map(|(_, a)| a);
-        nearest(address, below.into_iter().chain(above).map(|a| &**a))
+        let windows = windows.iter().filter(|w| w.block.len() > 0);
+        nearest(address, windows.chain(below).chain(above).map(|a| &**a))
     }
 
     /// All allocations, by address.

@@ -4,6 +4,7 @@
 //! Everything is offered that needs nothing but registers and memory outside of the thread's own: matrix fragments and products,
 //! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and reductions.
 
+pub use super::step::address::OTHER_THREAD;
 use super::{
     code::{Code, Flow, FuncCode, NEGATED, Shape, UNGUARDED},
     cta::new_warp,

@@ -13,7 +13,8 @@ use crate::{
 use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, builtin, lanes,
     mem::{self, Allocation, Ranges},
-    single_step, stack_note,
+    single_step::{self, OTHER_THREAD},
+    stack_note,
 };
 use margay_ir::{Builtin, FuncId, Operand};
 use std::{
@@ -30,6 +31,15 @@ const MOST_CALLERS: usize = 64;
 
 /// Sources that a pure row has at most: `wmma.mma` has three fragments of eight registers.
 const MOST_SOURCES: usize = 24;
+
+/// Memory around an address.
+struct Window {
+    start: u64,
+    length: u64,
+    writable: bool,
+    /// It belongs to one lane, so that it is nothing for others.
+    of_lane: bool,
+}
 
 /// What helpers need to know about the code that calls them.
 pub struct Host<'a> {
@@ -274,84 +284,101 @@ impl Host<'_> {
         let SiteKind::Access { size, write, space, .. } = self.code.compiled.sites[site].kind else {
             return Err(Box::new(Stop::Bug(Bug("a check at a site without an access".into()))));
         };
-        let mut range = [1, 0];
+        let mut range = [0, 0];
         for lane in (0..32).filter(|l| mask >> l & 1 == 1) {
             let address = addresses[lane as usize];
-            let access = |address| Access { write, address, size, space };
             let align = u64::from(size.next_power_of_two().min(32));
             let found = self.window(ctx, lane, address, space);
-            let Some((start, length, writable)) =
-                found.filter(|(s, l, _)| address - s <= *l && u64::from(size) <= l - (address - s))
-            else {
-                let relative = match space {
-                    ".shared" => address.wrapping_sub(self.shared.block.base()),
-                    ".local" => address.wrapping_sub(ctx.local.get() + u64::from(lane) * ctx.local_stride),
-                    ".param" => address.wrapping_sub(self.grid.params().block.base()),
-                    _ => address,
-                };
-                let notes = vec![match space {
-                    ".shared" => format!("the CTA's shared window has {} bytes", self.shared.block.len()),
-                    ".local" => format!("the thread's local window has {} bytes", ctx.local_size),
-                    ".param" => format!("the parameter block has {} bytes", self.grid.params().block.len()),
-                    _ => self.grid.memory.describe(address),
-                }];
-                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access(relative)), notes)));
+            let within = |w: &Window| {
+                let offset = address.checked_sub(w.start).filter(|o| *o <= w.length);
+                offset.is_some_and(|o| u64::from(size) <= w.length - o)
             };
-            if !address.is_multiple_of(align) {
-                return Err(Box::new(self.fault_at(
-                    ctx,
-                    site,
-                    lane,
-                    FaultKind::Misaligned(access(address)),
-                    Vec::new(),
-                )));
-            }
-            if write && !writable {
-                return Err(Box::new(self.fault_at(ctx, site, lane, FaultKind::ReadOnly(access(address)), Vec::new())));
-            }
-            if range[1] == 0 {
-                range = [start, length];
-            }
+            let relative = address.wrapping_sub(self.start(ctx, lane, space));
+            // Offsets in the windows have 32 bits.
+            let relative =
+                if matches!(space, ".shared" | ".local") { relative & u64::from(u32::MAX) } else { relative };
+            let access = Access { write, address: relative, size, space };
+            let (kind, note) = match found.filter(within) {
+                None => (FaultKind::OutOfBounds(access), self.note(ctx, address, space)),
+                Some(_) if !address.is_multiple_of(align) => {
+                    (FaultKind::Misaligned(access), format!("{align}-byte alignment is needed"))
+                }
+                Some(w) if write && !w.writable => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
+                Some(w) => {
+                    if range[1] == 0 && !w.of_lane {
+                        range = [w.start, w.length];
+                    }
+                    continue;
+                }
+            };
+            return Err(Box::new(self.fault_at(ctx, site, lane, kind, vec![note])));
         }
         Ok(range)
     }
 
-    /// The memory around an address: start, length, writable.
-    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<(u64, u64, bool)> {
-        let inside = |a: &Allocation| a.block.contains(address, 1);
+    /// Where the addresses of a space begin.
+    fn start(&self, ctx: &WarpCtx, lane: u32, space: &str) -> u64 {
         match space {
-            ".shared" => {
-                return Some((self.shared.block.base(), self.shared.block.len() as u64, true))
-                    .filter(|(s, ..)| address >= *s);
-            }
-            ".local" => {
-                let start = ctx.local.get() + u64::from(lane) * ctx.local_stride;
-                return (address >= start).then_some((start, ctx.local_size.min(ctx.local_stride), true));
-            }
-            ".param" => {
-                let block = &self.grid.params().block;
-                self.fleeting.set(true);
-                return (address >= block.base()).then(|| (block.base(), block.len() as u64, false));
-            }
-            _ => {}
+            ".shared" => self.shared.block.base(),
+            ".local" => ctx.local.get() + u64::from(lane) * ctx.local_stride,
+            ".param" => self.grid.params().block.base(),
+            _ => 0,
         }
-        if space == "generic" {
-            for a in [&self.shared, &self.local] {
-                if inside(a) {
-                    return Some((a.block.base(), a.block.len() as u64, true));
+    }
+
+    /// What is said of an address outside of everything.
+    fn note(&self, ctx: &WarpCtx, address: u64, space: &str) -> String {
+        let own = std::slice::from_ref(&self.shared);
+        match space {
+            ".shared" => format!("the CTA's shared window has {} bytes", self.shared.block.len()),
+            ".local" => format!("the thread's local window has {} bytes", ctx.local_size),
+            ".param" => format!("the parameter block has {} bytes", self.grid.params().block.len()),
+            "generic" if self.local.block.contains(address, 1) => OTHER_THREAD.to_owned(),
+            "generic" if self.cluster.is_empty() => self.grid.memory.describe_among(address, own),
+            "generic" => self.grid.memory.describe_among(address, &self.cluster),
+            _ => self.grid.memory.describe(address),
+        }
+    }
+
+    /// The memory around an address.
+    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<Window> {
+        let inside = |a: &Allocation| a.block.contains(address, 1);
+        let all = |a: &Allocation| Window {
+            start: a.block.base(),
+            length: a.block.len() as u64,
+            writable: a.kind.writable(),
+            of_lane: false,
+        };
+        let own = || Window {
+            start: self.start(ctx, lane, ".local"),
+            length: ctx.local_size.min(ctx.local_stride),
+            writable: true,
+            of_lane: true,
+        };
+        match space {
+            ".shared" => return Some(all(&self.shared)),
+            ".local" => return Some(own()),
+            ".param" => {
+                self.fleeting.set(true);
+                return Some(all(self.grid.params()));
+            }
+            "generic" if inside(&self.shared) => return Some(all(&self.shared)),
+            // Of local memory a thread has its own only.
+            "generic" if inside(&self.local) => return Some(own()),
+            "generic" => {
+                if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
+                    // Another CTA has another cluster.
+                    self.fleeting.set(true);
+                    return Some(all(a));
                 }
             }
-            if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
-                // Another CTA has another cluster.
-                self.fleeting.set(true);
-                return Some((a.block.base(), a.block.len() as u64, true));
-            }
+            _ => {}
         }
         let a = self.grid.memory.remember(address, self.grid.params())?;
         if Arc::ptr_eq(&a, self.grid.params()) {
             self.fleeting.set(true);
         }
-        Some((a.block.base(), a.block.len() as u64, a.kind.writable()))
+        Some(all(&a))
     }
 
     /// An instruction by the reference engine; false if it must be tried again when others have had their turn.
@@ -417,9 +444,12 @@ impl Host<'_> {
         mask: u32,
         args: &[[u64; LANES]],
     ) -> Result<[u64; LANES], Box<Stop>> {
-        let mut byte = |address: u64, _: usize| {
-            let windows = [&self.shared, &self.local].into_iter().find(|a| a.block.contains(address, 1));
-            match windows {
+        let mut byte = |address: u64, lane: usize| {
+            let w = self
+                .window(ctx, lane as u32, address, "generic")
+                .filter(|w| address.wrapping_sub(w.start) < w.length)?;
+            let windows = [&self.shared, &self.local].into_iter().chain(&*self.cluster);
+            match windows.into_iter().find(|a| w.start >= a.block.base() && w.start < a.end()) {
                 Some(a) => mem::load::<u8>(&a.block, address),
                 None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),
             }

@@ -11,11 +11,14 @@ use super::super::{
 use crate::{
     Access, AccessKind, FaultKind, LANES, MemoryEvent,
     lanes::{u32s, u64s},
-    mem::{Allocation, Kind, Memory, nearest},
+    mem::{Allocation, Kind, Memory},
 };
 use margay_ir::MemSpace;
 use margay_isa::Mod;
 use std::sync::Arc;
+
+/// What is said of a generic address in the local window of another thread.
+pub const OTHER_THREAD: &str = "this is local memory of another thread, or behind the end of one's own";
 
 /// Bits of an offset into one CTA's shared window.
 pub const WINDOW_BITS: u32 = 24;
@@ -51,23 +54,24 @@ pub fn space_name(space: MemSpace) -> &'static str {
 /// Addresses in the operand's space, by lane; anything in lanes that are not active.
 #[inline(always)]
 pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
+    // Addresses in the windows have 32 bits: wider registers are cut, and what lies below zero before the offset is added wraps around
+    // (manual, section 6.4.1.1).
+    let windowed = matches!(a.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
+    let mask = if windowed { u64::from(u32::MAX) } else { u64::MAX };
     match a.base {
         Base::Reg(s) if s.shape() == Shape::Double => {
             let base = u64s(ctx.src(s));
             for i in 0..LANES {
-                out[i] = base[i].wrapping_add_signed(a.offset);
+                out[i] = base[i].wrapping_add_signed(a.offset) & mask;
             }
         }
         Base::Reg(s) => {
             let base = u32s(ctx.src(s));
-            // Addresses in the windows have 32 bits, so what lies below zero before the offset is added wraps around.
-            let windowed = matches!(a.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
-            let mask = if windowed { u64::from(u32::MAX) } else { u64::MAX };
             for i in 0..LANES {
                 out[i] = u64::from(base[i]).wrapping_add_signed(a.offset) & mask;
             }
         }
-        Base::Fixed => *out = [a.offset as u64; LANES],
+        Base::Fixed => *out = [a.offset as u64 & mask; LANES],
         Base::Frame | Base::Incoming => {
             let frame = &ctx.warp.frames[ctx.frame as usize];
             let base = if a.base == Base::Frame { &frame.base.0 } else { &frame.incoming.0 };
@@ -78,9 +82,14 @@ pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
     }
 }
 
-/// Host addresses of an access of `size` bytes, by lane.
+/// Host addresses of an access of `size` bytes, by lane; whether it writes is for messages.
 #[inline(always)]
-pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANES]) -> Result<Region, Flow> {
+pub fn addresses(
+    ctx: &mut Ctx<'_>,
+    a: &Address,
+    (size, write): (u32, bool),
+    out: &mut [u64; LANES],
+) -> Result<Region, Flow> {
     offsets(ctx, a, out);
     Ok(match a.space {
         MemSpace::Global | MemSpace::Const => Region::Global,
@@ -98,9 +107,11 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
                 Region::Shared
             } else {
                 for i in lanes(ctx.active) {
-                    out[i] = match cluster_host(ctx.windows, ctx.cta, out[i]) {
+                    let own = a.space == MemSpace::Shared;
+                    let host = cluster_host(ctx.windows, ctx.cta, out[i]);
+                    out[i] = match host.filter(|_| !own || out[i] >> WINDOW_BITS == 0) {
                         Some(host) => host,
-                        None => return Err(out_of_bounds(ctx, i, a.space, out[i], size, false)),
+                        None => return Err(outside(ctx, a.space, i, (size, write), out)),
                     };
                 }
                 Region::Generic
@@ -126,7 +137,7 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
             let bad = if far { lanes(ctx.active).find(|i| out[*i] > limit) } else { None };
             let Some(local) = ctx.warp.local.as_ref().filter(|_| bad.is_none()) else {
                 let lane = bad.unwrap_or(ctx.first());
-                return Err(out_of_bounds(ctx, lane, a.space, out[lane], size, false));
+                return Err(outside(ctx, a.space, lane, (size, write), out));
             };
             let (base, stride) = (local.block.base(), ctx.windows.stride);
             for (i, o) in out.iter_mut().enumerate() {
@@ -141,6 +152,21 @@ pub fn addresses(ctx: &mut Ctx<'_>, a: &Address, size: u32, out: &mut [u64; LANE
             Region::Params
         }
     })
+}
+
+/// The fault of an access of which a lane is outside of its window, and no lane before it: unless one of those is misaligned.
+#[cold]
+fn outside(ctx: &mut Ctx<'_>, space: MemSpace, lane: usize, (size, write): (u32, bool), at: &[u64; LANES]) -> Flow {
+    let aligned = !size.is_power_of_two() || size > 32;
+    let before = lanes(ctx.active).find(|i| *i >= lane || !aligned && !at[*i].is_multiple_of(size.into()));
+    match before.filter(|i| *i < lane) {
+        Some(i) => misaligned(ctx, i, Access { write, address: at[i], size, space: space_name(space) }, size),
+        None => out_of_bounds(ctx, lane, space, at[lane], size, write),
+    }
+}
+
+fn misaligned(ctx: &mut Ctx<'_>, lane: usize, access: Access, align: u32) -> Flow {
+    ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is needed")])
 }
 
 /// The host address of a shared address with a rank.
@@ -213,11 +239,10 @@ pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u
         }
         MemSpace::Local => format!("the thread's local window has {} bytes", ctx.windows.local_size),
         MemSpace::KernelParam => format!("the parameter block has {} bytes", ctx.grid.params().block.len()),
-        MemSpace::Generic => {
-            let known = ctx.grid.memory.allocations();
-            let windows = ctx.windows.shared.iter().chain(&ctx.warp.local).map(|a| &**a);
-            nearest(address, windows.chain(known.iter().map(|a| &**a)))
+        MemSpace::Generic if ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1)) => {
+            OTHER_THREAD.to_owned()
         }
+        MemSpace::Generic => ctx.grid.memory.describe_among(address, &ctx.windows.shared),
         MemSpace::Global | MemSpace::Const => ctx.grid.memory.describe(address),
     };
     ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
@@ -249,12 +274,31 @@ pub fn bad_access(
         return out_of_bounds(ctx, lane, a.space, address, size, write);
     }
     if !host.is_multiple_of(u64::from(align)) {
-        return ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is needed")]);
+        return misaligned(ctx, lane, access, align);
     }
     if write && !writable {
         return ctx.fault(lane, FaultKind::ReadOnly(access), vec![ctx.grid.memory.describe(host)]);
     }
     ctx.bug("an access failed without a reason")
+}
+
+/// The fault of an access that found no cell for some lane: the first one's, in their order.
+#[cold]
+pub fn first_bad(
+    ctx: &mut Ctx<'_>,
+    a: &Address,
+    region: Region,
+    at: &[u64; LANES],
+    (size, align): (u32, u32),
+    write: bool,
+) -> Flow {
+    let bad = lanes(ctx.active).find(|i| {
+        let found = find_allocation!(ctx, region, at[*i], *i);
+        let inside = found.is_some_and(|f| f.block.contains(at[*i], size as usize) && (!write || f.kind.writable()));
+        !inside || !at[*i].is_multiple_of(u64::from(align))
+    });
+    let lane = bad.unwrap_or(ctx.first());
+    bad_access(ctx, lane, a, region, at[lane], (size, align), write)
 }
 
 /// Tells the observer of an access that is about to happen.
@@ -348,7 +392,9 @@ pub fn rank_of(ctx: &Ctx<'_>, address: u64) -> Option<(u32, u64)> {
 pub fn in_space(ctx: &mut Ctx<'_>, space: MemSpace, address: u64, lane: usize) -> bool {
     let own = ctx.cta.shared.block.contains(address, 1);
     let cluster = own || rank_of(ctx, address).is_some();
-    let local = ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1));
+    let all = ctx.warp.local.as_ref().is_some_and(|l| l.block.contains(address, 1));
+    let start = local_bases(ctx)[lane];
+    let local = all && address.wrapping_sub(start) < u64::from(ctx.windows.local_size);
     let kind = find_allocation!(ctx, Region::Generic, address, lane).map(|a| a.kind);
     match space {
         MemSpace::Shared => own,
@@ -356,7 +402,7 @@ pub fn in_space(ctx: &mut Ctx<'_>, space: MemSpace, address: u64, lane: usize) -
         MemSpace::Local => local,
         MemSpace::Const => kind == Some(Kind::Const),
         MemSpace::KernelParam => kind == Some(Kind::Param),
-        MemSpace::Global => !cluster && !local && kind != Some(Kind::Const),
+        MemSpace::Global => !cluster && !all && kind != Some(Kind::Const),
         MemSpace::Generic => true,
     }
 }

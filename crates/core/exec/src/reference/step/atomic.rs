@@ -153,7 +153,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let (count, size) = (m.count as usize, m.count * m.size);
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
+    let region = match addresses(ctx, &m.address, (size, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
@@ -191,7 +191,7 @@ pub fn atomic(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 pub fn atomic_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, 16, &mut at) {
+    let region = match addresses(ctx, &m.address, (16, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

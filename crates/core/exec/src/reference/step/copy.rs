@@ -71,13 +71,13 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         _ => ctx.doubles(s),
     });
     let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
-    let to_region = addresses(ctx, &c.to, 1, &mut to)?;
+    let to_region = addresses(ctx, &c.to, (1, true), &mut to)?;
     let from_region = match &c.from {
-        Some(a) => addresses(ctx, a, 1, &mut from)?,
+        Some(a) => addresses(ctx, a, (1, false), &mut from)?,
         None => Region::Generic,
     };
     let signal_region = match &c.mbarrier {
-        Some(a) => addresses(ctx, a, 8, &mut signal)?,
+        Some(a) => addresses(ctx, a, (8, true), &mut signal)?,
         None => Region::Generic,
     };
     ctx.cta.note_effect();
@@ -239,7 +239,7 @@ pub fn reduce(
 pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let b: &ObjectOp = &ctx.func.objects[op.x as usize];
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &b.address, 8, &mut at) {
+    let region = match addresses(ctx, &b.address, (8, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

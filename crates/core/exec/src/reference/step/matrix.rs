@@ -151,7 +151,7 @@ fn transfer(
     let (align, writes) = matrix::alignment(ctx.func.variant(op));
     let mut at = [0; LANES];
     ctx.active = used;
-    let region = match addresses(ctx, &address, align as u32, &mut at) {
+    let region = match addresses(ctx, &address, (align as u32, writes), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

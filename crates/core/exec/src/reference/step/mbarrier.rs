@@ -126,7 +126,7 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return Flow::Next;
     }
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &b.address, 8, &mut at) {
+    let region = match addresses(ctx, &b.address, (8, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

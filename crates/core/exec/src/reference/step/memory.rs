@@ -7,7 +7,7 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use super::address::{Region, addresses, bad_access, find_allocation, observe};
+use super::address::{Region, addresses, bad_access, find_allocation, first_bad, observe};
 use super::row;
 use crate::{
     AccessKind, LANES,
@@ -67,14 +67,14 @@ fn pattern(a: &[u64; LANES], active: u32, size: u64) -> Pattern {
     }
 }
 
-/// A lane whose address is no multiple of the access size (vectors are aligned as a whole).
+/// Whether some lane's address is no multiple of the access size (vectors are aligned as a whole).
 #[inline(always)]
-fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> Option<usize> {
+fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> bool {
     let mut low = 0;
     for i in 0..LANES {
         low |= if active >> i & 1 == 1 { a[i] } else { 0 };
     }
-    if low & (align - 1) == 0 { None } else { lanes(active).find(|i| a[*i] & (align - 1) != 0) }
+    low & (align - 1) != 0
 }
 
 /// A load of `N` elements a lane, aligned as a whole.
@@ -86,18 +86,16 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
+    let region = match addresses(ctx, &m.address, (size, false), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
     // A misaligned element has no cell, so only what several cells would hide is looked at.
-    if (N > 1 || m.straddles)
-        && let Some(lane) = misaligned(&at, ctx.active, u64::from(size))
-    {
+    if (N > 1 || m.straddles) && misaligned(&at, ctx.active, u64::from(size)) {
         if m.straddles {
             return load_straddling::<T>(ctx, m, region, &at);
         }
-        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), false);
+        return first_bad(ctx, &m.address, region, &at, (size, size), false);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Load);
     let first = ctx.first();
@@ -220,17 +218,15 @@ fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     let size = (N * size_of::<T>()) as u32;
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
+    let region = match addresses(ctx, &m.address, (size, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
-    if (N > 1 || m.straddles)
-        && let Some(lane) = misaligned(&at, ctx.active, u64::from(size))
-    {
+    if (N > 1 || m.straddles) && misaligned(&at, ctx.active, u64::from(size)) {
         if m.straddles {
             return store_straddling::<T>(ctx, m, region, &at);
         }
-        return bad_access(ctx, lane, &m.address, region, at[lane], (size, size), true);
+        return first_bad(ctx, &m.address, region, &at, (size, size), true);
     }
     observe(ctx, &m.address, &at, size, AccessKind::Store);
     let mut values = [[T::default(); LANES]; N];
@@ -313,7 +309,7 @@ fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let size = m.count * 16;
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
+    let region = match addresses(ctx, &m.address, (size, false), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };
@@ -353,7 +349,7 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let size = m.count * 16;
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, size, &mut at) {
+    let region = match addresses(ctx, &m.address, (size, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

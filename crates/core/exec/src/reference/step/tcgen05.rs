@@ -74,7 +74,7 @@ fn place(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
 fn shared(ctx: &mut Ctx<'_>, a: &Address, lane: usize) -> Result<(Region, u64), Flow> {
     let mut at = [0; LANES];
     let active = std::mem::replace(&mut ctx.active, 1 << lane);
-    let region = addresses(ctx, a, 4, &mut at);
+    let region = addresses(ctx, a, (4, true), &mut at);
     ctx.active = active;
     Ok((region?, at[lane]))
 }

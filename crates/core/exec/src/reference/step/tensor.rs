@@ -28,7 +28,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 fn place(ctx: &mut Ctx<'_>, a: &Address, align: u32, lane: usize) -> Result<(Region, u64), Flow> {
     let mut at = [0; LANES];
     let active = std::mem::replace(&mut ctx.active, 1 << lane);
-    let region = addresses(ctx, a, align, &mut at);
+    let region = addresses(ctx, a, (align, false), &mut at);
     ctx.active = active;
     Ok((region?, at[lane]))
 }
@@ -201,7 +201,7 @@ pub fn replace(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     ctx.cta.note_effect();
     let values = ctx.doubles(m.value);
     let mut at = [0; LANES];
-    let region = match addresses(ctx, &m.address, 64, &mut at) {
+    let region = match addresses(ctx, &m.address, (64, true), &mut at) {
         Ok(region) => region,
         Err(flow) => return flow,
     };

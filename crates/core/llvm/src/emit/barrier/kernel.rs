@@ -214,10 +214,8 @@ impl Emitter<'_> {
         let offset = self.w.op("mul", &wide, &window);
         let locals = self.ctx_value(Elem::I64, at::LOCALS);
         let local = self.w.op("add", &locals, &offset);
-        if !self.func.calls.is_empty() {
-            let to = self.ctx_pointer(at::LOCAL);
-            self.w.store(&local, &to, 8);
-        }
+        let to = self.ctx_pointer(at::LOCAL);
+        self.w.store(&local, &to, 8);
         self.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
         let lanes = self.lanes_of(before.is_some(), &after);
         self.forget(before.is_none());

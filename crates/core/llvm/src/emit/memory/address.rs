@@ -51,9 +51,10 @@ struct Check {
 impl Check {
     /// Bytes from the address that is checked to the first access, and to the end of the last.
     fn extent(&self) -> (i64, i64) {
-        let least = self.members.iter().map(|m| m.offset).min().unwrap_or(0);
-        let end = self.members.iter().map(|m| m.offset + i64::from(m.bytes)).max().unwrap_or(0);
-        (least - self.origin, end - self.origin)
+        let from = |m: &Member| m.offset.wrapping_sub(self.origin);
+        let least = self.members.iter().map(from).min().unwrap_or(0);
+        let end = self.members.iter().map(|m| from(m) + i64::from(m.bytes)).max().unwrap_or(0);
+        (least, end)
     }
 
     /// Low bits of an address at a distance that must be zero.
@@ -63,9 +64,10 @@ impl Check {
     }
 }
 
-/// Compares lanes one by one; asks the host if that does not help.
+/// Compares lanes one by one, with a range and, where `own` says how many bytes a generic access has, with each lane's local window; asks
+/// the host if that does not help.
 const CHECK: &str = "\
-define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd) #2 {
+define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own) #2 {
   %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
   %pluses = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
   %at = add <32 x i64> %from, %pluses
@@ -83,7 +85,39 @@ define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %fr
   %bits = bitcast <32 x i1> %bad to i32
   %active = and i32 %bits, %mask
   %any = icmp ne i32 %active, 0
-  br i1 %any, label %ask, label %fine
+  br i1 %any, label %again, label %fine
+again:
+  %generic = icmp ne i64 %own, 0
+  br i1 %generic, label %local, label %ask
+local:
+  %window.p = getelementptr i8, ptr %ctx, i64 WINDOW
+  %window = load i64, ptr %window.p, align 8
+  %stride.p = getelementptr i8, ptr %ctx, i64 STRIDE
+  %stride = load i64, ptr %stride.p, align 8
+  %size.p = getelementptr i8, ptr %ctx, i64 SIZE
+  %size = load i64, ptr %size.p, align 8
+  %narrow = icmp ult i64 %size, %stride
+  %room = select i1 %narrow, i64 %size, i64 %stride
+  %fits = icmp uge i64 %room, %own
+  %rest.1 = sub i64 %room, %own
+  %rest.2 = add i64 %rest.1, 1
+  %places = select i1 %fits, i64 %rest.2, i64 0
+  %window.1 = insertelement <32 x i64> poison, i64 %window, i32 0
+  %windows = shufflevector <32 x i64> %window.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %stride.1 = insertelement <32 x i64> poison, i64 %stride, i32 0
+  %strides = shufflevector <32 x i64> %stride.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %places.1 = insertelement <32 x i64> poison, i64 %places, i32 0
+  %placess = shufflevector <32 x i64> %places.1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %behind = mul <32 x i64> %strides, LANES
+  %starts = add <32 x i64> %windows, %behind
+  %within = sub <32 x i64> %at, %starts
+  %foreign = icmp uge <32 x i64> %within, %placess
+  %wrong = or <32 x i1> %foreign, %crooked
+  %neither = and <32 x i1> %wrong, %bad
+  %left = bitcast <32 x i1> %neither to i32
+  %last = and i32 %left, %mask
+  %some = icmp ne i32 %last, 0
+  br i1 %some, label %ask, label %fine
 ask:
   %buffer = alloca <32 x i64>, align 64
   store <32 x i64> %at, ptr %buffer, align 64
@@ -229,12 +263,14 @@ impl Emitter<'_> {
             let v = e.w.op_const("add", &v, i128::from(*offset));
             e.checked(space, Address::Lanes(v), check, mask)
         };
-        if let Some((width, stride)) = rows_of(slot.shape) {
+        // Rows of lanes so far apart that addresses wrap around are no rows for checks.
+        let near = |width: u32, stride: i64| stride.checked_mul(i64::from(width)).is_some_and(|r| r.abs() < 1 << 48);
+        if let Some((width, stride)) = rows_of(slot.shape).filter(|(w, s)| near(*w, *s)) {
             let address = in_rows(self, width, stride);
             return f(self, &address);
         }
         let mode = self.mode;
-        let Some(shadow) = slot.shadow.filter(|s| !s.whole || mode == Mode::Full) else {
+        let Some(shadow) = slot.shadow.filter(|s| (!s.whole || mode == Mode::Full) && near(s.width, s.stride)) else {
             let address = by_lanes(self, grouped.as_ref());
             return f(self, &address);
         };
@@ -459,6 +495,10 @@ impl Emitter<'_> {
         let bits = self.lane_bits(mask);
         let text = CHECK
             .replace("HELPERS", &at::HELPERS.to_string())
+            .replace("WINDOW", &at::LOCAL.to_string())
+            .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
+            .replace("SIZE", &at::LOCAL_SIZE.to_string())
+            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
             .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
         self.w.declared.insert(text);
         for (member, site) in check.members.iter().zip(&sites) {
@@ -467,10 +507,11 @@ impl Emitter<'_> {
                 Window::Cached => self.cached(site + 1),
             };
             let (plus, odd) = (member.offset - check.origin, member.odd());
+            let own = if space == MemSpace::Generic { member.bytes } else { 0 };
             let status = self.w.value(
                 Ty::scalar(Elem::I32),
                 format_args!(
-                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd})"
+                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
                 ),
             );
             let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));

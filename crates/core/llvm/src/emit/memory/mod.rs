@@ -157,18 +157,27 @@ impl Emitter<'_> {
             let size = e.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
             within(e, &windows, &size)
         };
-        let elsewhere = [Mod::SharedCluster, Mod::Global].iter().any(|m| variant.has(*m));
-        if self.options.cluster.is_some() && elsewhere {
+        if variant.has(Mod::Global) {
+            // What is no window may still be constant; the reference engine knows, but not which lane has which local memory.
+            self.effect(inst)?;
+            self.uses_local = true;
+            let (base, stride) = (self.ctx_fixed(Elem::I64, at::LOCAL), self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE));
+            let size = self.w.op_const("mul", &stride, 32);
+            let local = within(self, &base, &size);
+            let other = self.w.op_const("xor", &local, 1);
+            let rest = self.read(dst);
+            let global = self.w.op("and", &rest, &other);
+            let guard = self.guard(inst);
+            self.write(dst, &global, guard.as_ref());
+            return Ok(());
+        }
+        if self.options.cluster.is_some() && variant.has(Mod::SharedCluster) {
             return self.effect(inst);
         }
         let inside = if variant.has(Mod::Shared) || variant.has(Mod::SharedCta) || variant.has(Mod::SharedCluster) {
             shared(self)
         } else if variant.has(Mod::Local) {
             local(self)
-        } else if variant.has(Mod::Global) {
-            let (s, l) = (shared(self), local(self));
-            let either = self.w.op("or", &s, &l);
-            self.w.op_const("xor", &either, 1)
         } else {
             return self.effect(inst);
         };
