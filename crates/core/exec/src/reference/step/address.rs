@@ -14,7 +14,7 @@ use crate::{
     mem::{Allocation, Kind, Memory},
 };
 use margay_ir::MemSpace;
-use margay_isa::Mod;
+use margay_isa::{Mod, Opcode};
 use std::sync::Arc;
 
 /// What is said of a generic address in the local window of another thread.
@@ -106,8 +106,11 @@ pub fn addresses(
                 }
                 Region::Shared
             } else {
+                // Some instructions say `.shared` and mean the cluster's (`mbarrier`, bulk copies); loads and stores do not.
+                let opcode = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op).op);
+                let plain = matches!(opcode, Some(Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red));
+                let own = a.space == MemSpace::Shared && plain;
                 for i in lanes(ctx.active) {
-                    let own = a.space == MemSpace::Shared;
                     let host = cluster_host(ctx.windows, ctx.cta, out[i]);
                     out[i] = match host.filter(|_| !own || out[i] >> WINDOW_BITS == 0) {
                         Some(host) => host,
