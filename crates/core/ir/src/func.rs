@@ -109,6 +109,8 @@ pub struct Func {
     pub insts: Vec<Inst>,
     /// Operands of all instructions.
     pub operands: Vec<Operand>,
+    /// What the rows say of the operands' types, by index of [`Func::operands`]: see [`crate::operand_types`].
+    pub types: Vec<Type>,
     /// Distinct variants.
     pub variants: Vec<Variant>,
     /// Call sites.

@@ -2,6 +2,7 @@
 
 use crate::{Func, Inst, Operand, lower::immediate_type};
 use margay_isa::{Count, Mod, Opnd, Role, Type, Variant};
+use margay_syntax::tree::List;
 
 /// Types of destinations and sources, in the order of [`Inst::dsts`] and [`Inst::srcs`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,31 +13,34 @@ pub struct OperandTypes {
     pub srcs: Vec<Type>,
 }
 
-/// What the row says of types; registers have their own.
+/// What the row says of types; registers have their own. Lowering has stored what the row says ([`Func::types`]).
 pub fn operand_types(func: &Func, inst: &Inst) -> OperandTypes {
-    let variant = func.variant(inst);
-    let (dsts, srcs) = (func.operands(inst.dsts), func.operands(inst.srcs));
-    let mut walk =
-        Walk { variant, dsts: Vec::new(), partners: Vec::new(), srcs: Vec::new(), given: [dsts.len(), srcs.len()] };
-    let opnds: Vec<&'static Opnd> = variant.operands().collect();
-    walk.walk(&opnds);
-    let mut types = [walk.dsts, walk.srcs];
-    types[0].append(&mut walk.partners);
-    let fallback = variant.t();
-    let fix = |types: &mut Vec<Type>, operands: &[Operand]| {
-        types.resize(operands.len(), if operands.len() > types.len() { Type::B32 } else { fallback });
-        for (ty, operand) in types.iter_mut().zip(operands) {
-            match operand {
-                Operand::Reg(r) | Operand::Not(r) => *ty = func.regs[r.0 as usize],
-                Operand::Mem(..) => *ty = Type::B64,
-                _ => {}
-            }
-        }
+    let of = |list: List<Operand>| {
+        let one = |(operand, ty): (&Operand, &Type)| match operand {
+            Operand::Reg(r) | Operand::Not(r) => func.regs[r.0 as usize],
+            Operand::Mem(..) => Type::B64,
+            _ => *ty,
+        };
+        func.operands(list).iter().zip(&func.types[list.range()]).map(one).collect()
     };
-    let [mut d, mut s] = types;
-    fix(&mut d, dsts);
-    fix(&mut s, srcs);
-    OperandTypes { dsts: d, srcs: s }
+    OperandTypes { dsts: of(inst.dsts), srcs: of(inst.srcs) }
+}
+
+/// Types of all operands of a function, by what the rows of its instructions say.
+pub(crate) fn row_types(func: &Func) -> Vec<Type> {
+    let mut types = vec![Type::B32; func.operands.len()];
+    for inst in &func.insts {
+        let variant = func.variant(inst);
+        let given = [inst.dsts.range().len(), inst.srcs.range().len()];
+        let mut walk = Walk { variant, dsts: Vec::new(), partners: Vec::new(), srcs: Vec::new(), given };
+        let opnds: Vec<&'static Opnd> = variant.operands().collect();
+        walk.walk(&opnds);
+        walk.dsts.append(&mut walk.partners);
+        for (list, found) in [(inst.dsts, walk.dsts), (inst.srcs, walk.srcs)] {
+            types[list.range()].iter_mut().zip(found).for_each(|(ty, found)| *ty = found);
+        }
+    }
+    types
 }
 
 struct Walk<'v> {

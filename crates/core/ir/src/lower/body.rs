@@ -347,6 +347,7 @@ impl Builder<'_> {
             let label = raw.label.map(|l| self.tree.str(l).into());
             self.func.blocks.push(Block { insts, term, at: at.index, label });
         }
+        self.func.types = crate::types::row_types(&self.func);
         Ok(())
     }
 

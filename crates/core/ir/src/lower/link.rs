@@ -255,6 +255,7 @@ fn entry(
         blocks: Vec::new(),
         insts: Vec::new(),
         operands: Vec::new(),
+        types: Vec::new(),
         variants: Vec::new(),
         calls: Vec::new(),
         places: Vec::new(),

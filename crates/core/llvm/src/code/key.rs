@@ -56,6 +56,7 @@ fn function(func: &Func, h: &mut Twice) {
         blocks,
         insts,
         operands,
+        types: _,
         variants,
         calls,
         places: _,

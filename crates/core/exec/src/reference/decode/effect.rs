@@ -6,7 +6,7 @@ use super::super::{
 };
 use super::{Decoder, operand::plain};
 use crate::Stop;
-use margay_ir::{FrameRole, Func, Inst, MemBase, MemSpace, Operand, operand_types};
+use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -151,10 +151,7 @@ impl Decoder<'_> {
         };
         let address = self.address(&o, inst.space.unwrap_or(MemSpace::Generic))?;
         let straddles = match o {
-            Operand::Mem(MemBase::Frame(id), _) => {
-                let var = &func.frame[id.0 as usize];
-                var.role != FrameRole::Local && !var.address_taken
-            }
+            Operand::Mem(MemBase::Frame(id), _) => func.frame[id.0 as usize].in_registers(),
             _ => false,
         };
         Ok(MemOp { straddles, ty, size: ty.bytes(), count: v.vec(), order: order(v), ..plain(address) })

@@ -4,7 +4,13 @@ use crate::emit::{
     function::Emitter,
     text::{Elem, Ty, Val},
 };
-use margay_ir::{FrameRole, MemBase, Operand};
+use margay_ir::{
+    FrameRole, MemBase, Operand,
+    explicit::{Access, Object, access},
+    pass::live_frame,
+};
+use margay_isa::Opcode;
+use std::fmt::Write;
 
 /// Chooses frame variables that can live in vectors of words: those that are only loaded, stored and passed at constant
 /// offsets. They never have an address.
@@ -17,28 +23,41 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
         .collect();
     for inst in &func.insts {
         let variant = func.variant(inst);
-        let name = variant.op.row().name;
         for operand in func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)) {
             match operand {
                 Operand::FrameAddr(f, _) => fits[f.0 as usize] = false,
                 Operand::Mem(MemBase::Frame(f), offset) => {
-                    let bytes = i64::from(variant.t().bytes());
-                    let total = bytes * i64::from(variant.vec());
-                    let inside = *offset >= 0 && offset + total <= i64::from(func.frame[f.0 as usize].size);
-                    let plain = matches!(name, "ld" | "st") && bytes <= 8 && bytes > 0 && offset % bytes == 0 && inside;
-                    fits[f.0 as usize] &= plain;
+                    let bytes = variant.t().bytes();
+                    let proven = access(e.ir, func, operand, bytes * variant.vec());
+                    let whole = matches!(bytes, 1..=8) && offset % i64::from(bytes) == 0;
+                    let moves = matches!(variant.op, Opcode::Ld | Opcode::St);
+                    fits[f.0 as usize] &= proven == Access::Proven(Object::Variable(*f)) && whole && moves;
                 }
                 _ => {}
             }
         }
     }
-    let sizes: Vec<Option<u32>> = func.frame.iter().zip(&fits).map(|(v, f)| f.then(|| v.size.div_ceil(4))).collect();
-    let mut variable = |words| {
-        let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
-        e.pin_if_many(&variable);
-        variable
-    };
-    sizes.into_iter().map(|s| s.map(&mut variable)).collect()
+    // What the program may read before it writes it is zero: nothing that LLVM could take for undefined reaches a branch.
+    let read = live_frame(func, &e.cfg);
+    let mut variables = Vec::with_capacity(fits.len());
+    for (f, (var, fits)) in func.frame.iter().zip(fits).enumerate() {
+        let unwritten = var.role == FrameRole::Param && read.first().is_some_and(|r| r.has(f as u32));
+        variables.push(fits.then(|| {
+            let words = var.size.div_ceil(4);
+            let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
+            if unwritten || matches!(var.role, FrameRole::Return(_)) {
+                e.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
+                let bytes = u64::from(words) * 128;
+                let _ = writeln!(
+                    e.w.entry,
+                    "  call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
+                );
+            }
+            e.pin_if_many(&variable);
+            variable
+        }));
+    }
+    variables
 }
 
 impl Emitter<'_> {

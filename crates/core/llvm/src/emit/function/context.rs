@@ -6,7 +6,10 @@ use crate::emit::{
     site::{Site, SiteKind},
     text::{Elem, Ty, Val, int, named},
 };
-use margay_ir::FormalHome;
+use margay_ir::{
+    Operand,
+    explicit::{Access, Object, access},
+};
 use std::fmt::Write;
 
 impl Emitter<'_> {
@@ -126,16 +129,11 @@ impl Emitter<'_> {
     }
 
     /// Elements of the kernel's parameters, loaded once at the entry; `None` if they lie outside of them.
-    pub fn parameters(&mut self, offset: i64, elem: Elem, count: u32) -> Option<Vec<Val>> {
-        let bytes = u64::from(elem.bits() / 8);
-        let ends = self.func.params.iter().zip(&self.func.sig.params).map(|(home, value)| match home {
-            FormalHome::Kernel(at) => u64::from(at + value.size),
-            _ => 0,
-        });
-        let (first, end) = (u64::try_from(offset).ok()?, ends.max().unwrap_or(0));
-        if first + bytes * u64::from(count) > end {
-            return None;
-        }
+    pub fn parameters(&mut self, source: &Operand, elem: Elem, count: u32) -> Option<Vec<Val>> {
+        let bytes = elem.bits() / 8;
+        let Operand::Mem(_, offset) = source else { return None };
+        let Access::Proven(Object::Parameters) = access(self.ir, self.func, source, bytes * count) else { return None };
+        let (first, bytes) = (*offset as u64, u64::from(bytes));
         let block = self.ctx_value(Elem::Ptr, at::PARAMS);
         let ty = Ty::scalar(elem);
         let mut values = Vec::new();

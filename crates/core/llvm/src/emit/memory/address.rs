@@ -12,7 +12,10 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named, per_lane},
 };
-use margay_ir::{GlobalId, Inst, MemBase, MemSpace, Operand};
+use margay_ir::{
+    Inst, MemBase, MemSpace, Operand,
+    explicit::{Access, access},
+};
 use margay_isa::Opcode;
 
 /// Host addresses of an access, by lane.
@@ -182,6 +185,7 @@ impl Emitter<'_> {
         mut f: impl FnMut(&mut Self, &Address) -> Result<()>,
     ) -> Result<()> {
         let Operand::Mem(base, offset) = operand else { return self.refuse("an address") };
+        let known = access(self.ir, self.func, operand, bytes);
         let space = inst.space.unwrap_or(MemSpace::Generic);
         let narrow = matches!(space, MemSpace::Shared | MemSpace::Local);
         let elem = if narrow { Elem::I32 } else { Elem::I64 };
@@ -210,7 +214,7 @@ impl Emitter<'_> {
             MemBase::Global(g) => {
                 let v = self.global_address(g.0, *offset);
                 let v = self.w.resize(&v, elem, false);
-                let address = if self.inside(*g, *offset, bytes) {
+                let address = if let Access::Proven(_) = known {
                     Address::uniform(self.based(space, &v, 0))
                 } else {
                     let check = single_step(*offset);
@@ -220,17 +224,23 @@ impl Emitter<'_> {
             }
             MemBase::Frame(frame) => {
                 let check = single_step(*offset);
-                if self.incoming(frame.0).is_some() {
-                    self.check_passed(frame.0, *offset, bytes, mask);
-                }
+                let check = match known {
+                    Access::Proven(_) => None,
+                    Access::Passed(_) => {
+                        self.check_passed(frame.0, *offset, bytes, mask);
+                        Some(&check)
+                    }
+                    Access::Checked => Some(&check),
+                };
                 let v = self.frame_address(frame.0, *offset);
-                let address = self.checked(space, Address::uniform(v), Some(&check), mask);
+                let address = self.checked(space, Address::uniform(v), check, mask);
                 return f(self, &address);
             }
             MemBase::KernelParam => {
                 let check = single_step(*offset);
+                let check = (!matches!(known, Access::Proven(_))).then_some(&check);
                 let address = Address::uniform(int(Elem::I64, i128::from(*offset)));
-                let address = self.checked(space, address, Some(&check), mask);
+                let address = self.checked(space, address, check, mask);
                 return f(self, &address);
             }
             MemBase::Absolute => {
@@ -310,18 +320,6 @@ impl Emitter<'_> {
         self.helper(Helper::Refuse, &[&site, &lanes, &both], true);
         self.w.jump("stop");
         self.w.block(&good);
-    }
-
-    /// Whether an access at a constant place of a variable needs no check.
-    fn inside(&self, g: GlobalId, offset: i64, bytes: u32) -> bool {
-        let global = &self.ir.globals[g.0 as usize];
-        let member = Member { inst: self.inst, offset, bytes };
-        let end = offset.checked_add(i64::from(bytes));
-        offset >= 0
-            && !global.external
-            && end.is_some_and(|e| e as u64 <= global.size)
-            && i64::from(global.align) > member.odd()
-            && offset & member.odd() == 0
     }
 
     /// A scalar offset in a space as a host address; `apart` is added behind the last wrap around of the offset.

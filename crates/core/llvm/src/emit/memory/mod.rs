@@ -205,9 +205,7 @@ impl Emitter<'_> {
         }
         let total = bytes * dsts.len() as u32;
         let elem = Elem::int(ty.bits());
-        if let Operand::Mem(MemBase::KernelParam, offset) = source
-            && let Some(values) = self.parameters(offset, elem, dsts.len() as u32)
-        {
+        if let Some(values) = self.parameters(&source, elem, dsts.len() as u32) {
             for (d, v) in dsts.iter().zip(&values) {
                 self.write_extended(d, v, ty, mask);
             }

@@ -1,0 +1,77 @@
+//! What is known of a memory access before it happens: a proof, or that each address must be checked.
+
+use crate::{FormalHome, FrameId, FrameRole, Func, GlobalId, Ir, MemBase, Operand, Stage};
+
+/// What an engine must do about an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Nothing: it lies at a constant place inside of an object, as aligned as it must be.
+    Proven(Object),
+    /// It goes by name through a formal without size: inside of what was passed, which the callee is told, and inside of the
+    /// thread's window.
+    Passed(FrameId),
+    /// Every address must be checked.
+    Checked,
+}
+
+/// What a proven access lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Object {
+    /// The kernel's parameter block.
+    Parameters,
+    /// A variable of the module.
+    Global(GlobalId),
+    /// A variable of the frame.
+    Variable(FrameId),
+}
+
+/// Bytes that an access of so many bytes a lane must be aligned to.
+pub fn alignment(bytes: u32) -> u32 {
+    bytes.next_power_of_two().min(32)
+}
+
+impl crate::FrameVar {
+    /// A `.param` variable whose address nobody takes: on the GPU that is registers, and an access that straddles elements is
+    /// harmless. ptxas says nothing about it.
+    pub fn in_registers(&self) -> bool {
+        self.role != FrameRole::Local && !self.address_taken
+    }
+}
+
+/// What is known of the access by a memory operand, of so many bytes a lane.
+pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) -> Access {
+    let Operand::Mem(base, offset) = operand else { return Access::Checked };
+    let inside = |size: u64| {
+        let end = offset.checked_add(i64::from(bytes));
+        *offset >= 0 && end.is_some_and(|end| end as u64 <= size)
+    };
+    let aligned = |align: u32| align >= alignment(bytes) && offset % i64::from(alignment(bytes)) == 0;
+    let proven = match base {
+        MemBase::Reg(_) | MemBase::Absolute => return Access::Checked,
+        MemBase::KernelParam => inside(parameters(func)).then_some(Object::Parameters),
+        MemBase::Global(id) => {
+            let global = ir.global(*id);
+            (!global.external && inside(global.size) && aligned(global.align)).then_some(Object::Global(*id))
+        }
+        MemBase::Frame(id) => {
+            let var = &func.frame[id.0 as usize];
+            if let FrameRole::Formal(f) = var.role
+                && func.sig.params[f as usize].is_unsized
+            {
+                return Access::Passed(*id);
+            }
+            let good = inside(var.size.into()) && (var.in_registers() || aligned(var.align));
+            good.then_some(Object::Variable(*id))
+        }
+    };
+    proven.map_or(Access::Checked, Access::Proven)
+}
+
+/// Bytes of a kernel's parameters; nothing is known of them in other functions.
+fn parameters(func: &Func) -> u64 {
+    let end = |(home, value): (&FormalHome, &crate::abi::Value)| match home {
+        FormalHome::Kernel(at) => u64::from(*at) + u64::from(value.size),
+        FormalHome::Regs(_) | FormalHome::Frame(_) => 0,
+    };
+    func.params.iter().zip(&func.sig.params).map(end).max().unwrap_or(0)
+}
