@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test \
-        bench-opencl oracle oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants golden ulp
+        bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants golden ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint          rustfmt and clippy"
 	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
 	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
+	@echo "make oracle-programs  build programs with nvcc as it is, and with CUDA 12's and 11's runtimes, and run them"
 	@echo "make oracle-abi    compare the sm ABI with what ptxas compiles"
 	@echo "make oracle-cases  compare verdicts on random modules about functions with ptxas"
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
@@ -68,6 +69,10 @@ oracle: .oracle/ready
 .oracle/ready:
 	@scripts/oracle.sh .oracle
 	@touch $@
+
+# Programs of our own, built by NVIDIA's compiler as its users do, with the runtimes of CUDA 13, 12 and 11. It needs no GPU.
+oracle-programs: release
+	@scripts/programs.sh $(TARGET)/release/margay .oracle
 
 oracle-abi: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-abi -- --count 1000

@@ -1,6 +1,7 @@
 //! How a function becomes visible to C: the `api!` list, and what every call passes through.
 
 use crate::code::{Code, Outcome};
+use margay::profile::Profile;
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -100,6 +101,27 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
 /// Whether a variable of the environment names something in its list of words.
 pub fn asked(variable: &str, wanted: &str) -> bool {
     std::env::var(variable).is_ok_and(|words| words.split(',').any(|word| word == wanted))
+}
+
+/// Variables of the environment that hold words, and the words that there are.
+const WORDS: [(&str, &[&str]); 2] = [("MARGAY_CHECK", &["bounds"]), ("MARGAY_LOG", &["api", "quiet"])];
+
+/// Complains about variables of the environment that say what nobody understands.
+pub fn check_environment() -> Result<(), String> {
+    for (variable, known) in WORDS {
+        let set = std::env::var(variable).unwrap_or_default();
+        let unknown = set.split(',').map(str::trim).find(|word| !word.is_empty() && !known.contains(word));
+        if let Some(word) = unknown {
+            return Err(format!("{variable}: there is no `{word}`; there is {}", known.join(", ")));
+        }
+    }
+    let engine = std::env::var("MARGAY_ENGINE").unwrap_or_default();
+    let engines = margay::engines();
+    if !engine.is_empty() && engines.iter().all(|e| e.name() != engine) {
+        let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
+        return Err(format!("MARGAY_ENGINE: there is no `{engine}`; there is {}", names.join(", ")));
+    }
+    Profile::from_environment().map(drop).map_err(|e| e.to_string())
 }
 
 /// Whether the environment asks for a log of calls.

@@ -10,7 +10,7 @@ use crate::{
 };
 use margay_runtime::{Device, Error};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -45,6 +45,8 @@ pub struct Context {
     pub runtime: Arc<margay_runtime::Context>,
     /// Its own handle.
     pub handle: Handle<Context>,
+    /// The number of its device.
+    pub device: i32,
     /// A number that no other context has.
     pub id: u64,
     /// The flags that it was made with.
@@ -56,22 +58,26 @@ pub struct Context {
     cache: AtomicU32,
     /// Limits that the program set and that mean nothing here.
     limits: Mutex<BTreeMap<u32, usize>>,
+    /// Contexts of other devices whose memory it was let into. All memory is the host's; only the errors of the API need them.
+    peers: Mutex<BTreeSet<u64>>,
     failed: Mutex<Option<Code>>,
 }
 
 impl Context {
     /// A context on the device.
-    pub fn new(device: &Arc<Device>, handle: Handle<Context>, flags: u32) -> Context {
+    pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Context {
             runtime: device.context(),
             handle,
+            device: number,
             id: NEXT.fetch_add(1, Relaxed),
             flags: AtomicU32::new(flags),
             default_stream: Stream::new(handle, 0, 0),
             memory: Mutex::default(),
             cache: AtomicU32::new(0),
             limits: Mutex::default(),
+            peers: Mutex::default(),
             failed: Mutex::default(),
         }
     }
@@ -87,7 +93,9 @@ impl Context {
     /// Remembers that work of the device failed, and tells people why.
     pub fn fail(&self, error: &Error) -> Code {
         let code = Code::from(error);
-        crate::api::tell(&crate::image::words(error));
+        let words = crate::image::words(error);
+        crate::api::tell(&words);
+        crate::account::failed(&words);
         if code.is_sticky() {
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
         }
@@ -133,7 +141,7 @@ mod limit {
 fn create(out: Out<Handle<Context>>, flags: u32, device: i32) -> Outcome {
     let driver = driver()?;
     crate::device::check(device)?;
-    let (handle, _) = driver.contexts.add_with(|handle| Context::new(&driver.device, handle, flags));
+    let (handle, _) = driver.contexts.add_with(|handle| Context::new(&driver.device, device, handle, flags));
     out.set(handle)?;
     push(handle);
     Ok(())
@@ -183,12 +191,10 @@ api! {
         context.set(current_handle())
     }
     2000 fn cuCtxGetDevice(device: Out<i32>) {
-        current_even_failed()?;
-        device.set(0)
+        device.set(current_even_failed()?.device)
     }
     13000 fn cuCtxGetDevice_v2(device: Out<i32>, context: Handle<Context>) {
-        named(context)?;
-        device.set(0)
+        device.set(named(context)?.device)
     }
     7000 fn cuCtxGetFlags(flags: Out<u32>) { flags.set(current()?.flags.load(Relaxed)) }
     12010 fn cuCtxSetFlags(flags: u32) {
@@ -252,12 +258,23 @@ api! {
         Ok(())
     }
     11000 fn cuCtxResetPersistingL2Cache() { current().map(drop) }
-    4000 fn cuCtxEnablePeerAccess(peer: Handle<Context>, _flags: u32) {
-        current()?;
-        existing(peer)?;
-        Err(Code::PEER_ACCESS_UNSUPPORTED)
+    4000 fn cuCtxEnablePeerAccess(peer: Handle<Context>, flags: u32) {
+        let (own, peer) = (current()?, existing(peer)?);
+        let mut peers = own.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        match () {
+            () if flags != 0 => Err(Code::INVALID_VALUE),
+            () if own.device == peer.device => Err(Code::PEER_ACCESS_UNSUPPORTED),
+            () if peers.insert(peer.id) => Ok(()),
+            () => Err(Code::PEER_ACCESS_ALREADY_ENABLED),
+        }
     }
-    4000 fn cuCtxDisablePeerAccess(_peer: Handle<Context>) { Err(Code::PEER_ACCESS_UNSUPPORTED) }
+    4000 fn cuCtxDisablePeerAccess(peer: Handle<Context>) {
+        let (own, peer) = (current()?, existing(peer)?);
+        match own.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.id) {
+            true => Ok(()),
+            false => Err(Code::PEER_ACCESS_NOT_ENABLED),
+        }
+    }
     2000 fn cuCtxAttach(context: Out<Handle<Context>>, _flags: u32) {
         current()?;
         context.set(current_handle())
@@ -274,7 +291,7 @@ api! {
 
     7000 fn cuDevicePrimaryCtxRetain(context: Out<Handle<Context>>, device: i32) {
         crate::device::check(device)?;
-        context.set(driver()?.retain_primary())
+        context.set(driver()?.retain_primary(device)?)
     }
     7000 fn cuDevicePrimaryCtxRelease(device: i32) { release(device) }
     11000 fn cuDevicePrimaryCtxRelease_v2(device: i32) { release(device) }
@@ -284,7 +301,7 @@ api! {
     11000 fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) { set_flags(device, flags) }
     7000 fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
         crate::device::check(device)?;
-        let (now, is_active) = driver()?.primary_state();
+        let (now, is_active) = driver()?.primary_state(device)?;
         flags.set(now)?;
         active.set(i32::from(is_active))
     }
@@ -313,16 +330,15 @@ fn pop_to(context: Out<Handle<Context>>) -> Outcome {
 
 fn release(device: i32) -> Outcome {
     crate::device::check(device)?;
-    driver()?.release_primary()
+    driver()?.release_primary(device)
 }
 
 fn reset(device: i32) -> Outcome {
     crate::device::check(device)?;
-    driver()?.reset_primary()
+    driver()?.reset_primary(device)
 }
 
 fn set_flags(device: i32, flags: u32) -> Outcome {
     crate::device::check(device)?;
-    driver()?.set_primary_flags(flags);
-    Ok(())
+    driver()?.set_primary_flags(device, flags)
 }

@@ -1,6 +1,7 @@
 //! Copies between host, device and arrays, of one to three dimensions (CUDA Driver API, "Memory Management").
 
 use crate::{
+    account,
     api::api,
     code::{Code, Outcome},
     context::Context,
@@ -82,6 +83,7 @@ impl Copy {
         if width == 0 {
             return Ok(());
         }
+        account::copied((width * height * depth) as u64);
         for z in 0..depth {
             for y in 0..height {
                 let from = self.from.row(context, y, z, width)?;

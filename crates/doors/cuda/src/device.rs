@@ -2,13 +2,14 @@
 //! "Error Handling").
 
 use crate::{
-    api::api,
+    api::{api, check_environment},
     code::{Code, Outcome},
     driver::{driver, initialise},
     handle::Handle,
     pool::Pool,
     raw::{Host, In, Out, Text, forever},
 };
+use margay::profile::Profile;
 use std::{
     collections::HashMap,
     ffi::c_char,
@@ -18,36 +19,45 @@ use std::{
 /// The version of the API that this library speaks: 13.5.
 const VERSION: i32 = 13050;
 
-/// The compute capability that programs see. PTX for newer devices is taken all the same. `MARGAY_COMPUTE_CAPABILITY=9.0`
-/// changes it.
+/// What programs are told of a device; margay's own if the environment describes none, or none that there is.
+pub fn profile() -> &'static Profile {
+    static PROFILE: OnceLock<Profile> = OnceLock::new();
+    PROFILE.get_or_init(|| Profile::from_environment().unwrap_or_default())
+}
+
+/// The compute capability that programs see. PTX for newer devices is taken all the same.
 pub fn capability() -> (i32, i32) {
-    static CAPABILITY: OnceLock<(i32, i32)> = OnceLock::new();
-    *CAPABILITY.get_or_init(|| {
-        let wanted = std::env::var("MARGAY_COMPUTE_CAPABILITY").ok();
-        let parsed = wanted.as_deref().and_then(|v| v.split_once('.')).map(|(a, b)| (a.parse(), b.parse()));
-        match parsed {
-            Some((Ok(major), Ok(minor))) => (major, minor),
-            _ => (8, 9),
-        }
-    })
+    let (major, minor) = profile().capability;
+    (major as i32, minor as i32)
+}
+
+/// Streaming multiprocessors that programs see: one a thread of the host, unless the user said otherwise.
+pub fn multiprocessors() -> i32 {
+    let own = || driver().map_or(1, |d| d.device.threads() as i32);
+    profile().multiprocessors.map_or_else(own, |n| n as i32)
 }
 
 /// Whether there is a device of that number.
 pub fn check(device: i32) -> Outcome {
     driver()?;
-    if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+    if (0..profile().count as i32).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
-/// Bytes of memory of the host, which the device shares.
+/// Bytes of the device's memory, of which programs get no more. The device shares the host's, and leaves an eighth of that alone.
 pub fn total_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
-    *TOTAL.get_or_init(|| {
-        let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let kib = info
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok());
-        kib.unwrap_or(8u64 << 20) << 10
-    })
+    *TOTAL.get_or_init(|| profile().memory.unwrap_or_else(|| host_memory() / 8 * 7))
+}
+
+/// Bytes of the host's memory, or of what its group of processes may have of it.
+fn host_memory() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let info = read("/proc/meminfo");
+    let kib: Option<u64> =
+        info.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse().ok());
+    let own = kib.unwrap_or(8 << 20) << 10;
+    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    group.iter().filter_map(|path| read(path).trim().parse().ok()).fold(own, u64::min)
 }
 
 /// The processor's name.
@@ -60,8 +70,8 @@ fn processor() -> String {
 
 /// `CUdevice_attribute`: numbers that programs size their launches by are those of a current device; what margay has no
 /// counterpart of is 0.
-fn attribute(number: u32) -> Option<i32> {
-    let multiprocessors = || driver().map_or(1, |d| d.device.threads() as i32);
+fn attribute(number: u32, device: i32) -> Option<i32> {
+    let limits = profile().limits;
     Some(match number {
         1 => 1024,                    // threads per block
         2 | 3 => 1024,                // block x, y
@@ -86,8 +96,8 @@ fn attribute(number: u32) -> Option<i32> {
         29 | 43 | 62 | 65 => 2048,    // layers
         31 => 1,                      // concurrent kernels
         37 => 384,                    // bus width, bits
-        38 => 32 << 20,               // L2
-        39 => 2048,                   // threads per multiprocessor
+        38 => limits.cache as i32,    // L2
+        39 => limits.threads as i32,  // threads per multiprocessor
         40 => 1,                      // copy engines
         42 | 52 | 53 | 66 | 67 => 32_768,
         44 => 1, // texture gather
@@ -100,18 +110,18 @@ fn attribute(number: u32) -> Option<i32> {
         73 | 74 => 32_768,
         75 => capability().0,
         76 => capability().1,
-        78..=80 => 1,    // priorities, caches
-        81 => 228 << 10, // shared memory per multiprocessor
-        86 => 1,         // atomics with the host
-        87 => 2,         // single to double precision
-        89 => 1,         // managed memory may be used by both at once
-        90 => 1,         // preemption
-        95 => 1,         // cooperative launch
-        97 => 227 << 10, // shared memory per block, opting in
-        91 | 99 => 1,    // registered host memory, under the host's addresses
+        78..=80 => 1, // priorities, caches
+        81 => limits.shared as i32,
+        86 => 1, // atomics with the host
+        87 => 2, // single to double precision
+        89 => 1, // managed memory may be used by both at once
+        90 => 1, // preemption
+        95 => 1, // cooperative launch
+        97 => limits.shared_of_cta as i32,
+        91 | 99 => 1, // registered host memory, under the host's addresses
         101 => 1,
-        102 | 103 => 1,                        // virtual memory management, by file descriptors too
-        106 => 32,                             // blocks per multiprocessor
+        102 | 103 => 1, // virtual memory management, by file descriptors too
+        106 => limits.ctas as i32,
         111 => 1 << 10,                        // reserved shared memory
         115 => 1,                              // memory pools
         120 => i32::from(capability().0 >= 9), // clusters
@@ -119,7 +129,8 @@ fn attribute(number: u32) -> Option<i32> {
         126 => 1,
         130 => 0,
         131 | 134 => -1, // NUMA nodes: none
-        17 | 20 | 32..=35 | 50 | 84 | 85 | 88 | 92..=94 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
+        34 => device,    // on the bus
+        17 | 20 | 32 | 33 | 35 | 50 | 84 | 85 | 88 | 92..=94 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
         116..=119 | 121..=125 | 128 | 129 | 132 | 133 | 135..=160 => 0,
         _ => return None,
     })
@@ -128,8 +139,17 @@ fn attribute(number: u32) -> Option<i32> {
 /// `CUuuid`
 type Uuid = [u8; 16];
 
-/// Says who made it; the same on every machine.
-const UUID: Uuid = *b"margay-cpu-0\0\0\0\0";
+/// Says who made it and which it is; the same on every machine.
+fn uuid(device: i32) -> Uuid {
+    let mut uuid = *b"margay-cpu-0\0\0\0\0";
+    uuid[11] += device as u8;
+    uuid
+}
+
+/// Devices stand side by side on a bus of their own.
+fn bus_id(device: i32) -> String {
+    format!("0000:00:{device:02x}.0")
+}
 
 /// `CUdevprop`
 #[repr(C)]
@@ -154,6 +174,10 @@ api! {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
+        if let Err(error) = check_environment() {
+            crate::api::tell(&format!("margay: {error}"));
+            return Err(Code::NO_DEVICE);
+        }
         initialise()
     }
     2020 fn cuDriverGetVersion(version: Out<i32>) { version.set(VERSION) }
@@ -166,19 +190,20 @@ api! {
     }
     2000 fn cuDeviceGetCount(count: Out<i32>) {
         driver()?;
-        count.set(1)
+        count.set(profile().count as i32)
     }
     2000 fn cuDeviceGetName(name: Out<c_char>, len: i32, device: i32) {
         check(device)?;
-        name.set_text(&format!("margay ({})", processor()), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
+        let name_of_own = || format!("margay ({})", processor());
+        name.set_text(&profile().name.clone().unwrap_or_else(name_of_own), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
     }
-    9020 fn cuDeviceGetUuid(uuid: Out<Uuid>, device: i32) {
+    9020 fn cuDeviceGetUuid(out: Out<Uuid>, device: i32) {
         check(device)?;
-        uuid.set(UUID)
+        out.set(uuid(device))
     }
-    11040 fn cuDeviceGetUuid_v2(uuid: Out<Uuid>, device: i32) {
+    11040 fn cuDeviceGetUuid_v2(out: Out<Uuid>, device: i32) {
         check(device)?;
-        uuid.set(UUID)
+        out.set(uuid(device))
     }
     10000 fn cuDeviceGetLuid(_luid: Out<c_char>, _mask: Out<u32>, device: i32) {
         check(device)?;
@@ -194,7 +219,7 @@ api! {
     }
     2000 fn cuDeviceGetAttribute(value: Out<i32>, number: u32, device: i32) {
         check(device)?;
-        value.set(attribute(number).ok_or(Code::INVALID_VALUE)?)
+        value.set(attribute(number, device).ok_or(Code::INVALID_VALUE)?)
     }
     2000 fn cuDeviceComputeCapability(major: Out<i32>, minor: Out<i32>, device: i32) {
         check(device)?;
@@ -203,7 +228,7 @@ api! {
     }
     2000 fn cuDeviceGetProperties(properties: Out<Properties>, device: i32) {
         check(device)?;
-        let of = |n| attribute(n).unwrap_or(0);
+        let of = |n| attribute(n, device).unwrap_or(0);
         properties.set(Properties([
             of(1), of(2), of(3), of(4), of(5), of(6), of(7), of(8), of(9), of(10), of(11), of(12), of(13), of(14),
         ]))
@@ -219,24 +244,34 @@ api! {
     4000 fn cuDeviceCanAccessPeer(can: Out<i32>, device: i32, peer: i32) {
         check(device)?;
         check(peer)?;
-        can.set(0)
+        can.set(i32::from(device != peer))
     }
-    8000 fn cuDeviceGetP2PAttribute(value: Out<i32>, _attribute: u32, from: i32, to: i32) {
+    8000 fn cuDeviceGetP2PAttribute(value: Out<i32>, number: u32, from: i32, to: i32) {
         check(from)?;
         check(to)?;
-        value.set(0)?;
-        Err(Code::INVALID_DEVICE) // a device has no attributes towards itself
+        if from == to {
+            value.set(0)?;
+            return Err(Code::INVALID_DEVICE); // a device has no attributes towards itself
+        }
+        // Rank, access, atomics, arrays.
+        value.set(match number {
+            1 => 0,
+            2..=4 => 1,
+            _ => return Err(Code::INVALID_VALUE),
+        })
     }
     4010 fn cuDeviceGetPCIBusId(id: Out<c_char>, len: i32, device: i32) {
         check(device)?;
-        id.set_text("0000:00:00.0", usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
+        id.set_text(&bus_id(device), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
     }
     4010 fn cuDeviceGetByPCIBusId(device: Out<i32>, id: Text) {
         driver()?;
-        match id.text()?.as_str() {
-            "0000:00:00.0" | "00:00.0" | "0000:00:00" => device.set(0),
-            _ => Err(Code::INVALID_DEVICE),
-        }
+        // With and without the domain, with and without the function.
+        let text = id.text()?.to_lowercase();
+        let whole = if text.matches(':').count() == 1 { format!("0000:{text}") } else { text };
+        let named = |number: &i32| whole == bus_id(*number) || format!("{whole}.0") == bus_id(*number);
+        let found = (0..profile().count as i32).find(named).ok_or(Code::INVALID_DEVICE)?;
+        device.set(found)
     }
     11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle<Pool>>, device: i32) {
         check(device)?;

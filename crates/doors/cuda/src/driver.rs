@@ -4,6 +4,7 @@ use crate::{
     advice::Advice,
     code::{Code, Outcome},
     context::Context,
+    device::profile,
     event::Event,
     function::Function,
     graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
@@ -20,14 +21,14 @@ use margay_runtime::Device;
 use std::{
     cell::RefCell,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
 /// What a process has of the driver.
 pub struct Driver {
-    /// The one device.
+    /// What runs kernels: all devices that programs see are this one.
     pub device: Arc<Device>,
     /// Contexts.
     pub contexts: Table<Context>,
@@ -75,10 +76,11 @@ pub struct Driver {
     pub physical: Table<Physical>,
     /// Reserved addresses.
     pub address_space: Mutex<AddressSpace>,
-    primary: Mutex<Primary>,
+    /// Primary contexts, by the number of the device.
+    primaries: Vec<Mutex<Primary>>,
 }
 
-/// The device's primary context.
+/// A device's primary context.
 struct Primary {
     handle: Handle<Context>,
     users: u32,
@@ -90,6 +92,8 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 /// `cuInit`: makes the driver if it is not there yet.
 pub fn initialise() -> Outcome {
     driver_or_error()?;
+    static OPENED: Once = Once::new();
+    OPENED.call_once(crate::account::open);
     INITIALISED.store(true, Relaxed);
     Ok(())
 }
@@ -137,28 +141,31 @@ impl Driver {
             advice: Mutex::default(),
             physical: Table::default(),
             address_space: Mutex::default(),
-            primary: Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }),
+            primaries: (0..profile().count)
+                .map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }))
+                .collect(),
         })
     }
 
-    fn primary(&self) -> MutexGuard<'_, Primary> {
-        self.primary.lock().unwrap_or_else(PoisonError::into_inner)
+    fn primary(&self, number: i32) -> Result<MutexGuard<'_, Primary>, Code> {
+        let primary = usize::try_from(number).ok().and_then(|n| self.primaries.get(n)).ok_or(Code::INVALID_DEVICE)?;
+        Ok(primary.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The primary context, made if it is not there, with one user more.
-    pub fn retain_primary(&self) -> Handle<Context> {
-        let mut primary = self.primary();
+    /// The primary context of a device, made if it is not there, with one user more.
+    pub fn retain_primary(&self, number: i32) -> Result<Handle<Context>, Code> {
+        let mut primary = self.primary(number)?;
         if primary.handle.is_null() {
             let (device, flags) = (self.device.clone(), primary.flags);
-            primary.handle = self.contexts.add_with(|handle| Context::new(&device, handle, flags)).0;
+            primary.handle = self.contexts.add_with(|handle| Context::new(&device, number, handle, flags)).0;
         }
         primary.users += 1;
-        primary.handle
+        Ok(primary.handle)
     }
 
     /// One user less; the last one's leave destroys the primary context.
-    pub fn release_primary(&self) -> Outcome {
-        let mut primary = self.primary();
+    pub fn release_primary(&self, number: i32) -> Outcome {
+        let mut primary = self.primary(number)?;
         primary.users = primary.users.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
         match primary.users {
             0 => self.destroy_primary(&mut primary),
@@ -167,8 +174,8 @@ impl Driver {
     }
 
     /// Destroys the primary context, whoever uses it.
-    pub fn reset_primary(&self) -> Outcome {
-        let mut primary = self.primary();
+    pub fn reset_primary(&self, number: i32) -> Outcome {
+        let mut primary = self.primary(number)?;
         primary.users = 0;
         self.destroy_primary(&mut primary)
     }
@@ -182,14 +189,15 @@ impl Driver {
     }
 
     /// Flags of the primary context, and whether it is there.
-    pub fn primary_state(&self) -> (u32, bool) {
-        let primary = self.primary();
-        (primary.flags, !primary.handle.is_null())
+    pub fn primary_state(&self, number: i32) -> Result<(u32, bool), Code> {
+        let primary = self.primary(number)?;
+        Ok((primary.flags, !primary.handle.is_null()))
     }
 
     /// Flags that the primary context has from now on.
-    pub fn set_primary_flags(&self, flags: u32) {
-        self.primary().flags = flags;
+    pub fn set_primary_flags(&self, number: i32, flags: u32) -> Outcome {
+        self.primary(number)?.flags = flags;
+        Ok(())
     }
 
     /// Destroys a context with all that belongs to it.

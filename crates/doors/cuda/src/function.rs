@@ -4,7 +4,7 @@
 use crate::{
     api::api,
     code::{Code, Outcome},
-    device::capability,
+    device::{capability, multiprocessors, profile},
     driver::driver,
     handle::Handle,
     module::Module,
@@ -20,10 +20,17 @@ use std::sync::{
 
 /// Shared memory of a CTA that needs no opting in.
 const DEFAULT_SHARED: i32 = 48 << 10;
+
 /// Shared memory of a CTA at the most.
-const MOST_SHARED: i32 = 227 << 10;
+fn most_shared() -> i32 {
+    profile().limits.shared_of_cta as i32
+}
+
 /// Threads, CTAs and bytes of shared memory of a multiprocessor.
-const MULTIPROCESSOR: (i32, i32, i32) = (2048, 32, 228 << 10);
+fn multiprocessor() -> (i32, i32, i32) {
+    let limits = profile().limits;
+    (limits.threads as i32, limits.ctas as i32, limits.shared as i32)
+}
 
 /// A function.
 pub struct Function {
@@ -119,7 +126,7 @@ impl Function {
 
     fn set_attribute(&self, number: u32, value: i32) -> Outcome {
         match number {
-            8 if value < 0 || value.saturating_add(self.static_shared()?) > MOST_SHARED => Err(Code::INVALID_VALUE),
+            8 if value < 0 || value.saturating_add(self.static_shared()?) > most_shared() => Err(Code::INVALID_VALUE),
             8 => {
                 self.dynamic_shared.store(value, Relaxed);
                 Ok(())
@@ -153,7 +160,7 @@ impl Function {
         if block <= 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let (threads, ctas, shared) = MULTIPROCESSOR;
+        let (threads, ctas, shared) = multiprocessor();
         let per_cta = (self.static_shared()? as usize).saturating_add(dynamic).saturating_add(1 << 10);
         if block > self.attribute(0)? || per_cta > shared as usize {
             return Ok(0);
@@ -173,8 +180,7 @@ impl Function {
                 best = (active * block, active, block);
             }
         }
-        let multiprocessors = driver()?.device.threads() as i32;
-        Ok((best.1 * multiprocessors, best.2))
+        Ok((best.1 * multiprocessors(), best.2))
     }
 }
 
@@ -269,8 +275,8 @@ api! {
         if ctas <= 0 || block <= 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let each = MULTIPROCESSOR.2 / ctas - (1 << 10) - function.static_shared()?;
-        bytes.set(each.clamp(0, MOST_SHARED) as usize)
+        let each = multiprocessor().2 / ctas - (1 << 10) - function.static_shared()?;
+        bytes.set(each.clamp(0, most_shared()) as usize)
     }
     11070 fn cuOccupancyMaxPotentialClusterSize(
         size: Out<i32>, function: Handle<Function>, _config: In<crate::launch::Config>,
@@ -282,6 +288,6 @@ api! {
         count: Out<i32>, function: Handle<Function>, _config: In<crate::launch::Config>,
     ) {
         get(function)?;
-        count.set(driver()?.device.threads() as i32)
+        count.set(multiprocessors())
     }
 }

@@ -1,6 +1,7 @@
 //! Launches (CUDA Driver API, "Execution Control").
 
 use crate::{
+    account,
     api::api,
     code::{Code, Outcome},
     context::Context,
@@ -86,8 +87,12 @@ impl Launch {
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
         let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
-        match self.function.kernel()?.launch(&config, &self.params) {
-            Ok(_) => Ok(()),
+        let kernel = self.function.kernel()?;
+        match kernel.launch(&config, &self.params) {
+            Ok(stats) => {
+                account::launched(kernel, &stats);
+                Ok(())
+            }
             Err(error) => match context.fail(&error) {
                 code if code.is_sticky() => Ok(()),
                 code => Err(code),

@@ -10,13 +10,13 @@
 //! a stream's promises about order hold and nothing is pending when a call returns. A kernel's fault is told in full on
 //! standard error, and as a sticky error of its context to the program.
 //!
-//! Environment: `MARGAY_ENGINE=reference|simd`, `MARGAY_COMPUTE_CAPABILITY=9.0`, `MARGAY_LOG=api` (every call) or `quiet`,
-//! `MARGAY_CHECK=bounds` (allocations end with their last byte, and not as on devices with the last of 512).
+//! Environment: `margay exec --help` lists the variables and their words; [`api::check_environment`] refuses others.
 //!
 //! Deliberately absent: the undocumented tables behind `cuGetExportTable`, by which NVIDIA's static runtime library makes sure
 //! that it talks to NVIDIA's driver; machine code; other processes' memory; graphics.
 
 mod absent;
+mod account;
 mod advice;
 mod api;
 mod batch;

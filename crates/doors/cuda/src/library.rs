@@ -24,7 +24,7 @@ fn load(out: Out<Handle<Library>>, texts: &[String], options: JitOptions) -> Out
     // Without a current context it lives in the primary one, as it does when the runtime API loads it.
     let context = match current() {
         Ok(context) => context,
-        Err(Code::INVALID_CONTEXT) => driver.contexts.get(driver.retain_primary())?,
+        Err(Code::INVALID_CONTEXT) => driver.contexts.get(driver.retain_primary(0)?)?,
         Err(other) => return Err(other),
     };
     let module = Module::load(&context, texts, options)?;

@@ -7,7 +7,7 @@ use crate::{
     api::{api, asked},
     code::{Code, Outcome},
     context::{Allocated, Context, Owner},
-    device::total_memory,
+    device::{profile, total_memory},
     driver::{current, driver},
     graph::GraphMemory,
     handle::Handle,
@@ -48,7 +48,7 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    if bytes as u64 > total_memory() {
+    if context.device_memory().usage().0.saturating_add(bytes as u64) > total_memory() {
         return Err(Code::OUT_OF_MEMORY);
     }
     let alignment = alignment(bytes, owner);
@@ -173,7 +173,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
         pointer::SYNC_MEMOPS => byte(true),
         pointer::BUFFER_ID => long(base),
         pointer::IS_MANAGED => byte(owner == Owner::Managed),
-        pointer::DEVICE_ORDINAL => word(0),
+        pointer::DEVICE_ORDINAL => word(owner_device(&context, base) as u32),
         pointer::IS_LEGACY_IPC | pointer::IS_RDMA => byte(false),
         pointer::RANGE_START => long(base),
         pointer::RANGE_SIZE => long(size as u64),
@@ -183,6 +183,16 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
         pointer::MEMPOOL => long(0),
         _ => Err(Code::INVALID_VALUE),
     }
+}
+
+/// The number of the device whose memory begins at some address: that of the context which allocated it.
+fn owner_device(current: &Context, base: DevicePtr) -> i32 {
+    if profile().count == 1 || current.memory().contains_key(&base) {
+        return current.device;
+    }
+    let owner = driver().ok().and_then(|d| d.contexts.find(|c| c.memory().contains_key(&base)));
+    let owner = owner.and_then(|handle| driver().ok()?.contexts.get(handle).ok());
+    owner.map_or(current.device, |context| context.device)
 }
 
 /// The size of an attribute in bytes, to say "nothing" for memory that the driver does not know.

@@ -81,7 +81,7 @@ impl Module {
 /// The engine that `MARGAY_ENGINE` names, or the fastest one.
 fn engine(context: &Context) -> Option<String> {
     let names = context.runtime.device().engine_names();
-    let wanted = std::env::var("MARGAY_ENGINE").ok();
+    let wanted = std::env::var("MARGAY_ENGINE").ok().filter(|name| !name.is_empty());
     wanted.or_else(|| names.contains(&"simd").then(|| "simd".into()))
 }
 

@@ -7,7 +7,10 @@
 
 use crate::code::{Code, Outcome};
 use margay_exec::mem::Block;
-use std::ffi::{CStr, c_char, c_void};
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    sync::OnceLock,
+};
 
 /// Where a function puts a result.
 #[repr(transparent)]
@@ -277,6 +280,32 @@ impl SizeCallback {
         // SAFETY: the program gave the function to be asked.
         self.0.map(|function| unsafe { function(block) })
     }
+}
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
+    fn exit(status: c_int) -> !;
+}
+
+/// Has a function called with the program's exit code when the program ends (on_exit(3)). Only the first one counts.
+pub fn when_it_ends(function: fn(i32)) {
+    static FUNCTION: OnceLock<fn(i32)> = OnceLock::new();
+    extern "C" fn ended(status: c_int, _data: *mut c_void) {
+        if let Some(function) = FUNCTION.get() {
+            // What unwinds here would end the program in another way than it chose.
+            let _ = std::panic::catch_unwind(|| function(status));
+        }
+    }
+    if FUNCTION.set(function).is_ok() {
+        // SAFETY: the function stays as long as the library, which nobody unloads while the process has a driver.
+        unsafe { on_exit(ended, std::ptr::null_mut()) };
+    }
+}
+
+/// Ends the program with another code, from within [`when_it_ends`]: GNU's `exit` goes on with what is left to do.
+pub fn end_with(status: i32) -> ! {
+    // SAFETY: it takes any number.
+    unsafe { exit(status) }
 }
 
 /// Memory that lives as long as the library, for addresses that the API hands out for ever (names, strings).

@@ -256,8 +256,7 @@ api! {
     5050 + ptsz fn cuStreamGetFlags(stream: StreamHandle, flags: Out<u32>) { flags.set(stream.get()?.stream().flags) }
     12000 + ptsz fn cuStreamGetId(stream: StreamHandle, id: Out<u64>) { id.set(stream.get()?.stream().id) }
     12080 + ptsz fn cuStreamGetDevice(stream: StreamHandle, device: Out<i32>) {
-        stream.get()?;
-        device.set(0)
+        device.set(stream.get()?.context().device)
     }
     9020 + ptsz fn cuStreamGetCtx(stream: StreamHandle, context: Out<Handle<Context>>) {
         context.set(stream.get()?.context().handle)

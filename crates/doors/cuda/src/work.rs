@@ -83,6 +83,7 @@ impl Work {
 impl Fill {
     fn run(&self, context: &Context) -> Outcome {
         let memory = context.device_memory();
+        crate::account::filled(self.width * self.height * self.pattern.len() as u64);
         (0..self.height).try_for_each(|row| {
             let at = self.to.wrapping_add(row.wrapping_mul(self.pitch));
             within(context, at, self.width as usize * self.pattern.len())?;

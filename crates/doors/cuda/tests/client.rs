@@ -9,15 +9,40 @@ fn library() -> PathBuf {
     places.into_iter().find(|p| p.is_file()).expect("cargo builds the library before its tests")
 }
 
-#[test]
-fn a_c_program_runs() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let (client, soname) = (folder.join("client"), folder.join("libcuda.so.1"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/client.c");
+/// Builds a program in a folder of its own, beside the library under its name.
+fn build(name: &str) -> (PathBuf, PathBuf) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cuda-{name}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (client, soname) = (folder.join(name), folder.join("libcuda.so.1"));
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).with_extension("c");
     let _ = std::fs::remove_file(&soname);
     std::os::unix::fs::symlink(library(), &soname).unwrap();
     let built = Command::new("cc").args(["-Wall", "-o"]).arg(&client).arg(source).arg(&soname).status().unwrap();
     assert!(built.success());
+    (folder, client)
+}
+
+#[test]
+fn the_device_is_the_one_that_the_user_describes() {
+    let (folder, client) = build("device");
+    let run = |variable: &str, value: &str| {
+        let output = Command::new(&client).env("LD_LIBRARY_PATH", &folder).env(variable, value).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|s| String::from_utf8_lossy(&s).into_owned()).concat();
+        (output.status.success(), text)
+    };
+    let (ended_well, text) = run("MARGAY_DEVICE", "t4,sms=3,memory=64M,count=2");
+    assert!(ended_well && text == "right\n", "{text}");
+    // What nobody understands is an error that names it.
+    for (variable, value) in [("MARGAY_DEVICE", "voodoo2"), ("MARGAY_CHECK", "everything"), ("MARGAY_ENGINE", "diesel")]
+    {
+        let (ended_well, text) = run(variable, value);
+        assert!(!ended_well && text.contains(variable) && text.contains(&format!("`{value}`")), "{variable}: {text}");
+    }
+}
+
+#[test]
+fn a_c_program_runs() {
+    let (folder, client) = build("client");
     for engine in margay::engines().iter().map(|e| e.name()).filter(|name| *name != "simd-full") {
         let mut run = Command::new(&client);
         let run = run.env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap();

@@ -112,14 +112,23 @@ pub fn ready() -> Outcome {
     let mut current = 0usize;
     driver::cuCtxGetCurrent(Ptr::to(&mut current))?;
     if current == 0 {
-        primary()?;
+        primary(0)?;
     }
     Ok(())
 }
 
-/// Makes the primary context current in this thread.
-pub fn primary() -> Outcome {
+/// Makes the primary context of a device current in this thread.
+pub fn primary(device: i32) -> Outcome {
     let mut context = 0usize;
-    driver::cuDevicePrimaryCtxRetain(Ptr::to(&mut context), 0)?;
+    driver::cuDevicePrimaryCtxRetain(Ptr::to(&mut context), device)?;
     driver::cuCtxSetCurrent(context)
+}
+
+/// The device of the context that is current in this thread; the first one where there is none.
+pub fn current_device() -> i32 {
+    let mut device = 0i32;
+    match driver::cuCtxGetDevice(Ptr::to(&mut device)) {
+        Ok(()) => device,
+        Err(_) => 0,
+    }
 }

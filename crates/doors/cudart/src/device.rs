@@ -1,7 +1,7 @@
 //! Devices and versions (CUDA Runtime API, "Device Management", "Version Management", "Driver Entry Point Access").
 
 use crate::{
-    api::{api, is_thread_stream, primary, same},
+    api::{api, current_device, is_thread_stream, primary, same},
     driver,
     error::{Code, Outcome},
     properties::Layout,
@@ -21,7 +21,17 @@ const VERSION: i32 = if cfg!(cuda11) {
 const LAYOUT: Layout = if cfg!(cuda13) { Layout::Cuda13 } else { Layout::Cuda11 };
 
 fn check(device: i32) -> Outcome {
-    if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+    let mut count = 0i32;
+    driver::cuDeviceGetCount(Ptr::to(&mut count))?;
+    if (0..count).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+}
+
+/// The primary context of another device, which peers are to the driver.
+fn peer(device: i32) -> Result<usize, Code> {
+    check(device)?;
+    let mut context = 0usize;
+    driver::cuDevicePrimaryCtxRetain(Ptr::to(&mut context), device)?;
+    Ok(context)
 }
 
 /// An attribute of a device, by the driver's number.
@@ -67,18 +77,18 @@ same! {
 
 api! {
     fn cudaRuntimeGetVersion(version: Ptr) { version.write(0, VERSION) }
-    fn cudaGetDevice(device: Ptr) { device.write(0, 0i32) }
+    fn cudaGetDevice(device: Ptr) { device.write(0, current_device()) }
     fn cudaSetDevice(device: i32) {
         check(device)?;
-        primary()
+        primary(device)
     }
     fn cudaInitDevice(device: i32, _device_flags: u32, _flags: u32) { check(device) }
     fn cudaSetValidDevices(_devices: Ptr, _count: i32) { Ok(()) }
     fn cudaChooseDevice(device: Ptr, _properties: Ptr) { device.write(0, 0i32) }
-    fn cudaSetDeviceFlags(flags: u32) { driver::cuDevicePrimaryCtxSetFlags_v2(0, flags) }
+    fn cudaSetDeviceFlags(flags: u32) { driver::cuDevicePrimaryCtxSetFlags_v2(current_device(), flags) }
     fn cudaGetDeviceFlags(flags: Ptr) {
         let mut active = 0i32;
-        driver::cuDevicePrimaryCtxGetState(0, flags, Ptr::to(&mut active))
+        driver::cuDevicePrimaryCtxGetState(current_device(), flags, Ptr::to(&mut active))
     }
     fn cudaGetDeviceProperties(out: Ptr, device: i32) {
         check(device)?;
@@ -87,8 +97,8 @@ api! {
     fn cudaDeviceReset() {
         register::reset()
     }
-    fn cudaDeviceEnablePeerAccess(_peer: i32, _flags: u32) { Err(Code::INVALID_DEVICE) }
-    fn cudaDeviceDisablePeerAccess(_peer: i32) { Err(Code::INVALID_DEVICE) }
+    fn cudaDeviceEnablePeerAccess(device: i32, flags: u32) { driver::cuCtxEnablePeerAccess(peer(device)?, flags) }
+    fn cudaDeviceDisablePeerAccess(device: i32) { driver::cuCtxDisablePeerAccess(peer(device)?) }
     fn cudaCtxResetPersistingL2Cache() { Ok(()) }
     fn cudaProfilerStart() { Ok(()) }
     fn cudaProfilerStop() { Ok(()) }

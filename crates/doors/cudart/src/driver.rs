@@ -92,6 +92,9 @@ driver! {
     cuDevicePrimaryCtxGetState(device: i32, flags: Ptr, active: Ptr);
     cuCtxGetCurrent(context: Ptr);
     cuCtxSetCurrent(context: usize);
+    cuCtxGetDevice(device: Ptr);
+    cuCtxEnablePeerAccess(context: usize, flags: u32);
+    cuCtxDisablePeerAccess(context: usize);
     cuCtxSynchronize();
     cuCtxSetLimit(limit: u32, value: usize);
     cuCtxGetLimit(value: Ptr, limit: u32);

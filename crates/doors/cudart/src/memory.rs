@@ -76,7 +76,12 @@ fn attributes(out: Ptr, address: Ptr) -> Outcome {
         _ => DEVICE,
     };
     out.write(0, kind)?;
-    out.write(4, if known { 0i32 } else { -2 })?;
+    const DEVICE_ORDINAL: u32 = 9;
+    let mut device = -2i32;
+    if known {
+        driver::cuPointerGetAttribute(Ptr::to(&mut device), DEVICE_ORDINAL, at)?;
+    }
+    out.write(4, device)?;
     out.write(8, if known { at } else { 0 })?;
     out.write(16, if kind == DEVICE { 0 } else { at })
 }

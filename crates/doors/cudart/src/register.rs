@@ -2,7 +2,7 @@
 //! host's addresses. A fat binary is loaded when something of it is wanted for the first time.
 
 use crate::{
-    api::{enter, primary, ready},
+    api::{current_device, enter, primary, ready},
     driver,
     error::{Code, Outcome},
     raw::Ptr,
@@ -15,8 +15,8 @@ use std::{
 /// A fat binary of the program.
 struct Binary {
     image: u64,
-    /// The driver's library, once loaded.
-    library: Option<usize>,
+    /// The driver's libraries, once loaded, by the number of the device: each has variables of its own.
+    libraries: HashMap<i32, usize>,
     /// Names of managed variables, and where the program keeps their addresses.
     managed: Vec<(String, u64)>,
 }
@@ -33,8 +33,8 @@ struct Registry {
     binaries: HashMap<u64, Binary>,
     kernels: HashMap<u64, Symbol>,
     variables: HashMap<u64, Symbol>,
-    /// The driver's handles of kernels, by the host's address.
-    handles: HashMap<u64, usize>,
+    /// The driver's handles of kernels, by the host's address and the device.
+    handles: HashMap<(u64, i32), usize>,
     next: u64,
 }
 
@@ -44,16 +44,18 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    /// The driver's library of a binary, loaded now if it is not yet.
-    fn library(&mut self, handle: u64) -> Result<usize, Code> {
+    /// The driver's library of a binary for a device, loaded now if it is not yet.
+    fn library(&mut self, handle: u64, device: i32) -> Result<usize, Code> {
         let binary = self.binaries.get_mut(&handle).ok_or(Code::INVALID_SYMBOL)?;
-        if let Some(library) = binary.library {
-            return Ok(library);
+        // A managed variable is one for all devices.
+        let device = if binary.managed.is_empty() { device } else { 0 };
+        if let Some(library) = binary.libraries.get(&device) {
+            return Ok(*library);
         }
         let mut library = 0usize;
         let none = Ptr::NULL;
         driver::cuLibraryLoadData(Ptr::to(&mut library), Ptr::at(binary.image), none, none, 0, none, none, 0)?;
-        binary.library = Some(library);
+        binary.libraries.insert(device, library);
         for (name, place) in &binary.managed {
             let address = address(library, name)?.0;
             Ptr::at(*place).write(0, address)?;
@@ -72,8 +74,9 @@ fn address(library: usize, name: &str) -> Result<(u64, usize), Code> {
 
 /// The driver's function for a host function, or for a handle that is one already.
 pub fn kernel(host: Ptr) -> Result<usize, Code> {
+    let device = current_device();
     let mut registry = registry();
-    if let Some(handle) = registry.handles.get(&host.number()) {
+    if let Some(handle) = registry.handles.get(&(host.number(), device)) {
         return Ok(*handle);
     }
     let Some(Symbol { binary, name }) = registry.kernels.get(&host.number()).cloned() else {
@@ -84,12 +87,12 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
             Err(_) => Err(Code::INVALID_DEVICE_FUNCTION),
         };
     };
-    let library = registry.library(binary)?;
+    let library = registry.library(binary, device)?;
     let mut handle = 0usize;
     let name = format!("{name}\0");
     driver::cuLibraryGetKernel(Ptr::to(&mut handle), library, Ptr::of(name.as_bytes()))
         .map_err(|_| Code::INVALID_DEVICE_FUNCTION)?;
-    registry.handles.insert(host.number(), handle);
+    registry.handles.insert((host.number(), device), handle);
     Ok(handle)
 }
 
@@ -97,31 +100,33 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
 pub fn host_of(handle: usize) -> Ptr {
     let registry = registry();
     let found = registry.handles.iter().find(|(_, h)| **h == handle);
-    Ptr::at(found.map_or(handle as u64, |(host, _)| *host))
+    Ptr::at(found.map_or(handle as u64, |((host, _), _)| *host))
 }
 
 /// Address and size of the variable that a host variable stands for.
 pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
+    let device = current_device();
     let mut registry = registry();
     let Symbol { binary, name } = registry.variables.get(&host.number()).cloned().ok_or(Code::INVALID_SYMBOL)?;
-    let library = registry.library(binary)?;
+    let library = registry.library(binary, device)?;
     address(library, &name).map_err(|_| Code::INVALID_SYMBOL)
 }
 
-/// Forgets what the device knows: after a reset everything is loaded anew.
-fn unload() {
+/// Forgets what a device knows: after a reset everything is loaded anew.
+fn unload(device: i32) {
     let mut registry = registry();
-    registry.handles.clear();
+    registry.handles.retain(|(_, of), _| *of != device);
     for binary in registry.binaries.values_mut() {
-        binary.library = None;
+        binary.libraries.remove(&device);
     }
 }
 
 /// Destroys what the device has of this process, and makes it ready anew.
 pub fn reset() -> Outcome {
-    unload();
-    driver::cuDevicePrimaryCtxReset_v2(0)?;
-    primary()
+    let device = current_device();
+    unload(device);
+    driver::cuDevicePrimaryCtxReset_v2(device)?;
+    primary(device)
 }
 
 /// Runs a registration, which has no result.
@@ -148,7 +153,7 @@ extern "C" fn __cudaRegisterFatBinary(image: Ptr) -> Ptr {
     let mut registry = registry();
     registry.next += 16;
     let handle = registry.next;
-    registry.binaries.insert(handle, Binary { image: image.number(), library: None, managed: Vec::new() });
+    registry.binaries.insert(handle, Binary { image: image.number(), libraries: HashMap::new(), managed: Vec::new() });
     Ptr::at(handle)
 }
 
@@ -168,7 +173,8 @@ extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
 extern "C" fn __cudaInitModule(handle: Ptr) -> u8 {
     enter("__cudaInitModule", || {
         ready()?;
-        registry().library(handle.number()).map(drop)
+        let device = current_device();
+        registry().library(handle.number(), device).map(drop)
     });
     1
 }

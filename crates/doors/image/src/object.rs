@@ -98,6 +98,31 @@ pub fn runtime(elf: &Elf) -> Runtime {
     }
 }
 
+/// Functions of NVIDIA's run-time compiler NVRTC that yield machine code, and those of the same arguments that yield the PTX of
+/// the same program (NVRTC, "Compilation").
+const COMPILER: [(&str, &str); 2] = [("nvrtcGetCUBIN", "nvrtcGetPTX"), ("nvrtcGetCUBINSize", "nvrtcGetPTXSize")];
+
+/// Where a file holds NVRTC: its functions that yield machine code, each with the address of the one that yields PTX.
+pub fn compiler(elf: &Elf) -> Vec<(Symbol, u64)> {
+    let wanted = |name: &str| COMPILER.iter().any(|(code, ptx)| name == *code || name == *ptx);
+    let tables = [".dynsym", ".symtab"].into_iter().filter(|table| has_name(&elf.names(table), COMPILER[0].0));
+    let found = tables.map(|table| elf.functions(table, wanted)).find(|found| !found.is_empty()).unwrap_or_default();
+    let named = |name: &str| found.iter().find(|f| f.name == name);
+    COMPILER.iter().filter_map(|(code, ptx)| Some((named(code)?.clone(), named(ptx)?.address))).collect()
+}
+
+/// The function of NVIDIA's run-time linker that begins a link.
+const LINKER: &str = "nvJitLinkCreate";
+
+/// Where a file is nvJitLink: its functions, by their documented names (`nvJitLinkCreate`) and by those that have a version at the
+/// end (`__nvJitLinkCreate_13_0`), which programs in C call.
+pub fn linker(elf: &Elf) -> Vec<Symbol> {
+    if !has_name(&elf.names(".dynsym"), LINKER) || elf.asks_for(".dynsym", LINKER) {
+        return Vec::new();
+    }
+    elf.functions(".dynsym", |name| name.trim_start_matches('_').starts_with("nvJitLink"))
+}
+
 /// Which release a runtime is, by functions that only some have; `None` where it is older than all.
 fn release(has: impl Fn(&str) -> bool) -> Option<Release> {
     match () {

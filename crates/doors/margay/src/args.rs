@@ -58,6 +58,8 @@ pub enum Command {
     Exec(ExecArgs),
     /// Stand in for NVIDIA's ptxas where a tool calls it: check, and write an image that margay's libcuda.so.1 loads
     Ptxas(PtxasArgs),
+    /// List what a program, library or wheel holds for GPUs, and write its PTX
+    Extract(ExtractArgs),
     /// Explain a diagnostic's code: what, why, the manual's section, wrong and right
     Explain(ExplainArgs),
     /// Show the forms, types, versions and targets of an instruction
@@ -370,24 +372,84 @@ pub enum StatsFormat {
 Examples:
   margay exec -- python train.py
   margay exec --engine reference -- ./vector_add       exactly, with every access checked
-  export LD_LIBRARY_PATH=$(margay exec --print-path)   for the whole shell
+  margay exec --device t4,memory=4G -- ./vector_add    on a device like a T4 with less memory
+  margay exec --doors --stats -- ./vector_add          what is loaded, what ran and what it cost
+  eval \"$(margay exec --print-env)\"                   for the whole shell
 
-The program must bring PTX (nvcc -gencode arch=compute_80,code=compute_80). Faults of kernels are printed with their
-place. MARGAY_LOG=api shows every call of the driver.")]
+The program must bring PTX; nvcc's default does, and so does `-gencode arch=compute_80,code=compute_80`. A CUDA runtime
+inside the program is replaced, unless its symbols were stripped (`nvcc -cudart shared` is the way out). Faults of
+kernels are printed with their place.
+
+Environment, also of programs that the program starts:
+  MARGAY_ENGINE=simd|reference    the engine (--engine)
+  MARGAY_DEVICE=h100,sms=8        the device (--device)
+  MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
+  MARGAY_CHECK=bounds             allocations end with their last byte, not with the last of 512 as on devices (--check)
+  MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
+  MARGAY_DOORS=1                  list what is loaded (--doors)
+  MARGAY_STATS=1                  say at the end what ran (--stats)
+  MARGAY_FAULT_EXIT=1             the exit code after a fault, where it would be 0 (--fault-exit-code)
+  MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR   compiled kernels: none kept; where they are kept
+  MARGAY_LLVM=FILE                the library of LLVM")]
 pub struct ExecArgs {
     /// The engine that runs kernels: `simd` or `reference`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = engine)]
     pub engine: Option<String>,
+    /// The device that the program sees: a GPU's name such as `h100`, `rtx4090`, `t4`; or `name=…`, `capability=9.0`, `sms=16`,
+    /// `memory=8G`, `count=2`, separated by commas
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    pub device: Option<String>,
+    /// Report what a device would let pass: `bounds` ends allocations with their last byte
+    #[arg(long, value_name = "WHAT", value_parser = ["bounds"])]
+    pub check: Option<String>,
+    /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
+    #[arg(long)]
+    pub stats: bool,
+    /// The exit code after a fault of a kernel, where the program says 0
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    pub fault_exit_code: u8,
+    /// End as the program ends, whatever its kernels did
+    #[arg(long, conflicts_with = "fault_exit_code")]
+    pub keep_exit_code: bool,
     /// List every object that has to do with CUDA when it is loaded: the runtime that it brings, the PTX and machine code in its fat
     /// binaries, and how it is served
     #[arg(long)]
     pub doors: bool,
-    /// Print the folder of the library and end
+    /// Print the folder of the libraries and end
     #[arg(long)]
     pub print_path: bool,
+    /// Print the variables that make a shell's programs run on margay, and end
+    #[arg(long)]
+    pub print_env: bool,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<std::ffi::OsString>,
+}
+
+fn engine(text: &str) -> Result<String, String> {
+    let engines = margay::engines();
+    let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
+    if names.contains(&text) { Ok(text.into()) } else { Err(format!("there is {}", names.join(", "))) }
+}
+
+fn device(text: &str) -> Result<String, String> {
+    margay::profile::Profile::parse(text).map(|_| text.into()).map_err(|e| e.to_string())
+}
+
+/// `margay extract`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  margay extract a.out                    what is inside
+  margay extract a.out --output ptx       every module in a file of its own")]
+pub struct ExtractArgs {
+    /// Programs, libraries, object files, wheels
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// A folder for the PTX, made if it is not there
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 /// `margay ptxas`

@@ -49,6 +49,7 @@ pub mod element;
 pub mod image;
 pub mod npy;
 pub mod picture;
+pub mod profile;
 pub mod render;
 pub mod requirements;
 pub mod spec;

@@ -303,3 +303,62 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         assert_eq!(code, 0, "{body}:\n{text}");
     }
 }
+
+#[test]
+fn a_listing_of_several_modules_is_read() {
+    let module = |arch: u32, name: &str| {
+        format!(
+            "Fatbin ptx code:\n================\narch = sm_{arch}\ncode version = [7,0]\nhost = linux\n\n\
+             .version 7.0\n.target sm_{arch}\n.address_size 64\n.visible .entry {name}() {{ ret; }}\n\n"
+        )
+    };
+    let file = scratch("listing").join("all.txt");
+    std::fs::write(&file, [module(50, "k"), module(70, "k"), module(70, "l")].concat()).unwrap();
+    let path = file.display().to_string();
+    let checked = margay(&["check", &path]);
+    assert_eq!(code(&checked), 0, "{}{}", out(&checked), err(&checked));
+    // Both modules for the newest architecture are linked; the older one is the same program again.
+    for kernel in ["k", "l"] {
+        let ran = margay(&["run", &path, "--kernel", kernel]);
+        assert_eq!(code(&ran), 0, "{}", err(&ran));
+    }
+    std::fs::write(&file, [module(50, "k"), module(70, "l").replace("ret;", "frob;")].concat()).unwrap();
+    let wrong = margay(&["check", &path]);
+    assert!(code(&wrong) == 1 && out(&wrong).contains("#2:sm_70"), "{}", out(&wrong));
+}
+
+#[test]
+fn exec_and_extract_say_what_they_do_not_understand() {
+    for words in
+        [["--engine", "diesel"], ["--device", "voodoo2"], ["--check", "everything"], ["--fault-exit-code", "0"]]
+    {
+        let output = margay(&[&["exec"][..], &words[..], &["--", "true"][..]].concat());
+        assert!(code(&output) == 2 && err(&output).contains(words[1]), "{words:?}: {}", err(&output));
+    }
+    let none = margay(&["extract", "Cargo.toml"]);
+    assert!(code(&none) == 1 && err(&none).contains("Cargo.toml: no PTX inside"), "{}", err(&none));
+    assert_eq!(code(&margay(&["extract", "no/such/file"])), 2);
+}
+
+#[test]
+fn extract_lists_and_writes_what_a_file_holds() {
+    // An object file, as it were, with a fat binary of one entry in it.
+    let mut file = b"some other bytes".to_vec();
+    file.extend([0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0]);
+    file.extend((64 + GOOD.len() as u64).to_le_bytes());
+    let mut entry = [0u8; 64];
+    (entry[0], entry[4], entry[28]) = (1, 64, 50);
+    entry[8..16].copy_from_slice(&(GOOD.len() as u64).to_le_bytes());
+    file.extend(entry.iter().copied().chain(GOOD.bytes()));
+    let folder = scratch("extract");
+    let path = folder.join("program");
+    std::fs::write(&path, file).unwrap();
+    let texts = folder.join("texts");
+    let listed = margay(&["extract", &path.display().to_string(), "--output", &texts.display().to_string()]);
+    assert!(
+        code(&listed) == 0 && out(&listed).contains("compute_50") && out(&listed).contains(": k"),
+        "{}",
+        out(&listed)
+    );
+    assert_eq!(std::fs::read_to_string(texts.join("program.1.1.compute_50.ptx")).unwrap(), GOOD);
+}

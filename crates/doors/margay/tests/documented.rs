@@ -14,7 +14,7 @@ const MARGAY: &str = env!("CARGO_BIN_EXE_margay");
 
 /// Whether `margay exec` can work: its libraries are other packages, which a test of the whole workspace has built beside it.
 fn has_libraries() -> bool {
-    Path::new(MARGAY).with_file_name("libcuda.so").is_file()
+    Path::new(MARGAY).with_file_name("libmargay_redirect.so").is_file()
 }
 
 /// Runs a line as a shell does, with this `margay` first in its path; the exit code, and all that it printed.
@@ -127,7 +127,7 @@ fn examples(help: &str) -> Vec<String> {
     for line in help.lines().skip_while(|l| *l != "Examples:").skip(1).take_while(|l| l.starts_with("  ")) {
         let text = line.trim();
         let command = text.split("   ").next().unwrap_or_default().trim_end_matches('\\').trim();
-        let begins = ["margay ", "nvcc ", "export "].iter().any(|w| text.starts_with(w));
+        let begins = ["margay ", "nvcc ", "export ", "eval "].iter().any(|w| text.starts_with(w));
         match found.last_mut() {
             _ if begins => found.push(command.to_string()),
             // The explanation of the line before, wrapped: it names no option.

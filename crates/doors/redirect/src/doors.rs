@@ -1,6 +1,10 @@
 //! Which objects a process has, which of them bring a CUDA runtime, and which jumps lead from there to margay's.
 
-use margay_image::object::{self, Release, Runtime};
+use crate::raw::{stand_ins, with_linker};
+use margay_image::{
+    elf::Symbol,
+    object::{self, Release, Runtime},
+};
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -42,6 +46,10 @@ struct Object {
     path: PathBuf,
     base: usize,
     runtime: Runtime,
+    /// Functions of a compiler that yield machine code, and those that yield PTX.
+    compiler: Vec<(Symbol, u64)>,
+    /// Functions of a linker.
+    linker: Vec<Symbol>,
     images: Vec<String>,
 }
 
@@ -55,6 +63,8 @@ pub struct Doors {
     /// The functions of margay's runtime libraries.
     own: BTreeMap<Release, BTreeMap<String, usize>>,
     announced: Vec<Object>,
+    /// Whether a run-time linker was met; a second one in a process is left alone.
+    has_linker: bool,
 }
 
 impl Doors {
@@ -92,9 +102,10 @@ impl Doors {
             self.own.insert(*release, own.collect());
             return;
         }
+        let (compiler, linker) = (object::compiler(&elf), object::linker(&elf));
         let images = if self.tells { object::images(&elf).unwrap_or_default() } else { Vec::new() };
-        if runtime != Runtime::None || !images.is_empty() {
-            self.announced.push(Object { path: path.into(), base, runtime, images });
+        if runtime != Runtime::None || !compiler.is_empty() || !linker.is_empty() || !images.is_empty() {
+            self.announced.push(Object { path: path.into(), base, runtime, compiler, linker, images });
         }
     }
 
@@ -103,20 +114,25 @@ impl Doors {
         std::mem::take(&mut self.announced).into_iter().map(|object| self.work(object)).collect()
     }
 
-    fn work(&self, object: Object) -> Work {
-        let Object { path, base, runtime, images } = object;
-        let mut jumps = Vec::new();
+    fn work(&mut self, object: Object) -> Work {
+        let Object { path, base, runtime, compiler, linker, images } = object;
+        let at = |address: u64| base.wrapping_add(address as usize);
+        let swapped =
+            compiler.iter().map(|(code, ptx)| Jump { at: at(code.address), size: code.size as usize, to: at(*ptx) });
+        let mut jumps: Vec<Jump> = swapped.collect();
+        let linker = self.take_over(&linker, base);
         let words = match runtime {
+            Runtime::None if !linker.is_empty() => "a run-time linker, which yields PTX for machine code".into(),
+            Runtime::None if !jumps.is_empty() => "a run-time compiler, which yields PTX for machine code".into(),
             Runtime::None => "no runtime".into(),
             Runtime::Shared => "asks for a shared CUDA runtime".into(),
             Runtime::Stripped => "a CUDA runtime inside without the names of its functions: out of reach".into(),
             Runtime::TooOld => "a runtime before CUDA 11 inside: out of reach".into(),
             Runtime::Inside(release, functions) => {
                 let own = self.own.get(&release);
-                let led = functions.iter().filter_map(|f| {
-                    let to = *own?.get(&f.name)?;
-                    Some(Jump { at: base.wrapping_add(f.address as usize), size: f.size as usize, to })
-                });
+                let led = functions
+                    .iter()
+                    .filter_map(|f| Some(Jump { at: at(f.address), size: f.size as usize, to: *own?.get(&f.name)? }));
                 jumps.extend(led);
                 let (number, library) = (release.number(), release.library());
                 match own {
@@ -125,8 +141,42 @@ impl Doors {
                 }
             }
         };
+        jumps.extend(linker);
         let holds = if images.is_empty() { String::new() } else { format!("; holds {}", images.join(", ")) };
         Work { path, jumps, words: words + &holds }
+    }
+}
+
+/// The name of one of nvJitLink's functions without the version at its end, and whether there is one.
+fn versioned(name: &str) -> (&str, bool) {
+    let base = name.trim_start_matches('_');
+    match base.find('_').filter(|_| name.starts_with("__")) {
+        Some(end) => (&base[..end], true),
+        None => (base, false),
+    }
+}
+
+impl Doors {
+    /// Jumps from the functions of a run-time linker to those that stand in for them. Each has one name for every version of the
+    /// interface; the second oldest stays as it is, to be called from here.
+    fn take_over(&mut self, functions: &[Symbol], base: usize) -> Vec<Jump> {
+        if functions.is_empty() || self.has_linker {
+            return Vec::new();
+        }
+        self.has_linker = true;
+        let at = |address: u64| base.wrapping_add(address as usize);
+        let mut jumps = Vec::new();
+        for (name, to) in stand_ins() {
+            let forms = || functions.iter().filter(|f| versioned(&f.name).0 == name);
+            // In order of address, which is the order of versions.
+            let mut versions = forms().filter(|f| versioned(&f.name).1);
+            let (first, second) = (versions.next(), versions.next());
+            let Some(kept) = second.or(first).map(|f| f.address) else { continue };
+            with_linker(|linker| linker.real.insert(name, at(kept)));
+            let others = forms().filter(|f| f.address != kept);
+            jumps.extend(others.map(|f| Jump { at: at(f.address), size: f.size as usize, to }));
+        }
+        jumps
     }
 }
 

@@ -1,7 +1,10 @@
 //! What the dynamic linker calls, and what writes into a program's code: the memory behind this library's safe half.
 #![allow(unsafe_code)]
 
-use crate::doors::{Doors, Jump, program};
+use crate::{
+    doors::{Doors, Jump, program},
+    linker::{Link, Linker, Taken, result},
+};
 use std::{
     ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     io,
@@ -162,4 +165,198 @@ fn write(jump: &Jump, end: usize) -> bool {
     // SAFETY: as above; nobody else has these pages in hand while the dynamic linker holds its lock.
     unsafe { at.add(skip).cast::<[u8; LEN]>().write_unaligned(code) };
     true
+}
+
+/// What acts on the links of the process.
+pub fn with_linker<T>(act: impl FnOnce(&mut Linker) -> T) -> T {
+    static LINKER: LazyLock<Mutex<Linker>> = LazyLock::new(Mutex::default);
+    act(&mut LINKER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The functions that stand in for nvJitLink's, by name ("nvJitLink", "Linking").
+pub fn stand_ins() -> [(&'static str, usize); 13] {
+    let functions: [(&'static str, *const ()); 13] = [
+        ("nvJitLinkCreate", create as *const ()),
+        ("nvJitLinkDestroy", destroy as *const ()),
+        ("nvJitLinkAddData", add_data as *const ()),
+        ("nvJitLinkAddFile", add_file as *const ()),
+        ("nvJitLinkComplete", complete as *const ()),
+        ("nvJitLinkGetLinkedCubinSize", image_size as *const ()),
+        ("nvJitLinkGetLinkedCubin", image as *const ()),
+        ("nvJitLinkGetLinkedPtxSize", image_size as *const ()),
+        ("nvJitLinkGetLinkedPtx", image as *const ()),
+        ("nvJitLinkGetErrorLogSize", log_size as *const ()),
+        ("nvJitLinkGetErrorLog", log as *const ()),
+        ("nvJitLinkGetInfoLogSize", no_log_size as *const ()),
+        ("nvJitLinkGetInfoLog", no_log as *const ()),
+    ];
+    functions.map(|(name, address)| (name, address.expose_provenance()))
+}
+
+/// Calls one of the real library's functions: a handle or its address, and at most four more integers or addresses.
+fn real(name: &str, first: usize, words: [usize; 4]) -> u32 {
+    type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> u32;
+    let Some(address) = with_linker(|linker| linker.real.get(name).copied()) else { return result::INVALID_INPUT };
+    // SAFETY: the address is that of the documented function of this name.
+    let function = unsafe { std::mem::transmute::<usize, Function>(address) };
+    // SAFETY: the function takes five words or fewer in registers, of which it looks at its own; the callers below pass those.
+    unsafe { function(first, words[0], words[1], words[2], words[3]) }
+}
+
+/// A string that a program passes; empty for null.
+fn string(text: *const c_char) -> String {
+    path(text).to_string_lossy().into_owned()
+}
+
+/// Writes to a place that a program passes.
+fn put<T>(place: *mut T, value: T) -> u32 {
+    if place.is_null() {
+        return result::INVALID_INPUT;
+    }
+    // SAFETY: the caller of the documented function promises room for its result.
+    unsafe { place.write(value) };
+    result::SUCCESS
+}
+
+fn put_bytes(place: *mut u8, bytes: &[u8]) -> u32 {
+    if place.is_null() {
+        return result::INVALID_INPUT;
+    }
+    // SAFETY: the caller asked for the size first and promises that much room ("Linking").
+    unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    result::SUCCESS
+}
+
+fn with_link(handle: usize, act: impl FnOnce(&mut Link) -> u32) -> u32 {
+    with_linker(|linker| linker.links.get_mut(&handle).map_or(result::INVALID_INPUT, act))
+}
+
+extern "C" fn create(out: *mut usize, count: u32, options: *const *const c_char) -> u32 {
+    // SAFETY: the caller promises that many strings.
+    let mut given: Vec<*const c_char> = (0..count as usize).map(|i| unsafe { options.add(i).read() }).collect();
+    let words: Vec<String> = given.iter().map(|text| string(*text)).collect();
+    let asks = |word: &str| words.iter().any(|w| w == word);
+    let (mut handle, mut known) = (0usize, None);
+    if asks("-lto") {
+        if !asks("-ptx") {
+            given.push(c"-ptx".as_ptr());
+        }
+        let words = [given.len(), given.as_ptr().expose_provenance(), 0, 0];
+        match real("nvJitLinkCreate", (&raw mut handle).expose_provenance(), words) {
+            result::SUCCESS => known = Some(handle),
+            error => return error,
+        }
+    } else {
+        handle = with_linker(Linker::fresh);
+    }
+    with_linker(|linker| linker.links.insert(handle, Link::new(known)));
+    put(out, handle)
+}
+
+extern "C" fn destroy(handle: *mut usize) -> u32 {
+    if handle.is_null() {
+        return result::INVALID_INPUT;
+    }
+    // SAFETY: the caller passes the address of its handle.
+    let number = unsafe { handle.read() };
+    match with_linker(|linker| linker.links.remove(&number)) {
+        None => result::INVALID_INPUT,
+        Some(Link { real: Some(_), .. }) => real("nvJitLinkDestroy", handle.expose_provenance(), [0; 4]),
+        Some(_) => put(handle, 0),
+    }
+}
+
+/// Adds bytes to a link, or has the real library do so.
+fn add(handle: usize, kind: u32, data: &[u8], name: *const c_char) -> u32 {
+    let mut taken = Taken::Here;
+    let added = with_link(handle, |link| {
+        taken = link.add(kind, data, &string(name));
+        result::SUCCESS
+    });
+    match taken {
+        Taken::Here => added,
+        Taken::Refused(why) => why,
+        Taken::Real => {
+            let words = [kind as usize, data.as_ptr().expose_provenance(), data.len(), name.expose_provenance()];
+            real("nvJitLinkAddData", handle, words)
+        }
+    }
+}
+
+extern "C" fn add_data(handle: usize, kind: u32, data: *const u8, size: usize, name: *const c_char) -> u32 {
+    if data.is_null() {
+        return result::INVALID_INPUT;
+    }
+    // SAFETY: the caller promises that many bytes.
+    add(handle, kind, unsafe { std::slice::from_raw_parts(data, size) }, name)
+}
+
+extern "C" fn add_file(handle: usize, kind: u32, name: *const c_char) -> u32 {
+    match std::fs::read(path(name)) {
+        Ok(bytes) => add(handle, kind, &bytes, name),
+        Err(_) => result::INVALID_INPUT,
+    }
+}
+
+extern "C" fn complete(handle: usize) -> u32 {
+    let given = with_linker(|linker| linker.links.get(&handle).is_some_and(|link| link.given));
+    match given.then(|| real_ptx(handle)).transpose() {
+        Ok(linked) => with_link(handle, |link| link.complete(linked)),
+        Err(error) => error,
+    }
+}
+
+/// The PTX that the real library makes of what it was given.
+fn real_ptx(handle: usize) -> Result<String, u32> {
+    let call = |name: &str, word: usize| match real(name, handle, [word, 0, 0, 0]) {
+        result::SUCCESS => Ok(()),
+        error => Err(error),
+    };
+    let mut size = 0usize;
+    call("nvJitLinkComplete", 0)?;
+    call("nvJitLinkGetLinkedPtxSize", (&raw mut size).expose_provenance())?;
+    let mut text = vec![0u8; size];
+    call("nvJitLinkGetLinkedPtx", text.as_mut_ptr().expose_provenance())?;
+    Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_string())
+}
+
+extern "C" fn image_size(handle: usize, size: *mut usize) -> u32 {
+    with_link(handle, |link| put(size, link.image().len()))
+}
+
+extern "C" fn image(handle: usize, out: *mut u8) -> u32 {
+    with_link(handle, |link| put_bytes(out, link.image()))
+}
+
+/// Whether the real library keeps the log of a link.
+fn has_real_log(handle: usize) -> bool {
+    with_linker(|linker| linker.links.get(&handle).is_some_and(|link| link.real.is_some() && !link.has_log()))
+}
+
+extern "C" fn log_size(handle: usize, size: *mut usize) -> u32 {
+    match has_real_log(handle) {
+        true => real("nvJitLinkGetErrorLogSize", handle, [size.expose_provenance(), 0, 0, 0]),
+        false => with_link(handle, |link| put(size, link.log().len())),
+    }
+}
+
+extern "C" fn log(handle: usize, out: *mut u8) -> u32 {
+    match has_real_log(handle) {
+        true => real("nvJitLinkGetErrorLog", handle, [out.expose_provenance(), 0, 0, 0]),
+        false => with_link(handle, |link| put_bytes(out, &link.log())),
+    }
+}
+
+extern "C" fn no_log_size(handle: usize, size: *mut usize) -> u32 {
+    match has_real_log(handle) {
+        true => real("nvJitLinkGetInfoLogSize", handle, [size.expose_provenance(), 0, 0, 0]),
+        false => with_link(handle, |_| put(size, 1)),
+    }
+}
+
+extern "C" fn no_log(handle: usize, out: *mut u8) -> u32 {
+    match has_real_log(handle) {
+        true => real("nvJitLinkGetInfoLog", handle, [out.expose_provenance(), 0, 0, 0]),
+        false => with_link(handle, |_| put_bytes(out, b"\0")),
+    }
 }

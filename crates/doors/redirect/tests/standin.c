@@ -88,6 +88,11 @@ static int run(void) {
     for (int i = 0; i < 32; i++) numbers[i] = i;
     if (cudaMalloc(&memory, sizeof numbers) || cudaMemcpy(memory, numbers, sizeof numbers, 1)) return 1;
     void *arguments[] = {&memory};
+#ifdef FAULT
+    memory = (void *)16; // where nothing is; the program does not look at errors
+    cudaLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL);
+    return 0;
+#endif
     if (cudaLaunchKernel(&kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, arguments, 0, NULL)) return 1;
     if (cudaMemcpy(numbers, memory, sizeof numbers, 2)) return 1;
     for (int i = 0; i < 32; i++)

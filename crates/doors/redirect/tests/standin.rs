@@ -47,10 +47,18 @@ fn compile(name: &str, source: &str, words: &[&str]) -> PathBuf {
 
 /// Runs a program as `margay exec` does.
 fn run(program: &Path, words: &[&Path]) -> Output {
+    run_with(program, words, &[])
+}
+
+fn run_with(program: &Path, words: &[&Path], environment: &[(&str, &str)]) -> Output {
     let at = |name: &str| folder().join(name).display().to_string();
     let preload = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"].map(at).join(":");
     let mut command = Command::new(program);
-    command.args(words).env("LD_AUDIT", at("libmargay_redirect.so")).env("LD_PRELOAD", preload);
+    command
+        .args(words)
+        .envs(environment.iter().copied())
+        .env("LD_AUDIT", at("libmargay_redirect.so"))
+        .env("LD_PRELOAD", preload);
     command.env("LD_LIBRARY_PATH", folder()).env("MARGAY_DOORS", "1").output().unwrap()
 }
 
@@ -129,4 +137,23 @@ fn a_library_of_another_folder_is_not_taken_for_margays() {
     let program = folder.join("main");
     assert!(Command::new("cc").arg("-o").arg(&program).arg(&main).arg("-ldl").status().unwrap().success());
     check(&run(&program, &[&theirs]), &[]);
+}
+
+#[test]
+fn a_fault_makes_a_program_fail_that_does_not_look_at_errors() {
+    let program = compile("fault", "standin.c", &["-DRELEASE=13", "-DFAULT"]);
+    let failed = run_with(&program, &[], &[("MARGAY_FAULT_EXIT", "7")]);
+    let err = String::from_utf8_lossy(&failed.stderr);
+    assert_eq!(failed.status.code(), Some(7), "{err}");
+    assert!(err.contains("1 launch failed: out of bounds") && err.contains("is made 7"), "{err}");
+    let kept = run(&program, &[]);
+    assert_eq!(kept.status.code(), Some(0), "{}", String::from_utf8_lossy(&kept.stderr));
+}
+
+#[test]
+fn the_end_says_what_ran() {
+    let program = compile("counted", "standin.c", &["-DRELEASE=13"]);
+    let output = run_with(&program, &[], &[("MARGAY_STATS", "1")]);
+    // One launch of one kernel; 32 numbers of four bytes, there and back.
+    check(&output, &["1 launches of 1 kernels", "256 bytes in 2 copies", "1 × twice on the "]);
 }

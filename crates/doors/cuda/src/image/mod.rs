@@ -2,11 +2,10 @@
 
 mod fatbin;
 mod holder;
-mod linked;
 
 pub use fatbin::inside;
 pub use holder::foreign_runtimes;
-pub use linked::pack;
+pub use margay_image::linked::pack;
 
 use holder::{holder, no_ptx};
 
@@ -14,6 +13,7 @@ use crate::{
     code::Code,
     raw::{Host, In, Out},
 };
+use margay_image::linked::unpack;
 use margay_runtime::Error;
 
 /// The first word of an ELF file: machine code of a GPU.
@@ -34,9 +34,9 @@ pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     // Any image has four bytes: the shortest PTX has more, and so has a string that is none.
     let first: u8 = image.value(0)?;
     if first == b'/'
-        && let Some(texts) = linked::unpack(image)?
+        && let Some(texts) = unpack(&image.until_zero()?)
     {
-        return Ok(texts);
+        return texts.map_err(|_| Code::INVALID_IMAGE);
     }
     match fatbin::read(image)? {
         Some(found) => Ok(found),

@@ -1,6 +1,6 @@
 //! `margay check`: files in parallel, findings in order.
 
-use super::{Result, name, options, read};
+use super::{Result, listing, name, options, read};
 use crate::{
     args::{CheckArgs, MessageFormat},
     exit::{Failure, Outcome, complain},
@@ -23,7 +23,7 @@ struct Checked {
     /// Rendered findings, unless the format is SARIF.
     text: String,
     /// Kept for SARIF only: a tree may be large.
-    found: Option<Found>,
+    found: Vec<Found>,
     errors: usize,
     warnings: usize,
 }
@@ -83,9 +83,34 @@ fn summary(errors: usize, warnings: usize, files: usize) {
 }
 
 fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels, style: Style) -> Result<Checked> {
+    let (name, text) = (name(path), read(path)?);
+    let Some(listed) = listing(&name, &text) else {
+        return check_text(path, &name, text, args, options, levels, style);
+    };
+    let mut all = Checked { text: String::new(), found: Vec::new(), errors: 0, warnings: 0 };
+    for (name, text) in listed {
+        let one = check_text(Path::new("-"), &name, text, args, options, levels, style)?;
+        all.text += &one.text;
+        all.found.extend(one.found);
+        all.errors += one.errors;
+        all.warnings += one.warnings;
+    }
+    Ok(all)
+}
+
+/// Checks one module; `path` is its file where fixes may be written.
+fn check_text(
+    path: &Path,
+    name: &str,
+    text: String,
+    args: &CheckArgs,
+    options: &Options,
+    levels: &Levels,
+    style: Style,
+) -> Result<Checked> {
     // The text is the tree's alone: a second copy would cost as much memory again.
-    let (name, text) = (name(path), Arc::from(read(path)?));
-    let (mut source, mut checked, mut diagnostics) = check_shared(&name, text, options);
+    let text = Arc::from(text);
+    let (mut source, mut checked, mut diagnostics) = check_shared(name, text, options);
     levels.apply(&mut diagnostics);
     let mut out = String::new();
     if args.fix && path.as_os_str() != "-" {
@@ -93,7 +118,7 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
         if count > 0 {
             std::fs::write(path, &fixed).map_err(|e| Failure::usage(format!("cannot write {name}: {e}")))?;
             complain(format_args!("{name}: {count} fix{} applied", if count == 1 { "" } else { "es" }));
-            (source, checked, diagnostics) = check_shared(&name, fixed.into(), options);
+            (source, checked, diagnostics) = check_shared(name, fixed.into(), options);
             levels.apply(&mut diagnostics);
         }
     }
@@ -111,9 +136,9 @@ fn check_file(path: &Path, args: &CheckArgs, options: &Options, levels: &Levels,
     if args.requirements
         && let Some(checked) = &checked
     {
-        out += &margay::requirements::of(checked, options).render(&name, &found.source.tree.text);
+        out += &margay::requirements::of(checked, options).render(name, &found.source.tree.text);
     }
-    let found = (args.message_format == MessageFormat::Sarif).then_some(found);
+    let found = if args.message_format == MessageFormat::Sarif { vec![found] } else { Vec::new() };
     Ok(Checked { text: out, found, errors, warnings })
 }
 

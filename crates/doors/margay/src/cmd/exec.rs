@@ -37,6 +37,11 @@ pub fn run(args: &ExecArgs) -> Result {
         crate::report::emit(&format!("{}\n", folder.display()));
         return Ok(Outcome::Clean);
     }
+    if args.print_env {
+        let lines = linking(&folder).map(|(name, value)| format!("export {name}='{}'\n", value.to_string_lossy()));
+        crate::report::emit(&lines.concat());
+        return Ok(Outcome::Clean);
+    }
     let Some((program, rest)) = args.command.split_first() else {
         return Err(Failure::usage("no program was given: margay exec -- PROGRAM ARGUMENTS"));
     };
@@ -53,8 +58,15 @@ pub fn run(args: &ExecArgs) -> Result {
         let path = env::join_paths([bin].into_iter().chain(env::split_paths(&search)));
         command.env("PATH", path.unwrap_or(search));
     }
-    if let Some(engine) = &args.engine {
-        command.env("MARGAY_ENGINE", engine);
+    let chosen = [("MARGAY_ENGINE", &args.engine), ("MARGAY_DEVICE", &args.device), ("MARGAY_CHECK", &args.check)];
+    for (variable, value) in chosen {
+        value.as_ref().map(|value| command.env(variable, value));
+    }
+    if args.stats {
+        command.env("MARGAY_STATS", "1");
+    }
+    if !args.keep_exit_code {
+        command.env("MARGAY_FAULT_EXIT", args.fault_exit_code.to_string());
     }
     let error = command.exec(); // comes back only if it failed
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))

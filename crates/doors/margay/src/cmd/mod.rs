@@ -6,6 +6,7 @@ pub mod check;
 pub mod doc;
 pub mod exec;
 pub mod explain;
+pub mod extract;
 pub mod fmt;
 pub mod ir;
 pub mod nvcc;
@@ -54,6 +55,22 @@ pub fn read(path: &Path) -> Result<String> {
     })
 }
 
+/// The modules that a file of `cuobjdump -ptx` lists, each with a name of its own; `None` for other files.
+pub fn listing(name: &str, text: &str) -> Option<Vec<(String, String)>> {
+    let found = margay_image::dump::modules(text)?;
+    let named = |(i, m): (usize, &margay_image::dump::Module<'_>)| {
+        (format!("{name}#{}:sm_{}", i + 1, m.architecture), m.text.to_string() + "\n")
+    };
+    Some(found.iter().enumerate().map(named).collect())
+}
+
+/// Of the same program for several architectures, the modules for the newest one.
+fn newest(listed: Vec<(String, String)>) -> Vec<(String, String)> {
+    let architecture = |name: &str| name.rsplit_once(":sm_").and_then(|(_, n)| n.parse::<u32>().ok());
+    let best = listed.iter().filter_map(|(name, _)| architecture(name)).max();
+    listed.into_iter().filter(|(name, _)| architecture(name) == best).collect()
+}
+
 /// The name under which a file is reported.
 pub fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "<stdin>".into() } else { path.display().to_string() }
@@ -97,7 +114,14 @@ pub fn load(
     options: &LoadOptions,
     style: Style,
 ) -> Result<Module> {
-    let texts: Vec<(String, String)> = files.iter().map(|p| Ok((name(p), read(p)?))).collect::<Result<_>>()?;
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for path in files {
+        let (name, text) = (name(path), read(path)?);
+        match listing(&name, &text) {
+            Some(listed) => texts.extend(newest(listed)),
+            None => texts.push((name, text)),
+        }
+    }
     let sources: Vec<SourceText<'_>> = texts.iter().map(|(name, text)| SourceText { name, text }).collect();
     context.load(&sources, options).map_err(|e| failure(e, style))
 }

@@ -26,17 +26,21 @@ fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
 
 fn of_fault(image: &Image, fault: &Fault, color: bool) -> String {
     let (title, here) = words(&fault.kind);
-    let mut notes = vec![format!("thread {} of CTA {}", triple(fault.thread), triple(fault.cta))];
-    notes.extend(fault.notes.iter().cloned());
+    let mut notes = Vec::new();
     if let Some((func, at)) = fault.at {
-        notes.extend(cuda_line(image, func, at).map(|line| format!("the source is at {line}")));
-        notes.push(format!("in `{}`", image.ir.func(func).name));
+        let name = demangled(&image.ir.func(func).name);
+        notes.push(match cuda_line(image, func, at) {
+            Some(line) => format!("at {line}, in `{name}`"),
+            None => format!("in `{name}`"),
+        });
     }
+    notes.push(format!("thread {} of CTA {}", triple(fault.thread), triple(fault.cta)));
+    notes.extend(fault.notes.iter().cloned());
     for frame in &fault.stack {
         let (func, at) = (image.ir.func(frame.func), frame.at);
         let line = func.source.lines.line(at.span.start);
         let cuda = cuda_line(image, frame.func, at).map(|l| format!(", {l}")).unwrap_or_default();
-        notes.push(format!("called by `{}` at {}:{line}{cuda}", func.name, func.source.name));
+        notes.push(format!("called by `{}` at {}:{line}{cuda}", demangled(&func.name), func.source.name));
     }
     place(image, fault.at, &title, &here, &notes, color)
 }
@@ -67,6 +71,12 @@ fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
         (line, 0) => Some(format!("{name}:{line}")),
         (line, column) => Some(format!("{name}:{line}:{column}")),
     }
+}
+
+/// A function's name as its author wrote it, where it is one of C++.
+pub fn demangled(name: &str) -> String {
+    let found = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle().ok());
+    found.unwrap_or_else(|| name.into())
 }
 
 fn triple(v: [u32; 3]) -> String {

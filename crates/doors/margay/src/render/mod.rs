@@ -3,6 +3,8 @@
 mod fault;
 mod human;
 
+pub use fault::demangled;
+
 use margay_ir::Source;
 use margay_runtime::StopReport;
 use margay_syntax::Diagnostic;

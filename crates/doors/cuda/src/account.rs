@@ -1,0 +1,155 @@
+//! What a process says when it ends, and how it ends: what ran and what it cost (`MARGAY_STATS=1`), what went wrong, and the exit
+//! code of a program whose kernel failed (`MARGAY_FAULT_EXIT=1`).
+
+use crate::{
+    api::tell,
+    raw::{end_with, when_it_ends},
+};
+use margay::render::demangled;
+use margay_runtime::{Kernel, LaunchStats};
+use std::{
+    collections::BTreeMap,
+    env,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+/// What is known of one kernel.
+#[derive(Default)]
+struct Launched {
+    times: u64,
+    time: Duration,
+    compile: Duration,
+    engine: &'static str,
+    /// Why it runs on the reference engine, if it was meant for another.
+    fallback: Option<String>,
+}
+
+#[derive(Default)]
+struct Account {
+    kernels: BTreeMap<String, Launched>,
+    copies: u64,
+    copied: u64,
+    filled: u64,
+    /// How many launches failed, and the first line about the first of them.
+    faults: u64,
+    first: String,
+}
+
+fn account() -> MutexGuard<'static, Account> {
+    static ACCOUNT: OnceLock<Mutex<Account>> = OnceLock::new();
+    ACCOUNT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether people want to know what ran.
+fn wanted() -> bool {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    *WANTED.get_or_init(|| env::var("MARGAY_STATS").is_ok_and(|v| !v.is_empty() && v != "0"))
+}
+
+/// The exit code of a program whose kernel failed, where it would be 0.
+fn fault_exit() -> Option<i32> {
+    env::var("MARGAY_FAULT_EXIT").ok()?.parse().ok().filter(|code| *code != 0)
+}
+
+/// Makes sure that the end is heard of.
+pub fn open() {
+    when_it_ends(close);
+}
+
+/// A launch that ended well.
+pub fn launched(kernel: &Kernel, stats: &LaunchStats) {
+    if !wanted() {
+        return;
+    }
+    let mut account = account();
+    let entry = account.kernels.entry(kernel.name().into()).or_default();
+    if entry.times == 0 {
+        entry.compile = kernel.prepare_time();
+    }
+    entry.times += 1;
+    entry.time += stats.time;
+    entry.compile += stats.compile;
+    entry.engine = kernel.engine();
+    entry.fallback = kernel.fallback();
+}
+
+/// A copy that was made.
+pub fn copied(bytes: u64) {
+    if wanted() {
+        let mut account = account();
+        account.copies += 1;
+        account.copied += bytes;
+    }
+}
+
+/// Memory that was filled.
+pub fn filled(bytes: u64) {
+    if wanted() {
+        account().filled += bytes;
+    }
+}
+
+/// A launch that failed, with what was told about it.
+pub fn failed(words: &str) {
+    let mut account = account();
+    account.faults += 1;
+    if account.faults == 1 {
+        account.first = words.lines().next().unwrap_or_default().into();
+    }
+}
+
+impl Account {
+    /// What ran, for people: kernels by the time they took.
+    fn stats(&self) -> String {
+        let mut kernels: Vec<_> = self.kernels.iter().collect();
+        kernels.sort_by_key(|(_, k)| std::cmp::Reverse(k.time));
+        let launches: u64 = kernels.iter().map(|(_, k)| k.times).sum();
+        let sum = |of: fn(&Launched) -> Duration| kernels.iter().map(|(_, k)| of(k)).sum::<Duration>();
+        let mut out = format!(
+            "margay: process {}: {launches} launches of {} kernels in {:.3?}, {:.3?} of compiling; {} bytes in {} copies, {} bytes filled",
+            std::process::id(),
+            kernels.len(),
+            sum(|k| k.time),
+            sum(|k| k.compile),
+            self.copied,
+            self.copies,
+            self.filled,
+        );
+        for (name, k) in kernels {
+            let (times, time, compile, engine) = (k.times, k.time, k.compile, k.engine);
+            out += &format!(
+                "\n  {times:>7} × {} on the {engine} engine: {time:.3?}, compiled in {compile:.3?}",
+                demangled(name)
+            );
+            if let Some(why) = &k.fallback {
+                out += &format!("\n            by the reference engine, for {why}");
+            }
+        }
+        out
+    }
+}
+
+/// At the end of the process: says what there is to say, and makes a program fail whose kernel failed.
+fn close(status: i32) {
+    let (stats, faults, first) = {
+        let account = account();
+        (wanted().then(|| account.stats()), account.faults, account.first.clone())
+    };
+    if let Some(stats) = stats {
+        eprintln!("{stats}");
+    }
+    if faults == 0 {
+        return;
+    }
+    let code = fault_exit().filter(|_| status == 0);
+    let ended = match code {
+        Some(code) => format!("; the program's exit code was 0 and is made {code}"),
+        None => String::new(),
+    };
+    let more = if faults == 1 { "1 launch failed".to_string() } else { format!("{faults} launches failed, first") };
+    tell(&format!("margay: {more}: {}{ended}", first.trim_start_matches("error: ")));
+    if let Some(code) = code {
+        end_with(code);
+    }
+}

@@ -1,0 +1,54 @@
+//! What linking PTX yields: the PTX that went in. One text stays what it is; several stand behind a first line that says how long
+//! each is, so that the whole is one image for a driver that knows the line.
+
+/// How the first line begins.
+pub const MARK: &str = "//margay-linked ";
+
+/// The image of some texts, with a zero at its end.
+pub fn pack(texts: &[String]) -> Vec<u8> {
+    let mut image = match texts {
+        [one] => one.clone(),
+        _ => {
+            let lengths: Vec<String> = texts.iter().map(|t| t.len().to_string()).collect();
+            format!("{MARK}{}\n{}", lengths.join(" "), texts.concat())
+        }
+    }
+    .into_bytes();
+    image.push(0);
+    image
+}
+
+/// The texts of an image that [`pack`] made of several; `None` for others, an error where the lengths are not those of the texts.
+pub fn unpack(image: &[u8]) -> Option<Result<Vec<String>, Damaged>> {
+    let rest = image.strip_prefix(MARK.as_bytes())?;
+    Some(texts(rest).ok_or(Damaged))
+}
+
+/// An image whose first line is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Damaged;
+
+fn texts(rest: &[u8]) -> Option<Vec<String>> {
+    let (head, mut body) = std::str::from_utf8(rest).ok()?.split_once('\n')?;
+    let mut texts = Vec::new();
+    for word in head.split(' ') {
+        let (one, rest) = body.split_at_checked(word.parse().ok()?)?;
+        texts.push(one.to_string());
+        body = rest;
+    }
+    Some(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_as_they_went_in() {
+        let texts = [".version 7.0\n".to_string(), String::new(), "ä\n".into()];
+        let image = pack(&texts);
+        assert_eq!(unpack(image.strip_suffix(b"\0").unwrap()), Some(Ok(texts.to_vec())));
+        assert_eq!((pack(&texts[..1]), unpack(b".version 7.0\n")), (b".version 7.0\n\0".to_vec(), None));
+        assert_eq!(unpack(b"//margay-linked 3 99\nabc"), Some(Err(Damaged)));
+    }
+}

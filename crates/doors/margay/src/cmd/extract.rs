@@ -1,0 +1,94 @@
+//! `margay extract PROGRAM`: lists what a program, a library, an object file or a wheel holds for GPUs, and writes its PTX.
+
+use super::Result;
+use crate::{
+    args::ExtractArgs,
+    exit::{Failure, Outcome},
+    report,
+};
+use margay::render::demangled;
+use margay_image::{
+    archive,
+    fatbin::{self, Entry, Kind},
+};
+use std::path::{Path, PathBuf};
+
+/// Kernels that are named in one line of the list.
+const NAMED: usize = 3;
+
+/// Runs the command.
+pub fn run(args: &ExtractArgs) -> Result {
+    let (mut found, mut any) = (String::new(), false);
+    for path in &args.files {
+        let bytes = std::fs::read(path).map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
+        let inner = archive::files(&bytes);
+        let packed = inner.iter().flatten().filter_map(|f| Some((path.join(&f.name), f.bytes()?)));
+        let whole = inner.is_none().then(|| (path.clone(), bytes.clone()));
+        for (name, bytes) in whole.into_iter().chain(packed) {
+            any |= one(&name, &bytes, args.output.as_deref(), &mut found)?;
+        }
+    }
+    report::emit(&found);
+    if any {
+        return Ok(Outcome::Clean);
+    }
+    let all: Vec<String> = args.files.iter().map(|p| p.display().to_string()).collect();
+    Err(Failure { message: format!("{}: no PTX inside", all.join(", ")), outcome: Outcome::Findings })
+}
+
+/// Lists one file, and writes its PTX if there is a folder for it. Says whether there is any.
+fn one(name: &Path, bytes: &[u8], folder: Option<&Path>, found: &mut String) -> Result<bool> {
+    let binaries = fatbin::inside(bytes);
+    if binaries.is_empty() {
+        return Ok(false);
+    }
+    let mut any = false;
+    *found += &format!("{}\n", name.display());
+    for (number, entries) in (1..).zip(&binaries) {
+        for (place, entry) in (1..).zip(entries) {
+            let text = if entry.kind == Kind::Ptx { entry.text() } else { None };
+            let what = match &text {
+                Some(text) => format!("PTX, {} bytes{}", text.len(), kernels(text)),
+                None => kind(entry).to_string(),
+            };
+            *found += &format!("  {number:>3}.{place:<3} {:<12} {what}\n", entry.to_string());
+            any |= text.is_some();
+            if let (Some(text), Some(folder)) = (text, folder) {
+                let file = target(folder, name, number, place, entry);
+                let failed = |e: std::io::Error| Failure::usage(format!("cannot write {}: {e}", file.display()));
+                std::fs::create_dir_all(folder).map_err(failed)?;
+                std::fs::write(&file, text).map_err(failed)?;
+            }
+        }
+    }
+    Ok(any)
+}
+
+/// `DIR/NAME.1.2.compute_80.ptx`
+fn target(folder: &Path, name: &Path, number: usize, place: usize, entry: &Entry<'_>) -> PathBuf {
+    let stem = name.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    folder.join(format!("{stem}.{number}.{place}.{entry}.ptx"))
+}
+
+fn kind(entry: &Entry<'_>) -> &'static str {
+    match entry.kind {
+        Kind::Ptx => "PTX that is damaged",
+        Kind::Code => "machine code",
+        Kind::Lto => "intermediate code for link-time optimisation",
+        Kind::Other(_) => "something else",
+    }
+}
+
+/// The first kernels of a text, and how many more there are.
+fn kernels(text: &str) -> String {
+    let names: Vec<String> = text
+        .lines()
+        .filter_map(|line| line.split_once(".entry ").map(|(_, rest)| rest))
+        .map(|rest| demangled(rest.split(['(', ' ', '{']).next().unwrap_or(rest)))
+        .collect();
+    match names.len() {
+        0 => String::new(),
+        n if n > NAMED => format!(": {} and {} more", names[..NAMED].join(", "), n - NAMED),
+        _ => format!(": {}", names.join(", ")),
+    }
+}

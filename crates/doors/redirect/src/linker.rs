@@ -1,0 +1,183 @@
+//! NVIDIA's run-time linker nvJitLink under margay: where programs ask it for machine code, they get PTX that margay's driver loads.
+//!
+//! * PTX goes in and comes out as it is ([`margay_image::linked`]); the driver links it.
+//! * Intermediate code for link-time optimisation (LTO-IR) is linked by the real library, which is told to yield PTX (its option
+//!   `-ptx`).
+//! * Machine code cannot be turned back: an error that names the input.
+
+use margay_image::{
+    fatbin::{self, Kind},
+    linked::pack,
+};
+use std::collections::BTreeMap;
+
+/// `nvJitLinkInputType`
+pub mod input {
+    pub const PTX: u32 = 2;
+    pub const LTO: u32 = 3;
+    pub const FATBIN: u32 = 4;
+    pub const OBJECT: u32 = 5;
+    pub const LIBRARY: u32 = 6;
+    pub const ANY: u32 = 10;
+}
+
+/// `nvJitLinkResult`
+pub mod result {
+    pub const SUCCESS: u32 = 0;
+    pub const INVALID_INPUT: u32 = 3;
+    pub const UNRECOGNIZED_INPUT: u32 = 8;
+    pub const LTO_NOT_ENABLED: u32 = 18;
+}
+
+/// A link in the making, or made.
+#[derive(Debug, Default)]
+pub struct Link {
+    /// The real library's handle, where link-time optimisation is asked for.
+    pub real: Option<usize>,
+    /// Whether the real library was given something.
+    pub given: bool,
+    texts: Vec<String>,
+    image: Vec<u8>,
+    log: String,
+}
+
+/// What becomes of an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// It is in the link.
+    Here,
+    /// The real library is to have it.
+    Real,
+    /// It cannot be linked.
+    Refused(u32),
+}
+
+impl Link {
+    /// A link, with the real library's handle if that takes part.
+    pub fn new(real: Option<usize>) -> Link {
+        Link { real, ..Link::default() }
+    }
+
+    /// Takes an input, or says who else is to.
+    pub fn add(&mut self, kind: u32, data: &[u8], name: &str) -> Taken {
+        let text = || std::str::from_utf8(data).ok().map(|t| t.trim_end_matches('\0').to_string());
+        let is_text = data.iter().take(64).all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace() || *b == 0);
+        let texts = match kind {
+            input::PTX => text().into_iter().collect(),
+            input::ANY if is_text => text().into_iter().collect(),
+            input::LTO if self.real.is_some() => return self.hand_over(),
+            input::LTO => {
+                return self.refuse(name, "is LTO-IR, and the option -lto was not given", result::LTO_NOT_ENABLED);
+            }
+            input::FATBIN | input::OBJECT | input::LIBRARY | input::ANY => newest(data),
+            _ => Vec::new(),
+        };
+        if texts.is_empty() {
+            // What is no machine code is for the real library to judge, if it takes part.
+            return match (kind, self.real) {
+                (input::ANY, Some(_)) => self.hand_over(),
+                _ => self.refuse(name, "holds machine code and no PTX; compile it to PTX", result::UNRECOGNIZED_INPUT),
+            };
+        }
+        self.texts.extend(texts);
+        Taken::Here
+    }
+
+    fn hand_over(&mut self) -> Taken {
+        self.given = true;
+        Taken::Real
+    }
+
+    fn refuse(&mut self, name: &str, why: &str, result: u32) -> Taken {
+        let name = if name.is_empty() { "an input" } else { name };
+        self.log += &format!("margay: nvJitLink: {name} {why}\n");
+        eprint!("{}", self.log);
+        Taken::Refused(result)
+    }
+
+    /// Finishes the link, with the PTX that the real library made.
+    pub fn complete(&mut self, linked: Option<String>) -> u32 {
+        self.texts.extend(linked);
+        if self.texts.is_empty() {
+            self.log += "margay: nvJitLink: nothing was linked\n";
+            return result::INVALID_INPUT;
+        }
+        self.image = pack(&self.texts);
+        result::SUCCESS
+    }
+
+    /// What programs get as machine code; empty until the link is complete.
+    pub fn image(&self) -> &[u8] {
+        &self.image
+    }
+
+    /// Whether something went wrong here.
+    pub fn has_log(&self) -> bool {
+        !self.log.is_empty()
+    }
+
+    /// What went wrong, with a zero at its end.
+    pub fn log(&self) -> Vec<u8> {
+        [self.log.as_bytes(), b"\0"].concat()
+    }
+}
+
+/// The PTX of each fat binary of an input, for its newest architecture.
+fn newest(data: &[u8]) -> Vec<String> {
+    let of = |entries: Vec<fatbin::Entry<'_>>| {
+        let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
+        let best = ptx().map(|e| e.architecture).max();
+        ptx().filter(|e| Some(e.architecture) == best).filter_map(fatbin::Entry::text).collect::<Vec<_>>()
+    };
+    fatbin::inside(data).into_iter().flat_map(of).collect()
+}
+
+/// The links of a process by handle, and where the real library's functions are.
+#[derive(Debug, Default)]
+pub struct Linker {
+    /// The real functions, by the name that is documented.
+    pub real: BTreeMap<&'static str, usize>,
+    /// Links by handle: the real library's, or a number of ours.
+    pub links: BTreeMap<usize, Link>,
+    next: usize,
+}
+
+impl Linker {
+    /// A handle of ours, which is no address.
+    pub fn fresh(&mut self) -> usize {
+        self.next += 1;
+        self.next << 4 | 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_is_linked_as_it_is() {
+        let mut link = Link::default();
+        assert_eq!(link.add(input::PTX, b".version 7.0\n\0", "a"), Taken::Here);
+        assert_eq!(link.add(input::ANY, b".version 8.0\n", "b"), Taken::Here);
+        assert_eq!(link.complete(None), result::SUCCESS);
+        assert_eq!(link.image(), pack(&[".version 7.0\n".into(), ".version 8.0\n".into()]));
+    }
+
+    #[test]
+    fn intermediate_code_is_for_the_real_library() {
+        let mut link = Link { real: Some(8), ..Link::default() };
+        assert_eq!(link.add(input::LTO, b"\xde\xc0\x17\x0b", "a"), Taken::Real);
+        assert_eq!(link.complete(Some(".version 9.0\n".into())), result::SUCCESS);
+        assert_eq!(link.image(), b".version 9.0\n\0");
+        let alone = Link::default().add(input::LTO, b"BC", "a");
+        assert_eq!(alone, Taken::Refused(result::LTO_NOT_ENABLED));
+    }
+
+    #[test]
+    fn machine_code_is_refused_by_name() {
+        let mut link = Link::default();
+        assert_eq!(link.add(1, b"\x7fELF", "kernel.cubin"), Taken::Refused(result::UNRECOGNIZED_INPUT));
+        assert!(String::from_utf8(link.log()).unwrap().contains("kernel.cubin holds machine code"));
+        assert_eq!(link.complete(None), result::INVALID_INPUT);
+    }
+}
