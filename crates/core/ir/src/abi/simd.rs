@@ -1,9 +1,9 @@
 //! `simd`: the convention of the SIMD engine, in which one call serves all lanes of a warp.
 //!
 //! A uniform value travels once, in a scalar register (class `S`, 8 bytes). A varying one travels in vector registers (class
-//! `V`, up to 8 bytes a lane). A vector takes one register an element. An array of up to eight fields, the size of its
-//! alignment each (1 to 8 bytes), is split into them; larger ones lie on the stack, in a block of lanes. A large return lies in
-//! such a block too, behind a pointer in a scalar register.
+//! `V`, up to 8 bytes a lane). A vector takes one register an element. An array of up to sixteen words (or eight fields of one
+//! or two bytes, if it is aligned to no more) is split into them; larger ones lie on the stack, in a block of lanes. A large
+//! return lies in such a block too, behind a pointer in a scalar register.
 //! The mask of lanes and the stack pointer travel beside the plan.
 
 use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Signature, Value};
@@ -15,8 +15,8 @@ pub struct Simd;
 
 /// Registers of each class.
 const COUNT: u16 = 48;
-/// Most registers that an array is split over.
-const MAX_FIELDS: u32 = 8;
+/// Most registers that an array is split over: one of words, and one of smaller fields.
+const MAX_FIELDS: [u32; 2] = [16, 8];
 
 const fn register(varying: bool, index: u16) -> Reg {
     Reg { class: if varying { 'V' } else { 'S' }, index, bytes: 8 }
@@ -29,13 +29,14 @@ static REGISTERS: LazyLock<Vec<Reg>> =
 fn fields(value: &Value) -> Option<Vec<Range<u32>>> {
     let unit = match value {
         _ if value.is_unsized || value.size == 0 => return None,
-        Value { array: true, .. } => value.align.clamp(1, 8),
+        Value { array: true, .. } => value.align.clamp(1, 4),
         Value { vector: 2.., .. } => value.size / u32::from(value.vector),
         _ => value.size,
     }
     .clamp(1, 8);
     let count = value.size.div_ceil(unit);
-    (count <= MAX_FIELDS).then(|| (0..count).map(|i| i * unit..(i * unit + unit).min(value.size)).collect())
+    (count <= MAX_FIELDS[usize::from(unit < 4)])
+        .then(|| (0..count).map(|i| i * unit..(i * unit + unit).min(value.size)).collect())
 }
 
 /// Registers given out so far, by class.
