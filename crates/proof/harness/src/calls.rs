@@ -18,6 +18,8 @@ struct Formal {
     size: u32,
     array: bool,
     is_unsized: bool,
+    /// Every call passes a value that does not depend on the thread.
+    shared: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -65,6 +67,11 @@ fn fill(hash: u32, f: &Formal) -> Vec<u8> {
     bytes
 }
 
+/// The hash that a formal's value is made from which all threads share.
+fn shared(function: usize, formal: usize) -> u32 {
+    0x51ed_2701 + 97 * function as u32 + formal as u32
+}
+
 fn value(hash: u32, piece: u32) -> u32 {
     hash.wrapping_add(piece.wrapping_mul(PIECE)) ^ piece << 7
 }
@@ -90,7 +97,7 @@ impl Function {
         if self.recursive {
             let depth = args[0][0];
             if depth > 0 {
-                let mut next: Vec<Vec<u8>> = self.params.iter().map(|f| fill(hash, f)).collect();
+                let mut next = self.filled(index, hash);
                 next[0] = u32::from(depth - 1).to_le_bytes().to_vec();
                 hash = self.take(hash, &self.run(all, index, &next));
             }
@@ -104,8 +111,14 @@ impl Function {
         self.ret.as_ref().map_or(hash.wrapping_add(1), |f| fold(hash, f, result))
     }
 
-    fn arguments(&self, hash: u32) -> Vec<Vec<u8>> {
-        let mut args: Vec<Vec<u8>> = self.params.iter().map(|f| fill(hash, f)).collect();
+    /// What a call with a hash passes.
+    fn filled(&self, index: usize, hash: u32) -> Vec<Vec<u8>> {
+        let from = |(i, f): (usize, &Formal)| fill(if f.shared { shared(index, i) } else { hash }, f);
+        self.params.iter().enumerate().map(from).collect()
+    }
+
+    fn arguments(&self, index: usize, hash: u32) -> Vec<Vec<u8>> {
+        let mut args = self.filled(index, hash);
         if self.recursive {
             args[0] = (hash >> 9 & 3).to_le_bytes().to_vec();
         }
@@ -117,7 +130,7 @@ fn steps(all: &[Function], steps: &[Step], mut hash: u32) -> u32 {
     for Step::Call { callee, guard, .. } in steps {
         if guard.is_none_or(|bit| hash >> bit & 1 == 1) {
             let f = &all[*callee];
-            hash = f.take(hash, &f.run(all, *callee, &f.arguments(hash)));
+            hash = f.take(hash, &f.run(all, *callee, &f.arguments(*callee, hash)));
         }
     }
     hash
@@ -153,8 +166,16 @@ pub fn case(seed: u64) -> String {
 }
 
 fn formal(random: &mut Random, last: bool) -> Formal {
-    let scalar =
-        |reg, ty: &'static str, size| Formal { reg, ty, vector: 1, align: size, size, array: false, is_unsized: false };
+    let scalar = |reg, ty: &'static str, size| Formal {
+        reg,
+        ty,
+        vector: 1,
+        align: size,
+        size,
+        array: false,
+        is_unsized: false,
+        shared: false,
+    };
     match random.below(10) {
         0..3 => {
             let (ty, size) =
@@ -193,10 +214,20 @@ fn function(random: &mut Random, index: usize) -> Function {
     let recursive = random.chance(25);
     let count = random.below(6);
     let mut params: Vec<Formal> = (0..count).map(|i| formal(random, i + 1 == count)).collect();
+    params.iter_mut().for_each(|f| f.shared = random.chance(30));
     if recursive {
         params.insert(
             0,
-            Formal { reg: random.chance(50), ty: "b32", vector: 1, align: 4, size: 4, array: false, is_unsized: false },
+            Formal {
+                reg: random.chance(50),
+                ty: "b32",
+                vector: 1,
+                align: 4,
+                size: 4,
+                array: false,
+                is_unsized: false,
+                shared: false,
+            },
         );
     }
     let ret = random.chance(80).then(|| formal(random, false));
@@ -260,7 +291,7 @@ impl Writer<'_> {
         }
         self.steps(&f.steps);
         if let Some(r) = &f.ret {
-            self.fill(r, "o");
+            self.fill(r, "o", "%r0");
         }
         self.line("ret;");
         self.out.push_str("}\n");
@@ -301,8 +332,11 @@ impl Writer<'_> {
                 let store =
                     if p.reg { format!("mov.b32 {name}, %r8;") } else { format!("st.param.b32 [{name}], %r8;") };
                 self.line(&store);
+            } else if p.shared {
+                self.line(&format!("mov.u32 %r3, {};", shared(index, i)));
+                self.fill(&passed, &name, "%r3");
             } else {
-                self.fill(&passed, &name);
+                self.fill(&passed, &name, "%r0");
             }
             args.push(name);
         }
@@ -329,11 +363,11 @@ impl Writer<'_> {
         self.line("}");
     }
 
-    /// Fills a variable with pieces made from `%r0`.
-    fn fill(&mut self, f: &Formal, name: &str) {
+    /// Fills a variable with pieces made from a register.
+    fn fill(&mut self, f: &Formal, name: &str, from: &str) {
         for (p, (at, size)) in pieces(f).into_iter().enumerate() {
             let p = p as u32;
-            self.line(&format!("add.u32 %r1, %r0, {};", p.wrapping_mul(PIECE)));
+            self.line(&format!("add.u32 %r1, {from}, {};", p.wrapping_mul(PIECE)));
             self.line(&format!("xor.b32 %r1, %r1, {};", p << 7));
             if size == 8 {
                 self.line("mad.lo.u32 %r2, %r1, 3, 1;");
