@@ -1,10 +1,10 @@
 //! Reads and writes of any size and alignment inside a block, made of the block's atomic cells.
 
-use super::{Block, raw::Cell};
-use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed},
+use super::{
+    Block,
+    raw::{AtomicU128, Cell},
 };
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A cell that plain values are read from and written to.
 pub trait Scalar: Copy + 'static {
@@ -25,6 +25,18 @@ macro_rules! scalars {
 }
 
 scalars! { u8 = AtomicU8; u16 = AtomicU16; u32 = AtomicU32; u64 = AtomicU64; }
+
+impl Scalar for u128 {
+    type Cell = AtomicU128;
+    #[inline]
+    fn get(cell: &AtomicU128) -> u128 {
+        cell.load()
+    }
+    #[inline]
+    fn set(cell: &AtomicU128, value: u128) {
+        cell.store(value);
+    }
+}
 
 /// Reads a value; `None` when out of bounds or misaligned.
 #[inline]
@@ -131,10 +143,4 @@ fn fill_bytes(block: &Block, address: u64, byte: u8, size: usize) -> Option<()> 
     block.cells::<AtomicU64>(middle, words)?.iter().for_each(|c| c.store(word, Relaxed));
     block.cells::<AtomicU8>(last, tail)?.iter().for_each(|c| c.store(byte, Relaxed));
     Some(())
-}
-
-/// Held while a 128-bit atomic runs: the host has no portable atomic of that width.
-pub fn wide_lock() -> MutexGuard<'static, ()> {
-    static WIDE: Mutex<()> = Mutex::new(());
-    WIDE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -13,11 +13,11 @@ mod launches;
 mod ranges;
 mod raw;
 
-pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes, wide_lock};
+pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use history::Freer;
 pub use launches::Running;
 pub use ranges::Ranges;
-pub use raw::{Block, Cell, RED_ZONE};
+pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
 
 use crate::{Exhausted, texture::Objects};
 use history::History;

@@ -11,8 +11,10 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes kept free on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
@@ -46,7 +48,109 @@ macro_rules! cells {
     ($($t:ty)*) => { $(impl sealed::Sealed for $t {} impl Cell for $t {})* };
 }
 
-cells! { AtomicU8 AtomicU16 AtomicU32 AtomicU64 }
+cells! { AtomicU8 AtomicU16 AtomicU32 AtomicU64 AtomicU128 }
+
+/// 16 bytes that are read, written and exchanged at once.
+///
+/// Three ways, the first that the host has: aligned moves of 16 bytes, which every x86-64 processor with AVX does atomically (Intel's
+/// manual, volume 3, "Guaranteed Atomic Operations"; AMD's says the same); `cmpxchg16b`; a lock, which only accesses of this type
+/// take, so that a narrower one may then see half of a write. Loads acquire, stores release, exchanges are sequentially consistent.
+#[repr(C, align(16))]
+pub struct AtomicU128(UnsafeCell<u128>);
+
+// SAFETY: all access goes through the methods below, which are atomic to each other.
+unsafe impl Sync for AtomicU128 {}
+
+impl AtomicU128 {
+    /// The value.
+    #[inline]
+    pub fn load(&self) -> u128 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("avx") {
+            let out: std::arch::x86_64::__m128i;
+            // SAFETY: the pointer is valid and aligned to 16 bytes. Written in assembly, for the compiler may part any other load.
+            unsafe {
+                std::arch::asm!("movdqa {}, xmmword ptr [{}]", lateout(xmm_reg) out, in(reg) self.0.get(), options(nostack, preserves_flags));
+                return std::mem::transmute::<std::arch::x86_64::__m128i, u128>(out);
+            }
+        }
+        // Exchanges nothing for nothing at worst.
+        self.compare_exchange(0, 0)
+    }
+
+    /// Another value.
+    #[inline]
+    pub fn store(&self, value: u128) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: as in `load`.
+            unsafe {
+                let value = std::mem::transmute::<u128, std::arch::x86_64::__m128i>(value);
+                std::arch::asm!("movdqa xmmword ptr [{}], {}", in(reg) self.0.get(), in(xmm_reg) value, options(nostack, preserves_flags));
+            }
+            return;
+        }
+        self.update(|_| value);
+    }
+
+    /// Writes `new` if the value is `old`; gives what it was.
+    #[inline]
+    pub fn compare_exchange(&self, old: u128, new: u128) -> u128 {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if is_x86_feature_detected!("cmpxchg16b") {
+            let (mut low, mut high) = (old as u64, (old >> 64) as u64);
+            // SAFETY: the pointer is valid and aligned, and the host has the instruction. `rbx` belongs to the compiler, so it only holds
+            // the low half of `new` meanwhile. Written in assembly, for the compiler may make a call of a library of the intrinsic.
+            unsafe {
+                std::arch::asm!(
+                    "xchg {new}, rbx",
+                    "lock cmpxchg16b xmmword ptr [rdi]",
+                    "mov rbx, {new}",
+                    new = inout(reg) new as u64 => _,
+                    in("rcx") (new >> 64) as u64,
+                    inout("rax") low,
+                    inout("rdx") high,
+                    in("rdi") self.0.get(),
+                    options(nostack),
+                );
+            }
+            return u128::from(high) << 64 | u128::from(low);
+        }
+        let _held = wide_lock();
+        // SAFETY: whoever gets here on this host holds the lock.
+        unsafe {
+            let found = self.0.get().read();
+            if found == old {
+                self.0.get().write(new);
+            }
+            found
+        }
+    }
+
+    /// Makes of the value what `f` says; gives what it was.
+    #[inline]
+    pub fn update(&self, f: impl Fn(u128) -> u128) -> u128 {
+        let mut seen = self.compare_exchange(0, 0);
+        loop {
+            match self.compare_exchange(seen, f(seen)) {
+                found if found == seen => return seen,
+                found => seen = found,
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for AtomicU128 {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.load().fmt(f)
+    }
+}
+
+/// Held while 16 bytes are accessed on a host that has no instruction for that.
+fn wide_lock() -> MutexGuard<'static, ()> {
+    static WIDE: Mutex<()> = Mutex::new(());
+    WIDE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Block {
     /// `len` zeroed bytes at a multiple of `align` (a power of two); `None` when the host has no memory left.
@@ -177,6 +281,25 @@ pub fn lent(owner: &Block) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sixteen_bytes_are_never_seen_in_parts() {
+        let b = Block::new(16, 16).unwrap();
+        let cell = b.cell::<AtomicU128>(b.base()).unwrap();
+        let pair = |n: u64| u128::from(n) << 64 | u128::from(n);
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        std::thread::scope(|s| {
+            s.spawn(|| (1..=rounds).for_each(|n| cell.store(pair(n))));
+            s.spawn(|| (1..=rounds).for_each(|_| drop(cell.update(|v| v))));
+            for _ in 0..rounds {
+                let seen = cell.load();
+                assert_eq!(seen as u64, (seen >> 64) as u64);
+            }
+        });
+        assert_eq!(cell.compare_exchange(pair(rounds), 5), pair(rounds));
+        assert_eq!(cell.compare_exchange(pair(rounds), 6), 5);
+        assert!(b.cell::<AtomicU128>(b.base() + 8).is_none(), "misaligned");
+    }
 
     #[test]
     fn cells_are_in_bounds_and_aligned_or_none() {

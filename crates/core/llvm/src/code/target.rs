@@ -49,6 +49,11 @@ pub fn half_floats() -> bool {
     host().1.split(',').any(|f| f == "+f16c")
 }
 
+/// Whether the host reads, writes and exchanges 16 bytes at once.
+pub fn wide_atomics() -> bool {
+    host().1.split(',').any(|f| f == "+cx16")
+}
+
 /// A target machine for the host.
 pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();

@@ -1,7 +1,7 @@
 //! Atomic operations and reductions (manual, sections 9.7.13.5 to 9.7.13.7).
 //!
 //! The lanes of a group go one after the other. Each element is one atomic operation of the host, so that CTAs on several
-//! host threads see each other's; 128-bit ones take a lock among themselves. All orderings are the strongest.
+//! host threads see each other's. All orderings are the strongest.
 
 use super::super::{
     code::{AtomicOp, Flow, MemOp, Op, Shape},
@@ -12,7 +12,7 @@ use super::address::{Region, addresses, bad_access, find_allocation, observe};
 use super::memory::put_quad;
 use crate::{
     AccessKind, LANES,
-    mem::{self, Block, Kind},
+    mem::{AtomicU128, Block, Kind},
     sem::fp,
 };
 use margay_isa::{Kind as TypeKind, Type};
@@ -199,27 +199,25 @@ pub fn atomic_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     ctx.warp.spins += 1;
     let (b, c) = (ctx.quads(m.src[0]), m.src.get(1).map(|s| ctx.quads(*s)));
     let mut old = [0u128; LANES];
-    let guard = mem::wide_lock();
     for i in lanes(ctx.active) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        let cells = found.filter(|_| at[i].is_multiple_of(16)).and_then(|a| a.block.cells::<AtomicU64>(at[i], 2));
-        let Some([low, high]) = cells else {
-            drop(guard);
+        let Some(cell) = found.and_then(|a| a.block.cell::<AtomicU128>(at[i])) else {
             return bad_access(ctx, i, &m.address, region, at[i], (16, 16), true);
         };
-        old[i] = u128::from(low.load(SeqCst)) | u128::from(high.load(SeqCst)) << 64;
-        let new = match c {
-            Some(c) if old[i] == b[i] => c[i],
-            Some(_) => continue,
-            None => b[i],
+        let changed = match &c {
+            Some(c) => {
+                old[i] = cell.compare_exchange(b[i], c[i]);
+                old[i] == b[i] && b[i] != c[i]
+            }
+            None => {
+                old[i] = cell.update(|_| b[i]);
+                old[i] != b[i]
+            }
         };
-        if new != old[i] {
+        if changed {
             ctx.cta.note_effect();
         }
-        low.store(new as u64, SeqCst);
-        high.store((new >> 64) as u64, SeqCst);
     }
-    drop(guard);
     if let Some(d) = m.dst.first() {
         debug_assert!(d.shape == Shape::Quad || d.row == super::super::code::NOWHERE);
         put_quad(ctx, *d, &old);

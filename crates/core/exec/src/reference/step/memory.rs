@@ -12,7 +12,7 @@ use super::row;
 use crate::{
     AccessKind, LANES,
     lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
-    mem::{self, Kind, Scalar},
+    mem::{self, Block, Kind, Scalar},
 };
 use std::sync::atomic::{Ordering, fence};
 
@@ -77,6 +77,54 @@ fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> bool {
     low & (align - 1) != 0
 }
 
+/// What one lane reads, aligned as a whole; `None` where there is no such memory.
+///
+/// The manual leaves the order of a vector's elements open (section 8.2.4). Every GPU moves the up to 16 bytes of a thread at once,
+/// and device-wide algorithms publish a value with its state so; hence they are one access of the host. Longer vectors are one for
+/// each 16 bytes.
+#[inline(always)]
+fn read<T: Element, const N: usize>(block: &Block, at: u64) -> Option<[T; N]> {
+    let size = size_of::<T>();
+    let mut values = [T::default(); N];
+    let mut cut = |first: usize, bits: u128| {
+        for (k, v) in values.iter_mut().skip(first).take(16 / size).enumerate() {
+            *v = T::cut((bits >> (8 * size * k)) as u64);
+        }
+    };
+    match N * size {
+        _ if N == 1 => values[0] = T::get(block.cell(at)?),
+        2 => cut(0, u16::get(block.cell(at)?).into()),
+        4 => cut(0, u32::get(block.cell(at)?).into()),
+        8 => cut(0, u64::get(block.cell(at)?).into()),
+        whole => {
+            let cells = block.cells(at, whole / 16)?;
+            cells.iter().enumerate().for_each(|(i, c)| cut(i * 16 / size, u128::get(c)));
+        }
+    }
+    Some(values)
+}
+
+/// See [`read`].
+#[inline(always)]
+fn write<T: Element, const N: usize>(block: &Block, at: u64, values: [T; N]) -> Option<()> {
+    let size = size_of::<T>();
+    let joined = |first: usize| {
+        let part = values.iter().skip(first).take(16 / size).enumerate();
+        part.fold(0, |bits, (k, v)| bits | u128::from(v.zero()) << (8 * size * k))
+    };
+    match N * size {
+        _ if N == 1 => T::set(block.cell(at)?, values[0]),
+        2 => u16::set(block.cell(at)?, joined(0) as u16),
+        4 => u32::set(block.cell(at)?, joined(0) as u32),
+        8 => u64::set(block.cell(at)?, joined(0) as u64),
+        whole => {
+            let cells = block.cells(at, whole / 16)?;
+            cells.iter().enumerate().for_each(|(i, c)| u128::set(c, joined(i * 16 / size)));
+        }
+    }
+    Some(())
+}
+
 /// A load of `N` elements a lane, aligned as a whole.
 #[inline(always)]
 fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -116,8 +164,8 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => values[0] = [T::get(cell); LANES],
         _ => {
             for i in lanes(ctx.active) {
-                match found.block.cells::<T::Cell>(at[i], N) {
-                    Some(cells) => (0..N).for_each(|k| values[k][i] = T::get(&cells[k])),
+                match read::<T, N>(&found.block, at[i]) {
+                    Some(read) => (0..N).for_each(|k| values[k][i] = read[k]),
                     None => missing |= 1 << i,
                 }
             }
@@ -125,8 +173,8 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
     for i in lanes(missing) {
-        match find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells::<T::Cell>(at[i], N)) {
-            Some(cells) => (0..N).for_each(|k| values[k][i] = T::get(&cells[k])),
+        match find_allocation!(ctx, region, at[i], i).and_then(|a| read::<T, N>(&a.block, at[i])) {
+            Some(read) => (0..N).for_each(|k| values[k][i] = read[k]),
             None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), false),
         }
     }
@@ -253,16 +301,14 @@ fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
     let mut missing = 0u32;
     for i in lanes(ctx.active) {
-        match found.block.cells::<T::Cell>(at[i], N) {
-            Some(cells) => (0..N).for_each(|k| T::set(&cells[k], values[k][i])),
-            None => missing |= 1 << i,
+        if write::<T, N>(&found.block, at[i], values.map(|v| v[i])).is_none() {
+            missing |= 1 << i;
         }
     }
     for i in lanes(missing) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        match found.and_then(|a| a.block.cells::<T::Cell>(at[i], N)) {
-            Some(cells) => (0..N).for_each(|k| T::set(&cells[k], values[k][i])),
-            None => return bad_access(ctx, i, &m.address, region, at[i], (size, size), true),
+        if found.and_then(|a| write::<T, N>(&a.block, at[i], values.map(|v| v[i]))).is_none() {
+            return bad_access(ctx, i, &m.address, region, at[i], (size, size), true);
         }
     }
     Flow::Next
@@ -304,7 +350,7 @@ fn store_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at
     Flow::Next
 }
 
-/// `.b128` elements: two halves each.
+/// `.b128` elements.
 fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let size = m.count * 16;
@@ -317,13 +363,16 @@ fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let align = size.next_power_of_two();
     let mut values = [[0u128; LANES]; MOST];
     for i in lanes(ctx.active) {
-        let halves = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells(at[i], 2 * m.count as usize));
-        let Some(halves) = halves.filter(|_| at[i].is_multiple_of(align.into())) else {
+        let cells = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells(at[i], m.count as usize));
+        let Some(cells) = cells.filter(|_| at[i].is_multiple_of(align.into())) else {
             return bad_access(ctx, i, &m.address, region, at[i], (size, align), false);
         };
-        for (k, pair) in halves.chunks_exact(2).enumerate() {
-            values[k][i] = u128::from(u64::get(&pair[0])) | u128::from(u64::get(&pair[1])) << 64;
+        for (values, cell) in values.iter_mut().zip(cells) {
+            values[i] = u128::get(cell);
         }
+    }
+    if m.order == Order::Acquire {
+        fence(Ordering::Acquire);
     }
     for (d, values) in m.dst.iter().zip(&values) {
         put_quad(ctx, *d, values);
@@ -356,15 +405,17 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     observe(ctx, &m.address, &at, size, AccessKind::Store);
     let align = size.next_power_of_two();
     let values: Vec<[u128; LANES]> = m.src.iter().map(|s| ctx.quads(*s)).collect();
+    if m.order == Order::Release {
+        fence(Ordering::Release);
+    }
     for i in lanes(ctx.active) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        let halves = found.and_then(|a| a.block.cells(at[i], 2 * m.count as usize));
-        let Some(halves) = halves.filter(|_| at[i].is_multiple_of(align.into())) else {
+        let cells = found.and_then(|a| a.block.cells(at[i], m.count as usize));
+        let Some(cells) = cells.filter(|_| at[i].is_multiple_of(align.into())) else {
             return bad_access(ctx, i, &m.address, region, at[i], (size, align), true);
         };
-        for (pair, values) in halves.chunks_exact(2).zip(&values) {
-            u64::set(&pair[0], values[i] as u64);
-            u64::set(&pair[1], (values[i] >> 64) as u64);
+        for (cell, values) in cells.iter().zip(&values) {
+            u128::set(cell, values[i]);
         }
     }
     Flow::Next

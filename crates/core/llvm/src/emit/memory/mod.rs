@@ -4,37 +4,18 @@ pub(in crate::emit) mod address;
 pub(in crate::emit) mod atomic;
 pub(in crate::emit) mod copy;
 pub(in crate::emit) mod group;
+mod unit;
 
-use crate::ctx::at;
 use crate::emit::{
     function::rows::{Row, rows, rows_of},
     function::{Emitter, Result},
     memory::address::Address,
+    memory::unit::{Kind, in_units, kind},
     text::{Elem, Ty, Val, int, mangle},
 };
+use crate::{code::target, ctx::at};
 use margay_ir::{Inst, MemBase, MemSpace, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Type, Variant};
-
-/// How accesses may be reordered and repeated by LLVM.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Weak,
-    Volatile,
-}
-
-fn kind(variant: &Variant) -> Kind {
-    let strong = [Mod::Volatile, Mod::Acquire, Mod::Release, Mod::Relaxed, Mod::Mmio];
-    if strong.iter().any(|m| variant.has(*m)) { Kind::Volatile } else { Kind::Weak }
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Weak => "",
-            Kind::Volatile => "volatile ",
-        }
-    }
-}
 
 /// Marks accesses of the program's memory, which the engine's own tables do not overlap.
 pub(in crate::emit) const PROGRAM: &str = "!alias.scope !3";
@@ -65,6 +46,9 @@ impl Emitter<'_> {
             return Ok(());
         }
         let elsewhere = inst.space == Some(MemSpace::SharedCluster);
+        // Without atomics of 16 bytes the host takes a lock, which the reference engine does.
+        let bytes = variant.t().bytes() * variant.vec();
+        let elsewhere = elsewhere || kind(&variant) == Kind::Strong && bytes >= 16 && !target::wide_atomics();
         if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
             return self.effect(inst);
         }
@@ -236,10 +220,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads a scalar or piece of a vector from the program's memory.
-    fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32, kind: Kind) -> Val {
-        let word = kind.word();
-        self.w.value(like, format_args!("load {word}{ty}, ptr {pointer}, align {align}, {PROGRAM}"))
+    /// Loads a piece of a vector from the program's memory.
+    fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32) -> Val {
+        self.w.value(like, format_args!("load {ty}, ptr {pointer}, align {align}, {PROGRAM}"))
     }
 
     /// Loads `count` consecutive elements of each lane.
@@ -251,29 +234,14 @@ impl Emitter<'_> {
             let masked = lanes.as_ref().filter(|_| width < 32 || *stride != 0);
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
             if *stride == 0 && masked.is_none() {
-                return (0..count)
-                    .map(|i| {
-                        let scalars: Vec<Val> = pointers
-                            .iter()
-                            .map(|p| {
-                                let p = self.w.offset_const(p, u64::from(i * bytes));
-                                let scalar = Ty::scalar(elem);
-                                self.load_piece(&scalar.to_string(), scalar, &p, bytes, kind)
-                            })
-                            .collect();
-                        match &scalars[..] {
-                            [one] => one.clone(),
-                            _ => self.broadcast_rows(&scalars, elem, width),
-                        }
-                    })
-                    .collect();
+                return self.fetch_rows(&pointers, elem, count, width, kind);
             }
             if *stride == i64::from(bytes) && count == 1 && kind == Kind::Weak {
                 let piece = ty.part(width);
                 let pieces: Vec<Val> = rows(width)
                     .zip(&pointers)
                     .map(|(row, p)| match masked {
-                        None => self.load_piece(&piece, ty, p, bytes, kind),
+                        None => self.load_piece(&piece, ty, p, bytes),
                         Some(m) => self.masked_load(&piece, ty, p, bytes, m, row),
                     })
                     .collect();
@@ -284,12 +252,10 @@ impl Emitter<'_> {
             }
         }
         let first = self.spread(address);
-        (0..count)
-            .map(|i| {
-                let here = self.w.op_const("add", &first, i128::from(i * bytes));
-                self.gather_from(&here, elem, lanes.as_ref(), kind)
-            })
-            .collect()
+        if in_units(elem, count) {
+            return self.gather_units(&first, elem, count, lanes.as_ref(), kind);
+        }
+        vec![self.gather_from(&first, elem, lanes.as_ref(), kind)]
     }
 
     fn masked_load(&mut self, piece: &str, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) -> Val {
@@ -313,21 +279,16 @@ impl Emitter<'_> {
     fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
         let ty = Ty::lanes(elem);
         let whole = ty.part(width * count);
-        let rows: Vec<Val> =
-            pointers.iter().map(|p| self.load_piece(&whole, ty, p, elem.bits() / 8, Kind::Weak)).collect();
-        (0..count)
+        let rows: Vec<Vec<Val>> = pointers
+            .iter()
+            .map(|p| {
+                let all = self.load_piece(&whole, ty, p, elem.bits() / 8);
+                self.every(&all, elem, count, width)
+            })
+            .collect();
+        (0..count as usize)
             .map(|k| {
-                let picks: Vec<String> = (0..width).map(|l| format!("i32 {}", l * count + k)).collect();
-                let picks = picks.join(", ");
-                let pieces = rows
-                    .iter()
-                    .map(|all| {
-                        self.w.value(
-                            ty,
-                            format_args!("shufflevector {whole} {all}, {whole} poison, <{width} x i32> <{picks}>"),
-                        )
-                    })
-                    .collect();
+                let pieces = rows.iter().map(|row| row[k].clone()).collect();
                 self.concat(pieces, elem, width)
             })
             .collect()
@@ -341,7 +302,7 @@ impl Emitter<'_> {
 
     fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Val {
         let (scalar, ty) = (Ty::scalar(elem), Ty::lanes(elem));
-        let suffix = if kind == Kind::Volatile { ".volatile" } else { "" };
+        let suffix = kind.suffix();
         match mask {
             None => {
                 self.w.declared.insert(gather_all(elem, kind));
@@ -390,10 +351,9 @@ impl Emitter<'_> {
         })
     }
 
-    /// Stores a scalar or piece of a vector to the program's memory.
-    fn store_piece(&mut self, ty: &str, v: &Val, pointer: &Val, align: u32, kind: Kind) {
-        let word = kind.word();
-        self.w.line(format_args!("store {word}{ty} {v}, ptr {pointer}, align {align}, {PROGRAM}"));
+    /// Stores a piece of a vector to the program's memory.
+    fn store_piece(&mut self, ty: &str, v: &Val, pointer: &Val, align: u32) {
+        self.w.line(format_args!("store {ty} {v}, ptr {pointer}, align {align}, {PROGRAM}"));
     }
 
     /// Stores consecutive elements of each lane.
@@ -404,12 +364,9 @@ impl Emitter<'_> {
             let (width, ty) = (*width, Ty::lanes(elem));
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
             if *stride == 0 && (width == 32 || lanes.is_none()) {
-                for (i, v) in values.iter().enumerate() {
-                    for (row, p) in rows(width).zip(&pointers) {
-                        let v = self.last_of(v, row, lanes.as_ref());
-                        let p = self.w.offset_const(p, i as u64 * u64::from(bytes));
-                        self.store_piece(&v.ty.to_string(), &v, &p, bytes, kind);
-                    }
+                for (row, p) in rows(width).zip(&pointers) {
+                    let last: Vec<Val> = values.iter().map(|v| self.last_of(v, row, lanes.as_ref())).collect();
+                    self.put_one(p, &last, elem, kind);
                 }
                 return;
             }
@@ -418,7 +375,7 @@ impl Emitter<'_> {
                 for (row, p) in rows(width).zip(&pointers) {
                     let piece = self.piece(&v, row);
                     match &lanes {
-                        None => self.store_piece(&ty.part(width), &piece, p, bytes, kind),
+                        None => self.store_piece(&ty.part(width), &piece, p, bytes),
                         Some(m) => self.masked_store(&piece, ty, p, bytes, m, row),
                     }
                 }
@@ -428,45 +385,17 @@ impl Emitter<'_> {
             if *stride == i64::from(bytes * count) && lanes.is_none() && kind == Kind::Weak && count.is_power_of_two() {
                 let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
                 for (row, p) in rows(width).zip(&pointers) {
-                    let pieces = values.iter().map(|v| self.piece(v, row)).collect();
-                    // One vector after another, then one from each in turn.
-                    let (all, whole) = (self.concat(pieces, elem, width), ty.part(width * count));
-                    let picks: Vec<String> =
-                        (0..width * count).map(|l| format!("i32 {}", l % count * width + l / count)).collect();
-                    let mixed = self.w.value(
-                        ty,
-                        format_args!(
-                            "shufflevector {whole} {all}, {whole} poison, <{} x i32> <{}>",
-                            width * count,
-                            picks.join(", ")
-                        ),
-                    );
-                    self.store_piece(&whole, &mixed, p, bytes, kind);
+                    let (mixed, whole) = (self.interleave(&values, elem, row), ty.part(width * count));
+                    self.store_piece(&whole, &mixed, p, bytes);
                 }
                 return;
             }
         }
         let first = self.spread(address);
-        for (i, v) in values.iter().enumerate() {
-            let here = self.w.op_const("add", &first, i as i128 * i128::from(bytes));
-            self.scatter_to(&here, v, lanes.as_ref(), kind);
+        match values {
+            [one] if !in_units(elem, 1) => self.scatter_to(&first, one, lanes.as_ref(), kind),
+            _ => self.scatter_units(&first, values, elem, lanes.as_ref(), kind),
         }
-    }
-
-    /// Where the lanes of a row write one place, some lane wins: the last active one.
-    fn last_of(&mut self, v: &Val, row: Row, lanes: Option<&Val>) -> Val {
-        if !v.ty.vector {
-            return v.clone();
-        }
-        let lane = match lanes {
-            None => int(Elem::I32, i128::from(row.width * (row.index + 1)) - 1),
-            Some(m) => {
-                let bits = self.bits(m);
-                let zeros = self.w.intrinsic_named("llvm.ctlz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 1)]);
-                self.w.op("sub", &int(Elem::I32, 31), &zeros)
-            }
-        };
-        self.w.extract(v, &lane)
     }
 
     fn masked_store(&mut self, piece: &Val, ty: Ty, pointer: &Val, align: u32, mask: &Val, row: Row) {
@@ -491,7 +420,7 @@ impl Emitter<'_> {
 
     fn scatter_to(&mut self, lanes: &Val, v: &Val, mask: Option<&Val>, kind: Kind) {
         let (v, scalar) = (self.w.splat(v), Ty::scalar(v.ty.elem));
-        let suffix = if kind == Kind::Volatile { ".volatile" } else { "" };
+        let suffix = kind.suffix();
         match mask {
             None => {
                 self.w.declared.insert(scatter_all(v.ty.elem, kind));
@@ -541,20 +470,17 @@ pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: 
 const SPILL: &str =
     "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
 
-fn suffix(kind: Kind) -> &'static str {
-    if kind == Kind::Volatile { ".volatile" } else { "" }
-}
-
 fn gather_some(elem: Elem, kind: Kind) -> String {
-    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let before =
         format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
+    let load = kind.load(&t.to_string(), "%p", align);
     let step = format!(
-        "  %v = load {word}{t}, ptr %p, align {align}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
+        "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
     );
     let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
     lane_loop(
-        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", suffix(kind)),
+        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
         &before,
         &step,
         &after,
@@ -562,13 +488,12 @@ fn gather_some(elem: Elem, kind: Kind) -> String {
 }
 
 fn gather_all(elem: Elem, kind: Kind) -> String {
-    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let load = kind.load(&t.to_string(), "%p#", align);
     let mut text = lane_list(
-        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", suffix(kind)),
+        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
         "",
-        &format!(
-            "  %v# = load {word}{t}, ptr %p#, align {align}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"
-        ),
+        &format!("  %v# = {load}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"),
         &format!("  ret <32 x {t}> %r31\n"),
     );
     text = text.replacen("%r^", "poison", 1);
@@ -579,13 +504,13 @@ fn gather_all(elem: Elem, kind: Kind) -> String {
 }
 
 fn scatter_some(elem: Elem, kind: Kind) -> String {
-    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
-    let step = format!(
-        "  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  store {word}{t} %v, ptr %p, align {align}\n"
-    );
+    let store = kind.store(&t.to_string(), "%v", "%p", align);
+    let step =
+        format!("  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  {store}\n");
     lane_loop(
-        &format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", suffix(kind)),
+        &format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", kind.suffix()),
         &before,
         &step,
         "  ret void\n",
@@ -593,14 +518,15 @@ fn scatter_some(elem: Elem, kind: Kind) -> String {
 }
 
 fn scatter_all(elem: Elem, kind: Kind) -> String {
-    let (t, align, word) = (Ty::scalar(elem), elem.bits() / 8, kind.word());
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let before =
         format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n");
+    let store = kind.store(&t.to_string(), "%v#", "%p#", align);
     let step = format!(
-        "  %ip# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %ip#, align {align}\n  store {word}{t} %v#, ptr %p#, align {align}\n"
+        "  %ip# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %ip#, align {align}\n  {store}\n"
     );
     lane_list(
-        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", suffix(kind)),
+        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", kind.suffix()),
         &before,
         &step,
         "  ret void\n",

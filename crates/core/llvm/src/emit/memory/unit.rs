@@ -1,0 +1,261 @@
+//! How a thread's access meets memory: in one piece, and as strong as the program says.
+//!
+//! The manual leaves the order of a vector's elements open (section 8.2.4). Every GPU moves the up to 16 aligned bytes of a thread at
+//! once, and device-wide algorithms publish a value together with its state so. A *unit* is what is moved at once: the whole of an
+//! access, or each 16 bytes of it.
+//!
+//! A strong access is an atomic one of LLVM, for only those are never parted and are coherent (section 8.10.5), and volatile, so that a
+//! loop that polls looks each time and no access is merged with another. Its order is `monotonic`; acquire and release are fences
+//! beside it, which order the accesses of all lanes at once. 16 bytes are aligned moves where the host has AVX, else `cmpxchg16b`.
+
+use super::{PROGRAM, lane_list, lane_loop};
+use crate::emit::{
+    function::Emitter,
+    function::rows::{Row, rows},
+    text::{Elem, Ty, Val, int},
+};
+use margay_isa::{Mod, Variant};
+
+/// What LLVM may do with an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What one thread alone cannot tell.
+    Weak,
+    /// Nothing (manual, section 8.4: `.relaxed`, `.acquire`, `.release`, `.volatile`, `.mmio`).
+    Strong,
+}
+
+/// Of a load or store.
+pub(super) fn kind(variant: &Variant) -> Kind {
+    let strong = [Mod::Volatile, Mod::Acquire, Mod::Release, Mod::Relaxed, Mod::Mmio];
+    if strong.iter().any(|m| variant.has(*m)) { Kind::Strong } else { Kind::Weak }
+}
+
+impl Kind {
+    /// Part of the names of helpers.
+    pub(super) fn suffix(self) -> &'static str {
+        if self == Kind::Strong { ".strong" } else { "" }
+    }
+
+    /// A load, of an integer where it is strong.
+    pub(super) fn load(self, ty: &str, pointer: &str, align: u32) -> String {
+        match self {
+            Kind::Weak => format!("load {ty}, ptr {pointer}, align {align}"),
+            Kind::Strong => format!("load atomic volatile {ty}, ptr {pointer} monotonic, align {align}"),
+        }
+    }
+
+    /// A store, of an integer where it is strong.
+    pub(super) fn store(self, ty: &str, value: &str, pointer: &str, align: u32) -> String {
+        match self {
+            Kind::Weak => format!("store {ty} {value}, ptr {pointer}, align {align}"),
+            Kind::Strong => format!("store atomic volatile {ty} {value}, ptr {pointer} monotonic, align {align}"),
+        }
+    }
+}
+
+/// Most bytes that are moved at once.
+const MOST: u32 = 16;
+
+/// The type of a unit: what LLVM moves by one instruction.
+fn unit_type(bytes: u32, kind: Kind) -> String {
+    match (bytes, kind) {
+        (MOST, Kind::Weak) => "<2 x i64>".into(),
+        _ => format!("i{}", 8 * bytes),
+    }
+}
+
+/// Whether the elements of an access are moved together; a single one of up to 64 bits is a unit by itself.
+pub(super) fn in_units(elem: Elem, count: u32) -> bool {
+    count > 1 || elem == Elem::I128
+}
+
+impl Emitter<'_> {
+    /// The elements at one place for each row of lanes.
+    pub(super) fn fetch_rows(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32, kind: Kind) -> Vec<Val> {
+        let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
+        let unit = (bytes * count).min(MOST);
+        let mut elements = vec![Vec::new(); count as usize];
+        for p in pointers {
+            for first in (0..count).step_by((unit / bytes) as usize) {
+                let at = self.w.offset_const(p, u64::from(first * bytes));
+                let (ty, n) = (unit_type(unit, kind), unit / bytes);
+                let text = kind.load(&ty, &at.to_string(), unit);
+                let raw = self.w.value(scalar, format_args!("{text}, {PROGRAM}"));
+                if n == 1 && ty == scalar.to_string() {
+                    elements[first as usize].push(raw);
+                    continue;
+                }
+                let parts = format!("<{n} x {scalar}>");
+                let all = self.w.value(scalar, format_args!("bitcast {ty} {raw} to {parts}"));
+                for k in 0..n {
+                    let one = self.w.value(scalar, format_args!("extractelement {parts} {all}, i32 {k}"));
+                    elements[(first + k) as usize].push(one);
+                }
+            }
+        }
+        let whole = |e: &mut Self, scalars: &[Val]| match scalars {
+            [one] => one.clone(),
+            _ => e.broadcast_rows(scalars, elem, width),
+        };
+        elements.iter().map(|scalars| whole(self, scalars)).collect()
+    }
+
+    /// Stores elements to one place.
+    pub(super) fn put_one(&mut self, pointer: &Val, values: &[Val], elem: Elem, kind: Kind) {
+        let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
+        let unit = (bytes * values.len() as u32).min(MOST);
+        let (ty, n) = (unit_type(unit, kind), unit / bytes);
+        for (i, values) in values.chunks(n as usize).enumerate() {
+            let at = self.w.offset_const(pointer, u64::from(i as u32 * unit));
+            let whole = match values {
+                [one] if ty == scalar.to_string() => one.clone(),
+                _ => {
+                    let parts = format!("<{n} x {scalar}>");
+                    let mut all = "poison".to_string();
+                    for (k, v) in values.iter().enumerate() {
+                        let text = format_args!("insertelement {parts} {all}, {scalar} {v}, i32 {k}");
+                        all = self.w.value(scalar, text).to_string();
+                    }
+                    self.w.value(scalar, format_args!("bitcast {parts} {all} to {ty}"))
+                }
+            };
+            let text = kind.store(&ty, &whole.to_string(), &at.to_string(), unit);
+            self.w.line(format_args!("{text}, {PROGRAM}"));
+        }
+    }
+
+    /// Loads the elements of each lane from anywhere, in units.
+    pub(super) fn gather_units(
+        &mut self,
+        lanes: &Val,
+        elem: Elem,
+        count: u32,
+        mask: Option<&Val>,
+        kind: Kind,
+    ) -> Vec<Val> {
+        let (bytes, ty) = (count * elem.bits() / 8, Ty::lanes(elem));
+        let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
+        let bits = mask.map(|m| self.bits(m));
+        self.w.declared.insert(gather(bytes, bits.is_some(), kind));
+        let (name, bits) = called("gather", bytes, bits.as_ref(), kind);
+        self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
+        let whole = ty.part(32 * count);
+        let all = self.w.value(ty, format_args!("load {whole}, ptr {buffer}, align 64"));
+        self.every(&all, elem, count, 32)
+    }
+
+    /// Each `count`th element of a vector of `width * count`, from the first, the second and so on.
+    pub(super) fn every(&mut self, all: &Val, elem: Elem, count: u32, width: u32) -> Vec<Val> {
+        if count == 1 {
+            return vec![all.clone()];
+        }
+        let (ty, whole) = (Ty::lanes(elem), Ty::lanes(elem).part(width * count));
+        (0..count)
+            .map(|k| {
+                let picks: Vec<String> = (0..width).map(|l| format!("i32 {}", l * count + k)).collect();
+                let picks = picks.join(", ");
+                let text = format_args!("shufflevector {whole} {all}, {whole} poison, <{width} x i32> <{picks}>");
+                self.w.value(ty, text)
+            })
+            .collect()
+    }
+
+    /// The elements of the lanes of a row one lane after the other.
+    pub(super) fn interleave(&mut self, values: &[Val], elem: Elem, row: Row) -> Val {
+        let pieces: Vec<Val> = values.iter().map(|v| self.piece(v, row)).collect();
+        if let [one] = &pieces[..] {
+            return one.clone();
+        }
+        let (count, width) = (values.len() as u32, row.width);
+        // One vector after another, then one from each in turn.
+        let (all, whole) = (self.concat(pieces, elem, width), Ty::lanes(elem).part(width * count));
+        let picks: Vec<String> = (0..width * count).map(|l| format!("i32 {}", l % count * width + l / count)).collect();
+        let (n, picks) = (width * count, picks.join(", "));
+        let text = format_args!("shufflevector {whole} {all}, {whole} poison, <{n} x i32> <{picks}>");
+        self.w.value(Ty::lanes(elem), text)
+    }
+
+    /// Stores the elements of each lane to anywhere, in units.
+    pub(super) fn scatter_units(&mut self, lanes: &Val, values: &[Val], elem: Elem, mask: Option<&Val>, kind: Kind) {
+        let count = values.len() as u32;
+        let bytes = count * elem.bits() / 8;
+        let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
+        let values: Vec<Val> = values.iter().map(|v| self.w.splat(v)).collect();
+        let Some(row) = rows(32).next() else { return };
+        let (all, whole) = (self.interleave(&values, elem, row), Ty::lanes(elem).part(32 * count));
+        self.w.line(format_args!("store {whole} {all}, ptr {buffer}, align 64"));
+        let bits = mask.map(|m| self.bits(m));
+        self.w.declared.insert(scatter(bytes, bits.is_some(), kind));
+        let (name, bits) = called("scatter", bytes, bits.as_ref(), kind);
+        self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
+    }
+
+    /// Where the lanes of a row write one place, some lane wins: the last active one.
+    pub(super) fn last_of(&mut self, v: &Val, row: Row, lanes: Option<&Val>) -> Val {
+        if !v.ty.vector {
+            return v.clone();
+        }
+        let lane = match lanes {
+            None => int(Elem::I32, i128::from(row.width * (row.index + 1)) - 1),
+            Some(m) => {
+                let bits = self.bits(m);
+                let zeros = self.w.intrinsic_named("llvm.ctlz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 1)]);
+                self.w.op("sub", &int(Elem::I32, 31), &zeros)
+            }
+        };
+        self.w.extract(v, &lane)
+    }
+}
+
+/// The helper's name, and the mask as its argument.
+fn called(what: &str, bytes: u32, bits: Option<&Val>, kind: Kind) -> (String, String) {
+    let all = if bits.is_none() { ".all" } else { "" };
+    let name = format!("margay.{what}{all}.{bytes}{}", kind.suffix());
+    (name, bits.map_or(String::new(), |b| format!(", i32 {b}")))
+}
+
+/// Moves of the units of a lane between `%p` and its place in `%buffer`; names end in `#`.
+fn moves(bytes: u32, lane: &str, load: bool, kind: Kind) -> String {
+    let unit = bytes.min(MOST);
+    let ty = unit_type(unit, kind);
+    let mut text = String::new();
+    for at in (0..bytes).step_by(unit as usize) {
+        let (here, there) = (format!("%here{at}#"), format!("%there{at}#"));
+        let value = format!("%v{at}#");
+        let (from, to) = if load {
+            (kind.load(&ty, &here, unit), Kind::Weak.store(&ty, &value, &there, unit))
+        } else {
+            (Kind::Weak.load(&ty, &there, unit), kind.store(&ty, &value, &here, unit))
+        };
+        text.push_str(&format!(
+            "  {here} = getelementptr i8, ptr %p#, i64 {at}\n  %row{at}# = getelementptr [{bytes} x i8], ptr %buffer, i32 {lane}\n  \
+             {there} = getelementptr i8, ptr %row{at}#, i64 {at}\n  {value} = {from}\n  {to}\n"
+        ));
+    }
+    text
+}
+
+fn gather(bytes: u32, some: bool, kind: Kind) -> String {
+    helper("gather", bytes, some, kind)
+}
+
+fn scatter(bytes: u32, some: bool, kind: Kind) -> String {
+    helper("scatter", bytes, some, kind)
+}
+
+fn helper(what: &str, bytes: u32, some: bool, kind: Kind) -> String {
+    let load = what == "gather";
+    if !some {
+        let header = format!("void @margay.{what}.all.{bytes}{}(<32 x i64> %at, ptr %buffer)", kind.suffix());
+        return lane_list(&header, "", &moves(bytes, "#", load, kind), "  ret void\n");
+    }
+    let header = format!("void @margay.{what}.{bytes}{}(<32 x i64> %at, ptr %buffer, i32 %mask)", kind.suffix());
+    // What lanes that are not active find is defined, though nobody looks at it.
+    let before = match load {
+        true => format!("  store <{} x i16> zeroinitializer, ptr %buffer, align 64\n", 16 * bytes),
+        false => String::new(),
+    };
+    let step = moves(bytes, "%lane", load, kind).replace('#', "");
+    lane_loop(&header, &before, &step, "  ret void\n")
+}
