@@ -9,13 +9,15 @@ FEATURES = --no-default-features $(if $(LLVM),--features llvm$(LLVM))
 WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
-.PHONY: help demo test lint bench setup release full-test \
-        bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants golden ulp
+.PHONY: help demo test lint bench setup release full-test litmus \
+        bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
+        golden ulp
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
 	@echo "make test          build and run all tests"
 	@echo "make full-test     the same, with the long versions of the random tests"
+	@echo "make litmus        thousands of litmus tests of the memory consistency model; LITMUS=n says how many"
 	@echo "make lint          rustfmt and clippy"
 	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
 	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
@@ -24,6 +26,7 @@ help:
 	@echo "make oracle-cases  compare verdicts on random modules about functions with ptxas"
 	@echo "make oracle-isa    compare verdicts on generated instructions with ptxas"
 	@echo "make oracle-fold   compare instructions on constants with what ptxas folds them to"
+	@echo "make oracle-cub    every device-wide algorithm of CUB on random data, RUNS=n times each, under margay exec"
 	@echo "make ulp           the largest error of every approximate instruction over all single-precision numbers"
 	@echo "make oracle-mutants  compare verdicts on modules with single random faults with ptxas"
 	@echo "make golden        run the cases on the GPU and record what it computes in tests/golden"
@@ -45,6 +48,10 @@ test: setup
 
 full-test: setup
 	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 $(CARGO) test --release $(WORKSPACE)
+
+# Some hours with the preset number on two cores.
+litmus: setup
+	MARGAY_LITMUS=$(or $(LITMUS),3000) MARGAY_LITMUS_LAUNCHES=8 $(CARGO) test --release -p margay-harness $(FEATURES) --test litmus -- --nocapture
 
 lint: setup
 	$(CARGO) fmt --all --check
@@ -92,6 +99,9 @@ ulp:
 
 oracle-mutants: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-mutants -- --count 2000 tests/mutants tests/run
+
+oracle-cub: oracle release
+	scripts/cub.sh .oracle $(TARGET)/release/margay $(or $(RUNS),500)
 
 # Ends with a message where there is no driver or no GPU.
 golden:

@@ -18,7 +18,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
     time::{Duration, Instant},
 };
@@ -129,11 +132,18 @@ struct Shared<'a> {
     spent: AtomicU64,
     /// Counts slices in which a unit got on.
     epoch: AtomicU64,
-    /// Workers that are running a unit of which nobody knows that it only polls.
-    busy: AtomicU64,
+    /// What each worker waits for: [`NOTHING`], [`SOMETHING`], or the end of an epoch, by its number after [`WAITS`].
+    waits: Box<[AtomicU64]>,
     over: AtomicBool,
     ended: Mutex<Option<Ended>>,
 }
+
+/// A worker that has taken no unit yet, or has none left.
+const NOTHING: u64 = 0;
+/// A worker that may get on.
+const SOMETHING: u64 = 1;
+/// A worker all of whose units only polled for too long in epoch 0.
+const WAITS: u64 = 2;
 
 /// How long nobody has got on, as one worker sees it.
 struct Idle {
@@ -163,8 +173,6 @@ struct Unit<'a> {
     /// Linear index of its first CTA.
     first: u64,
     slices: u32,
-    /// It only polled when it ran last.
-    polls: bool,
 }
 
 /// Runs every CTA of a grid.
@@ -188,7 +196,7 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         nanoseconds: AtomicU64::new(0),
         spent: AtomicU64::new(0),
         epoch: AtomicU64::new(0),
-        busy: AtomicU64::new(0),
+        waits: (0..workers).map(|_| AtomicU64::new(NOTHING)).collect(),
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
@@ -219,6 +227,12 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
 
 impl<'a> Shared<'a> {
     fn work(&self, worker: usize) {
+        self.waits[worker].store(SOMETHING, SeqCst);
+        self.work_units(worker);
+        self.waits[worker].store(NOTHING, SeqCst);
+    }
+
+    fn work_units(&self, worker: usize) {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
         let mut chunk = 0..0;
@@ -253,11 +267,7 @@ impl<'a> Shared<'a> {
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
             let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
             let started = Instant::now();
-            let counts = u64::from(!unit.polls);
-            self.busy.fetch_add(counts, Relaxed);
             let step = guarded(|| unit.cta.run(fuel));
-            self.busy.fetch_sub(counts, Relaxed);
-            unit.polls = matches!(step, Ok(Step::Waiting(_)));
             self.span(worker, unit.first, self.ctas_of_unit(), started);
             match step {
                 Ok(Step::Done) => {
@@ -270,9 +280,10 @@ impl<'a> Shared<'a> {
                             // It did next to nothing.
                             fuel /= 64;
                             let all_started = self.next.load(Relaxed) >= self.units && chunk.is_empty();
-                            if idle.waited(self.epoch.load(Relaxed), certain, live.len() + 1, self.schedule.stall)
+                            let (epoch, stall) = (self.epoch.load(Relaxed), self.schedule.stall);
+                            if idle.waited(epoch, certain, live.len() + 1, stall)
                                 && all_started
-                                && self.busy.load(Relaxed) == 0
+                                && self.all_wait(worker, epoch)
                             {
                                 return self.end(Ended::Stopped(unit.cta.stuck()));
                             }
@@ -288,6 +299,13 @@ impl<'a> Shared<'a> {
                 Err(stop) => return self.end(Ended::Stopped(stop)),
             }
         }
+    }
+
+    /// A worker has nothing but units that wait for others; whether that is true of all workers. One whose thread the host has set
+    /// aside in the middle of a slice has not said so, and may be about to do what all wait for.
+    fn all_wait(&self, worker: usize, epoch: u64) -> bool {
+        self.waits[worker].store(WAITS + epoch, SeqCst);
+        self.waits.iter().all(|w| matches!(w.load(SeqCst), w if w == NOTHING || w == WAITS + epoch))
     }
 
     /// Runs the grid in ranges, on this thread and, if it is worth it, on others.
@@ -372,7 +390,7 @@ impl<'a> Shared<'a> {
         let cta = self.kernel.start(self.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = self.grid.launch.grid.map(u64::from);
-        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, polls: false }))
+        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0 }))
     }
 
     fn ctas_of_unit(&self) -> u64 {

@@ -7,6 +7,7 @@ pub mod check;
 pub mod expr;
 pub mod golden;
 pub mod kernels;
+pub mod litmus;
 pub mod mutate;
 pub mod random;
 pub mod run;

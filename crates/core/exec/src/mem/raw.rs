@@ -290,7 +290,11 @@ mod tests {
         let rounds = if cfg!(miri) { 20 } else { 20_000 };
         std::thread::scope(|s| {
             s.spawn(|| (1..=rounds).for_each(|n| cell.store(pair(n))));
-            s.spawn(|| (1..=rounds).for_each(|_| drop(cell.update(|v| v))));
+            s.spawn(|| {
+                (1..=rounds).for_each(|_| {
+                    cell.update(|v| v);
+                })
+            });
             for _ in 0..rounds {
                 let seen = cell.load();
                 assert_eq!(seen as u64, (seen >> 64) as u64);

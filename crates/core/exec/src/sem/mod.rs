@@ -12,6 +12,7 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod approx;
+pub mod atomic;
 mod bits;
 mod carry;
 mod compare;

@@ -88,7 +88,7 @@ impl<'a> SimdCluster<'a> {
             if self.watch.is_due() {
                 let state = self.members.iter().fold(0, |all, m| m.fingerprint(all));
                 if self.watch.recurs(state) {
-                    return Ok(Progress::Waiting(true));
+                    break;
                 }
             }
             if start.elapsed() > SLICE {
@@ -96,7 +96,7 @@ impl<'a> SimdCluster<'a> {
             }
         }
         // Time also goes by while the host runs somebody else: CTAs that wait have not got on for that.
-        Ok(if self.watch.waits() { Progress::Waiting(true) } else { Progress::More })
+        Ok(if self.watch.report() { Progress::Waiting(true) } else { Progress::More })
     }
 }
 

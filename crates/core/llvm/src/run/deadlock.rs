@@ -9,8 +9,10 @@ pub struct Watch {
     idle: u32,
     /// What the CTA looked like since.
     seen: HashSet<u64>,
-    /// One of them has come back since.
+    /// The last look found nothing new.
     recurred: bool,
+    /// Some look since the last report found something new: memory that others write let it get on.
+    moved: bool,
 }
 
 /// Rounds without news before a CTA is looked at, and from one look to the next.
@@ -39,12 +41,45 @@ impl Watch {
             self.seen.clear();
         }
         let known = !self.seen.insert(state);
-        self.recurred |= known;
+        self.recurred = known;
+        self.moved |= !known;
         known
     }
 
-    /// Whether it has been found to do the same again and again, and nothing has come about since.
-    pub fn waits(&self) -> bool {
-        self.recurred
+    /// Whether all looks since the last report found it do the same again and again, and nothing has come about since.
+    pub fn report(&mut self) -> bool {
+        !std::mem::take(&mut self.moved) && self.recurred
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_gets_on_now_and_then_does_not_wait() {
+        let mut watch = Watch::default();
+        for state in 0..5 {
+            // It polls in a loop of two states until others let it get on.
+            for _ in 0..3 {
+                watch.recurs(2 * state);
+                watch.recurs(2 * state + 1);
+            }
+            assert!(!watch.report(), "it has got on since the last report");
+            assert!(watch.recurs(2 * state));
+            assert!(watch.report(), "it polls");
+        }
+        watch.recurs(0);
+        assert!(watch.report());
+    }
+
+    #[test]
+    fn news_forget_what_was_seen() {
+        let mut watch = Watch::default();
+        while !watch.is_due() {}
+        watch.recurs(1);
+        assert!(watch.recurs(1) && !watch.report() && watch.report());
+        watch.news();
+        assert!(!watch.report() && !watch.recurs(1) && !watch.report());
     }
 }

@@ -1,6 +1,7 @@
 //! What accesses memory: loads, stores, atomics, copies that are asynchronous by the text, barrier objects.
 
 use super::{Dst, Src};
+use crate::sem::atomic::Rmw;
 use margay_ir::MemSpace;
 use margay_isa::Type;
 
@@ -26,22 +27,6 @@ pub struct Address {
     pub base: Base,
     /// Added to the base.
     pub offset: i64,
-}
-
-/// Operation of an atomic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum AtomicOp {
-    And,
-    Or,
-    Xor,
-    Exch,
-    Cas,
-    Add,
-    Inc,
-    Dec,
-    Min,
-    Max,
 }
 
 /// Memory ordering of an access, as far as the host must know.
@@ -71,8 +56,8 @@ pub struct MemOp {
     pub src: Vec<Src>,
     /// Ordering.
     pub order: Order,
-    /// For atomics: what they do.
-    pub atomic: AtomicOp,
+    /// For atomics: what they do to an element.
+    pub atomic: Rmw,
     /// An access to a `.param` variable by name, whose address nobody takes: on the GPU such a variable is registers, and an
     /// access that straddles elements is harmless. ptxas says nothing about it.
     pub straddles: bool,
@@ -113,7 +98,7 @@ pub enum CopyKind {
         right: Src,
     },
     /// Bulk reduction.
-    Reduce(AtomicOp, Type),
+    Reduce(Rmw),
     /// `st.bulk`
     Zero,
 }

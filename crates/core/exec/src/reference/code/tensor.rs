@@ -1,7 +1,10 @@
 //! Copies of parts of tensors, textures and surfaces.
 
-use super::{Address, AtomicOp, Dst, Src};
-use crate::texture::{Geometry, Kind};
+use super::{Address, Dst, Src};
+use crate::{
+    sem::atomic::AtomicOp,
+    texture::{Geometry, Kind},
+};
 use margay_isa::{Mod, Type};
 
 /// A copy of a part of a tensor, done at once as [`CopyOp`].

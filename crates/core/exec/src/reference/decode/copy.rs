@@ -4,8 +4,11 @@ use super::super::{
     code::{Address, CopyKind, CopyOp, ObjectKind, ObjectOp, Op, Src},
     step,
 };
-use super::{Decoder, effect::atomic_op};
-use crate::Stop;
+use super::Decoder;
+use crate::{
+    Stop,
+    sem::atomic::{AtomicOp, Rmw},
+};
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Role, Type, Var, Variant};
 
@@ -69,8 +72,8 @@ impl Decoder<'_> {
         let small = value("cp-size");
         let Some(size) = small.or(value("size")) else { return Err(self.lacks(v)) };
         let (kind, extra) = match () {
-            _ if v.has(Mod::Reduce) => match (atomic_op(v), v.ty(Var::T)) {
-                (Some(op), Some(ty)) => (CopyKind::Reduce(op, ty), None),
+            _ if v.has(Mod::Reduce) => match (AtomicOp::of(v), v.ty(Var::T)) {
+                (Some(op), Some(ty)) => (CopyKind::Reduce(Rmw { op, ty }), None),
                 _ => return Err(self.lacks(v)),
             },
             _ if value("ignore-src").is_some() => (CopyKind::SmallIgnored, value("ignore-src")),

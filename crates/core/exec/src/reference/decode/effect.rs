@@ -1,34 +1,17 @@
 //! Instructions with effects: memory, warps, barriers, the stack.
 
 use super::super::{
-    code::{AtomicOp, BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, WarpKind, WarpOp, WideOp},
+    code::{BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, WarpKind, WarpOp, WideOp},
     step,
 };
 use super::{Decoder, operand::plain};
-use crate::Stop;
+use crate::{
+    Stop,
+    sem::atomic::{AtomicOp, Rmw},
+};
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// Operation of an atomic.
-pub(super) fn atomic_op(v: &Variant) -> Option<AtomicOp> {
-    v.words.iter().find_map(|w| match w {
-        margay_isa::Word::Mod(m) => Some(match m {
-            Mod::And => AtomicOp::And,
-            Mod::Or => AtomicOp::Or,
-            Mod::Xor => AtomicOp::Xor,
-            Mod::Exch => AtomicOp::Exch,
-            Mod::Cas => AtomicOp::Cas,
-            Mod::Add => AtomicOp::Add,
-            Mod::Inc => AtomicOp::Inc,
-            Mod::Dec => AtomicOp::Dec,
-            Mod::Min => AtomicOp::Min,
-            Mod::Max => AtomicOp::Max,
-            _ => return None,
-        }),
-        margay_isa::Word::Type(_) => None,
-    })
-}
 
 fn order(v: &Variant) -> Order {
     match () {
@@ -195,8 +178,8 @@ impl Decoder<'_> {
     fn atomic(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let m = self.memory(func, inst, 0)?;
-        let Some(atomic) = atomic_op(v) else { return Err(self.unsupported(format!("`{v}`"))) };
-        let n = m.count as usize + usize::from(atomic == AtomicOp::Cas);
+        let Some(atomic) = Rmw::of(v) else { return Err(self.unsupported(format!("`{v}`"))) };
+        let n = m.count as usize + usize::from(atomic.op == AtomicOp::Cas);
         let mut src = Vec::new();
         for o in func.operands(inst.srcs).iter().skip(1).take(n) {
             src.push(self.source(o, m.ty)?);

@@ -5,7 +5,10 @@ use super::super::{
     step,
 };
 use super::{Decoder, splat};
-use crate::{Image, Stop};
+use crate::{
+    Image, Stop,
+    sem::atomic::{AtomicOp, Rmw},
+};
 use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand};
 use margay_isa::Type;
 
@@ -159,7 +162,7 @@ pub fn plain(address: Address) -> MemOp {
         dst: Vec::new(),
         src: Vec::new(),
         order: Order::Relaxed,
-        atomic: super::super::code::AtomicOp::Add,
+        atomic: Rmw { op: AtomicOp::Add, ty: Type::B32 },
         straddles: false,
     }
 }

@@ -4,8 +4,8 @@ use super::super::{
     code::{Address, Base, CopyKind, CopyOp, MapOp, Op, Src, TensorKind, TensorMode, TensorOp},
     step,
 };
-use super::{Decoder, effect::atomic_op};
-use crate::{Stop, tensor_map};
+use super::Decoder;
+use crate::{Stop, sem::atomic::AtomicOp, tensor_map};
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opnd, Role, Type, Variant};
 
@@ -77,7 +77,7 @@ impl Decoder<'_> {
                 _ => {}
             }
         }
-        let kind = match atomic_op(v) {
+        let kind = match AtomicOp::of(v) {
             _ if mbarrier.is_some() => TensorKind::Load,
             Some(op) if v.has(Mod::Reduce) => TensorKind::Reduce(op),
             _ => TensorKind::Store,

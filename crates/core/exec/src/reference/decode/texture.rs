@@ -4,9 +4,10 @@ use super::super::{
     code::{Address, Base, Dst, LodOp, MemOp, Op, QueryOp, Src, SurfaceOp, TextureOp},
     step,
 };
-use super::{Decoder, effect::atomic_op, operand::plain};
+use super::{Decoder, operand::plain};
 use crate::{
     Stop,
+    sem::atomic::AtomicOp,
     texture::{Geometry, Kind},
 };
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
@@ -134,7 +135,7 @@ impl Decoder<'_> {
         let v = func.variant(inst);
         let named = self.named(func, inst)?;
         let Some(handle) = named.one("a") else { return Err(self.unsupported(format!("`{v}` without a surface"))) };
-        let reduce = if v.op == Opcode::Sured { atomic_op(v) } else { None };
+        let reduce = if v.op == Opcode::Sured { AtomicOp::of(v) } else { None };
         let Geometry { dims, layered, .. } = geometry(v);
         self.code.surfaces.push(SurfaceOp {
             handle,

@@ -7,9 +7,13 @@ use super::super::{
 };
 use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of, tell};
 use super::{atomic, mbarrier};
-use crate::{AccessKind, FaultKind, LANES, mem};
+use crate::{
+    AccessKind, FaultKind, LANES,
+    mem::{self, Kind},
+    sem::atomic::Rmw,
+};
 use margay_ir::MemSpace;
-use margay_isa::{Mod, Type};
+use margay_isa::Mod;
 
 /// Largest bulk copy: what shared memory can hold.
 const MOST: u64 = 1 << WINDOW_BITS;
@@ -135,7 +139,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 (0..buffer.len()).filter(|k| keep(*k)).for_each(|k| buffer[k] = old[k]);
                 write(ctx, i, end, &buffer)?;
             }
-            CopyKind::Reduce(op, ty) => reduce(ctx, i, end, (op, ty), &buffer)?,
+            CopyKind::Reduce(rmw) => reduce(ctx, i, end, rmw, &buffer)?,
             CopyKind::Small | CopyKind::SmallIgnored | CopyKind::Bulk | CopyKind::Trimmed { .. } | CopyKind::Zero => {
                 write(ctx, i, end, &buffer)?;
             }
@@ -214,20 +218,17 @@ pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts:
 }
 
 /// Reduces elements of a type into memory, one after another.
-pub fn reduce(
-    ctx: &mut Ctx<'_>,
-    lane: usize,
-    end: End<'_>,
-    (op, ty): (super::super::code::AtomicOp, Type),
-    bytes: &[u8],
-) -> Result<(), Flow> {
-    let size = ty.bytes() as usize;
+pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u8]) -> Result<(), Flow> {
+    let size = rmw.ty.bytes() as usize;
     for (k, element) in bytes.chunks_exact(size.max(1)).enumerate() {
         let mut value = [0; 8];
         value[..size].copy_from_slice(element);
         let host = end.host + (k * size) as u64;
         let found = find_allocation!(ctx, end.region, host, lane).filter(|a| a.kind.writable());
-        let done = found.and_then(|a| atomic::element(&a.block, host, (op, ty), true, u64::from_le_bytes(value), 0));
+        let done = found.and_then(|a| {
+            let flush = rmw.flushes(a.kind == Kind::Shared);
+            atomic::element(&a.block, host, rmw, flush, u64::from_le_bytes(value), 0)
+        });
         if done.is_none() {
             return Err(bad_access(ctx, lane, end.address, end.region, host, (size as u32, size as u32), true));
         }

@@ -8,6 +8,7 @@ use super::super::{
 use super::{atomic, texture::object};
 use crate::{
     Access, FaultKind, LANES, mem,
+    sem::atomic::Rmw,
     texture::{Kind, Object, Scalar, Texels},
 };
 use margay_isa::{Mod, Type};
@@ -117,7 +118,7 @@ pub fn surface(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                     (false, ty) => ty,
                 };
                 let value = values.first().map_or(0, |v| v[i]);
-                atomic::element(texels.block(), address, (reduce, ty), false, value, 0).map(drop)
+                atomic::element(texels.block(), address, Rmw { op: reduce, ty }, false, value, 0).map(drop)
             }
             None if !write => load(&texels, address, element, i, &mut out),
             None if convert => {

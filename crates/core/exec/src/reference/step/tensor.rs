@@ -10,6 +10,7 @@ use super::copy::{End, peers, read, transactions, write};
 use super::{copy, mbarrier};
 use crate::{
     FaultKind, LANES, mem,
+    sem::atomic::Rmw,
     tensor_map::{self, Access, Halo, Plan, Span, TensorMap},
 };
 use margay_ir::MemSpace;
@@ -187,7 +188,7 @@ fn reduce(ctx: &mut Ctx<'_>, lane: usize, t: &TensorOp, map: &TensorMap, end: En
     if size < 2 || map.element.unit() != Some((1, size, size)) {
         return Err(wrong(ctx, lane, format!("a reduction of elements of type number {}", map.element.0)));
     }
-    copy::reduce(ctx, lane, end, (op, ty), row)
+    copy::reduce(ctx, lane, end, Rmw { op, ty }, row)
 }
 
 /// `tensormap.replace`

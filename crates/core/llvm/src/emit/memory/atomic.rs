@@ -1,20 +1,48 @@
 //! Atomic operations: the active lanes one after another.
 //!
-//! All warps of a CTA run on one thread, so operations on shared memory need no lock of the bus. Integer operations of all lanes
-//! on one place whose old values nobody wants are reduced first.
+//! What they compute is [`margay_exec::sem::atomic`]'s. All warps of a CTA run on one thread, so operations on shared memory need no lock
+//! of the bus. Integer operations of all lanes on one place whose old values nobody wants are reduced first. The others acquire and
+//! release whatever the program asks for: a locked instruction of x86-64 is never less, and LLVM must not move what is weak across
+//! (manual, section 8.8).
 
+use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
     memory::{PROGRAM, lane_list, lane_loop},
     text::{Elem, Ty, Val, constant},
 };
+use margay_exec::sem::{
+    atomic::{AtomicOp, Number, Rmw},
+    fp,
+};
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
-use margay_isa::{Mod, Type, Variant};
 
-/// An operation on a place in memory.
+/// Where single-precision sums take subnormal numbers for zeros.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    Never,
+    Always,
+    /// At addresses that are not in the CTA's shared window: only run time tells.
+    OutsideShared,
+}
+
+impl Flush {
+    /// Of an operation at addresses of a space.
+    fn of(rmw: Rmw, space: Option<MemSpace>) -> Flush {
+        match (rmw.flushes(true), rmw.flushes(false), space) {
+            (true, true, _) | (true, false, Some(MemSpace::Shared)) | (false, true, Some(MemSpace::Global)) => {
+                Flush::Always
+            }
+            (false, true, None | Some(MemSpace::Generic)) => Flush::OutsideShared,
+            _ => Flush::Never,
+        }
+    }
+}
+
+/// An operation as LLVM writes it.
 #[derive(Clone, Copy)]
-struct Rmw {
+struct Code {
     /// As LLVM's `atomicrmw` calls it, or `cas`.
     name: &'static str,
     /// What it works on.
@@ -23,8 +51,7 @@ struct Rmw {
     integer: Elem,
     /// Other threads may be at the same place.
     locked: bool,
-    /// Subnormal numbers count as zeros: single-precision sums in global memory (manual, section 9.7.13.5).
-    flush: bool,
+    flush: Flush,
     /// Old values are wanted.
     result: bool,
 }
@@ -34,8 +61,11 @@ impl Emitter<'_> {
     pub fn atomic(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let ty = variant.t();
-        let Some((name, elem)) = rmw(&variant) else { return self.effect(inst) };
-        if variant.vec() > 1 {
+        let Some(rmw) = Rmw::of(&variant).filter(|_| variant.vec() == 1) else { return self.effect(inst) };
+        let Some((name, elem)) = operation(rmw) else { return self.effect(inst) };
+        let flush = Flush::of(rmw, inst.space);
+        if flush == Flush::OutsideShared && self.options.cluster.is_some() {
+            // There is more than one shared window.
             return self.effect(inst);
         }
         let integer = Elem::int(ty.bits());
@@ -44,24 +74,23 @@ impl Emitter<'_> {
             _ => None,
         };
         let locked = inst.space != Some(MemSpace::Shared);
-        let flush = ty == Type::F32 && inst.space == Some(MemSpace::Global);
-        let rmw = Rmw { name, elem, integer, locked, flush, result: dst.is_some() };
+        let code = Code { name, elem, integer, locked, flush, result: dst.is_some() };
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
             if let Address::Rows { bases, width: 32, stride: 0 } = address
-                && !rmw.result
+                && !code.result
                 && let Some(v) = e.reduced(name, &operands, mask)
             {
                 let p = e.pointer(&bases[0]);
-                e.once(rmw, &p, &v);
+                e.once(code, &p, &v);
                 return Ok(());
             }
-            if e.in_line(rmw, address, &operands, mask) {
+            if e.in_line(code, address, &operands, mask) {
                 return Ok(());
             }
-            let old = e.each(rmw, address, &operands, mask);
+            let old = e.each(code, address, &operands, mask);
             if let (Some(r), Some(old)) = (dst, old) {
                 let slot = e.slots[r.0 as usize].elem;
                 let old = e.w.resize(&old, slot, false);
@@ -114,14 +143,14 @@ impl Emitter<'_> {
     }
 
     /// One operation on one place.
-    fn once(&mut self, rmw: Rmw, pointer: &Val, v: &Val) {
-        let (i, align) = (Ty::scalar(rmw.integer), rmw.integer.bits() / 8);
-        if rmw.locked {
-            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} monotonic, align {align}", rmw.name));
+    fn once(&mut self, code: Code, pointer: &Val, v: &Val) {
+        let (i, align) = (Ty::scalar(code.integer), code.integer.bits() / 8);
+        if code.locked {
+            self.w.line(format_args!("atomicrmw {} ptr {pointer}, {i} {v} acq_rel, align {align}", code.name));
             return;
         }
         let old = self.w.load(i, pointer, align);
-        let new = match rmw.name {
+        let new = match code.name {
             name @ ("add" | "and" | "or" | "xor") => self.w.op(name, &old, v),
             "min" => self.w.intrinsic("llvm.smin", i, &[&old, v]),
             "max" => self.w.intrinsic("llvm.smax", i, &[&old, v]),
@@ -132,13 +161,13 @@ impl Emitter<'_> {
 
     /// Additions and their like of all lanes to shared memory, whose old values nobody wants: written out, as a call costs as
     /// much again. Whether that was possible.
-    fn in_line(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
+    fn in_line(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
         let [v] = operands else { return false };
-        let simple = matches!(rmw.name, "add" | "and" | "or" | "xor" | "fadd");
-        if rmw.locked || rmw.result || !simple || self.lanes(mask).is_some() {
+        let simple = matches!(code.name, "add" | "and" | "or" | "xor" | "fadd");
+        if code.locked || code.result || !simple || self.lanes(mask).is_some() {
             return false;
         }
-        let (align, scalar) = (rmw.elem.bits() / 8, Ty::scalar(rmw.elem));
+        let (align, scalar) = (code.elem.bits() / 8, Ty::scalar(code.elem));
         let addresses = self.spread(address);
         let spill = self.w.alloca("<32 x i64>", 64);
         self.w.line(format_args!("store volatile <32 x i64> {addresses}, ptr {spill}, align 64"));
@@ -156,37 +185,42 @@ impl Emitter<'_> {
                     let from = self.w.offset_const(values, lane * u64::from(align));
                     self.w.value(scalar, format_args!("load volatile {scalar}, ptr {from}, align {align}"))
                 }
-                None => self.w.cast("bitcast", v, rmw.elem),
+                None => self.w.cast("bitcast", v, code.elem),
             };
             let old = self.w.value(scalar, format_args!("load {scalar}, ptr {p}, align {align}, {PROGRAM}"));
-            let new = self.w.op(rmw.name, &old, &v);
-            let new = if rmw.elem == Elem::F32 { self.canonical(&new) } else { new };
+            let new = self.w.op(code.name, &old, &v);
+            let new = if code.elem == Elem::F32 { self.canonical(&new) } else { new };
             self.w.line(format_args!("store {} {new}, ptr {p}, align {align}, {PROGRAM}", new.ty));
         }
         true
     }
 
     /// Lane after lane; gives the old values if they are wanted.
-    fn each(&mut self, rmw: Rmw, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
+    fn each(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
         let lanes = self.lanes(mask);
-        let all = lanes.is_none() && !rmw.result && rmw.name != "cas";
+        let all = lanes.is_none() && !code.result && code.name != "cas";
         let one = all && operands.iter().all(|v| !v.ty.vector);
         let operands: Vec<Val> = operands.iter().map(|v| if one { v.clone() } else { self.w.splat(v) }).collect();
-        let ty = Ty::lanes(rmw.integer);
-        let list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
-        self.w.declared.insert(if all { rmw.list(one) } else { rmw.walk() });
-        if rmw.sums() {
-            self.w.declared.insert(sum(rmw.flush));
+        let ty = Ty::lanes(code.integer);
+        let mut list: String = operands.iter().map(|v| format!(", {} {v}", v.ty)).collect();
+        if code.flush == Flush::OutsideShared {
+            let low = self.ctx_fixed(Elem::I64, at::SHARED);
+            let size = self.ctx_fixed(Elem::I64, at::SHARED_SIZE);
+            list.push_str(&format!(", i64 {low}, i64 {size}"));
         }
-        let name = rmw.function(all, one);
+        self.w.declared.insert(if all { code.list(one) } else { code.walk() });
+        if code.sums() {
+            self.w.declared.extend([Flush::Never, Flush::Always, code.flush].map(sum));
+        }
+        let name = code.function(all, one);
         let bits = match lanes {
             _ if all => String::new(),
             Some(m) => format!(", i32 {}", self.bits(&m)),
             None => ", i32 -1".into(),
         };
         let call = format!("@{name}(<32 x i64> {addresses}{bits}{list})");
-        if rmw.result {
+        if code.result {
             return Some(self.w.value(ty, format_args!("call {ty} {call}")));
         }
         self.w.line(format_args!("call void {call}"));
@@ -194,7 +228,7 @@ impl Emitter<'_> {
     }
 }
 
-impl Rmw {
+impl Code {
     /// Whether LLVM's own operation lacks something: NaNs are canonical, and subnormal numbers may count as zeros.
     fn sums(self) -> bool {
         self.locked && self.name == "fadd" && self.elem == Elem::F32
@@ -203,14 +237,12 @@ impl Rmw {
     fn function(self, all: bool, one: bool) -> String {
         let word = |on: bool, word: &'static str| if on { word } else { "" };
         format!(
-            "margay.{}{}{}{}{}.{}",
+            "margay.{}{}{}{}{}{}.{}",
             self.name,
             word(all, ".all"),
             word(one, ".one"),
-            match (self.locked, self.flush) {
-                (true, true) => ".locked.flush",
-                (locked, _) => word(locked, ".locked"),
-            },
+            word(self.locked, ".locked"),
+            word(self.locked, self.flush.suffix()),
             word(self.result, ".old"),
             Ty::scalar(self.elem)
         )
@@ -220,14 +252,15 @@ impl Rmw {
     fn step(self) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
         if self.sums() {
-            return format!("  %old# = call float @{}(ptr %p#, float %v#)\n", sum_name(self.flush));
+            let window = if self.flush == Flush::OutsideShared { ", i64 %low, i64 %size" } else { "" };
+            return format!("  %old# = call float @{}(ptr %p#, float %v#{window})\n", sum_name(self.flush));
         }
         if self.locked {
             return match self.name {
                 "cas" => format!(
-                    "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# monotonic monotonic\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
+                    "  %pair# = cmpxchg ptr %p#, {i} %v#, {i} %n# acq_rel acquire\n  %old# = extractvalue {{ {i}, i1 }} %pair#, 0\n"
                 ),
-                name => format!("  %old# = atomicrmw {name} ptr %p#, {t} %v# monotonic, align {align}\n"),
+                name => format!("  %old# = atomicrmw {name} ptr %p#, {t} %v# acq_rel, align {align}\n"),
             };
         }
         let pick = |compare: &str| {
@@ -249,14 +282,21 @@ impl Rmw {
             ),
             // A NaN is canonical.
             "fadd" if self.elem == Elem::F32 => {
-                "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
-                 %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
-                 %kept# = select i1 %nan#, i32 2147483647, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n"
-                    .into()
+                format!(
+                    "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
+                     %size# = and i32 %bits#, 2147483647\n  %nan# = icmp ugt i32 %size#, 2139095040\n  \
+                     %kept# = select i1 %nan#, i32 {}, i32 %bits#\n  %new# = bitcast i32 %kept# to float\n",
+                    fp::NAN32
+                )
             }
             name => format!("  %new# = {name} {t} %old#, %v#\n"),
         };
         format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
+    }
+
+    /// Parameters for the shared window.
+    fn window(self) -> &'static str {
+        if self.flush == Flush::OutsideShared { ", i64 %low, i64 %size" } else { "" }
     }
 
     /// Operands of a lane, from where they were spilled; the index of the lane is `lane`.
@@ -298,8 +338,11 @@ impl Rmw {
             ("void".into(), "  ret void\n".into())
         };
         let others = if cas { format!(", <32 x {i}> %others") } else { String::new() };
-        let header =
-            format!("{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others})", self.function(false, false));
+        let header = format!(
+            "{result} @{}(<32 x i64> %at, i32 %mask, <32 x {i}> %values{others}{})",
+            self.function(false, false),
+            self.window()
+        );
         lane_loop(&header, &before, &step, &after)
     }
 
@@ -309,22 +352,42 @@ impl Rmw {
         let name = self.function(true, one);
         if one {
             let before = format!("  %v = bitcast {i} %value to {t}\n");
-            let header = format!("void @{name}(<32 x i64> %at, {i} %value)");
+            let header = format!("void @{name}(<32 x i64> %at, {i} %value{})", self.window());
             return lane_list(&header, &before, &self.step().replace("%v#", "%v"), "  ret void\n");
         }
         let before =
             format!("  %in = alloca <32 x {i}>, align 64\n  store volatile <32 x {i}> %values, ptr %in, align 64\n");
-        let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values)");
+        let header = format!("void @{name}(<32 x i64> %at, <32 x {i}> %values{})", self.window());
         lane_list(&header, &before, &format!("{}{}", self.operands("#"), self.step()), "  ret void\n")
     }
 }
 
-fn sum_name(flush: bool) -> &'static str {
-    if flush { "margay.sum.flush" } else { "margay.sum" }
+impl Flush {
+    fn suffix(self) -> &'static str {
+        match self {
+            Flush::Never => "",
+            Flush::Always => ".flush",
+            Flush::OutsideShared => ".generic",
+        }
+    }
+}
+
+fn sum_name(flush: Flush) -> String {
+    format!("margay.sum{}", flush.suffix())
 }
 
 /// The function that adds to a single-precision number which others may change meanwhile.
-fn sum(flush: bool) -> String {
+fn sum(flush: Flush) -> String {
+    let name = sum_name(flush);
+    if flush == Flush::OutsideShared {
+        let (inside, outside) = (sum_name(Flush::Never), sum_name(Flush::Always));
+        return format!(
+            "define internal float @{name}(ptr %p, float %v, i64 %low, i64 %size) #1 {{\n  %a = ptrtoint ptr %p to i64\n  \
+             %at = sub i64 %a, %low\n  %shared = icmp ult i64 %at, %size\n  br i1 %shared, label %inside, label %outside\n\
+             inside:\n  %kept = call float @{inside}(ptr %p, float %v)\n  ret float %kept\n\
+             outside:\n  %flushed = call float @{outside}(ptr %p, float %v)\n  ret float %flushed\n}}"
+        );
+    }
     // A zero with the sign of what has no exponent.
     let flushed = |name: &str| {
         format!(
@@ -335,48 +398,51 @@ fn sum(flush: bool) -> String {
     };
     let (mut before, mut operands, mut after, mut new) = (String::new(), String::new(), String::new(), "kept");
     let (mut a, mut b) = ("seen", "bits");
-    if flush {
+    if flush == Flush::Always {
         (a, b, new) = ("seen.flat", "bits.flat", "kept.flat");
         before = flushed("bits");
         operands = flushed("seen");
         after = flushed("kept");
     }
+    let nan = fp::NAN32;
     format!(
-        "define internal float @{}(ptr %p, float %v) #1 {{\nentry:\n  %bits = bitcast float %v to i32\n{before}  \
+        "define internal float @{name}(ptr %p, float %v) #1 {{\nentry:\n  %bits = bitcast float %v to i32\n{before}  \
          %first = load atomic i32, ptr %p monotonic, align 4\n  br label %again\nagain:\n  \
          %seen = phi i32 [ %first, %entry ], [ %found, %again ]\n{operands}  %x = bitcast i32 %{a} to float\n  \
          %y = bitcast i32 %{b} to float\n  %sum = fadd float %x, %y\n  %raw = bitcast float %sum to i32\n  \
          %size = and i32 %raw, 2147483647\n  %nan = icmp ugt i32 %size, 2139095040\n  \
-         %kept = select i1 %nan, i32 2147483647, i32 %raw\n{after}  \
-         %pair = cmpxchg ptr %p, i32 %seen, i32 %{new} monotonic monotonic\n  \
+         %kept = select i1 %nan, i32 {nan}, i32 %raw\n{after}  \
+         %pair = cmpxchg ptr %p, i32 %seen, i32 %{new} acq_rel acquire\n  \
          %found = extractvalue {{ i32, i1 }} %pair, 0\n  %done = extractvalue {{ i32, i1 }} %pair, 1\n  \
-         br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}",
-        sum_name(flush)
+         br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}"
     )
 }
 
-/// The `atomicrmw` operation of a variant, and the element that it works on.
-fn rmw(variant: &Variant) -> Option<(&'static str, Elem)> {
-    let ty = variant.t();
-    let (integer, signed) = (Elem::int(ty.bits()), ty.is_signed());
-    let operation =
-        [Mod::Add, Mod::Min, Mod::Max, Mod::And, Mod::Or, Mod::Xor, Mod::Exch, Mod::Cas, Mod::Inc, Mod::Dec]
-            .into_iter()
-            .find(|m| variant.has(*m))?;
-    Some(match (operation, ty) {
-        (Mod::Add, Type::F32) => ("fadd", Elem::F32),
-        (Mod::Add, Type::F64) => ("fadd", Elem::F64),
-        (_, t) if t.is_float() || t.bits() > 64 || t.bits() < 16 => return None,
-        (Mod::Add, _) => ("add", integer),
-        (Mod::Min, _) => (if signed { "min" } else { "umin" }, integer),
-        (Mod::Max, _) => (if signed { "max" } else { "umax" }, integer),
-        (Mod::And, _) => ("and", integer),
-        (Mod::Or, _) => ("or", integer),
-        (Mod::Xor, _) => ("xor", integer),
-        (Mod::Exch, _) => ("xchg", integer),
-        (Mod::Cas, _) => ("cas", integer),
-        (Mod::Inc, _) => ("uinc_wrap", integer),
-        (Mod::Dec, _) => ("udec_wrap", integer),
-        _ => return None,
-    })
+/// The `atomicrmw` operation, and the element that it works on; `None` where the reference engine computes it.
+fn operation(rmw: Rmw) -> Option<(&'static str, Elem)> {
+    let integer = Elem::int(rmw.ty.bits());
+    let signed = match rmw.number() {
+        Number::Single => return Some(("fadd", Elem::F32)),
+        Number::Double => return Some(("fadd", Elem::F64)),
+        Number::Half { .. } => return None,
+        Number::Integer { signed } => signed,
+    };
+    if !matches!(rmw.ty.bits(), 16 | 32 | 64) {
+        return None;
+    }
+    let name = match rmw.op {
+        AtomicOp::Add => "add",
+        AtomicOp::Min if signed => "min",
+        AtomicOp::Min => "umin",
+        AtomicOp::Max if signed => "max",
+        AtomicOp::Max => "umax",
+        AtomicOp::And => "and",
+        AtomicOp::Or => "or",
+        AtomicOp::Xor => "xor",
+        AtomicOp::Exch => "xchg",
+        AtomicOp::Cas => "cas",
+        AtomicOp::Inc => "uinc_wrap",
+        AtomicOp::Dec => "udec_wrap",
+    };
+    Some((name, integer))
 }

@@ -57,8 +57,10 @@ impl Emitter<'_> {
             Opcode::St => self.guarded(inst, |e, mask| e.store(inst, mask)),
             Opcode::Atom | Opcode::Red => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
             Opcode::Cp if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
+            // `membar` is `fence.sc`, and a fence without an order is `.acq_rel` (manual, section 9.7.13.4).
             Opcode::Membar | Opcode::Fence => {
-                self.w.line(format_args!("fence seq_cst"));
+                let sc = variant.op == Opcode::Membar || variant.has(Mod::Sc);
+                self.w.line(format_args!("fence {}", if sc { "seq_cst" } else { "acq_rel" }));
                 Ok(())
             }
             Opcode::Prefetch | Opcode::Prefetchu | Opcode::Discard | Opcode::Applypriority => Ok(()),
