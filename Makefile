@@ -47,7 +47,7 @@ test: setup
 	@examples/demo.sh $(TARGET)/debug/margay >/dev/null && echo "the demo's results are right"
 
 full-test: setup
-	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 $(CARGO) test --release $(WORKSPACE)
+	MARGAY_MUTATIONS=10000 MARGAY_KERNELS=400 MARGAY_COMMUNICATE=400 $(CARGO) test --release $(WORKSPACE)
 
 # Some hours with the preset number on two cores.
 litmus: setup

@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod case;
 pub mod check;
+pub mod communicate;
 pub mod expr;
 pub mod golden;
 pub mod kernels;
