@@ -95,6 +95,11 @@ impl Barrier {
         }
     }
 
+    /// Lanes that have arrived, by warp, and whether all threads of the CTA take part.
+    pub fn participants(&self) -> (&[u32], bool) {
+        (&self.arrived, self.expected == 0)
+    }
+
     /// What `.red` yields: `.popc`, `.and`, `.or`.
     pub fn reduction(&self, mode: Mod) -> u32 {
         match mode {

@@ -19,9 +19,14 @@ pub struct Image {
     /// By [`margay_ir::GlobalId`]: host address for `.global` and `.const`; offset in the CTA's window for `.shared`; handle
     /// for texture, sampler and surface references.
     pub addresses: Vec<u64>,
-    /// Bytes of static shared memory.
+    /// Bytes of static shared memory, those that the system reserves included.
     pub static_shared: u32,
+    /// The first bytes of shared memory, if they are the system's: [`RESERVED_SHARED`] for programs that ask where these are, or 0.
+    pub reserved_shared: u32,
 }
+
+/// Bytes of shared memory that the system reserves in each CTA (manual, section 10.29; the programming guide's "1 KB").
+pub const RESERVED_SHARED: u32 = 1 << 10;
 
 impl Image {
     /// The address of a function: what `mov` of its name yields and what indirect calls take. Never a valid data address.
@@ -119,6 +124,7 @@ impl<'a> Grid<'a> {
         };
         if let Some(w) = &workspace {
             mem::store_bytes(&w.block, w.block.base(), &8u32.to_le_bytes());
+            memory.writes().mark(w.block.base(), 8);
         }
         Ok(Grid {
             launch,

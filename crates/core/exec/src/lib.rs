@@ -24,11 +24,16 @@ pub mod texture;
 mod unmodelled;
 
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
-pub use engine::{Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, Unsupported, Work};
+pub use engine::{
+    Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, RESERVED_SHARED, Unsupported, Work,
+};
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
 pub use mem::{Freer, Memory};
-pub use observe::{AccessKind, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent};
+pub use observe::{
+    AccessKind, Actor, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering, Scope, Semantics,
+    SyncEvent, SyncKind, UndefinedEvent,
+};
 pub use reference::{MULTIPROCESSORS, Reference, single_step};
 pub use target::stack_note;
 pub use unmodelled::unmodelled;

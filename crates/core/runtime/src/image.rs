@@ -4,7 +4,7 @@
 //! variables are laid out for each kernel, and only those that the kernel reaches take space, as on a GPU.
 
 use crate::{Context, Error, module::Variables};
-use margay_exec::{Image, Memory, mem::Kind};
+use margay_exec::{Image, Memory, RESERVED_SHARED, mem::Kind};
 use margay_ir::{Arg, Callee, Func, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
 use margay_isa::{Space, Special};
 use std::{collections::HashSet, sync::Arc};
@@ -32,9 +32,11 @@ impl Context {
 /// Gives the variables that `kernel` reaches their addresses.
 /// Also whether it reads the environment registers by which a cooperative grid finds its workspace.
 pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<(Image, bool), Error> {
-    let (used, cooperative) = reached(&ir, kernel);
+    let (used, [cooperative, reserves]) = reached(&ir, kernel);
     let mut addresses = variables.addresses(&ir)?;
-    let (mut shared, mut dynamic_align) = (0u64, 16);
+    // The system's part lies in front; only programs that ask for its place can see that.
+    let reserved_shared = if reserves { RESERVED_SHARED } else { 0 };
+    let (mut shared, mut dynamic_align) = (u64::from(reserved_shared), 16);
     for (i, global) in ir.globals.iter().enumerate() {
         let is_used = used.contains(&GlobalId(i as u32));
         match global.space {
@@ -58,7 +60,7 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
         Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA has"))
     })?;
     variables.initialise(&ir, &addresses)?;
-    Ok((Image { ir: Arc::new(ir), addresses, static_shared }, cooperative))
+    Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared }, cooperative))
 }
 
 fn is_dynamic(global: &Global) -> bool {
@@ -66,7 +68,7 @@ fn is_dynamic(global: &Global) -> bool {
 }
 
 /// The variables that a kernel can reach: named in its code, in functions that it may call, or in initialisers of those.
-fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, bool) {
+fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, [bool; 2]) {
     let (mut funcs, mut globals) = (HashSet::new(), HashSet::new());
     let mut todo = vec![Pointee::Func(kernel)];
     while let Some(next) = todo.pop() {
@@ -81,9 +83,16 @@ fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, bool) {
             Pointee::Func(_) | Pointee::Global(_) => {}
         }
     }
-    let environment = |o: &Operand| matches!(o, Operand::Special(Special::EnvReg(1 | 2), _));
-    let cooperative = funcs.iter().any(|f| ir.func(*f).operands.iter().any(environment));
-    (globals, cooperative)
+    let reads = |wanted: fn(Special) -> bool| {
+        let is = |o: &Operand| matches!(o, Operand::Special(special, _) if wanted(*special));
+        funcs.iter().any(|f| ir.func(*f).operands.iter().any(is))
+    };
+    let cooperative = reads(|s| matches!(s, Special::EnvReg(1 | 2)));
+    let reserves = reads(|s| {
+        use Special::{ReservedSmemOffset0, ReservedSmemOffset1, ReservedSmemOffsetCap, ReservedSmemOffsetEnd};
+        matches!(s, ReservedSmemOffset0 | ReservedSmemOffset1 | ReservedSmemOffsetCap | ReservedSmemOffsetEnd)
+    });
+    (globals, [cooperative, reserves])
 }
 
 fn named_by_func(func: &Func, out: &mut Vec<Pointee>) {

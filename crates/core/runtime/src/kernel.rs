@@ -88,7 +88,7 @@ impl Kernel {
 
     /// Bytes of static shared memory of a CTA.
     pub fn static_shared(&self) -> u32 {
-        self.inner.image.static_shared
+        self.inner.image.static_shared - self.inner.image.reserved_shared
     }
 
     /// A parameter block to fill.

@@ -34,7 +34,7 @@ pub struct LaunchConfig<'a> {
     pub spans: Option<Spans<'a>>,
     /// Sums of what is executed; counting costs time.
     pub counts: Option<&'a Counts>,
-    /// Sees every access, on the reference engine: a [`crate::Checker`].
+    /// Sees every access, on the reference engine: a checker.
     pub observer: Option<&'a dyn Observer>,
 }
 
@@ -92,7 +92,11 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     };
     let schedule = Schedule {
         pool: device.pool(),
-        workers: config.threads.unwrap_or(usize::MAX).min(device.threads()),
+        workers: match config.observer {
+            // Events must come in the order in which things happen.
+            Some(_) => 1,
+            None => config.threads.unwrap_or(usize::MAX).min(device.threads()),
+        },
         instructions: kernel.context.limits().instructions,
         stall: kernel.context.limits().stall,
         cancel: config.cancel.as_ref(),
@@ -143,9 +147,10 @@ fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<
     if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
         return Err(format!("clusters of {} CTAs do not fill a grid of {}, or exceed 16", shape(cluster), shape(grid)));
     }
-    let shared = u64::from(kernel.image.static_shared) + u64::from(config.shared);
+    let fixed = kernel.image.static_shared - kernel.image.reserved_shared;
+    let shared = u64::from(fixed) + u64::from(config.shared);
     if shared > u64::from(limits.shared_per_block) {
-        let (fixed, dynamic, most) = (kernel.image.static_shared, config.shared, limits.shared_per_block);
+        let (dynamic, most) = (config.shared, limits.shared_per_block);
         return Err(format!("{fixed} static and {dynamic} dynamic bytes of shared memory exceed the {most} of a CTA"));
     }
     let size = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;

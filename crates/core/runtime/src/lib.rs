@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
-mod checker;
 mod context;
 mod device;
 mod error;
@@ -28,7 +27,7 @@ mod stream;
 mod texture;
 
 pub use buffer::Buffer;
-pub use checker::Checker;
+
 pub use context::{Context, Limits, Output};
 pub use device::{Device, DeviceOptions};
 pub use error::{Error, Rejected, StopReport};

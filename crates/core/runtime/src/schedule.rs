@@ -538,7 +538,7 @@ mod tests {
             thread_block: 0,
             stage: Placed { abi: "ptx", funcs: Vec::new() },
         };
-        let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0 };
+        let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0 };
         let launch = Launch {
             grid: setting.grid,
             block: [1; 3],

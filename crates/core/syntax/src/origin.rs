@@ -30,22 +30,24 @@ impl Tree {
         let Some(body) = body else { return Vec::new() };
         let stmts = self.stmts(body);
         let before = stmts.partition_point(|s| self.stmt_start(*s) <= offset);
-        let locs = |stmts: &[Stmt]| {
-            stmts.iter().rev().find_map(|s| match s {
-                Stmt::Directive(d) => {
-                    let d = self.directives.get(*d as usize)?;
-                    (self.str(d.name) == ".loc").then(|| self.operands(d.args))
-                }
-                _ => None,
-            })
-        };
-        let Some(args) = locs(&stmts[..before]) else { return Vec::new() };
+        let mut locs = stmts[..before].iter().rev().filter_map(|s| match s {
+            Stmt::Directive(d) => {
+                let d = self.directives.get(*d as usize)?;
+                (self.str(d.name) == ".loc").then(|| self.operands(d.args))
+            }
+            _ => None,
+        });
         let mut origins = Vec::new();
-        origins.extend(self.position(args));
-        // `function_name NAME, inlined_at FILE LINE COLUMN`
-        let inlined = args.iter().position(|o| matches!(o.kind, Kind::Name) && self.str(o.span) == "inlined_at");
-        if let Some(at) = inlined {
-            origins.extend(self.position(&args[at + 1..]));
+        let mut args = locs.next();
+        while let Some(place) = args {
+            if origins.is_empty() {
+                origins.extend(self.position(place));
+            }
+            // `function_name NAME, inlined_at FILE LINE COLUMN`; that place was named before, with where it was inlined in turn.
+            let inlined = place.iter().position(|o| matches!(o.kind, Kind::Name) && self.str(o.span) == "inlined_at");
+            let Some(outer) = inlined.and_then(|at| self.position(&place[at + 1..])) else { break };
+            origins.push(outer);
+            args = locs.find(|args| self.position(args) == Some(outer));
         }
         origins
     }
@@ -92,7 +94,8 @@ mod tests {
     #[test]
     fn places_lead_to_the_source() {
         let text = ".version 8.0\n.target sm_80\n.file 1 \"k.cu\"\n.file 7 \"inline.h\"\n.entry k() {\nadd;\n.loc 1 10 3\nsub;\n{ mul; }\n\
-                    .loc 7 2 0, function_name $L, inlined_at 1 11 5\nret;\n}\n.entry other() { ret; }\n";
+                    .loc 7 2 0, function_name $L, inlined_at 1 11 5\nor;\n.loc 7 9 1, function_name $M, inlined_at 7 2 0\nret;\n}\n\
+                    .entry other() { ret; }\n";
         let tree = parse(text).tree;
         let at = |what: &str| {
             let origins = tree.origins(text.find(what).expect("there") as u32);
@@ -101,7 +104,8 @@ mod tests {
         assert_eq!(at("add;"), "");
         assert_eq!(at("sub;"), "k.cu:10:3");
         assert_eq!(at("mul;"), "k.cu:10:3");
-        assert_eq!(at("ret;\n}"), "inline.h:2 < k.cu:11:5");
+        assert_eq!(at("or;"), "inline.h:2 < k.cu:11:5");
+        assert_eq!(at("ret;\n}"), "inline.h:9:1 < inline.h:2 < k.cu:11:5");
         assert_eq!(at("ret; }"), "");
     }
 }

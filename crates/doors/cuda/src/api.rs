@@ -104,7 +104,8 @@ pub fn asked(variable: &str, wanted: &str) -> bool {
 }
 
 /// Variables of the environment that hold words, and the words that there are.
-const WORDS: [(&str, &[&str]); 2] = [("MARGAY_CHECK", &["bounds"]), ("MARGAY_LOG", &["api", "quiet"])];
+const WORDS: [(&str, &[&str]); 2] =
+    [("MARGAY_CHECK", &["bounds", "memory", "races", "init", "sync", "all"]), ("MARGAY_LOG", &["api", "quiet"])];
 
 /// Complains about variables of the environment that say what nobody understands.
 pub fn check_environment() -> Result<(), String> {

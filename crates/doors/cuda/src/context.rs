@@ -67,6 +67,9 @@ impl Context {
     /// A context on the device.
     pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        if crate::watch::wanted().is_some_and(|what| what.init) {
+            device.memory().track_writes();
+        }
         Context {
             runtime: device.context(),
             handle,

@@ -10,8 +10,11 @@ use crate::{
     handle::Handle,
     raw::{Host, In},
     stream::StreamHandle,
+    watch,
     work::Work,
 };
+use margay_checker::Checker;
+use margay_exec::Observer;
 use margay_runtime::LaunchConfig;
 use std::sync::Arc;
 
@@ -86,9 +89,18 @@ impl Launch {
     /// Runs it. A kernel that fails leaves its error in the context, where the next call finds it.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
-        let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
         let kernel = self.function.kernel()?;
-        match kernel.launch(&config, &self.params) {
+        let checker = watch::wanted().map(|what| {
+            let own = kernel.image().ir.func(kernel.func()).reqnctapercluster;
+            Checker::new(what, kernel.image().clone(), grid, block, cluster.or(own).unwrap_or([1; 3]))
+        });
+        let observer = checker.as_ref().map(|c| c as &dyn Observer);
+        let config = LaunchConfig { cluster, shared, cooperative, observer, ..LaunchConfig::new(grid, block) };
+        let ended = kernel.launch(&config, &self.params);
+        if let Some(checker) = &checker {
+            watch::tell(kernel, checker);
+        }
+        match ended {
             Ok(stats) => {
                 account::launched(kernel, &stats);
                 Ok(())

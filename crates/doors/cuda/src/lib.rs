@@ -44,4 +44,5 @@ mod stream;
 mod tensor;
 mod texture;
 mod virtual_memory;
+mod watch;
 mod work;

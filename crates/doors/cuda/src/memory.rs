@@ -54,6 +54,10 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     let alignment = alignment(bytes, owner);
     let made = context.device_memory().alloc_as(room(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
+    if owner != Owner::Device {
+        // The host writes there without a call.
+        context.device_memory().writes().mark(address, bytes as u64);
+    }
     context.memory().insert(address, Allocated { owner, len: bytes });
     Ok(address)
 }

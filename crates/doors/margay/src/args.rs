@@ -1,7 +1,8 @@
 //! The command line as types.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use margay_checker::What;
+use std::{ops::Range, path::PathBuf};
 
 /// Check, explain and run NVIDIA PTX without a GPU.
 #[derive(Debug, Parser)]
@@ -23,13 +24,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// What `margay run --check` looks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum RunCheck {
-    /// Uses whose result is undefined
-    Undefined,
 }
 
 /// When to colour.
@@ -153,6 +147,30 @@ pub enum MessageFormat {
     Sarif,
     /// Annotations of GitHub's workflows
     Github,
+}
+
+/// How to write findings of `margay run --check`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum FindingFormat {
+    /// For people: both threads, their lines, what is missing
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+/// `bounds` and words of [`What`], as they stand.
+fn words_to_check(text: &str) -> Result<String, String> {
+    let words: Vec<&str> = text.split(',').filter(|word| *word != "bounds").collect();
+    if words.is_empty() { Ok(text.to_owned()) } else { What::parse(&words.join(",")).map(|_| text.to_owned()) }
+}
+
+/// `1..50`: up to and with the last.
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let numbers = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
+    match numbers {
+        Some((from, to)) if from <= to && to < u64::MAX => Ok(from..to + 1),
+        _ => Err(format!("`{text}` is no range of seeds; write `1..50`")),
+    }
 }
 
 /// `margay fmt`
@@ -291,11 +309,19 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Report uses that the manual leaves undefined (races in shared memory, reads of shared or local memory that nobody wrote,
-    /// registers that nothing was written to, lanes that a warp instruction counts on and that do not take part); on the
-    /// reference engine
-    #[arg(long, value_name = "WHAT")]
-    pub check: Option<RunCheck>,
+    /// Look for what is wrong although the kernel comes to its end, on the reference engine: `memory` (accesses that leave their
+    /// variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers and warp instructions that not all threads
+    /// reach), several with commas between, or `all`
+    #[arg(long, value_name = "WHAT", value_parser = What::parse)]
+    pub check: Option<What>,
+
+    /// With `--check`: try these interleavings, each from the same arguments, such as `1..50`
+    #[arg(long, value_name = "FROM..TO", value_parser = seeds, requires = "check", conflicts_with_all = ["repeat", "seed"])]
+    pub seeds: Option<Range<u64>>,
+
+    /// How to write what `--check` found
+    #[arg(long, value_enum, default_value_t = FindingFormat::Human, value_name = "FORMAT")]
+    pub message_format: FindingFormat,
 
     /// CTAs may wait for each other (grid barriers)
     #[arg(long)]
@@ -385,6 +411,7 @@ Environment, also of programs that the program starts:
   MARGAY_DEVICE=h100,sms=8        the device (--device)
   MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
   MARGAY_CHECK=bounds             allocations end with their last byte, not with the last of 512 as on devices (--check)
+  MARGAY_CHECK=all                races, uninitialised memory, skipped barriers, overrun local variables (--check)
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
   MARGAY_DOORS=1                  list what is loaded (--doors)
   MARGAY_STATS=1                  say at the end what ran (--stats)
@@ -399,8 +426,9 @@ pub struct ExecArgs {
     /// `memory=8G`, `count=2`, separated by commas
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub device: Option<String>,
-    /// Report what a device would let pass: `bounds` ends allocations with their last byte
-    #[arg(long, value_name = "WHAT", value_parser = ["bounds"])]
+    /// Report what a device would let pass: `bounds` ends allocations with their last byte; on the reference engine, `memory`,
+    /// `races`, `init`, `sync` or `all` look for what kernels do wrong although they come to their end; several with commas between
+    #[arg(long, value_name = "WHAT", value_parser = words_to_check)]
     pub check: Option<String>,
     /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
     #[arg(long)]

@@ -5,7 +5,7 @@
 //! f32=2                                  a scalar of that type
 //! x.npy                                  a buffer with the file's contents
 //! y.npy:out.npy                          the same, written to out.npy afterwards
-//! f32[4,8]=zeros:out.npy                 a buffer of that type and shape; also iota, fill:V, rand:SEED; :OUT may be left out
+//! f32[4,8]=zeros:out.npy                 a buffer of that type and shape; also iota, fill:V, rand:SEED, uninit; :OUT may be left out
 //! hex:0011aabb                           the bytes of a by-value parameter
 //! tensormap:box=64x32,swizzle=128:SPEC   a tensor map of a buffer, or of argument N: `@N` (see [`crate::tensormap`])
 //! {u8=3, f64=2.5, f32[16]=iota}          a struct by value, laid out as C does; buffers become pointers
@@ -71,6 +71,8 @@ pub enum Init {
 /// What a made buffer holds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fill {
+    /// Nothing that a kernel may count on: `--check init` tells of reads.
+    Nothing,
     /// All bytes zero.
     Zeros,
     /// Element i is i.
@@ -81,7 +83,7 @@ pub enum Fill {
     Random(u64),
 }
 
-const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED[:out.npy]`, `hex:0011aabb`, `{u8=1, f32=2.5}`, `tensormap:box=64x32:SPEC`, `tex:x.npy,filter=linear` or `surf:x.npy:out.npy`";
+const FORMS: &str = "a number, `x.npy`, `x.npy:out.npy`, `f32[1024]=zeros|iota|fill:V|rand:SEED|uninit[:out.npy]`, `hex:0011aabb`, `{u8=1, f32=2.5}`, `tensormap:box=64x32:SPEC`, `tex:x.npy,filter=linear` or `surf:x.npy:out.npy`";
 
 impl Spec {
     /// Reads a SPEC; the error says what is wrong with it and what was expected.
@@ -161,6 +163,7 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
     let (word, rest) = init.split_once(':').map_or((init, None), |(w, r)| (w, Some(r)));
     let (fill, out) = match (word, rest) {
         ("zeros", out) => (Fill::Zeros, out),
+        ("uninit", out) => (Fill::Nothing, out),
         ("iota", out) => (Fill::Iota, out),
         ("fill" | "rand", None | Some("")) => {
             return Err(format!("`{word}` needs a value: `fill:1.5` or `rand:7`"));
@@ -175,7 +178,7 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
         }
         _ => {
             return Err(format!(
-                "`{word}` is no way to fill a buffer; there are `zeros`, `iota`, `fill:V` and `rand:SEED`"
+                "`{word}` is no way to fill a buffer; there are `zeros`, `iota`, `fill:V`, `rand:SEED` and `uninit`"
             ));
         }
     };

@@ -240,7 +240,7 @@ fn undefined_uses_are_reported_when_asked() {
     let output = run(&race, &check);
     assert_eq!(code(&output), 1);
     assert!(
-        err(&output).contains("race: writes .shared+0x80") && err(&output).contains("<stdin>:11"),
+        err(&output).contains("of `x[32]` in shared memory are not ordered") && err(&output).contains("<stdin>:11"),
         "{}",
         err(&output)
     );
@@ -249,7 +249,7 @@ fn undefined_uses_are_reported_when_asked() {
     let unwritten =
         run(&exchange("bar.sync 0;\nadd.u32 %at, %at, 0;", 0).replace("st.shared.u32 [%at], %i;", ""), &check);
     assert_eq!(code(&unwritten), 1);
-    assert!(err(&unwritten).contains("uninitialised: reads .shared+0x"), "{}", err(&unwritten));
+    assert!(err(&unwritten).contains("uninitialised: reads `x["), "{}", err(&unwritten));
     let absent = exchange("bar.sync 0;", 20)
         .replace("shfl", "and.b32 %at, %i, 31;\nsetp.ge.u32 %p, %at, 16;\n@%p ret;\nshfl")
         .replace("0xffffffff", "0xffff")
@@ -259,7 +259,29 @@ fn undefined_uses_are_reported_when_asked() {
     assert!(err(&output).contains("of lane 20, which does not take part"), "{}", err(&output));
 }
 
-/// A kernel of one warp around a body, for `--check undefined`.
+#[test]
+fn findings_come_as_json_and_over_seeds_and_wrong_words_are_errors() {
+    let run = |text: &str, extra: &[&str]| with_input(&[&["run", "-", "--block", "64"], extra].concat(), text);
+    let race = exchange("", 0);
+    let output = run(&race, &["--check", "races", "--message-format", "json"]);
+    assert_eq!(code(&output), 1, "{}", err(&output));
+    let found: Vec<serde_json::Value> = out(&output).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(found.len(), 1, "one pair of places: {found:?}");
+    assert_eq!(found[0]["kind"], "race");
+    assert_eq!(found[0]["times"], 64);
+    let lines: Vec<_> = found[0]["threads"].as_array().unwrap().iter().map(|t| t["ptx"]["line"].as_u64()).collect();
+    assert!(lines.contains(&Some(11)) && lines.contains(&Some(14)), "{lines:?}");
+    let seeds = run(&race, &["--check", "all", "--seeds", "1..3"]);
+    assert_eq!(code(&seeds), 1);
+    assert!(err(&seeds).contains("first seen with --seed 1"), "{}", err(&seeds));
+    assert_eq!(code(&run(&exchange("bar.sync 0;", 0), &["--check", "all", "--seeds", "1..3"])), 0);
+    for words in ["rases", "races,", "memory;init"] {
+        assert_eq!(code(&run(&race, &["--check", words])), 2, "{words}");
+    }
+    assert_eq!(code(&run(&race, &["--seeds", "1..3"])), 2, "seeds are for checks");
+}
+
+/// A kernel of one warp around a body, for `--check init,sync`.
 fn one_warp(body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.func (.reg .b32 %r) f(.reg .b32 %a) {{ add.u32 %r, %a, 1; ret; }}\n\
@@ -271,7 +293,7 @@ fn one_warp(body: &str) -> String {
 #[test]
 fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
     let check = |body: &str| {
-        let arguments = ["run", "-", "--block", "32", "--arg", "u32[32]=zeros", "--check", "undefined"];
+        let arguments = ["run", "-", "--block", "32", "--arg", "u32[32]=zeros", "--check", "init,sync"];
         let output = with_input(&arguments, &one_warp(body));
         (code(&output), err(&output))
     };
@@ -280,7 +302,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         ("add.u32 %v, %u, 1;\nst.global.u32 [%o], %v;", "makes known `%v`"),
         ("setp.eq.u32 %p, %i, 3;\n@%p mov.u32 %u, 1;\nst.global.u32 [%o], %u;", "makes known `%u`"),
         ("@%p st.global.u32 [%o], %i;", "is guarded by `%p`"),
-        ("ld.local.u32 %v, [l+4];", "reads local memory that the thread has not written"),
+        ("ld.local.u32 %v, [l+4];", "reads local memory, which the thread has not written"),
         // The lane that is read ends after the others have come.
         (
             "setp.eq.u32 %p, %i, 20;\n@!%p bra W;\nbar.warp.sync 0x100000;\nexit;\n\

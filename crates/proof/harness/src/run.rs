@@ -289,7 +289,7 @@ impl Buffers {
 
     pub(crate) fn contents(&self, element: Element, n: u64, init: &BufferInit) -> Result<Vec<u8>, String> {
         Ok(match init {
-            BufferInit::Fill(Fill::Zeros) => vec![0; n as usize * element.bytes()],
+            BufferInit::Fill(Fill::Zeros | Fill::Nothing) => vec![0; n as usize * element.bytes()],
             BufferInit::Fill(Fill::Iota) => (0..n).flat_map(|i| element.iota(i)).collect(),
             BufferInit::Fill(Fill::Value(text)) => element.parse(text)?.repeat(n as usize),
             BufferInit::Fill(Fill::Random(seed)) => (0..n).flat_map(|i| element.random(*seed, i)).collect(),

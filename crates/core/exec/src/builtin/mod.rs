@@ -49,7 +49,16 @@ pub fn call(
                 }
             }
         }
-        Builtin::Malloc => lanes().for_each(|i| results[i] = grid.memory.heap_alloc(arg(0, i))),
+        Builtin::Malloc => {
+            for i in lanes() {
+                results[i] = grid.memory.heap_alloc(arg(0, i));
+                if let Some(observer) = grid.observer
+                    && results[i] != 0
+                {
+                    observer.allocated(results[i], arg(0, i));
+                }
+            }
+        }
         Builtin::Free => {
             for i in lanes() {
                 let address = arg(0, i);

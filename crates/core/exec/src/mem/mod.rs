@@ -12,12 +12,14 @@ mod history;
 mod launches;
 mod ranges;
 mod raw;
+mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
 pub use history::Freer;
 pub use launches::Running;
 pub use ranges::Ranges;
 pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
+pub use written::{Writes, Written};
 
 use crate::{Exhausted, texture::Objects};
 use history::History;
@@ -168,6 +170,7 @@ pub struct Memory {
     heap_used: AtomicU64,
     heap_limit: AtomicU64,
     objects: Objects,
+    writes: Writes,
 }
 
 impl Default for Memory {
@@ -189,6 +192,7 @@ impl Memory {
             heap_used: AtomicU64::new(0),
             heap_limit: AtomicU64::new(8 << 20),
             objects: Objects::default(),
+            writes: Writes::default(),
         }
     }
 
@@ -218,6 +222,9 @@ impl Memory {
         match made {
             Ok(a) => {
                 self.write_lock().insert(a.block.base(), a.clone());
+                if matches!(a.kind, Kind::Global | Kind::Heap) {
+                    self.writes.allocated(a.block.base(), size);
+                }
                 Ok(a)
             }
             Err(e) => {
@@ -302,6 +309,7 @@ impl Memory {
             }
         };
         let Some(gone) = gone else { return Err(self.error(address, 0)) };
+        self.writes.freed(address);
         let size = if gone.block.is_owned() { gone.block.len() as u64 } else { 0 };
         self.used.fetch_sub(size, Relaxed);
         if gone.kind == Kind::Heap {
@@ -391,6 +399,16 @@ impl Memory {
         &self.objects
     }
 
+    /// From now on, follows which bytes of new allocations of the host and of the device heap are written.
+    pub fn track_writes(&self) {
+        self.writes.start();
+    }
+
+    /// What is known of writes.
+    pub fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
     /// Bytes allocated, and the most that can be.
     pub fn usage(&self) -> (u64, u64) {
         (self.used.load(Relaxed), self.limit.load(Relaxed))
@@ -433,6 +451,7 @@ impl Memory {
     /// Copies host memory to the device.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
         let a = self.at(address, from.len())?;
+        self.writes.mark(address, from.len() as u64);
         store_bytes(&a.block, address, from).ok_or_else(|| self.error(address, from.len()))
     }
 
@@ -440,6 +459,7 @@ impl Memory {
     pub fn copy(&self, to: u64, from: u64, size: u64) -> Result<(), MemoryError> {
         let size = usize::try_from(size).map_err(|_| self.error(to, usize::MAX))?;
         let (t, f) = (self.at(to, size)?, self.at(from, size)?);
+        self.writes.copy(to, from, size as u64);
         copy(&t.block, to, &f.block, from, size).ok_or_else(|| self.error(to, size))
     }
 
@@ -448,6 +468,7 @@ impl Memory {
         let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(pattern.len()));
         let size = size.ok_or_else(|| self.error(address, usize::MAX))?;
         let a = self.at(address, size)?;
+        self.writes.mark(address, size as u64);
         fill(&a.block, address, pattern, size).ok_or_else(|| self.error(address, size))
     }
 

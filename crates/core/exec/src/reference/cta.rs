@@ -8,16 +8,17 @@ use super::{
     schedule::{Random, SPINS, pick},
     state::{CtaState, Lookaside, NO_FRAME, Wait, Warp},
     step::warp::{Witness, recheck},
+    step::watch::callers,
 };
 use crate::{
-    Count, Cta, FaultKind, Grid, LANES, Progress, Row, Stop,
+    Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Stop, SyncEvent, SyncKind,
     barrier::{BARRIERS, Barrier},
     mem::{self, Allocation, Kind},
 };
 use std::{
     cell::Cell,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 /// Ops that a warp runs before another one gets a turn.
@@ -132,6 +133,13 @@ impl<'a> Cluster<'a> {
             cluster: std::array::from_fn(|d| first[d] / size[d]),
             cluster_size: size,
         };
+        if let Some(observer) = grid.observer {
+            let extent = |a: &Arc<Allocation>| (a.block.base(), a.block.len() as u64);
+            for m in &members {
+                let locals: Vec<_> = m.warps.iter().filter_map(|w| w.local.as_ref()).map(extent).collect();
+                observer.cta(&CtaEvent { cta: m.state.id, shared: extent(&m.state.shared), locals: &locals });
+            }
+        }
         let stream = u64::from(first[0]) | u64::from(first[1]) << 32 ^ u64::from(first[2]) << 48;
         Ok(Cluster {
             kernel,
@@ -221,6 +229,17 @@ impl<'a> Cluster<'a> {
                 continue;
             }
             let barrier = &mut state.barriers[id];
+            if let Some(observer) = self.grid.observer {
+                let waited = |w: &Warp| {
+                    let here = w.blocked.iter().filter(|(_, why)| *why == Wait::Barrier(id as u32));
+                    here.fold(0, |m, (g, _)| m | g.mask)
+                };
+                let (arrived, all) = barrier.participants();
+                let waited: Vec<u32> = warps.iter().map(waited).collect();
+                let live: Vec<u32> = warps.iter().map(|w| w.live).collect();
+                let id = id as u32;
+                observer.barrier(&BarrierEvent { cta: state.id, id, all, arrived, waited: &waited, live: &live });
+            }
             for warp in warps.iter_mut() {
                 release(code, warp, Wait::Barrier(id as u32), Some(barrier));
             }
@@ -236,9 +255,22 @@ impl<'a> Cluster<'a> {
             return;
         }
         let code = &self.kernel.code;
-        for warp in self.members.iter_mut().flat_map(|m| &mut m.warps) {
-            warp.cluster_arrived = 0;
-            release(code, warp, Wait::Cluster, None);
+        for Member { state, warps } in &mut self.members {
+            for warp in warps {
+                warp.cluster_arrived = 0;
+                if let Some(observer) = self.grid.observer {
+                    let passed = warp.blocked.iter().filter(|(_, why)| *why == Wait::Cluster);
+                    for (g, _) in passed {
+                        let Some(func) = code.funcs[warp.frames[g.frame as usize].func as usize].as_ref() else {
+                            continue;
+                        };
+                        let (at, callers) = ((func.id, func.place(g.pc)), callers(&code.funcs, warp, g.frame));
+                        let actor = Actor { cta: state.id, warp: warp.index, lanes: g.mask, at, callers: &callers };
+                        observer.sync(&SyncEvent { actor, kind: SyncKind::ClusterPassed });
+                    }
+                }
+                release(code, warp, Wait::Cluster, None);
+            }
         }
     }
 

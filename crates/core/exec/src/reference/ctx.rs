@@ -7,7 +7,7 @@ use super::{
     tensor_memory::TensorMemory,
 };
 use crate::{
-    Bug, Exhausted, Fault, FaultKind, Frame, Grid, LANES, Row, Stop, Unsupported,
+    Bug, Exhausted, Fault, FaultKind, Grid, LANES, Row, Stop, Unsupported,
     lanes::{u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::Allocation,
 };
@@ -87,8 +87,8 @@ impl<'a> Ctx<'a> {
             };
             if told {
                 self.lanes += u64::from(self.active.count_ones());
-                if let Some(observer) = self.grid.observer {
-                    super::uninitialised::look(self, observer);
+                if self.grid.observer.is_some() {
+                    super::uninitialised::look(self);
                 }
             }
             if self.active == 0 {
@@ -295,17 +295,7 @@ pub fn make_fault(
         let func = code.funcs.get(f.func as usize)?.as_ref()?;
         Some((func.id, func.place(pc)))
     };
-    let mut stack = Vec::new();
-    let mut at = frame;
-    while let Some(f) = warp.frames.get(at as usize).filter(|f| f.parent != NO_FRAME) {
-        if stack.len() >= 64 {
-            break;
-        }
-        if let Some((func, at)) = place(f.parent, f.ret.saturating_sub(1)) {
-            stack.push(Frame { func, at });
-        }
-        at = f.parent;
-    }
+    let stack = super::step::watch::callers(&code.funcs, warp, frame);
     let thread = std::array::from_fn(|d| warp.tid[d].0[lane & 31]);
     Fault { kind, thread, cta: cta.id, at: place(frame, pc), stack, notes }
 }

@@ -5,7 +5,7 @@
 //! threads. Compilers move and combine bits that nobody looks at later, so that combining bits is defined if one operand is.
 
 use super::{code::FuncCode, ctx::Ctx, state::lanes};
-use crate::{Observer, UndefinedEvent};
+use crate::Concern;
 use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::liveness::{inst_reads, inst_writes, reads, term_reads},
@@ -61,7 +61,7 @@ fn leaves(inst: &Inst, base: Option<MemBase>) -> bool {
 
 /// Looks at the op that a group is about to execute.
 #[cold]
-pub fn look(ctx: &mut Ctx<'_>, observer: &dyn Observer) {
+pub fn look(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
     let func: &Func = &code.func;
     let site = code.sites.get_or_init(|| sites(code)).get(ctx.pc as usize).copied().unwrap_or(Site::None);
@@ -72,25 +72,25 @@ pub fn look(ctx: &mut Ctx<'_>, observer: &dyn Observer) {
         formals.flatten().for_each(|r| written[r.0 as usize] = u32::MAX);
     }
     match site {
-        Site::Inst(i) => instruction(ctx, observer, &func.insts[i as usize], &mut written),
+        Site::Inst(i) => instruction(ctx, &func.insts[i as usize], &mut written),
         Site::Term(block) => {
             let term = &func.blocks[block as usize].term;
             let mut told = Vec::new();
             term_reads(func, term, &mut |r| told.push(r));
-            told.iter().for_each(|r| tell(ctx, observer, *r, ctx.mask, &mut written, "branches on"));
+            told.iter().for_each(|r| tell(ctx, *r, ctx.mask, &mut written, "branches on"));
         }
         Site::None => {}
     }
     ctx.warp.frames[ctx.frame as usize].written = written;
 }
 
-fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mut [u32]) {
+fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
     let func: &Func = &ctx.func.func;
     let variant = func.variant(inst);
     let effect = variant.op.row().effect;
     let mut active = ctx.mask;
     if let Some((p, negated)) = inst.guard {
-        tell(ctx, observer, p, active, written, "is guarded by");
+        tell(ctx, p, active, written, "is guarded by");
         let row = ctx.func.row_of[p.0 as usize];
         let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
         active &= if negated { !truth } else { truth };
@@ -105,6 +105,8 @@ fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mu
         // Arguments may be structures with holes; accumulators of `wgmma` may be switched off.
         Effect::Call => {}
         _ if variant.op == Opcode::Wgmma => {}
+        // What a lane gets is as undefined as the value of the lane that it reads; nobody minds the others.
+        Effect::Warp if variant.op == Opcode::Shfl => undefined = shuffled(ctx, inst, written),
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
             let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
@@ -113,7 +115,7 @@ fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mu
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };
                 if address || values {
-                    reads(operand, &mut |r| tell(ctx, observer, r, active, written, verb));
+                    reads(operand, &mut |r| tell(ctx, r, active, written, verb));
                 }
             }
         }
@@ -127,14 +129,28 @@ fn instruction(ctx: &Ctx<'_>, observer: &dyn Observer, inst: &Inst, written: &mu
     });
 }
 
+/// Lanes for which a shuffle yields a value that nobody wrote.
+fn shuffled(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
+    let func: &Func = &ctx.func.func;
+    let Some(Operand::Reg(value)) = func.operands(inst.srcs).first() else { return 0 };
+    let Some(op) = ctx.func.ops.get(ctx.pc as usize) else { return 0 };
+    let missing = !written[value.0 as usize];
+    if missing == 0 {
+        return 0;
+    }
+    let sources = super::step::warp::sources(ctx, op);
+    // What other groups bring is not known yet.
+    let missing = missing & ctx.mask;
+    lanes(ctx.mask).filter(|lane| missing >> sources[*lane] & 1 == 1).fold(0, |m, lane| m | 1 << lane)
+}
+
 /// Tells of lanes in which a register is undefined, once.
-fn tell(ctx: &Ctx<'_>, observer: &dyn Observer, r: VReg, active: u32, written: &mut [u32], verb: &str) {
+fn tell(ctx: &Ctx<'_>, r: VReg, active: u32, written: &mut [u32], verb: &str) {
     let Some(w) = written.get_mut(r.0 as usize) else { return };
     let Some(lane) = lanes(active & !*w).next() else { return };
     *w |= active;
     let func = &ctx.func.func;
     let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
-    let what = format!("uninitialised: {verb} `{name}`, whose value comes from no write");
-    let at = (ctx.func.id, ctx.func.place(ctx.pc));
-    observer.undefined(UndefinedEvent { cta: ctx.cta.id, warp: ctx.warp.index, lane: lane as u32, what, at });
+    let what = format!("{verb} `{name}`, whose value comes from no write");
+    super::step::watch::undefined(ctx, lane, Concern::Uninitialised, what);
 }

@@ -1,9 +1,11 @@
 //! Findings and faults for people: places in the text as rustc shows them, with what is wrong there.
 
 mod fault;
+mod finding;
 mod human;
 
 pub use fault::demangled;
+pub use finding::{Files, Line, cuda, human as finding, ptx};
 
 use margay_ir::Source;
 use margay_runtime::StopReport;

@@ -16,6 +16,7 @@ use std::{
     sync::Arc,
 };
 
+pub use json::finding;
 pub use sarif::log as sarif;
 
 /// Whether to colour standard output and standard error.

@@ -51,7 +51,13 @@ impl Decoder<'_> {
     /// `cp`
     pub(super) fn copy(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
-        if v.has(Mod::CommitGroup) || v.has(Mod::WaitGroup) || v.has(Mod::WaitAll) || v.has(Mod::Prefetch) {
+        if v.has(Mod::CommitGroup) || v.has(Mod::WaitGroup) || v.has(Mod::WaitAll) {
+            let pending =
+                func.operands(inst.srcs).iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n) } else { None });
+            self.emit(inst, step::copy::group, pending.unwrap_or(0) as usize);
+            return Ok(());
+        }
+        if v.has(Mod::Prefetch) {
             self.emit(inst, step::memory::nothing, 0);
             return Ok(());
         }

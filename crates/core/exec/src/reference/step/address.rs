@@ -8,13 +8,14 @@ use super::super::{
     ctx::{Ctx, Windows},
     state::{CtaState, Lookaside, lanes},
 };
+use super::watch::tell;
 use crate::{
-    Access, AccessKind, FaultKind, LANES, MemoryEvent,
+    Access, AccessKind, FaultKind, LANES,
     lanes::{u32s, u64s},
     mem::{Allocation, Kind, Memory},
 };
 use margay_ir::MemSpace;
-use margay_isa::{Mod, Opcode};
+use margay_isa::Opcode;
 use std::sync::Arc;
 
 /// What is said of a generic address in the local window of another thread.
@@ -304,44 +305,24 @@ pub fn first_bad(
     bad_access(ctx, lane, a, region, at[lane], (size, align), write)
 }
 
-/// Tells the observer of an access that is about to happen.
+/// Notes that something changes, and counts, if somebody wants to know.
 #[inline(always)]
-pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+pub fn count(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     if access == AccessKind::Store {
         ctx.cta.note_effect();
     }
     if let Some(counts) = ctx.grid.counts {
         counts.access(a.space, ctx.active, addresses, size);
     }
+}
+
+/// Tells the observer of an access that is about to happen.
+#[inline(always)]
+pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    count(ctx, a, addresses, size, access);
     if ctx.grid.observer.is_some() {
         tell(ctx, ctx.active, a, addresses, size, access);
     }
-}
-
-/// Tells of the access of some lanes.
-#[cold]
-pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
-    let Some(observer) = ctx.grid.observer else { return };
-    let own = &ctx.cta.shared.block;
-    let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
-    let windows: Vec<(u64, u64)> = std::iter::once(own).chain(others).map(|b| (b.base(), b.len() as u64)).collect();
-    let strong = ctx.func.ops.get(ctx.pc as usize).is_some_and(|op| {
-        let v = ctx.func.variant(op);
-        [Mod::Volatile, Mod::Relaxed, Mod::Acquire, Mod::Release, Mod::Mmio].iter().any(|m| v.has(*m))
-    });
-    observer.memory(&MemoryEvent {
-        cta: ctx.cta.id,
-        warp: ctx.warp.index,
-        lanes,
-        addresses,
-        size,
-        space: a.space,
-        access,
-        strong,
-        windows: &windows,
-        local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
-        at: (ctx.func.id, ctx.func.place(ctx.pc)),
-    });
 }
 
 /// Generic addresses from those of a space (`cvta`), in place.

@@ -5,8 +5,9 @@ use super::super::{
     ctx::Ctx,
     state::{Wait, lanes},
 };
-use super::warp::notify;
-use crate::{FaultKind, SyncKind, barrier};
+use super::watch::notify;
+use crate::{FaultKind, Semantics, SyncKind, barrier};
+use margay_isa::{Mod, Opcode};
 
 /// `bar`, `barrier`
 pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -22,11 +23,16 @@ pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     let agrees = |i: &usize| ids[*i] == id && counts.is_none_or(|c| Some(c[*i]) == count);
     let same = lanes(ctx.active).filter(agrees).fold(0u32, |m, i| m | 1 << i);
-    notify(ctx, same, SyncKind::Barrier(id));
     let warp = ctx.warp.index as usize;
     let truth = b.pred.map(|p| ctx.pred(p));
     if let Err((lane, what)) = ctx.cta.barriers[id as usize].arrive(id, warp, same, expected, truth) {
         return ctx.fault(lane, wrong(what), Vec::new());
+    }
+    if ctx.grid.observer.is_some() {
+        let v = ctx.func.variant(op);
+        // `bar` is `barrier.aligned`.
+        let aligned = v.op == Opcode::Bar || v.has(Mod::Aligned);
+        notify(ctx, same, SyncKind::Barrier { id, aligned });
     }
     ctx.cta.dirty = true;
     let (skipped, others) = (ctx.mask & !ctx.active, ctx.active & !same);
@@ -45,12 +51,14 @@ pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 /// `barrier.cluster.arrive`
-pub fn cluster_arrive(ctx: &mut Ctx<'_>, _: &Op) -> Flow {
+pub fn cluster_arrive(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if let Some(lane) = lanes(ctx.warp.cluster_arrived & ctx.active).next() {
         let what = format!("lane {lane} arrives at the cluster barrier again before it has completed");
         return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
     }
-    notify(ctx, ctx.active, SyncKind::Cluster);
+    // Without a word it is `.release` (section 9.7.13.3).
+    let relaxed = ctx.func.variant(op).has(Mod::Relaxed);
+    notify(ctx, ctx.active, SyncKind::ClusterArrive(if relaxed { Semantics::Relaxed } else { Semantics::Release }));
     ctx.warp.cluster_arrived |= ctx.active;
     ctx.cta.dirty = true;
     ctx.put_ready(ctx.mask, ctx.pc + 1);
@@ -61,6 +69,7 @@ pub fn cluster_arrive(ctx: &mut Ctx<'_>, _: &Op) -> Flow {
 /// `barrier.cluster.wait`: lanes whose arrival the barrier has not used up yet wait.
 pub fn cluster_wait(ctx: &mut Ctx<'_>, _: &Op) -> Flow {
     let waiting = ctx.active & ctx.warp.cluster_arrived;
+    notify(ctx, ctx.active & !waiting, SyncKind::ClusterPassed);
     if waiting == 0 {
         return Flow::Next;
     }

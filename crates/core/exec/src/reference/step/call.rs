@@ -12,9 +12,9 @@ use super::super::{
     ctx::{Ctx, write},
     state::{FrameIndex, Select, lanes},
 };
-use super::address::tell;
+use super::watch::tell_of_call;
 use crate::{
-    AccessKind, FaultKind, LANES, Row,
+    FaultKind, LANES, Row,
     lanes::{u32s, u32s_mut, u64s, u128s},
     mem::{Allocation, Scalar},
     stack_note,
@@ -300,7 +300,7 @@ fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
     let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let address = Address { space: MemSpace::Local, base: Base::Frame, offset: offset.into() };
     let hosts = std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
-    tell(ctx, mask, &address, &hosts, size, AccessKind::Store);
+    tell_of_call(ctx, mask, &address, &hosts, size);
 }
 
 fn offset_row(base: &Row, by: u32) -> Row {

@@ -5,7 +5,8 @@ use super::super::{
     ctx::Ctx,
     state::NO_FRAME,
 };
-use crate::FaultKind;
+use super::watch::notify;
+use crate::{FaultKind, SyncKind};
 
 /// `bra`
 pub fn jump(_: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -55,6 +56,7 @@ pub fn exit(ctx: &mut Ctx<'_>, _: &Op) -> Flow {
     if rest != 0 {
         ctx.put_ready(rest, ctx.pc + 1);
     }
+    notify(ctx, mask, SyncKind::Exit);
     ctx.give_back();
     debug_assert_ne!(frame, NO_FRAME);
     ctx.warp.exit(frame, mask);

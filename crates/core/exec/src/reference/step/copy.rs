@@ -5,10 +5,11 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of, tell};
+use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of};
+use super::watch::{notify, tell};
 use super::{atomic, mbarrier};
 use crate::{
-    AccessKind, FaultKind, LANES,
+    AccessKind, FaultKind, LANES, SyncKind,
     mem::{self, Kind},
     sem::atomic::Rmw,
 };
@@ -220,6 +221,7 @@ pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts:
 /// Reduces elements of a type into memory, one after another.
 pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u8]) -> Result<(), Flow> {
     let size = rmw.ty.bytes() as usize;
+    watched(ctx, lane, end, bytes.len(), AccessKind::Atomic);
     for (k, element) in bytes.chunks_exact(size.max(1)).enumerate() {
         let mut value = [0; 8];
         value[..size].copy_from_slice(element);
@@ -265,6 +267,21 @@ pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         // The fourth component is nothing.
         let values = response.map(|r| if word > 3 { 0 } else { u64::from((r >> (32 * word)) as u32 & mask) });
         ctx.write(*d, &values, ctx.active);
+    }
+    Flow::Next
+}
+
+/// Groups of asynchronous copies that are told of; the copies themselves were done when they were issued.
+pub fn group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if ctx.grid.observer.is_some() {
+        let v = ctx.func.variant(op);
+        let bulk = v.has(Mod::Bulk);
+        let kind = match () {
+            _ if v.has(Mod::CommitGroup) => SyncKind::Commit { bulk },
+            _ if v.has(Mod::WaitAll) => SyncKind::Wait { bulk, pending: None },
+            _ => SyncKind::Wait { bulk, pending: Some(op.x) },
+        };
+        notify(ctx, ctx.active, kind);
     }
     Flow::Next
 }

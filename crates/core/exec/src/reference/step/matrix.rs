@@ -6,7 +6,8 @@ use super::super::{
     ctx::Ctx,
     state::{Group, Wait, Warp, lanes},
 };
-use super::address::{Region, addresses, bad_access, find_allocation, observe, out_of_bounds};
+use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
+use super::watch::tell;
 use crate::{
     AccessKind, FaultKind, LANES, Row,
     lanes::u32s,
@@ -118,6 +119,7 @@ impl matrix::Memory for Window<'_, '_> {
     type Error = Flow;
 
     fn read(&mut self, lane: usize, address: u64, to: &mut [u8]) -> Result<(), Flow> {
+        self.tell(lane, address, to.len(), AccessKind::Load);
         let found = find_allocation!(self.ctx, self.region, address, lane);
         let done =
             found.filter(|_| address.is_multiple_of(self.align)).and_then(|a| mem::load_bytes(&a.block, address, to));
@@ -125,6 +127,7 @@ impl matrix::Memory for Window<'_, '_> {
     }
 
     fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Flow> {
+        self.tell(lane, address, from.len(), AccessKind::Store);
         let found = find_allocation!(self.ctx, self.region, address, lane);
         let found = found.filter(|a| a.kind.writable() && address.is_multiple_of(self.align));
         let done = found.and_then(|a| mem::store_bytes(&a.block, address, from));
@@ -133,6 +136,12 @@ impl matrix::Memory for Window<'_, '_> {
 }
 
 impl Window<'_, '_> {
+    fn tell(&self, lane: usize, address: u64, size: usize, access: AccessKind) {
+        if self.ctx.grid.observer.is_some() {
+            tell(self.ctx, 1 << lane, &self.address, &[address; LANES], size as u32, access);
+        }
+    }
+
     fn fail(&mut self, lane: usize, address: u64, size: usize, write: bool) -> Result<(), Flow> {
         let shape = (size as u32, self.align as u32);
         Err(bad_access(self.ctx, lane, &self.address, self.region, address, shape, write))
@@ -156,7 +165,7 @@ fn transfer(
         Err(flow) => return flow,
     };
     let kind = if writes { AccessKind::Store } else { AccessKind::Load };
-    observe(ctx, &address, &at, align as u32, kind);
+    count(ctx, &address, &at, align as u32, kind);
     ctx.active = u32::MAX;
     let mut results = vec![Row::ZERO; result_rows(m)];
     match run(&mut Window { ctx, address, region, align }, &at, &mut results) {

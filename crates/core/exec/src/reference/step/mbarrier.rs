@@ -11,8 +11,8 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation};
-use super::{copy::peers, warp::notify};
-use crate::{FaultKind, LANES, SyncKind, mem};
+use super::{copy::peers, watch};
+use crate::{FaultKind, LANES, ObjectStep, mem};
 
 /// Largest count of arrivals and of transactions.
 const MOST: u64 = (1 << 20) - 1;
@@ -80,9 +80,9 @@ fn update(
     lane: usize,
     (region, host): (Region, u64),
     b: &ObjectOp,
+    done: ObjectStep,
     change: impl FnOnce(Object) -> Result<Object, &'static str>,
 ) -> Result<u64, Flow> {
-    notify(ctx, 1 << lane, SyncKind::Object(host));
     let found = find_allocation!(ctx, region, host, lane).and_then(|a| mem::load::<u64>(&a.block, host));
     let Some(old) = found else { return Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)) };
     let wrong = |ctx: &mut Ctx<'_>, what: &str| ctx.fault(lane, FaultKind::Barrier(what.into()), Vec::new());
@@ -97,6 +97,10 @@ fn update(
             if let Some(a) = find_allocation!(ctx, region, host, lane) {
                 mem::store(&a.block, host, new.pack());
             }
+            // What a wait came to, its caller tells.
+            if done != ObjectStep::Waited {
+                watch::object(ctx, lane, host, done, new.phase != object.phase);
+            }
             Ok(old)
         }
         Err(what) => Err(wrong(ctx, &format!("an mbarrier object is used wrongly: {what}"))),
@@ -105,12 +109,12 @@ fn update(
 
 /// Tells an object at a host address that transactions are complete.
 pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, bytes: u64) -> Result<(), Flow> {
-    update(ctx, lane, place, b, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
+    update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
 }
 
 /// One arrival at the object at a host address.
 pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp) -> Result<(), Flow> {
-    update(ctx, lane, place, b, |o| o.arrive(1)).map(drop)
+    update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(1)).map(drop)
 }
 
 /// `mbarrier`, and what else works on one.
@@ -161,19 +165,35 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
     let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
     match b.kind {
         ObjectKind::Init | ObjectKind::Inval => initialise(ctx, lane, place, b, count),
-        ObjectKind::Expect => update(ctx, lane, place, b, |o| o.expect(bytes)),
-        ObjectKind::Complete => update(ctx, lane, place, b, |o| Ok(o.expect(-bytes)?.settle())),
-        ObjectKind::Arrive => update(ctx, lane, place, b, |o| o.arrive(count)),
-        ObjectKind::Drop => update(ctx, lane, place, b, |o| o.drop_one(count)?.arrive(count)),
-        ObjectKind::ArriveExpect => update(ctx, lane, place, b, |o| o.expect(bytes)?.arrive(1)),
-        ObjectKind::DropExpect => update(ctx, lane, place, b, |o| o.expect(bytes)?.drop_one(1)?.arrive(1)),
-        ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, |o| o.arrive(1)),
+        ObjectKind::Expect => update(ctx, lane, place, b, ObjectStep::Expect, |o| o.expect(bytes)),
+        ObjectKind::Complete => update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-bytes)?.settle())),
+        ObjectKind::Arrive => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(count)),
+        ObjectKind::Drop => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.drop_one(count)?.arrive(count)),
+        ObjectKind::ArriveExpect => update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.arrive(1)),
+        ObjectKind::DropExpect => {
+            update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.drop_one(1)?.arrive(1))
+        }
+        ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
         // One arrival more and one less.
-        ObjectKind::AfterCopies(false) => update(ctx, lane, place, b, |o| Ok(o.settle())),
-        ObjectKind::Wait => update(ctx, lane, place, b, Ok).map(|now| u64::from((now ^ operand) & PHASE != 0)),
-        ObjectKind::WaitParity => update(ctx, lane, place, b, Ok).map(|now| u64::from(now >> 63 != operand & 1)),
+        ObjectKind::AfterCopies(false) => {
+            update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.settle()))
+        }
+        ObjectKind::Wait => {
+            let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
+            Ok(waited(ctx, lane, place, (now ^ operand) & PHASE != 0))
+        }
+        ObjectKind::WaitParity => {
+            let now = update(ctx, lane, place, b, ObjectStep::Waited, Ok)?;
+            Ok(waited(ctx, lane, place, now >> 63 != operand & 1))
+        }
         ObjectKind::Pending => Ok(0),
     }
+}
+
+/// The answer of a wait, told to whoever watches.
+fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool) -> u64 {
+    watch::object(ctx, lane, host, if done { ObjectStep::Waited } else { ObjectStep::Pending }, false);
+    done.into()
 }
 
 fn initialise(
@@ -192,6 +212,7 @@ fn initialise(
         _ => 0,
     };
     ctx.cta.note_effect();
+    watch::object(ctx, lane, host, ObjectStep::Initialise, false);
     let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
     match found.and_then(|a| mem::store(&a.block, host, new)) {
         Some(()) => Ok(0),

@@ -8,7 +8,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, addresses, bad_access, find_allocation, first_bad, observe};
-use super::row;
+use super::{row, watch};
 use crate::{
     AccessKind, LANES,
     lanes::{set_u128s, u32s, u32s_mut, u64s, u64s_mut, u128s},
@@ -506,7 +506,8 @@ pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 /// `fence`, `membar`: the host's own.
-pub fn barrier(_: &mut Ctx<'_>, _: &Op) -> Flow {
+pub fn barrier(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    watch::fence(ctx, op);
     fence(Ordering::SeqCst);
     Flow::Next
 }

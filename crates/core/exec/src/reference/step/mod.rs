@@ -19,5 +19,6 @@ pub mod tcgen05;
 pub mod tensor;
 pub mod texture;
 pub mod warp;
+pub mod watch;
 
 pub use call::Home;

@@ -66,9 +66,9 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::TotalSmemSize | Special::AggrSmemSize => shared,
         Special::EnvReg(index) => ctx.grid.environment(index).into(),
         Special::DynamicSmemSize => launch.dynamic_shared.into(),
+        // The system's part of shared memory lies in front.
+        Special::ReservedSmemOffsetEnd | Special::ReservedSmemOffsetCap => crate::RESERVED_SHARED.into(),
         Special::ReservedSmemOffsetBegin
-        | Special::ReservedSmemOffsetEnd
-        | Special::ReservedSmemOffsetCap
         | Special::ReservedSmemOffset0
         | Special::ReservedSmemOffset1
         | Special::CurrentGraphExec

@@ -8,8 +8,9 @@ use super::super::{
     ctx::{Ctx, write},
     state::{Select, Wait, Warp, lanes},
 };
+use super::watch::callers;
 use crate::{
-    FaultKind, Grid, LANES, Observer, Row, SyncEvent, SyncKind, UndefinedEvent,
+    Actor, Concern, FaultKind, Frame, Grid, LANES, Observer, Row, SyncEvent, SyncKind, UndefinedEvent,
     lanes::{u32s, u64s},
     sem::fp,
 };
@@ -50,6 +51,17 @@ fn gather(w: &WarpOp, regs: &[Row], consts: &[Row], mask: u32, input: &mut Input
             (input.b[i], input.c[i]) = (b[i], c[i]);
         }
     }
+}
+
+/// The lanes that those of the current group would read by a shuffle.
+pub fn sources(ctx: &Ctx<'_>, op: &Op) -> [u32; LANES] {
+    let mut input = Input::default();
+    let Some(w) = ctx.func.warps.get(op.x as usize) else { return std::array::from_fn(|lane| lane as u32) };
+    gather(w, &ctx.regs, &ctx.func.consts, ctx.mask, &mut input);
+    std::array::from_fn(|lane| match w.kind {
+        WarpKind::Shuffle(mode) => shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]).0 & 31,
+        _ => lane as u32,
+    })
 }
 
 fn scatter(w: &WarpOp, regs: &mut [Row], select: &mut Select, mask: u32, output: &Output) {
@@ -193,6 +205,14 @@ pub struct Witness<'w> {
     threads: u32,
 }
 
+/// Who stands at a warp instruction, for observers.
+#[derive(Clone, Copy)]
+struct Standing<'s> {
+    warp: u32,
+    site: Site<'s>,
+    callers: &'s [Frame],
+}
+
 impl<'w> Witness<'w> {
     /// For a CTA of a grid, if anybody watches it.
     pub fn of(grid: &Grid<'w>, cta: [u32; 3]) -> Option<Witness<'w>> {
@@ -201,12 +221,14 @@ impl<'w> Witness<'w> {
     }
 
     /// Tells of lanes of a member mask that have ended, and of shuffles from lanes that do not take part: `present` do.
-    fn examine(self, warp: u32, site: Site<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
-        let Site { func, op, pc, kind } = site;
+    fn examine(self, standing: Standing<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
+        let Standing { warp, site: Site { func, op, pc, kind }, callers } = standing;
         let name = func.variant(op);
+        let at = (func.id, func.place(pc));
+        let actor = |lanes: u32| Actor { cta: self.cta, warp, lanes, at, callers };
         let tell = |lane: usize, what: String| {
-            let at = (func.id, func.place(pc));
-            self.observer.undefined(UndefinedEvent { cta: self.cta, warp, lane: lane as u32, what, at });
+            let concern = Concern::Participants;
+            self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what });
         };
         let threads = self.threads.saturating_sub(warp * LANES as u32);
         let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
@@ -222,9 +244,17 @@ impl<'w> Witness<'w> {
             }
         }
     }
+
+    /// Tells of lanes that have met at `bar.warp.sync`.
+    fn meet(self, standing: Standing<'_>, lanes: u32) {
+        let Standing { warp, site: Site { func, pc, .. }, callers } = standing;
+        let actor = Actor { cta: self.cta, warp, lanes, at: (func.id, func.place(pc)), callers };
+        self.observer.sync(&SyncEvent { actor, kind: SyncKind::Warp });
+    }
 }
 
 /// Where a warp instruction stands.
+#[derive(Clone, Copy)]
 struct Site<'s> {
     func: &'s FuncCode,
     op: &'s Op,
@@ -238,7 +268,12 @@ fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     let mut input = Input::default();
     gather(w, &ctx.regs, &ctx.func.consts, here, &mut input);
     let site = Site { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
-    witness.examine(ctx.warp.index, site, here, (members, here), &input);
+    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
+    let standing = Standing { warp: ctx.warp.index, site, callers: &callers };
+    witness.examine(standing, here, (members, here), &input);
+    if w.kind == WarpKind::Barrier {
+        witness.meet(standing, here);
+    }
 }
 
 /// A `.sync` instruction; the last source is the member mask.
@@ -264,7 +299,6 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             let what = format!("lane {lane} executes `{name}` with member mask {members:#010x}, which it is not in");
             return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
         }
-        notify(ctx, same, SyncKind::Warp(members));
         if same == members & ctx.warp.live {
             examine_here(ctx, op, w, same, members);
             execute(ctx, w, same);
@@ -310,10 +344,16 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
     }
     let Some((kind, ty)) = kind else { return };
     if let Some(witness) = witness {
+        let mut meeting = kind == WarpKind::Barrier;
         for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
             if let Some((func, _)) = table(warp, g.frame, g.pc) {
                 let site = Site { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
-                witness.examine(warp.index, site, g.mask, (members, arrived), &input);
+                let callers = callers(&code.funcs, warp, g.frame);
+                let standing = Standing { warp: warp.index, site, callers: &callers };
+                witness.examine(standing, g.mask, (members, arrived), &input);
+                if std::mem::take(&mut meeting) {
+                    witness.meet(standing, arrived);
+                }
             }
         }
     }
@@ -339,14 +379,6 @@ pub fn recheck(code: &Code, warp: &mut Warp, witness: Option<Witness<'_>>) {
         if let Wait::Lanes { class, members } = wait {
             complete(code, warp, class, members, witness);
         }
-    }
-}
-
-/// Tells the observer.
-pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
-    if let Some(observer) = ctx.grid.observer {
-        let at = (ctx.func.id, ctx.func.place(ctx.pc));
-        observer.sync(&SyncEvent { cta: ctx.cta.id, warp: ctx.warp.index, lanes, kind, at });
     }
 }
 

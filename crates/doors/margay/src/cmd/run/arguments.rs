@@ -240,8 +240,11 @@ impl HostBuffer {
         let (element, shape, data) = contents(spec)?;
         let bytes = shape.iter().product::<u64>() * element.bytes() as u64;
         let device = context.named_buffer(name, bytes).map_err(|e| e.to_string())?;
-        if let Some(data) = data {
-            device.write(0, &data).map_err(|e| e.to_string())?;
+        match (data, &spec.init) {
+            (Some(data), _) => device.write(0, &data).map_err(|e| e.to_string())?,
+            (None, Init::Made(_, _, Fill::Nothing)) => {}
+            // It is zero already, and the kernel may count on that.
+            (None, _) => context.device().memory().writes().mark(device.address(), bytes),
         }
         Ok(HostBuffer { device: Store::Buffer(device), element, shape, out: spec.out.clone() })
     }
@@ -319,7 +322,7 @@ fn contents(spec: &BufferSpec) -> std::result::Result<Contents, String> {
 /// `None` for zeros: fresh memory holds them.
 fn fill_bytes(element: Element, n: u64, fill: &Fill) -> std::result::Result<Option<Vec<u8>>, String> {
     Ok(match fill {
-        Fill::Zeros => None,
+        Fill::Zeros | Fill::Nothing => None,
         Fill::Iota => Some((0..n).flat_map(|i| element.iota(i)).collect()),
         Fill::Value(text) => Some(element.parse(text)?.repeat(n as usize)),
         Fill::Random(seed) => Some((0..n).flat_map(|i| element.random(*seed, i)).collect()),

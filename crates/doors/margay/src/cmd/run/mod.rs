@@ -7,13 +7,14 @@ mod watch;
 
 use super::{Result, device, failure, load, options};
 use crate::{
-    args::RunArgs,
+    args::{FindingFormat, RunArgs},
     exit::{Failure, Outcome},
     report::{Style, emit},
 };
 use arguments::Argument;
-use margay_exec::{Counts, Observer, Stop};
-use margay_runtime::{Checker, Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module, StopReport};
+use margay_checker::{Checker, Finding};
+use margay_exec::{Counts, Observer};
+use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
@@ -35,7 +36,13 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
         trace.span("check and prepare", started, json!({}));
     }
 
+    if args.check.is_some_and(|what| what.init) {
+        context.device().memory().track_writes();
+    }
     let bound = arguments::bind(&context, &module, &args.bind)?;
+    if let Some(seeds) = args.seeds.clone() {
+        return explore(args, &context, &kernel, seeds, style);
+    }
     let (arguments, block) = arguments::make(&context, &kernel, &args.args)?;
     wanted.check(&arguments)?;
     let counts = args.counts().then(Counts::default);
@@ -120,7 +127,7 @@ fn launch(
         counts,
         ..LaunchConfig::new(args.grid, args.block)
     };
-    let checker = args.check.map(|_| Checker::new(args.block));
+    let checker = checker(args, kernel);
     let config = LaunchConfig { observer: checker.as_ref().map(|c| c as &dyn Observer), ..config };
     let started = Instant::now();
     let result = kernel.launch(&config, block);
@@ -130,20 +137,78 @@ fn launch(
         trace.span(kernel.name(), started, details);
     }
     let found = checker.map(|c| c.findings()).unwrap_or_default();
-    let undefined = !found.is_empty();
-    if undefined {
-        let image = kernel.image();
-        let shown = found.into_iter().map(|fault| {
-            let report = StopReport { stop: Stop::Fault(Box::new(fault)), image: image.clone() };
-            margay::render::stop(&report, style.err)
-        });
-        eprint!("{}", shown.collect::<Vec<_>>().join("\n"));
-    }
+    show(args, kernel, &found);
     match result {
-        Ok(_) if undefined => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
+        Ok(_) if !found.is_empty() => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => Ok(stats),
         Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
         Err(e) => Err(failure(e, style)),
+    }
+}
+
+/// Watches a launch, if it is to be checked.
+fn checker(args: &RunArgs, kernel: &Kernel) -> Option<Checker> {
+    let cluster = args.cluster.or(kernel.image().ir.func(kernel.func()).reqnctapercluster).unwrap_or([1; 3]);
+    args.check.map(|what| Checker::new(what, kernel.image().clone(), args.grid, args.block, cluster))
+}
+
+/// Writes what was found.
+fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) {
+    let mut files = margay::render::Files::default();
+    for finding in found {
+        match args.message_format {
+            FindingFormat::Human => eprint!("{}", margay::render::finding(kernel.image(), finding, &mut files)),
+            FindingFormat::Json => emit(&format!("{}\n", crate::report::finding(kernel.image(), finding, &mut files))),
+        }
+    }
+}
+
+/// Launches with one seed after the other, each from the same arguments, and tells of each finding once.
+fn explore(
+    args: &RunArgs,
+    context: &Arc<Context>,
+    kernel: &Kernel,
+    seeds: std::ops::Range<u64>,
+    style: Style,
+) -> Result {
+    let mut all: Vec<Finding> = Vec::new();
+    let mut failed = None;
+    for seed in seeds {
+        let (_arguments, block) = arguments::make(context, kernel, &args.args)?;
+        let checker = checker(args, kernel);
+        let config = LaunchConfig {
+            cluster: args.cluster,
+            shared: args.shared,
+            seed,
+            cooperative: args.cooperative,
+            cancel: Some(watch::interrupt()),
+            observer: checker.as_ref().map(|c| c as &dyn Observer),
+            ..LaunchConfig::new(args.grid, args.block)
+        };
+        let result = kernel.launch(&config, &block);
+        for mut finding in checker.map(|c| c.findings()).unwrap_or_default() {
+            match all.iter_mut().find(|f| f.is_like(&finding)) {
+                Some(known) => known.times += finding.times,
+                None => {
+                    finding.notes.push(format!("first seen with --seed {seed}"));
+                    all.push(finding);
+                }
+            }
+        }
+        if let Err(e) = result {
+            failed = Some((seed, e));
+            break;
+        }
+    }
+    show(args, kernel, &all);
+    match failed {
+        Some((seed, e)) => {
+            let mut failure = failure(e, style);
+            failure.message += &format!("\n(with --seed {seed})");
+            Err(failure)
+        }
+        None if all.is_empty() => Ok(Outcome::Clean),
+        None => Ok(Outcome::Findings),
     }
 }
 

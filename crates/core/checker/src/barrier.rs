@@ -1,0 +1,213 @@
+//! Barriers that a part of a CTA reaches.
+//!
+//! * Threads of a warp, or of a CTA, that wait at different `bar.sync` (`.aligned`) for the same completion: the manual wants all of
+//!   them at the same one (section 9.7.13.1).
+//! * Threads that have skipped a barrier and gone on: the barrier completes since they have ended, which is right for threads that
+//!   ended early. What they have done last tells: it stands in code that follows the barrier and cannot lead back to it.
+
+use crate::{Checker, Finding, FindingKind, State, lanes, site::Place};
+use margay_exec::{Actor, BarrierEvent, Frame, LANES};
+use margay_ir::{Func, FuncId, SourcePlace, Terminator};
+use std::collections::HashMap;
+
+/// Somebody who has arrived.
+#[derive(Clone)]
+pub struct Arrival {
+    warp: u32,
+    lanes: u32,
+    at: Place,
+    callers: Vec<Frame>,
+    aligned: bool,
+}
+
+impl Arrival {
+    fn in_kernel(&self) -> Place {
+        self.callers.last().map_or(self.at, |f| (f.func, f.at))
+    }
+}
+
+/// What a CTA's threads did at barriers, and last.
+pub struct Arrivals {
+    open: HashMap<u32, Vec<Arrival>>,
+    /// Where in the kernel each thread last accessed memory.
+    last: Vec<Option<Place>>,
+}
+
+impl Arrivals {
+    /// Of a CTA with so many warps.
+    pub fn new(warps: u32) -> Arrivals {
+        Arrivals { open: HashMap::new(), last: vec![None; warps as usize * LANES] }
+    }
+
+    /// Threads access memory.
+    pub fn touch(&mut self, actor: &Actor<'_>) {
+        let place = actor.callers.last().map_or(actor.at, |f| (f.func, f.at));
+        for lane in lanes(actor.lanes) {
+            self.last[actor.warp as usize * LANES + lane as usize] = Some(place);
+        }
+    }
+
+    /// Threads arrive; another arrival from elsewhere, if there is one and all must be at the same barrier.
+    pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, aligned: bool) -> Option<Arrival> {
+        let list = self.open.entry(id).or_default();
+        let differs = |a: &&Arrival| {
+            a.aligned
+                && aligned
+                && a.warp == actor.warp
+                && (a.at.0, a.at.1.span.start) != (actor.at.0, actor.at.1.span.start)
+        };
+        let apart = list.iter().find(differs).cloned();
+        let callers = actor.callers.to_vec();
+        list.push(Arrival { warp: actor.warp, lanes: actor.lanes, at: actor.at, callers, aligned });
+        apart
+    }
+
+    /// The barrier completed: who had arrived.
+    pub fn complete(&mut self, id: u32) -> Vec<Arrival> {
+        self.open.remove(&id).unwrap_or_default()
+    }
+}
+
+/// Which blocks of a function lead to which.
+#[derive(Default)]
+pub struct Reach(HashMap<FuncId, Graph>);
+
+struct Graph {
+    /// By place of the instruction: its block.
+    blocks: HashMap<u32, u32>,
+    next: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    fn new(func: &Func) -> Graph {
+        let mut blocks = HashMap::new();
+        let mut next = Vec::new();
+        for (i, block) in func.blocks.iter().enumerate() {
+            for inst in func.insts(block) {
+                blocks.insert(func.places[inst.at as usize].span.start, i as u32);
+            }
+            next.push(match &block.term {
+                Terminator::Jump(to) => vec![to.0],
+                Terminator::Branch { then, other, .. } => vec![then.0, other.0],
+                Terminator::Switch { targets, .. } => targets.iter().map(|t| t.0).collect(),
+                Terminator::Ret | Terminator::Exit => Vec::new(),
+            });
+        }
+        Graph { blocks, next }
+    }
+
+    fn leads(&self, from: u32, to: u32) -> bool {
+        let (mut seen, mut todo) = (vec![false; self.next.len()], self.next[from as usize].clone());
+        while let Some(block) = todo.pop() {
+            if block == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[block as usize], true) {
+                todo.extend(&self.next[block as usize]);
+            }
+        }
+        false
+    }
+
+    /// Whether an instruction comes after another one in every sense: that one leads to it, and it does not lead back.
+    fn follows(&self, (before, after): (SourcePlace, SourcePlace)) -> bool {
+        let (Some(b), Some(a)) = (self.blocks.get(&before.span.start), self.blocks.get(&after.span.start)) else {
+            return false;
+        };
+        if a == b {
+            return after.span.start > before.span.start && !self.leads(*a, *a);
+        }
+        self.leads(*b, *a) && !self.leads(*a, *b)
+    }
+}
+
+impl Checker {
+    /// Threads of a warp wait at different barriers.
+    pub(crate) fn report_apart(&self, state: &mut State, actor: &Actor<'_>, other: &Arrival) {
+        let kind = FindingKind::Synchronisation;
+        let lane = actor.lanes.trailing_zeros();
+        let first = crate::Party {
+            verb: "waits".into(),
+            thread: self.thread(other.warp, other.lanes.trailing_zeros()),
+            cta: actor.cta,
+            at: other.at,
+            callers: other.callers.clone(),
+        };
+        state.report(kind, (actor.at, Some(other.at)), || Finding {
+            kind,
+            title: "barrier: threads of one warp wait at different barriers of divergent code".into(),
+            parties: vec![self.party(actor, lane, "waits"), first],
+            notes: Vec::new(),
+            help: Some(
+                "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition"
+                    .into(),
+            ),
+            times: 1,
+        });
+    }
+
+    /// A barrier of all threads completed: who should have been there.
+    pub(crate) fn look_for_skipped(&self, state: &mut State, e: &BarrierEvent<'_>, arrived: &[Arrival]) {
+        let Some(first) = arrived.first() else { return };
+        let elsewhere = arrived
+            .iter()
+            .find(|a| a.aligned && first.aligned && (a.at.0, a.at.1.span.start) != (first.at.0, first.at.1.span.start));
+        let party = |a: &Arrival, verb: &str| crate::Party {
+            verb: verb.into(),
+            thread: self.thread(a.warp, a.lanes.trailing_zeros()),
+            cta: e.cta,
+            at: a.at,
+            callers: a.callers.clone(),
+        };
+        let kind = FindingKind::Synchronisation;
+        let help =
+            "`__syncthreads()` must be reached by all threads of the CTA or by none: move it out of the condition";
+        if let Some(other) = elsewhere.filter(|o| o.warp != first.warp) {
+            state.report(kind, (first.at, Some(other.at)), || Finding {
+                kind,
+                title: "barrier: threads of one CTA wait at different barriers of divergent code".into(),
+                parties: vec![party(other, "waits"), party(first, "waits")],
+                notes: Vec::new(),
+                help: Some(help.into()),
+                times: 1,
+            });
+        }
+        let threads = self.block.iter().product::<u32>();
+        let (place, callers) = (first.in_kernel(), first);
+        let mut skipped = None;
+        for (warp, here) in e.arrived.iter().enumerate() {
+            let left = threads - (warp as u32 * LANES as u32).min(threads);
+            let born = if left >= LANES as u32 { u32::MAX } else { (1 << left) - 1 };
+            let gone = born & !here & !e.live[warp];
+            if gone == 0 {
+                continue;
+            }
+            let Some(cta) = state.ctas.get(&e.cta) else { return };
+            let reach = &mut state.barriers.0;
+            let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
+            skipped = lanes(gone).find_map(|lane| {
+                let last = cta.arrivals.last[warp * LANES + lane as usize].filter(|l| l.0 == place.0)?;
+                graph.follows((place.1, last.1)).then_some((warp as u32, lane, last))
+            });
+            if skipped.is_some() {
+                break;
+            }
+        }
+        let Some((warp, lane, last)) = skipped else { return };
+        let other = crate::Party {
+            verb: "has ended without it, after".into(),
+            thread: self.thread(warp, lane),
+            cta: e.cta,
+            at: last,
+            callers: Vec::new(),
+        };
+        state.report(kind, (first.at, None), || Finding {
+            kind,
+            title: "barrier: a part of the CTA waits, and the others have skipped this barrier".into(),
+            parties: vec![party(callers, "waits"), other],
+            notes: vec!["the barrier completed since the others had ended".into()],
+            help: Some(help.into()),
+            times: 1,
+        });
+    }
+}

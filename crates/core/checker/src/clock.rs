@@ -1,0 +1,172 @@
+//! Clocks: how far somebody has seen what each thread of a launch did.
+//!
+//! There is one time for the whole launch. It goes on at every synchronisation and at every store, so that what a thread did is
+//! told apart by when it did it, and "all that happened before this barrier" is one number for a whole CTA. A clock is a sparse tree:
+//! CTAs, in them a floor that holds for all threads, then warps, then lanes. Parts are shared between the clocks of threads.
+//!
+//! Each thread has an *agent* besides: what its asynchronous copies do is not in its program order (manual, section 8.9.1.1).
+
+use margay_exec::LANES;
+use std::sync::Arc;
+
+/// A moment of a launch; 0 is before its start.
+pub type Time = u32;
+
+/// A thread's side: itself or its agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Its instructions.
+    Program,
+    /// Its asynchronous copies.
+    Agent,
+}
+
+/// Threads of a warp.
+#[derive(Clone, Default, Debug)]
+struct Lanes {
+    /// Seen of all of them.
+    floor: Time,
+    /// Seen of each, where more.
+    each: Option<Arc<[Time; LANES]>>,
+}
+
+impl Lanes {
+    fn get(&self, lane: u32) -> Time {
+        self.each.as_ref().map_or(0, |each| each[lane as usize]).max(self.floor)
+    }
+
+    fn raise(&mut self, mask: u32, time: Time) {
+        if mask == u32::MAX {
+            self.floor = self.floor.max(time);
+            if self.each.as_ref().is_some_and(|each| each.iter().all(|t| *t <= self.floor)) {
+                self.each = None;
+            }
+            return;
+        }
+        let each = Arc::make_mut(self.each.get_or_insert_with(|| Arc::new([0; LANES])));
+        (0..LANES).filter(|l| mask >> l & 1 == 1).for_each(|l| each[l] = each[l].max(time));
+    }
+
+    fn join(&mut self, other: &Lanes) {
+        self.floor = self.floor.max(other.floor);
+        let Some(theirs) = &other.each else { return };
+        match &mut self.each {
+            Some(mine) if Arc::ptr_eq(mine, theirs) => {}
+            Some(mine) => {
+                let mine = Arc::make_mut(mine);
+                mine.iter_mut().zip(theirs.iter()).for_each(|(m, t)| *m = (*m).max(*t));
+            }
+            none => *none = Some(theirs.clone()),
+        }
+    }
+}
+
+/// Threads of a CTA.
+#[derive(Clone, Default, Debug)]
+struct Cta {
+    /// Seen of all threads; not of their agents.
+    floor: Time,
+    warps: Vec<Lanes>,
+    agents: Vec<Lanes>,
+}
+
+fn lanes_of(list: &mut Vec<Lanes>, warp: u32) -> &mut Lanes {
+    if list.len() <= warp as usize {
+        list.resize(warp as usize + 1, Lanes::default());
+    }
+    &mut list[warp as usize]
+}
+
+fn join_lists(mine: &mut Vec<Lanes>, theirs: &[Lanes]) {
+    for (warp, lanes) in theirs.iter().enumerate() {
+        lanes_of(mine, warp as u32).join(lanes);
+    }
+}
+
+impl Cta {
+    fn join(&mut self, other: &Cta) {
+        self.floor = self.floor.max(other.floor);
+        join_lists(&mut self.warps, &other.warps);
+        join_lists(&mut self.agents, &other.agents);
+    }
+}
+
+/// How far all threads were seen.
+#[derive(Clone, Default, Debug)]
+pub struct Clock {
+    /// By CTA, in order.
+    ctas: Vec<(u32, Arc<Cta>)>,
+}
+
+impl Clock {
+    fn find(&self, cta: u32) -> Option<&Cta> {
+        let at = self.ctas.binary_search_by_key(&cta, |(c, _)| *c).ok()?;
+        Some(&self.ctas[at].1)
+    }
+
+    fn entry(&mut self, cta: u32) -> &mut Cta {
+        let at = match self.ctas.binary_search_by_key(&cta, |(c, _)| *c) {
+            Ok(at) => at,
+            Err(at) => {
+                self.ctas.insert(at, (cta, Arc::default()));
+                at
+            }
+        };
+        Arc::make_mut(&mut self.ctas[at].1)
+    }
+
+    /// Until when a thread was seen.
+    pub fn get(&self, (cta, warp, lane): (u32, u32, u32), side: Side) -> Time {
+        let Some(c) = self.find(cta) else { return 0 };
+        match side {
+            Side::Program => c.warps.get(warp as usize).map_or(0, |w| w.get(lane)).max(c.floor),
+            Side::Agent => c.agents.get(warp as usize).map_or(0, |w| w.get(lane)),
+        }
+    }
+
+    /// Threads were seen until then.
+    pub fn raise(&mut self, (cta, warp, mask): (u32, u32, u32), side: Side, time: Time) {
+        let c = self.entry(cta);
+        let list = if side == Side::Program { &mut c.warps } else { &mut c.agents };
+        lanes_of(list, warp).raise(mask, time);
+    }
+
+    /// All threads of a CTA were seen until then.
+    pub fn raise_all(&mut self, cta: u32, time: Time) {
+        let c = self.entry(cta);
+        c.floor = c.floor.max(time);
+        c.warps.clear();
+    }
+
+    /// Sees what another clock has seen, too.
+    pub fn join(&mut self, other: &Clock) {
+        for (cta, theirs) in &other.ctas {
+            match self.ctas.binary_search_by_key(cta, |(c, _)| *c) {
+                Ok(at) if Arc::ptr_eq(&self.ctas[at].1, theirs) => {}
+                Ok(at) => Arc::make_mut(&mut self.ctas[at].1).join(theirs),
+                Err(at) => self.ctas.insert(at, (*cta, theirs.clone())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_join_by_the_latest_of_each_thread() {
+        let (mut a, mut b) = (Clock::default(), Clock::default());
+        a.raise((0, 1, 0b11), Side::Program, 5);
+        b.raise((0, 1, 0b10), Side::Program, 9);
+        b.raise((3, 0, u32::MAX), Side::Program, 4);
+        b.raise((0, 0, 1), Side::Agent, 7);
+        a.join(&b);
+        let at = |c: &Clock, cta, warp, lane| c.get((cta, warp, lane), Side::Program);
+        assert_eq!([at(&a, 0, 1, 0), at(&a, 0, 1, 1), at(&a, 0, 1, 2), at(&a, 3, 0, 31)], [5, 9, 0, 4]);
+        assert_eq!((at(&a, 0, 0, 0), a.get((0, 0, 0), Side::Agent)), (0, 7));
+        a.raise_all(0, 20);
+        assert_eq!((at(&a, 0, 7, 3), a.get((0, 0, 0), Side::Agent)), (20, 7));
+        assert_eq!(at(&b, 0, 1, 0), 0, "the other one is as it was");
+    }
+}

@@ -1,0 +1,78 @@
+//! Reads of memory that nobody has written: shared, local, global and the device heap.
+//!
+//! An element of an access counts as uninitialised if none of its bytes was written: compilers copy structures with their holes.
+//! Local memory that a copy of a structure reads is told of like all else. Host writes, copies and fills write
+//! ([`margay_exec::mem::Writes`]); so do initial values of variables. What is told of is told of once.
+
+use crate::{Checker, Finding, FindingKind, State, lanes, name};
+use margay_exec::{AccessKind, MemoryEvent};
+
+/// What an address belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Home {
+    Shared(u64),
+    Local,
+    Global,
+}
+
+fn home(e: &MemoryEvent<'_>, address: u64) -> Home {
+    if let Some((base, _)) = e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size) {
+        return Home::Shared(*base);
+    }
+    if address.wrapping_sub(e.local.0) < e.local.1 { Home::Local } else { Home::Global }
+}
+
+impl Checker {
+    pub(crate) fn look_for_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        let size = u64::from(e.size);
+        for lane in lanes(e.actor.lanes) {
+            let address = e.addresses[lane as usize];
+            let home = home(e, address);
+            if home == Home::Global && state.written.as_ref().is_none_or(|w| !w.contains(address)) {
+                state.written = e.memory.writes().find(address);
+                if state.written.is_none() {
+                    continue;
+                }
+            }
+            if e.access != AccessKind::Store {
+                let step = u64::from(e.element.clamp(1, 8)).min(size);
+                let elements = (0..size.div_ceil(step)).map(|i| (address + i * step, step.min(size - i * step)));
+                let blank = |(at, bytes): &(u64, u64)| match home {
+                    Home::Global => state.written.as_ref().is_some_and(|w| w.is_blank(*at, *bytes)),
+                    _ => state.marks.is_blank(*at, *bytes),
+                };
+                // A local access that reads a structure is whole if any of it was written.
+                let missing = match home {
+                    Home::Local => elements.clone().all(|x| blank(&x)).then_some((address, step)),
+                    _ => elements.clone().find(blank),
+                };
+                if let Some((at, _)) = missing {
+                    self.report_uninitialised(state, e, lane, (home, at));
+                }
+            }
+            match (&state.written, home) {
+                (Some(written), Home::Global) => written.mark(address, size),
+                (None, Home::Global) => {}
+                _ => state.marks.mark(address, size),
+            }
+        }
+    }
+
+    fn report_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, (home, at): (Home, u64)) {
+        let (what, whose) = match home {
+            Home::Shared(base) => (name::shared(&self.image, at - base, e.element), "nobody in the CTA has"),
+            Home::Local => ("local memory".to_owned(), "the thread has not"),
+            Home::Global => (name::global(e.memory, at, e.element), "neither the host nor the kernel has"),
+        };
+        let verb = if e.access == AccessKind::Atomic { "updates" } else { "reads" };
+        let kind = FindingKind::Uninitialised;
+        state.report(kind, (e.actor.at, None), || Finding {
+            kind,
+            title: format!("uninitialised: {verb} {what}, which {whose} written"),
+            parties: vec![self.party(&e.actor, lane, verb)],
+            notes: Vec::new(),
+            help: (home != Home::Local).then(|| format!("{what} must be written before this access")),
+            times: 1,
+        });
+    }
+}

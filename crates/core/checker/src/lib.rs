@@ -1,0 +1,282 @@
+//! What a launch does wrong although it comes to its end: races, uses of values that nobody wrote, barriers that a part of a CTA
+//! reaches. `docs/checker.md` says what is looked for, and what is not.
+//!
+//! ```text
+//!  engine ── events ──> Checker ─┬─ threads: who has seen what (clocks)      ─┐
+//!                                ├─ shadow:  who accessed each word            ├─ race ─┐
+//!                                ├─ shadow:  which bytes were written          ─ init  ├─> findings, one for each pair of places
+//!                                └─ barrier: who arrived from where            ─────────┘
+//! ```
+//!
+//! Order is exactly what the memory consistency model defines (manual, chapter 8): happens-before by clocks that follow program
+//! order, barriers and release and acquire patterns with their scopes. The verdict depends on what the execution did, on which
+//! branches were taken and which values were read, and not on when who ran.
+#![forbid(unsafe_code)]
+
+mod barrier;
+mod clock;
+mod finding;
+mod init;
+mod name;
+mod race;
+mod shadow;
+mod site;
+mod threads;
+
+pub use finding::{Finding, FindingKind, Party, What};
+pub use name::plain as plain_name;
+
+use barrier::Arrivals;
+use margay_exec::{
+    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent,
+};
+use margay_ir::MemSpace;
+use shadow::{Marks, Record, Shadow};
+use site::{Place, Sites};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+use threads::{CtaThreads, Threads, Who};
+
+/// Set in [`Record::who`] for the agents of a warp's threads.
+const AGENT: u32 = 1 << 31;
+
+/// Watches one launch and keeps what it found.
+pub struct Checker {
+    what: What,
+    image: Arc<Image>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    cluster: [u32; 3],
+    state: Mutex<State>,
+}
+
+/// A CTA in flight.
+struct Cta {
+    threads: CtaThreads,
+    arrivals: Arrivals,
+    /// Its shared memory: host address and size.
+    shared: (u64, u64),
+    /// Threads that have not ended.
+    live: u32,
+}
+
+/// Two places and a sort: what makes a finding.
+type Key = (FindingKind, (u32, u32), (u32, u32));
+
+#[derive(Default)]
+struct State {
+    threads: Threads,
+    ctas: HashMap<[u32; 3], Cta>,
+    shadow: Shadow,
+    /// Bytes of shared and local memory that were written.
+    marks: Marks,
+    sites: Sites,
+    barriers: barrier::Reach,
+    found: BTreeMap<Key, Finding>,
+    /// In the order in which they were found.
+    order: Vec<Key>,
+    /// The bitmap of the allocation that was asked for last.
+    written: Option<Arc<margay_exec::mem::Written>>,
+    buffer: Vec<Record>,
+    /// Time is up: nothing more is looked at.
+    over: bool,
+}
+
+fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    (0..LANES as u32).filter(move |l| mask >> l & 1 == 1)
+}
+
+fn who(actor: &Actor<'_>) -> Who {
+    Who { warp: actor.warp, lanes: actor.lanes }
+}
+
+impl Checker {
+    /// For a launch of a program with a grid, CTAs and clusters of that shape (clusters of one CTA where there are none).
+    pub fn new(what: What, image: Arc<Image>, grid: [u32; 3], block: [u32; 3], cluster: [u32; 3]) -> Checker {
+        let state = Mutex::new(State { threads: Threads::new(), ..State::default() });
+        Checker { what, image, grid, block, cluster: cluster.map(|n| n.max(1)), state }
+    }
+
+    /// What was found, in the order in which it came up: one for each pair of places.
+    pub fn findings(&self) -> Vec<Finding> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Finding> = state.order.iter().map(|key| state.found[key].clone()).collect();
+        if state.over
+            && let Some(last) = all.last_mut()
+        {
+            last.notes.push("the launch synchronises too often; its end was not looked at".into());
+        }
+        all
+    }
+
+    /// Warps of a CTA.
+    fn warps(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(LANES as u32)
+    }
+
+    /// Linear index of a CTA.
+    fn index(&self, [x, y, z]: [u32; 3]) -> u32 {
+        x + self.grid[0] * (y + self.grid[1] * z)
+    }
+
+    fn cta_of(&self, index: u32) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|n| n.max(1));
+        [index % x, index / x % y, index / x / y]
+    }
+
+    fn cluster_of(&self, id: [u32; 3]) -> u32 {
+        self.index(std::array::from_fn(|d| id[d] / self.cluster[d]))
+    }
+
+    fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        let (t, [x, y, _]) = (warp * LANES as u32 + lane, self.block.map(|n| n.max(1)));
+        [t % x, t / x % y, t / x / y]
+    }
+
+    /// Somebody who acts now.
+    fn party(&self, actor: &Actor<'_>, lane: u32, verb: &str) -> Party {
+        let thread = self.thread(actor.warp, lane);
+        Party { verb: verb.into(), thread, cta: actor.cta, at: actor.at, callers: actor.callers.to_vec() }
+    }
+
+    fn line(&self, (func, at): Place) -> String {
+        let source = &self.image.ir.func(func).source;
+        match source.tree.origins(at.span.start).last() {
+            Some(origin) => format!("{}:{}", origin.file.rsplit('/').next().unwrap_or(""), origin.line),
+            None => format!("line {} of the PTX", source.lines.line(at.span.start)),
+        }
+    }
+}
+
+impl State {
+    /// Adds a finding, or counts one more of it.
+    fn report(&mut self, kind: FindingKind, places: (Place, Option<Place>), make: impl FnOnce() -> Finding) {
+        let key = |(func, at): Place| (func.0, at.span.start);
+        let (a, b) = (key(places.0), places.1.map_or((u32::MAX, 0), key));
+        let key = (kind, a.min(b), a.max(b));
+        match self.found.get_mut(&key) {
+            Some(finding) => finding.times += 1,
+            None => {
+                self.found.insert(key, make());
+                self.order.push(key);
+            }
+        }
+    }
+
+    fn advance(&mut self) {
+        self.over |= !self.threads.advance();
+    }
+}
+
+impl Observer for Checker {
+    fn memory(&self, e: &MemoryEvent<'_>) {
+        if matches!(e.space, MemSpace::Const | MemSpace::KernelParam) || e.actor.lanes == 0 || e.size == 0 {
+            return;
+        }
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        if state.over {
+            return;
+        }
+        if self.what.sync
+            && let Some(cta) = state.ctas.get_mut(&e.actor.cta)
+        {
+            cta.arrivals.touch(&e.actor);
+        }
+        if self.what.init {
+            self.look_for_uninitialised(state, e);
+        }
+        if self.what.races {
+            self.look_for_races(state, e);
+        }
+    }
+
+    fn undefined(&self, e: UndefinedEvent<'_>) {
+        let (kind, wanted) = match e.concern {
+            Concern::Uninitialised => (FindingKind::Uninitialised, self.what.init),
+            Concern::Participants => (FindingKind::Synchronisation, self.what.sync),
+            Concern::Bounds => (FindingKind::Bounds, self.what.memory),
+        };
+        if !wanted {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let lane = e.actor.lanes.trailing_zeros();
+        state.report(kind, (e.actor.at, None), || Finding {
+            kind,
+            title: format!("{}: {}", kind.name(), e.what),
+            parties: vec![self.party(&e.actor, lane, "executes")],
+            notes: Vec::new(),
+            help: None,
+            times: 1,
+        });
+    }
+
+    fn sync(&self, e: &SyncEvent<'_>) {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        if state.over {
+            return;
+        }
+        if let SyncKind::Object { at, done, order, .. } = e.kind {
+            self.access_object(state, e, at, done, order);
+        }
+        let Some(cta) = state.ctas.get_mut(&e.actor.cta) else { return };
+        let apart = match e.kind {
+            SyncKind::Barrier { id, aligned } => cta.arrivals.arrive(&e.actor, id, aligned),
+            _ => None,
+        };
+        if e.kind == SyncKind::Exit {
+            cta.live = cta.live.saturating_sub(e.actor.lanes.count_ones());
+            if cta.live == 0 {
+                state.ctas.remove(&e.actor.cta);
+            }
+            return;
+        }
+        state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
+        state.advance();
+        if let Some(apart) = apart.filter(|_| self.what.sync) {
+            self.report_apart(state, &e.actor, &apart);
+        }
+    }
+
+    fn barrier(&self, e: &BarrierEvent<'_>) {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        let Some(cta) = state.ctas.get_mut(&e.cta) else { return };
+        state.threads.complete(&mut cta.threads, e.id, e.all, e.waited);
+        let arrived = cta.arrivals.complete(e.id);
+        if self.what.sync && e.all {
+            self.look_for_skipped(state, e, &arrived);
+        }
+        state.advance();
+    }
+
+    fn cta(&self, e: &CtaEvent<'_>) {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        for (base, size) in e.locals.iter().chain([&e.shared]) {
+            state.marks.forget(*base, *size);
+        }
+        state.shadow.forget(e.shared.0, e.shared.1);
+        // The system's part holds what the system has put there.
+        state.marks.mark(e.shared.0, self.image.reserved_shared.into());
+        state.threads.forget(e.shared.0, e.shared.1);
+        let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
+        let threads = CtaThreads::new(index, cluster, self.warps());
+        state.ctas.insert(
+            e.cta,
+            Cta { threads, arrivals: Arrivals::new(self.warps()), shared: e.shared, live: self.block.iter().product() },
+        );
+        state.advance();
+    }
+
+    fn allocated(&self, at: u64, size: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.shadow.forget(at, size);
+        state.threads.forget(at, size);
+        state.written = None;
+    }
+}

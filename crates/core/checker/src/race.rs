@@ -1,0 +1,471 @@
+//! Races: two overlapping accesses of which one writes, that are neither ordered nor both morally strong (manual, section 8.7).
+//!
+//! Two stores of the same value to a place are not told of (compute-sanitizer calls that information, not an error): programs set a
+//! flag from many threads. Volatile accesses are strong, so that they do not race (section 8.4.2); between lanes of one warp in
+//! shared memory a volatile write and read without order are told of all the same unless a fence makes the location a flag, since
+//! that is code from before lanes could part.
+
+use crate::{
+    AGENT, Checker, Finding, FindingKind, Party, State,
+    clock::Side,
+    lanes, name,
+    shadow::{Record, WORD},
+    site::Site,
+    threads::Who,
+};
+use margay_exec::{AccessKind, Actor, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
+
+/// What is missing between two accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Cause {
+    /// An asynchronous copy was not waited for.
+    Copy,
+    /// A scope does not include the other thread.
+    Scope,
+    /// Strong accesses of different sizes.
+    Size,
+    /// One is strong and the other is not.
+    Plain,
+    /// Volatile accesses of a warp.
+    Volatile,
+    /// A barrier.
+    Order,
+}
+
+/// Where two threads stand to each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Distance {
+    Thread,
+    Warp,
+    Cta,
+    Cluster,
+    Grid,
+}
+
+/// A group of lanes that access the same bytes now.
+struct Access<'a> {
+    actor: &'a Actor<'a>,
+    lanes: u32,
+    site: u32,
+    agent: bool,
+    in_shared: bool,
+}
+
+impl Checker {
+    fn place_of(&self, record: &Record) -> (u32, u32) {
+        let warp = record.who & !AGENT;
+        (warp / self.warps(), warp % self.warps())
+    }
+
+    fn distance(&self, record: &Record, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
+        let (other, w) = self.place_of(record);
+        let id = self.cta_of(other);
+        match () {
+            _ if id == cta && w == warp && record.lanes == 1 << lane => Distance::Thread,
+            _ if id == cta && w == warp => Distance::Warp,
+            _ if id == cta => Distance::Cta,
+            _ if self.cluster_of(id) == self.cluster_of(cta) => Distance::Cluster,
+            _ => Distance::Grid,
+        }
+    }
+
+    /// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
+    fn unordered(&self, state: &State, earlier: &Record, now: &Access<'_>) -> Option<(u32, u32)> {
+        let (index, warp) = self.place_of(earlier);
+        let cta = state.ctas.get(&now.actor.cta)?;
+        let side = if earlier.who & AGENT != 0 { Side::Agent } else { Side::Program };
+        let lanes = Who { warp: now.actor.warp, lanes: now.lanes };
+        cta.threads.unseen(lanes, (index, warp, earlier.lanes), side, earlier.time)
+    }
+
+    /// Whether both are strong, include each other's threads in their scopes and overlap completely (section 8.7).
+    fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
+        match (a.is_strong(), b.is_strong()) {
+            (true, true) => {}
+            (false, false) => return Err(Cause::Order),
+            _ => return Err(Cause::Plain),
+        }
+        let needed = match distance {
+            Distance::Thread | Distance::Warp | Distance::Cta => Scope::Cta,
+            Distance::Cluster => Scope::Cluster,
+            Distance::Grid => Scope::Gpu,
+        };
+        if a.order.scope.min(b.order.scope) < needed {
+            return Err(Cause::Scope);
+        }
+        if a.element != b.element { Err(Cause::Size) } else { Ok(()) }
+    }
+
+    pub(crate) fn look_for_races(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
+        if e.access == AccessKind::Store && e.order.semantics == Semantics::Weak {
+            self.compare_lanes(state, e);
+        }
+        // What is stored now must be told apart from what was stored before.
+        if e.access.writes() {
+            state.advance();
+        }
+        let (mut shadow, mut buffer) = (std::mem::take(&mut state.shadow), std::mem::take(&mut state.buffer));
+        let mut left = e.actor.lanes;
+        while left != 0 {
+            let lane = left.trailing_zeros();
+            let address = e.addresses[lane as usize];
+            // Lanes that load the same place are one access, and so are those of one atomic; stores come one after the other.
+            let group = match e.access {
+                AccessKind::Load | AccessKind::Atomic => {
+                    lanes(left).filter(|l| e.addresses[*l as usize] == address).fold(0, |m, l| m | 1 << l)
+                }
+                _ => 1 << lane,
+            };
+            left &= !group;
+            if address.wrapping_sub(e.local.0) < e.local.1 {
+                continue;
+            }
+            let in_shared = e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
+            let access = Access { actor: &e.actor, lanes: group, site, agent: e.order.asynchronous, in_shared };
+            let end = address + u64::from(e.size);
+            let mut word = address & !(WORD - 1);
+            while word < end {
+                let bytes = (word..word + WORD).enumerate().filter(|(_, a)| (address..end).contains(a));
+                let mask = bytes.fold(0, |m, (i, _)| m | 1 << i);
+                shadow.update(word, |list| self.access_word(state, e, &access, (word, mask), list), &mut buffer);
+                word += WORD;
+            }
+            self.follow_order(state, e, group, address);
+        }
+        (state.shadow, state.buffer) = (shadow, buffer);
+        // What is released here must be told apart from what comes later.
+        if e.access.writes() && e.order.semantics != Semantics::Weak {
+            state.advance();
+        }
+    }
+
+    /// Release and acquire patterns at a location.
+    fn follow_order(&self, state: &mut State, e: &MemoryEvent<'_>, group: u32, address: u64) {
+        let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+        if !strong && !(e.access.writes() && state.threads.is_released(address)) {
+            return;
+        }
+        let Some(cta) = state.ctas.get_mut(&e.actor.cta) else { return };
+        for lane in lanes(group) {
+            let at = (e.actor.warp, lane);
+            if strong && e.access != AccessKind::Store && !e.order.reduction {
+                state.threads.read(&mut cta.threads, at, address, e.order);
+            }
+            if e.access.writes() {
+                state.threads.write(&cta.threads, at, address, e.order, e.access == AccessKind::Atomic);
+            }
+        }
+    }
+
+    /// Compares an access of a word with those that `list` holds, and leaves there what later ones must be compared with.
+    fn access_word(
+        &self,
+        state: &mut State,
+        e: &MemoryEvent<'_>,
+        now: &Access<'_>,
+        (word, mask): (u64, u32),
+        list: &mut Vec<Record>,
+    ) {
+        let Some(index) = state.ctas.get(&now.actor.cta).map(|c| c.threads.index) else { return };
+        let who = (index * self.warps() + now.actor.warp) | if now.agent { AGENT } else { 0 };
+        let writes = e.access.writes();
+        let mine = state.sites.get(now.site);
+        let (strong, scope) = (mine.is_strong(), mine.order.scope);
+        let crowded = list.len() > 8 && list.len().is_power_of_two();
+        let (mut merged, mut kept) = (false, 0);
+        for i in 0..list.len() {
+            let mut r = list[i];
+            let keep = 'keep: {
+                if r.bytes() & mask == 0 {
+                    break 'keep true;
+                }
+                let earlier = state.sites.get(r.site());
+                let (earlier_writes, earlier_strong) = (earlier.access.writes(), earlier.is_strong());
+                if !writes && !earlier_writes {
+                    // Two reads: one of them may stand for both.
+                    let same = r.who == who && r.site() == now.site && r.bytes() == mask;
+                    if same && r.time == state.threads.now {
+                        r.lanes |= now.lanes;
+                        merged = true;
+                        break 'keep true;
+                    }
+                    let repeated = same && r.lanes & !now.lanes == 0 && !now.agent;
+                    let covered = crowded && strong == earlier_strong && self.unordered(state, &r, now).is_none();
+                    break 'keep !repeated && !covered;
+                }
+                // A later access that races with the earlier one races with this one too.
+                let narrower = earlier_strong && scope <= earlier.order.scope && self.place_of(&r).0 == index;
+                let covers = (writes || !earlier_writes) && (!strong || narrower) && r.bytes() & !mask == 0;
+                let unordered = self.unordered(state, &r, now);
+                if let Some((lane, other)) = unordered {
+                    self.judge(state, e, now, (&r, other), lane, (word, mask));
+                }
+                let told = !strong && !earlier_strong && writes;
+                !(covers && (unordered.is_none() || told))
+            };
+            if keep {
+                list[kept] = r;
+                kept += 1;
+            }
+        }
+        list.truncate(kept);
+        if !merged {
+            let record = Record::new((who, now.lanes), state.threads.now, now.site, mask);
+            list.push(record);
+            if writes {
+                // The last write stands in front: it never gives way.
+                list.swap(0, kept);
+            }
+        }
+    }
+
+    /// Two accesses without order: a race, unless they are morally strong or store the same.
+    fn judge(
+        &self,
+        state: &mut State,
+        e: &MemoryEvent<'_>,
+        now: &Access<'_>,
+        (earlier, other): (&Record, u32),
+        lane: u32,
+        (word, mask): (u64, u32),
+    ) {
+        let (index, warp) = self.place_of(earlier);
+        // The same instruction now: what its lanes store was compared already.
+        if earlier.time == state.threads.now && warp == now.actor.warp && earlier.site() == now.site {
+            return;
+        }
+        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(now.site));
+        let one = earlier.of_lane(other);
+        let distance = self.distance(&one, (now.actor.cta, now.actor.warp), lane);
+        let copies = earlier.who & AGENT != 0 || now.agent;
+        let cause = match self.morally_strong((a, b), distance) {
+            _ if copies && !(a.is_strong() && b.is_strong()) => Cause::Copy,
+            Err(cause) => cause,
+            Ok(()) => {
+                let read = !a.access.writes() || !b.access.writes();
+                let flag = !now.in_shared || state.threads.is_released(word);
+                if !(a.order.volatile && b.order.volatile && read && distance == Distance::Warp) || flag {
+                    return;
+                }
+                Cause::Volatile
+            }
+        };
+        let address = e.addresses[lane as usize];
+        let size = e.size.min(16) as usize;
+        let mut present = vec![0; size];
+        let known = (e.peek)(address, &mut present);
+        let incoming: Option<Vec<u8>> = e.values.map(|v| (0..size).map(|i| v(lane as usize, i)).collect());
+        if cause == Cause::Order
+            && (a.access, b.access) == (AccessKind::Store, AccessKind::Store)
+            && known
+            && let Some(new) = &incoming
+        {
+            let here = (word..word + WORD).enumerate().filter(|(i, _)| (mask & earlier.bytes()) >> i & 1 == 1);
+            let mut offsets = here.filter_map(|(_, at)| at.checked_sub(address)).map(|at| at as usize);
+            if e.size <= 16 && offsets.all(|at| new.get(at) == present.get(at)) {
+                return;
+            }
+        }
+        let element = e.element.max(1);
+        let at = word.max(address);
+        let at = address + (at - address) / u64::from(element) * u64::from(element);
+        let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
+            Some((base, _)) => name::shared(&self.image, at - base, element),
+            None => name::global(e.memory, at, element),
+        };
+        let verb = |site: &Site, agent: bool| match (site.access, agent) {
+            (AccessKind::Load, false) => "reads",
+            (AccessKind::Store, false) => "writes",
+            (AccessKind::Atomic, false) => "updates atomically",
+            (AccessKind::Load, true) => "reads by an asynchronous copy",
+            (_, true) => "writes by an asynchronous copy",
+        };
+        let first = Party {
+            verb: verb(&a, earlier.who & AGENT != 0).into(),
+            thread: self.thread(warp, other),
+            cta: self.cta_of(index),
+            at: a.at,
+            callers: a.callers.clone(),
+        };
+        let second = self.party(now.actor, lane, verb(&b, now.agent));
+        let mut notes = Vec::new();
+        if known && size <= 8 {
+            let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));
+            let then = incoming.map(|new| format!(", and {} is written now", hex(&new))).unwrap_or_default();
+            notes.push(format!("memory holds {}{then}", hex(&present)));
+        }
+        let help = self.missing(cause, distance, (a, b));
+        let (x, y) = (short(a.access), short(b.access));
+        let title = match cause {
+            Cause::Copy => format!(
+                "race: an asynchronous copy and {} of {what} without a wait between",
+                article(if earlier.who & AGENT != 0 { y } else { x })
+            ),
+            Cause::Scope => format!(
+                "race: {} and {} of {what}, with a scope that does not include the other thread",
+                article(x),
+                article(y)
+            ),
+            Cause::Size => format!("race: {} and {} of {what} of different sizes", article(x), article(y)),
+            Cause::Plain => {
+                format!("race: {} and {} of {what}, one of them plain, are not ordered", article(x), article(y))
+            }
+            Cause::Volatile => {
+                format!("race: volatile {x} and {y} of {what} by lanes of one warp without `__syncwarp()`")
+            }
+            Cause::Order => format!("race: {} and {} of {what} are not ordered", article(x), article(y)),
+        };
+        let (earlier, now) = (first.at, second.at);
+        state.report(FindingKind::Race, (earlier, Some(now)), || Finding {
+            kind: FindingKind::Race,
+            title,
+            parties: vec![second, first],
+            notes,
+            help: Some(help),
+            times: 1,
+        });
+    }
+
+    /// What would order two accesses, and where it would go.
+    fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
+        let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
+        let between =
+            if from == to { format!("between two turns of {from}") } else { format!("between {from} and {to}") };
+        match cause {
+            Cause::Copy => format!(
+                "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
+                 or a wait at its mbarrier, and then a barrier for other threads"
+            ),
+            Cause::Scope => match distance {
+                Distance::Cluster => "scope `.cluster` or wider is needed on both sides".into(),
+                _ => "scope `.gpu` or wider is needed on both sides (`atomicAdd` instead of `atomicAdd_block`, \
+                      `cuda::thread_scope_device`)"
+                    .into(),
+            },
+            Cause::Size => "strong accesses order each other only if they overlap completely".into(),
+            Cause::Volatile => {
+                format!("`__syncwarp()` is missing {between}: lanes of a warp do not run in step since Volta")
+            }
+            _ => {
+                let plain = if cause == Cause::Plain { "; or make the plain access atomic" } else { "" };
+                match distance {
+                    Distance::Thread | Distance::Warp => {
+                        format!("`__syncwarp()` (or `__syncthreads()`) is missing {between}{plain}")
+                    }
+                    Distance::Cta => format!(
+                        "`__syncthreads()` is missing {between}, or a flag with release and acquire (`__threadfence_block()`){plain}"
+                    ),
+                    Distance::Cluster => format!("`cluster.sync()` is missing {between}{plain}"),
+                    Distance::Grid => format!(
+                        "nothing orders the two CTAs: it takes a flag with release and acquire (`__threadfence()` before it is set \
+                         and after it is read), `grid.sync()`, or two kernels{plain}"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// Lanes of one store that write different values to one place: which one stays is undefined.
+    fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        let Some(values) = e.values else { return };
+        let mut order: Vec<u32> = lanes(e.actor.lanes).collect();
+        order.sort_by_key(|l| e.addresses[*l as usize]);
+        let clash = order.windows(2).find_map(|pair| {
+            let [a, b] = [pair[0] as usize, pair[1] as usize];
+            let apart = e.addresses[b] - e.addresses[a];
+            let common = u64::from(e.size).checked_sub(apart)? as usize;
+            let differs = (0..common).any(|i| values(a, i + apart as usize) != values(b, i));
+            differs.then_some((a as u32, b as u32))
+        });
+        let Some((a, b)) = clash else { return };
+        let address = e.addresses[b as usize];
+        if address.wrapping_sub(e.local.0) < e.local.1 {
+            return;
+        }
+        let what = match e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size) {
+            Some((base, _)) => name::shared(&self.image, address - base, e.element),
+            None => name::global(e.memory, address, e.element),
+        };
+        let hex = |lane: u32| {
+            (0..e.size.min(8) as usize)
+                .rev()
+                .fold(String::from("0x"), |s, i| s + &format!("{:02x}", values(lane as usize, i)))
+        };
+        let note = format!("{} and {} are written at once; which one stays is undefined", hex(a), hex(b));
+        let parties = vec![self.party(&e.actor, b, "writes"), self.party(&e.actor, a, "writes")];
+        state.report(FindingKind::Race, (e.actor.at, Some(e.actor.at)), || Finding {
+            kind: FindingKind::Race,
+            title: format!("race: lanes of one store write different values to {what}"),
+            parties,
+            notes: vec![note],
+            help: Some("one thread must be chosen, or an atomic used".into()),
+            times: 1,
+        });
+    }
+
+    /// Operations on a barrier object are strong accesses to it; to make one is a plain write.
+    pub(crate) fn access_object(
+        &self,
+        state: &mut State,
+        e: &SyncEvent<'_>,
+        at: u64,
+        done: ObjectStep,
+        order: Ordering,
+    ) {
+        let weak = done == ObjectStep::Initialise;
+        if weak {
+            state.marks.mark(at, 8);
+        }
+        if !self.what.races {
+            return;
+        }
+        let order = Ordering {
+            semantics: if weak { Semantics::Weak } else { Semantics::Relaxed },
+            scope: Scope::Sys,
+            volatile: false,
+            asynchronous: false,
+            ..order
+        };
+        let access = if weak { AccessKind::Store } else { AccessKind::Atomic };
+        let site = state.sites.number(&e.actor, access, order, 8);
+        let windows = state.ctas.values().map(|c| c.shared).find(|(base, size)| at.wrapping_sub(*base) < *size);
+        let window = windows.map(|w| [w]);
+        let memory = margay_exec::Memory::new(0);
+        let event = MemoryEvent {
+            actor: e.actor,
+            addresses: &[at; LANES],
+            size: 8,
+            element: 8,
+            space: margay_ir::MemSpace::Shared,
+            access,
+            order,
+            windows: window.as_ref().map_or(&[], |w| &w[..]),
+            local: (0, 0),
+            values: None,
+            peek: &|_, _| false,
+            memory: &memory,
+        };
+        state.advance();
+        let (mut shadow, mut buffer) = (std::mem::take(&mut state.shadow), std::mem::take(&mut state.buffer));
+        for lane in lanes(e.actor.lanes) {
+            let now = Access { actor: &e.actor, lanes: 1 << lane, site, agent: false, in_shared: true };
+            for word in [at & !3, (at & !3) + WORD] {
+                shadow.update(word, |list| self.access_word(state, &event, &now, (word, 0xf), list), &mut buffer);
+            }
+        }
+        (state.shadow, state.buffer) = (shadow, buffer);
+    }
+}
+
+fn short(access: AccessKind) -> &'static str {
+    match access {
+        AccessKind::Load => "read",
+        AccessKind::Store => "write",
+        AccessKind::Atomic => "atomic update",
+    }
+}
+
+fn article(word: &str) -> String {
+    format!("{} {word}", if word.starts_with('a') { "an" } else { "a" })
+}

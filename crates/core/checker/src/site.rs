@@ -1,0 +1,68 @@
+//! Sites: instructions with their callers, as accesses in shadow memory name them.
+
+use crate::shadow::MOST_SITES;
+use margay_exec::{AccessKind, Actor, Frame, Ordering, Semantics};
+use margay_ir::{FuncId, SourcePlace};
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+/// A place in the program.
+pub type Place = (FuncId, SourcePlace);
+
+/// An instruction that accesses memory, reached by certain calls.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Function and place.
+    pub at: Place,
+    /// Callers, innermost first.
+    pub callers: Vec<Frame>,
+    /// What it does.
+    pub access: AccessKind,
+    /// How it is ordered.
+    pub order: Ordering,
+    /// Bytes of an element.
+    pub element: u32,
+}
+
+impl Site {
+    /// A strong operation (manual, section 8.4).
+    pub fn is_strong(&self) -> bool {
+        self.order.semantics != Semantics::Weak
+    }
+
+    /// The place in the kernel: the instruction, or the outermost call that leads to it.
+    pub fn in_kernel(&self) -> Place {
+        self.callers.last().map_or(self.at, |f| (f.func, f.at))
+    }
+}
+
+/// All sites that were seen.
+#[derive(Default)]
+pub struct Sites {
+    list: Vec<Site>,
+    index: HashMap<u64, u32>,
+}
+
+impl Sites {
+    /// The number of a site.
+    pub fn number(&mut self, actor: &Actor<'_>, access: AccessKind, order: Ordering, element: u32) -> u32 {
+        let mut h = DefaultHasher::new();
+        (actor.at.0.0, actor.at.1.span.start, access.writes(), access == AccessKind::Atomic, order, element)
+            .hash(&mut h);
+        actor.callers.iter().for_each(|f| (f.func.0, f.at.span.start).hash(&mut h));
+        let (list, most) = (&mut self.list, MOST_SITES);
+        *self.index.entry(h.finish()).or_insert_with(|| {
+            if list.len() < most as usize {
+                list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
+            }
+            list.len() as u32 - 1
+        })
+    }
+
+    /// A site by its number.
+    pub fn get(&self, number: u32) -> &Site {
+        &self.list[number as usize]
+    }
+}

@@ -1,0 +1,469 @@
+//! What each thread has seen, and how synchronisation changes it (manual, sections 8.8 and 8.9).
+//!
+//! * A barrier orders what its participants did before they arrived before what those that waited do afterwards: arrivals gather
+//!   a clock, and only when the barrier completes do those that waited get it.
+//! * A release pattern leaves the releasing thread's clock at the location that it writes; read-modify-writes pass it on, other
+//!   writes remove it. An acquire pattern takes it up, if the first operation of the one and the last of the other are morally
+//!   strong: each has a scope that includes the other's thread.
+//! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the schedule's, and
+//!   a program must not depend on it.
+//! * A barrier passes on what fences of its participants have made visible: "all write and fence, barrier, one sets the flag".
+//! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less; programs that end in
+//!   "the last CTA adds up" rely on it, and machines keep it.
+
+use crate::clock::{Clock, Side, Time};
+use margay_exec::{LANES, ObjectStep, Ordering, Scope, Semantics, SyncKind};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+/// Clocks that wait for an acquire fence, at most.
+const MOST_PENDING: usize = 64;
+/// Clocks at a location, at most.
+const MOST_RELEASES: usize = 128;
+
+/// A clock that somebody released.
+#[derive(Clone)]
+struct Release {
+    cta: u32,
+    cluster: u32,
+    scope: Scope,
+    clock: Arc<Clock>,
+}
+
+/// A fence of a thread: what it had seen, and when.
+#[derive(Clone)]
+struct Fence {
+    clock: Arc<Clock>,
+    agent: Time,
+    time: Time,
+}
+
+/// A thread.
+#[derive(Clone, Default)]
+struct Thread {
+    clock: Arc<Clock>,
+    /// Until when its own asynchronous copies are complete.
+    agent: Time,
+    /// The last releasing fence of each scope up to `.gpu`, or of a wider one.
+    fences: [Option<Fence>; 3],
+    /// Read from release patterns, with the scope of the read, before an acquire fence.
+    pending: Vec<(Release, Scope)>,
+    /// When groups of copies were committed: small ones, bulk ones.
+    groups: [VecDeque<Time>; 2],
+    /// Arrivals at the cluster barrier.
+    phase: u64,
+}
+
+/// The threads of a CTA.
+pub struct CtaThreads {
+    /// Linear index in the grid.
+    pub index: u32,
+    cluster: u32,
+    threads: Vec<Thread>,
+    barriers: HashMap<u32, Gathered>,
+}
+
+/// What those that have arrived at a barrier have seen, and what their fences have made visible.
+#[derive(Default)]
+struct Gathered {
+    clock: Clock,
+    fences: [Option<Clock>; 3],
+}
+
+/// A barrier object.
+#[derive(Default)]
+struct Object {
+    arrived: Clock,
+    done: Arc<Clock>,
+}
+
+/// All that is known of order.
+#[derive(Default)]
+pub struct Threads {
+    /// The time.
+    pub now: Time,
+    released: HashMap<u64, Vec<Release>>,
+    objects: HashMap<u64, Object>,
+    /// By cluster and phase.
+    clusters: HashMap<(u32, u64), Clock>,
+}
+
+/// Lanes of a warp of a CTA.
+#[derive(Clone, Copy)]
+pub struct Who {
+    /// Warp in the CTA.
+    pub warp: u32,
+    /// The lanes.
+    pub lanes: u32,
+}
+
+fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    (0..LANES as u32).filter(move |l| mask >> l & 1 == 1)
+}
+
+impl Release {
+    /// Whether an operation of that scope in that CTA and the release are morally strong.
+    fn meets(&self, (cta, cluster): (u32, u32), scope: Scope) -> bool {
+        let needed = match () {
+            _ if self.cta == cta => Scope::Cta,
+            _ if self.cluster == cluster => Scope::Cluster,
+            _ => Scope::Gpu,
+        };
+        self.scope >= needed && scope >= needed
+    }
+}
+
+fn class(scope: Scope) -> usize {
+    match scope {
+        Scope::Cta => 0,
+        Scope::Cluster => 1,
+        Scope::Gpu | Scope::Sys => 2,
+    }
+}
+
+const CLASSES: [Scope; 3] = [Scope::Cta, Scope::Cluster, Scope::Sys];
+
+impl CtaThreads {
+    /// Threads that have seen nothing but the start of the kernel.
+    pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
+        let threads = vec![Thread::default(); warps as usize * LANES];
+        CtaThreads { index, cluster, threads, barriers: HashMap::new() }
+    }
+
+    fn thread(&mut self, warp: u32, lane: u32) -> &mut Thread {
+        &mut self.threads[warp as usize * LANES + lane as usize]
+    }
+
+    /// A lane of `now` that has not seen what some lanes of a warp (`cta`, `warp`, `others`) did at a time, and that one; program
+    /// order orders a thread's own accesses.
+    pub fn unseen(&self, now: Who, (cta, warp, others): (u32, u32, u32), side: Side, time: Time) -> Option<(u32, u32)> {
+        let mut known: Option<(&Arc<Clock>, u32)> = None;
+        for lane in lanes(now.lanes) {
+            let t = &self.threads[now.warp as usize * LANES + lane as usize];
+            let missing = match known {
+                Some((clock, missing)) if Arc::ptr_eq(clock, &t.clock) => missing,
+                _ => lanes(others).filter(|o| t.clock.get((cta, warp, *o), side) < time).fold(0, |m, o| m | 1 << o),
+            };
+            known = Some((&t.clock, missing));
+            let same = (cta, warp) == (self.index, now.warp) && (side == Side::Program || t.agent >= time);
+            let missing = if same { missing & !(1 << lane) } else { missing };
+            if missing != 0 {
+                return Some((lane, missing.trailing_zeros()));
+            }
+        }
+        None
+    }
+
+    /// Adds all that lanes have seen and done to a clock.
+    fn gather(&self, who: Who, time: Time, to: &mut Clock) {
+        let mut last: Option<&Arc<Clock>> = None;
+        for lane in lanes(who.lanes) {
+            let t = &self.threads[who.warp as usize * LANES + lane as usize];
+            if last.is_none_or(|l| !Arc::ptr_eq(l, &t.clock)) {
+                to.join(&t.clock);
+                last = Some(&t.clock);
+            }
+            if t.agent > 0 {
+                to.raise((self.index, who.warp, 1 << lane), Side::Agent, t.agent);
+            }
+        }
+        to.raise((self.index, who.warp, who.lanes), Side::Program, time);
+    }
+
+    /// Adds what the fences of lanes have made visible.
+    fn gather_fences(&self, who: Who, to: &mut [Option<Clock>; 3]) {
+        let mut last: [Option<&Arc<Clock>>; 3] = [None; 3];
+        for lane in lanes(who.lanes) {
+            let t = &self.threads[who.warp as usize * LANES + lane as usize];
+            for class in 0..3 {
+                let Some(fence) = &t.fences[class] else { continue };
+                let clock = to[class].get_or_insert_default();
+                if last[class].is_none_or(|l| !Arc::ptr_eq(l, &fence.clock)) {
+                    clock.join(&fence.clock);
+                    last[class] = Some(&fence.clock);
+                }
+                if fence.time > 0 {
+                    clock.raise((self.index, who.warp, 1 << lane), Side::Program, fence.time);
+                    clock.raise((self.index, who.warp, 1 << lane), Side::Agent, fence.agent);
+                }
+            }
+        }
+    }
+
+    fn give(&mut self, who: Who, clock: &Arc<Clock>) {
+        lanes(who.lanes).for_each(|lane| self.thread(who.warp, lane).clock = clock.clone());
+    }
+
+    fn learn(&mut self, warp: u32, lane: u32, clock: &Clock) {
+        Arc::make_mut(&mut self.thread(warp, lane).clock).join(clock);
+    }
+}
+
+impl Threads {
+    /// Starts at the first moment.
+    pub fn new() -> Threads {
+        Threads { now: 1, ..Threads::default() }
+    }
+
+    /// Time goes on; false when there is none left.
+    pub fn advance(&mut self) -> bool {
+        self.now = self.now.saturating_add(1);
+        self.now < Time::MAX
+    }
+
+    /// Memory is somebody else's now.
+    pub fn forget(&mut self, base: u64, size: u64) {
+        let outside = |at: &u64| at.wrapping_sub(base) >= size;
+        self.released.retain(|at, _| outside(at));
+        self.objects.retain(|at, _| outside(at));
+    }
+
+    /// Whether a release pattern wrote what a location holds.
+    pub fn is_released(&self, at: u64) -> bool {
+        self.released.contains_key(&at)
+    }
+
+    /// A lane writes a location: what acquires there from now on.
+    pub fn write(&mut self, cta: &CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
+        let strong = order.semantics != Semantics::Weak;
+        let me = (cta.index, cta.cluster);
+        let t = &cta.threads[warp as usize * LANES + lane as usize];
+        let mut made = Vec::new();
+        let mut make = |fence: &Fence, scope: Scope| {
+            let mut clock = (*fence.clock).clone();
+            clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
+            clock.raise((cta.index, warp, 1 << lane), Side::Agent, fence.agent);
+            made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock: Arc::new(clock) });
+        };
+        if strong && order.semantics.releases() {
+            make(&Fence { clock: t.clock.clone(), agent: t.agent, time: self.now }, order.scope);
+        }
+        if strong {
+            let mut last: Option<&Fence> = None;
+            for (class, fence) in t.fences.iter().enumerate().rev() {
+                // A fence of a wider scope is one of a narrower one too.
+                let same = |f: &Fence| last.is_some_and(|l| l.time == f.time && Arc::ptr_eq(&l.clock, &f.clock));
+                if let Some(fence) = fence.as_ref().filter(|f| !same(f)) {
+                    make(fence, CLASSES[class].min(order.scope));
+                    last = Some(fence);
+                }
+            }
+        }
+        match self.released.get_mut(&at) {
+            Some(list) if modifies => {
+                list.retain(|r| r.meets(me, order.scope));
+                list.extend(made);
+                if list.len() > MOST_RELEASES {
+                    collapse(list);
+                }
+                if list.is_empty() {
+                    self.released.remove(&at);
+                }
+            }
+            Some(_) if made.is_empty() => drop(self.released.remove(&at)),
+            _ if made.is_empty() => {}
+            _ => drop(self.released.insert(at, made)),
+        }
+    }
+
+    /// A lane reads a location by a strong operation.
+    pub fn read(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering) {
+        let Some(list) = self.released.get(&at) else { return };
+        let me = (cta.index, cta.cluster);
+        for release in list.iter().filter(|r| r.meets(me, order.scope)) {
+            if order.semantics.acquires() {
+                cta.learn(warp, lane, &release.clock);
+            } else {
+                pend(cta.thread(warp, lane), release.clone(), order.scope);
+            }
+        }
+    }
+
+    fn fence(&mut self, cta: &mut CtaThreads, who: Who, semantics: Semantics, scope: Scope) {
+        let (now, me) = (self.now, (cta.index, cta.cluster));
+        for lane in lanes(who.lanes) {
+            let t = cta.thread(who.warp, lane);
+            if semantics.acquires() {
+                let mut kept = Vec::new();
+                for (release, read) in std::mem::take(&mut t.pending) {
+                    if release.meets(me, scope.min(read)) {
+                        Arc::make_mut(&mut t.clock).join(&release.clock);
+                    } else {
+                        kept.push((release, read));
+                    }
+                }
+                t.pending = kept;
+            }
+            if semantics.releases() {
+                let fence = Fence { clock: t.clock.clone(), agent: t.agent, time: now };
+                t.fences[..=class(scope)].fill(Some(fence));
+            }
+        }
+    }
+
+    /// What threads do to order.
+    pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
+        match kind {
+            SyncKind::Barrier { id, .. } => {
+                for lane in lanes(who.lanes) {
+                    let t = cta.thread(who.warp, lane);
+                    for (release, _) in std::mem::take(&mut t.pending) {
+                        Arc::make_mut(&mut t.clock).join(&release.clock);
+                    }
+                }
+                let mut gathered = cta.barriers.remove(&id).unwrap_or_default();
+                cta.gather(who, self.now, &mut gathered.clock);
+                cta.gather_fences(who, &mut gathered.fences);
+                cta.barriers.insert(id, gathered);
+            }
+            SyncKind::ClusterArrive(semantics) => {
+                for lane in lanes(who.lanes) {
+                    let t = cta.thread(who.warp, lane);
+                    t.phase += 1;
+                    let key = (cta.cluster, cta.threads[who.warp as usize * LANES + lane as usize].phase);
+                    let to = self.clusters.entry(key).or_default();
+                    let one = Who { lanes: 1 << lane, ..who };
+                    if semantics.releases() {
+                        cta.gather(one, self.now, to);
+                    } else if let Some(fence) = &cta.threads[who.warp as usize * LANES + lane as usize].fences[1] {
+                        to.join(&fence.clock);
+                        to.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
+                    }
+                }
+            }
+            SyncKind::ClusterPassed => {
+                for lane in lanes(who.lanes) {
+                    let phase = cta.thread(who.warp, lane).phase;
+                    if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
+                        cta.learn(who.warp, lane, clock);
+                    }
+                    // Everybody has arrived at this phase, so nobody waits for an earlier one but one.
+                    if phase > 2 {
+                        self.clusters.remove(&(cta.cluster, phase - 2));
+                    }
+                }
+            }
+            SyncKind::Warp => {
+                let mut clock = Clock::default();
+                cta.gather(who, self.now, &mut clock);
+                cta.give(who, &Arc::new(clock));
+            }
+            SyncKind::Object { at, done, completes, order } => self.object(cta, who, at, (done, completes), order),
+            SyncKind::Fence(semantics, scope) => self.fence(cta, who, semantics, scope),
+            SyncKind::FenceObjects => self.fence(cta, who, Semantics::Release, Scope::Cluster),
+            SyncKind::Commit { bulk } => {
+                let now = self.now;
+                lanes(who.lanes).for_each(|lane| cta.thread(who.warp, lane).groups[usize::from(bulk)].push_back(now));
+            }
+            SyncKind::Wait { bulk, pending } => {
+                for lane in lanes(who.lanes) {
+                    let now = self.now;
+                    let t = cta.thread(who.warp, lane);
+                    let groups = &mut t.groups[usize::from(bulk)];
+                    let Some(pending) = pending else {
+                        groups.clear();
+                        t.agent = now;
+                        continue;
+                    };
+                    while groups.len() > pending as usize {
+                        t.agent = t.agent.max(groups.pop_front().unwrap_or(0));
+                    }
+                }
+            }
+            SyncKind::Exit => {}
+        }
+    }
+
+    fn object(
+        &mut self,
+        cta: &mut CtaThreads,
+        who: Who,
+        at: u64,
+        (done, completes): (ObjectStep, bool),
+        order: Ordering,
+    ) {
+        let object = self.objects.entry(at).or_default();
+        match done {
+            ObjectStep::Initialise => *object = Object::default(),
+            ObjectStep::Arrive if order.semantics.releases() => cta.gather(who, self.now, &mut object.arrived),
+            ObjectStep::Arrive => {
+                for lane in lanes(who.lanes) {
+                    let t = &cta.threads[who.warp as usize * LANES + lane as usize];
+                    if let Some(fence) = &t.fences[class(order.scope)] {
+                        object.arrived.join(&fence.clock);
+                        object.arrived.raise((cta.index, who.warp, 1 << lane), Side::Program, fence.time);
+                    }
+                }
+            }
+            ObjectStep::ArriveAfterCopies | ObjectStep::Complete => {
+                object.arrived.raise((cta.index, who.warp, who.lanes), Side::Agent, self.now);
+            }
+            ObjectStep::Waited => {
+                let clock = object.done.clone();
+                for lane in lanes(who.lanes) {
+                    if order.semantics.acquires() {
+                        cta.learn(who.warp, lane, &clock);
+                    } else {
+                        let (index, cluster) = (cta.index, cta.cluster);
+                        let release = Release { cta: index, cluster, scope: Scope::Sys, clock: clock.clone() };
+                        pend(cta.thread(who.warp, lane), release, order.scope);
+                    }
+                }
+            }
+            ObjectStep::Expect | ObjectStep::Pending => {}
+        }
+        if completes {
+            let mut clock = std::mem::take(&mut object.arrived);
+            clock.join(&object.done);
+            object.done = Arc::new(clock);
+        }
+    }
+
+    /// A CTA barrier completed: those that waited have seen what all did before they arrived.
+    pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, waited: &[u32]) {
+        let Some(Gathered { mut clock, fences }) = cta.barriers.remove(&id) else { return };
+        if all {
+            // Nobody of the CTA is elsewhere; threads that have ended count as arrived.
+            clock.raise_all(cta.index, self.now);
+        }
+        let clock = Arc::new(clock);
+        let fence = |clock: Clock| Fence { clock: Arc::new(clock), agent: 0, time: 0 };
+        let fences = fences.map(|clock| clock.map(fence));
+        for (warp, mask) in waited.iter().enumerate().filter(|(_, mask)| **mask != 0) {
+            cta.give(Who { warp: warp as u32, lanes: *mask }, &clock);
+            if fences.iter().any(Option::is_some) {
+                lanes(*mask).for_each(|lane| cta.thread(warp as u32, lane).fences = fences.clone());
+            }
+        }
+    }
+}
+
+fn pend(t: &mut Thread, release: Release, scope: Scope) {
+    if t.pending.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
+        return;
+    }
+    if t.pending.len() >= MOST_PENDING {
+        // Together they are seen where any of them is: what is ordered too much is not reported, and nothing else is.
+        let (first, _) = &mut t.pending[0];
+        Arc::make_mut(&mut first.clock).join(&release.clock);
+        return;
+    }
+    t.pending.push((release, scope));
+}
+
+/// Makes one of all releases at a location that the whole device can see.
+fn collapse(list: &mut Vec<Release>) {
+    let Some(at) = list.iter().position(|r| r.scope >= Scope::Gpu) else { return };
+    let mut all = list.swap_remove(at);
+    let clock = Arc::make_mut(&mut all.clock);
+    list.retain(|r| {
+        let wide = r.scope >= Scope::Gpu;
+        if wide {
+            clock.join(&r.clock);
+        }
+        !wide
+    });
+    list.push(all);
+}

@@ -1,0 +1,134 @@
+//! Which bytes of device memory were ever written, for those who ask ([`super::Memory::track_writes`]).
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// One bit for each byte of an allocation.
+#[derive(Debug)]
+pub struct Written {
+    base: u64,
+    len: u64,
+    bits: Box<[AtomicU64]>,
+}
+
+impl Written {
+    fn new(base: u64, len: u64) -> Written {
+        let words = (0..len.div_ceil(64)).map(|_| AtomicU64::new(0));
+        Written { base, len, bits: words.collect() }
+    }
+
+    /// Whether an address lies inside.
+    pub fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.len
+    }
+
+    /// Words of the bitmap that bytes from an address on lie in, each with a mask.
+    fn words(&self, address: u64, size: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
+        let start = address.saturating_sub(self.base).min(self.len);
+        let end = address.saturating_add(size).saturating_sub(self.base).min(self.len);
+        (start / 64..end.div_ceil(64)).filter_map(move |word| {
+            let (low, high) = (start.max(word * 64) - word * 64, end.min(word * 64 + 64) - word * 64);
+            let mask = (u64::MAX >> (64 - (high - low).clamp(1, 64))) << low;
+            (low < high).then(|| (&self.bits[word as usize], mask))
+        })
+    }
+
+    /// Bytes are written.
+    pub fn mark(&self, address: u64, size: u64) {
+        for (word, mask) in self.words(address, size) {
+            if word.load(Relaxed) & mask != mask {
+                word.fetch_or(mask, Relaxed);
+            }
+        }
+    }
+
+    /// Whether no byte of some was ever written.
+    pub fn is_blank(&self, address: u64, size: u64) -> bool {
+        self.words(address, size).all(|(word, mask)| word.load(Relaxed) & mask == 0)
+    }
+
+    /// Whether all bytes were written.
+    pub fn is_whole(&self, address: u64, size: u64) -> bool {
+        self.words(address, size).all(|(word, mask)| word.load(Relaxed) & mask == mask)
+    }
+}
+
+/// The allocations that are followed, by address.
+#[derive(Debug, Default)]
+pub struct Writes {
+    on: AtomicBool,
+    maps: RwLock<BTreeMap<u64, Arc<Written>>>,
+}
+
+impl Writes {
+    /// Follows allocations from now on.
+    pub(super) fn start(&self) {
+        self.on.store(true, Relaxed);
+    }
+
+    /// Whether anything is followed.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Relaxed)
+    }
+
+    pub(super) fn allocated(&self, base: u64, len: u64) {
+        if self.is_on() {
+            let map = Arc::new(Written::new(base, len));
+            self.maps.write().unwrap_or_else(PoisonError::into_inner).insert(base, map);
+        }
+    }
+
+    pub(super) fn freed(&self, base: u64) {
+        if self.is_on() {
+            self.maps.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
+        }
+    }
+
+    /// What is known of the allocation that holds an address; `None` if it is not followed.
+    pub fn find(&self, address: u64) -> Option<Arc<Written>> {
+        if !self.is_on() {
+            return None;
+        }
+        let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+        maps.range(..=address).next_back().map(|(_, m)| m).filter(|m| m.contains(address)).cloned()
+    }
+
+    /// The host, or a kernel, writes bytes.
+    pub fn mark(&self, address: u64, size: u64) {
+        if let Some(map) = self.find(address) {
+            map.mark(address, size);
+        }
+    }
+
+    /// A copy inside the device: what was not written before is not written there either.
+    pub(super) fn copy(&self, to: u64, from: u64, size: u64) {
+        let Some(target) = self.find(to) else { return };
+        match self.find(from) {
+            Some(source) if !source.is_whole(from, size) => {
+                (0..size).filter(|i| source.is_whole(from + i, 1)).for_each(|i| target.mark(to + i, 1));
+            }
+            _ => target.mark(to, size),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_marked_one_by_one() {
+        let w = Written::new(1000, 200);
+        assert!(w.is_blank(1000, 200));
+        w.mark(1060, 70);
+        assert!(w.is_blank(1000, 60) && w.is_whole(1060, 70) && w.is_blank(1130, 70));
+        assert!(!w.is_blank(1059, 2) && !w.is_whole(1059, 2));
+        w.mark(1199, 100);
+        assert!(w.is_whole(1199, 1) && w.is_blank(1130, 69));
+    }
+}

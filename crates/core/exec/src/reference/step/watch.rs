@@ -1,0 +1,254 @@
+//! Telling observers: who acts, how it is ordered, what is stored (manual, sections 8.4 to 8.6).
+
+use super::super::{
+    code::{Address, Base, FuncCode, MemOp, Op, Src},
+    ctx::Ctx,
+    state::{NO_FRAME, Warp, lanes},
+};
+use crate::{
+    AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
+    UndefinedEvent, mem,
+};
+use margay_ir::{FrameRole, MemSpace};
+use margay_isa::{Mod, Opcode, Variant};
+
+/// CTAs of a cluster at most (the launch is checked).
+const MOST_CTAS: usize = 16;
+
+/// The calls that a frame stands in, innermost first.
+pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32) -> Vec<Frame> {
+    let mut stack = Vec::new();
+    let mut at = frame;
+    while let Some(f) = warp.frames.get(at as usize).filter(|f| f.parent != NO_FRAME) {
+        if stack.len() >= 64 {
+            break;
+        }
+        let parent = warp.frames.get(f.parent as usize);
+        if let Some(func) = parent.and_then(|p| funcs.get(p.func as usize)?.as_ref()) {
+            stack.push(Frame { func: func.id, at: func.place(f.ret.saturating_sub(1)) });
+        }
+        at = f.parent;
+    }
+    stack
+}
+
+fn scope(v: &Variant) -> Option<Scope> {
+    match () {
+        _ if v.has(Mod::Cta) => Some(Scope::Cta),
+        _ if v.has(Mod::Cluster) => Some(Scope::Cluster),
+        _ if v.has(Mod::Gpu) || v.has(Mod::Gl) => Some(Scope::Gpu),
+        _ if v.has(Mod::Sys) => Some(Scope::Sys),
+        _ => None,
+    }
+}
+
+fn semantics(v: &Variant) -> Option<Semantics> {
+    match () {
+        _ if v.has(Mod::AcqRel) || v.has(Mod::Sc) => Some(Semantics::AcquireRelease),
+        _ if v.has(Mod::Acquire) => Some(Semantics::Acquire),
+        _ if v.has(Mod::Release) => Some(Semantics::Release),
+        _ if v.has(Mod::Relaxed) => Some(Semantics::Relaxed),
+        _ => None,
+    }
+}
+
+/// How an access of an instruction is ordered. `.volatile` is relaxed with the scope of the system (section 8.4.2); atomics are
+/// relaxed at `.gpu` unless they say otherwise (section 9.7.13.5).
+fn ordering(v: &Variant, access: AccessKind) -> Ordering {
+    let volatile = v.has(Mod::Volatile);
+    let asynchronous = match v.op {
+        Opcode::Cp | Opcode::Clusterlaunchcontrol => true,
+        Opcode::St | Opcode::Red => v.has(Mod::MbarrierCompleteTxBytes),
+        Opcode::Multimem => v.has(Mod::Cp),
+        _ => false,
+    };
+    let (semantics, scope) = match semantics(v) {
+        _ if volatile || v.has(Mod::Mmio) => (Semantics::Relaxed, Scope::Sys),
+        Some(semantics) => (semantics, scope(v).unwrap_or(Scope::Gpu)),
+        None if access == AccessKind::Atomic => (Semantics::Relaxed, scope(v).unwrap_or(Scope::Gpu)),
+        None => (Semantics::Weak, Scope::Cta),
+    };
+    let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
+    Ordering { semantics, scope, volatile, asynchronous, reduction }
+}
+
+/// Calls `run` with the current instruction as done by some lanes.
+fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
+    let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
+    let at = (ctx.func.id, ctx.func.place(ctx.pc));
+    run(Actor { cta: ctx.cta.id, warp: ctx.warp.index, lanes, at, callers: &callers });
+}
+
+/// Tells the observer of the access of some lanes by the current instruction.
+#[cold]
+pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    let op = ctx.func.ops.get(ctx.pc as usize);
+    access_by(ctx, op, (lanes, a, addresses), size, access);
+}
+
+/// Tells the observer of what a call or a return writes to a frame: values travel without instructions of their own.
+#[cold]
+pub fn tell_of_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
+    access_by(ctx, None, (lanes, a, addresses), size, AccessKind::Store);
+}
+
+fn access_by(
+    ctx: &Ctx<'_>,
+    op: Option<&Op>,
+    (lanes, a, addresses): (u32, &Address, &[u64; LANES]),
+    size: u32,
+    access: AccessKind,
+) {
+    let Some(observer) = ctx.grid.observer else { return };
+    let own = &ctx.cta.shared.block;
+    let mut windows = [(0, 0); MOST_CTAS];
+    let others = ctx.windows.shared.iter().map(|w| &w.block).filter(|b| b.base() != own.base());
+    let mut count = 0;
+    for (window, b) in windows.iter_mut().zip(std::iter::once(own).chain(others)) {
+        *window = (b.base(), b.len() as u64);
+        count += 1;
+    }
+    let variant = op.map(|op| ctx.func.variant(op));
+    let weak = Ordering {
+        semantics: Semantics::Weak,
+        scope: Scope::Cta,
+        volatile: false,
+        asynchronous: false,
+        reduction: false,
+    };
+    let order = variant.map_or(weak, |v| ordering(v, access));
+    let stored = op.zip(variant).and_then(|(op, v)| stored(ctx, op, v)).filter(|_| access == AccessKind::Store);
+    let element = stored.map_or(size, |m| m.size);
+    let element = match variant.map(|v| v.op) {
+        Some(Opcode::Ld | Opcode::Ldu | Opcode::Atom | Opcode::Red) => {
+            op.and_then(|op| ctx.func.mems.get(op.x as usize)).map_or(element, |m| m.size)
+        }
+        _ => element,
+    };
+    let value = |lane: usize, at: usize| -> u8 {
+        let Some(m) = stored else { return 0 };
+        let (part, byte) = (at / m.size as usize, at % m.size as usize);
+        m.src.get(part).map_or(0, |s| byte_of(ctx, *s, lane, byte))
+    };
+    let peek = |host: u64, to: &mut [u8]| {
+        let windows = ctx.windows.shared.iter().chain([&ctx.cta.shared]).chain(&ctx.warp.local);
+        let window = windows.into_iter().find(|w| w.block.contains(host, to.len()));
+        match window {
+            Some(w) => mem::load_bytes(&w.block, host, to).is_some(),
+            None => ctx.grid.memory.read(host, to).is_ok(),
+        }
+    };
+    let moves = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red));
+    if moves && (a.space == MemSpace::Local || matches!(a.base, Base::Frame)) {
+        overrun(ctx, lanes, addresses, size, access);
+    }
+    act(ctx, lanes, |actor| {
+        observer.memory(&MemoryEvent {
+            actor,
+            addresses,
+            size,
+            element,
+            space: a.space,
+            access,
+            order,
+            windows: &windows[..count],
+            local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
+            values: stored.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
+            peek: &peek,
+            memory: ctx.grid.memory,
+        });
+    });
+}
+
+/// The operands of a store whose values lie in registers.
+fn stored<'c>(ctx: &Ctx<'c>, op: &Op, v: &Variant) -> Option<&'c MemOp> {
+    let plain = v.op == Opcode::St && !v.has(Mod::Bulk);
+    if plain { ctx.func.mems.get(op.x as usize) } else { None }
+}
+
+fn byte_of(ctx: &Ctx<'_>, s: Src, lane: usize, byte: usize) -> u8 {
+    (ctx.quads(s)[lane] >> (8 * byte.min(15))) as u8
+}
+
+/// Tells of accesses through a pointer into the thread's frames that leave the variables there are: above the top of the stack lies
+/// nothing, although the window goes on.
+fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+    let (Some(observer), Some(local)) = (ctx.grid.observer, ctx.warp.local.as_ref()) else { return };
+    let Some(frame) = ctx.warp.frames.get(ctx.frame as usize) else { return };
+    let Some(lane) = lanes(mask).find(|i| {
+        let offset = addresses[*i].wrapping_sub(local.block.base() + *i as u64 * ctx.windows.stride);
+        offset < u64::from(ctx.windows.local_size) && offset + u64::from(size) > u64::from(frame.top.0[*i])
+    }) else {
+        return;
+    };
+    let offset = addresses[lane] - (local.block.base() + lane as u64 * ctx.windows.stride);
+    let verb = if access.writes() { "writes" } else { "reads" };
+    let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
+    let arrays: Vec<_> = ctx.func.func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
+    let what = match &arrays[..] {
+        [one] => {
+            format!("the end of `{}`, the local variables of `{}` ({} bytes)", one.name, ctx.func.func.name, one.size)
+        }
+        _ => format!("the local variables of `{}`", ctx.func.func.name),
+    };
+    let what = format!("{verb} {size} bytes that end {beyond} bytes behind {what}");
+    act(ctx, 1 << lane, |actor| {
+        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what });
+    });
+}
+
+/// Tells the observer of a synchronisation.
+pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
+    if let Some(observer) = ctx.grid.observer
+        && lanes != 0
+    {
+        act(ctx, lanes, |actor| observer.sync(&SyncEvent { actor, kind }));
+    }
+}
+
+/// Tells of a use whose result is undefined.
+pub fn undefined(ctx: &Ctx<'_>, lane: usize, concern: Concern, what: String) {
+    if let Some(observer) = ctx.grid.observer {
+        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what }));
+    }
+}
+
+/// `fence`, `membar`; fences between proxies order nothing between threads by themselves.
+pub fn fence(ctx: &Ctx<'_>, op: &Op) {
+    if ctx.grid.observer.is_none() {
+        return;
+    }
+    let v = ctx.func.variant(op);
+    if v.has(Mod::MbarrierInit) {
+        return notify(ctx, ctx.active, SyncKind::FenceObjects);
+    }
+    // `membar.level` is `fence.sc` (section 9.7.13.4).
+    let semantics = match v.op {
+        Opcode::Membar => Some(Semantics::AcquireRelease),
+        // `fence.cta` and the like are `.acq_rel`.
+        _ => semantics(v).or(scope(v).map(|_| Semantics::AcquireRelease)),
+    };
+    let proxy = v.has(Mod::Proxy) && semantics == Some(Semantics::AcquireRelease) && !v.has(Mod::AcqRel);
+    if let Some(semantics) = semantics.filter(|_| !proxy) {
+        notify(ctx, ctx.active, SyncKind::Fence(semantics, scope(v).unwrap_or(Scope::Sys)));
+    }
+}
+
+/// Tells what a lane did with the barrier object at a host address.
+pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: bool) {
+    if ctx.grid.observer.is_none() {
+        return;
+    }
+    let Some(v) = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op)) else { return };
+    let acquires = matches!(done, ObjectStep::Waited | ObjectStep::Pending);
+    let standard = if acquires { Semantics::Acquire } else { Semantics::Release };
+    let semantics = if v.op == Opcode::Mbarrier { semantics(v).unwrap_or(standard) } else { standard };
+    let order = Ordering {
+        semantics,
+        scope: if v.op == Opcode::Mbarrier { scope(v).unwrap_or(Scope::Cta) } else { Scope::Cluster },
+        volatile: false,
+        asynchronous: done == ObjectStep::Complete,
+        reduction: false,
+    };
+    notify(ctx, 1 << lane, SyncKind::Object { at, done, completes, order });
+}

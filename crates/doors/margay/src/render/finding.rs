@@ -1,0 +1,104 @@
+//! What a checker found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
+
+use margay_checker::{Finding, Party};
+use margay_exec::Image;
+use margay_ir::{FuncId, SourcePlace};
+use std::{collections::HashMap, fmt::Write};
+
+/// A place in CUDA or PTX, as findings name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The file, as the compiler or the user named it.
+    pub file: String,
+    /// 1-based.
+    pub line: u32,
+    /// 1-based; 0 if not known.
+    pub column: u32,
+    /// The line, if the file is there.
+    pub text: Option<String>,
+}
+
+/// Texts of files that lines are quoted from.
+#[derive(Default)]
+pub struct Files(HashMap<String, Option<Vec<String>>>);
+
+impl Files {
+    fn line(&mut self, file: &str, line: u32) -> Option<String> {
+        let read =
+            |path: &str| Some(std::fs::read_to_string(path).ok()?.lines().map(str::to_owned).collect::<Vec<_>>());
+        let lines = self.0.entry(file.to_owned()).or_insert_with(|| read(file)).as_ref()?;
+        lines.get(line.checked_sub(1)? as usize).map(|text| text.trim().to_owned())
+    }
+}
+
+/// The CUDA lines of a place, innermost first: where it stands, and where that was inlined.
+pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files) -> Vec<Line> {
+    let source = &image.ir.func(func).source;
+    let origins = source.tree.origins(at.span.start);
+    let line = |o: &margay_syntax::Origin<'_>| Line {
+        file: o.file.to_owned(),
+        line: o.line,
+        column: o.column,
+        text: beside(&source.name, o.file).into_iter().find_map(|path| files.line(&path, o.line)),
+    };
+    origins.iter().filter(|o| o.line > 0).map(line).collect()
+}
+
+/// Where a source may lie: as the compiler named it, or beside the PTX.
+fn beside(ptx: &str, file: &str) -> [String; 2] {
+    let folder = std::path::Path::new(ptx).parent().unwrap_or(std::path::Path::new(""));
+    let name = std::path::Path::new(file).file_name().unwrap_or_default();
+    [file.to_owned(), folder.join(name).display().to_string()]
+}
+
+/// The PTX line of a place.
+pub fn ptx(image: &Image, (func, at): (FuncId, SourcePlace)) -> Line {
+    let source = &image.ir.func(func).source;
+    let (line, column) = source.lines.line_column(&source.tree.text, at.span.start);
+    let text = source.tree.text.lines().nth(line.saturating_sub(1) as usize).map(|t| t.trim().to_owned());
+    Line { file: source.name.clone(), line, column, text }
+}
+
+fn triple([x, y, z]: [u32; 3]) -> String {
+    format!("({x}, {y}, {z})")
+}
+
+fn write_line(out: &mut String, how: &str, line: &Line) {
+    let column = if line.column > 0 { format!(":{}", line.column) } else { String::new() };
+    let text = line.text.as_ref().map(|t| format!(": {t}")).unwrap_or_default();
+    let _ = writeln!(out, "    {how} {}:{}{column}{text}", line.file, line.line);
+}
+
+fn party(out: &mut String, image: &Image, p: &Party, files: &mut Files) {
+    let _ = writeln!(out, "  thread {} of CTA {} {}", triple(p.thread), triple(p.cta), p.verb);
+    for (i, line) in cuda(image, p.at, files).iter().enumerate() {
+        write_line(out, if i == 0 { "at" } else { "inlined at" }, line);
+    }
+    write_line(out, "ptx", &ptx(image, p.at));
+    let _ = writeln!(out, "    in `{}`", margay_checker::plain_name(&image.ir.func(p.at.0).name));
+    for frame in &p.callers {
+        let name = margay_checker::plain_name(&image.ir.func(frame.func).name);
+        let place = (frame.func, frame.at);
+        let lines = cuda(image, place, files);
+        write_line(out, &format!("called by `{name}` at"), lines.first().unwrap_or(&ptx(image, place)));
+    }
+}
+
+/// A finding, with an empty line behind it.
+pub fn human(image: &Image, finding: &Finding, files: &mut Files) -> String {
+    let mut out = format!("error: {}\n", finding.title);
+    for p in &finding.parties {
+        party(&mut out, image, p, files);
+    }
+    for note in &finding.notes {
+        let _ = writeln!(out, "  note: {note}");
+    }
+    if let Some(help) = &finding.help {
+        let _ = writeln!(out, "  help: {help}");
+    }
+    if finding.times > 1 {
+        let _ = writeln!(out, "  {} times in this launch; the first is shown", finding.times);
+    }
+    out.push('\n');
+    out
+}

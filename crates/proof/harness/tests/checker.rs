@@ -1,0 +1,183 @@
+//! The labelled programs of `tests/checker`: CUDA beside the PTX that nvcc made of it.
+//!
+//! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
+//! at seed 0, whose threads stand on those lines. In functions that a kernel calls `//~ KIND KERNEL` says whose it is. A kernel without marks is
+//! right, and nothing may be found under any seed. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
+//! `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0 to 7 in turn), `uninit=0` for an
+//! argument that the host does not write. Numbers are 4.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use margay::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, Options, SourceText};
+use margay_checker::{Checker, Finding, What};
+use margay_isa::Type;
+use margay_runtime::Module;
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+
+/// Elements of a buffer.
+const ELEMENTS: u64 = 1024;
+/// Seeds under which right programs must be quiet.
+const SEEDS: std::ops::RangeInclusive<u64> = 0..=20;
+
+/// A kernel with what is known of it.
+#[derive(Clone, Debug)]
+struct Label {
+    kernel: String,
+    words: Vec<String>,
+    /// Kind and line.
+    marks: BTreeSet<(String, u32)>,
+}
+
+impl Label {
+    fn number(&self, word: &str, otherwise: u32) -> u32 {
+        let value = self.words.iter().find_map(|w| w.strip_prefix(word)?.strip_prefix('='));
+        value.map_or(otherwise, |v| v.parse().expect("a number"))
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w == word)
+    }
+}
+
+fn labels(text: &str) -> Vec<Label> {
+    let (mut all, mut words, mut foreign) = (Vec::<Label>::new(), Vec::new(), Vec::new());
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(directive) = line.strip_prefix("//@") {
+            words = directive.split_whitespace().map(str::to_owned).collect();
+        }
+        if let Some((kernel, _)) = line.strip_prefix("K ").and_then(|rest| rest.split_once('(')) {
+            all.push(Label { kernel: kernel.into(), words: std::mem::take(&mut words), marks: BTreeSet::new() });
+            inside = true;
+        }
+        if let Some((_, mark)) = line.split_once("//~ ") {
+            match mark.trim().rsplit_once(' ') {
+                Some((kind, kernel)) if kernel.ends_with("_wrong") => {
+                    foreign.push((kernel.to_owned(), (kind.to_owned(), number)));
+                }
+                _ if inside => drop(all.last_mut().expect("a kernel").marks.insert((mark.trim().into(), number))),
+                _ => panic!("line {number}: a mark outside of a kernel"),
+            }
+        }
+        inside &= line != "}";
+    }
+    for (kernel, mark) in foreign {
+        all.iter_mut().find(|l| l.kernel == kernel).expect("the kernel of a mark").marks.insert(mark);
+    }
+    all
+}
+
+fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> Result<Vec<Finding>, String> {
+    let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
+    let mut arguments = kernel.arguments();
+    let mut buffers = Vec::new();
+    for (i, param) in kernel.params().iter().enumerate() {
+        if !matches!(param.ty, Type::U64 | Type::B64) {
+            arguments.push(&4u32.to_le_bytes()).map_err(|e| e.to_string())?;
+            continue;
+        }
+        let buffer = context.buffer(4 * ELEMENTS).map_err(|e| e.to_string())?;
+        let element = |i: u64| if label.has("zero") { 0 } else { (i % 8) as u32 };
+        if label.number("uninit", u32::MAX) != i as u32 {
+            let bytes: Vec<u8> = (0..ELEMENTS).flat_map(|i| element(i).to_le_bytes()).collect();
+            buffer.write(0, &bytes).map_err(|e| e.to_string())?;
+        }
+        arguments.push_address(buffer.address()).map_err(|e| e.to_string())?;
+        buffers.push(buffer);
+    }
+    let block = arguments.finish().map_err(|e| e.to_string())?;
+    let line = |word: &str, otherwise: u32| [label.number(word, otherwise), 1, 1];
+    let (grid, threads, cluster) = (line("grid", 1), line("block", 128), line("cluster", 1));
+    let checker = Checker::new(What::ALL, kernel.image().clone(), grid, threads, cluster);
+    let config = LaunchConfig {
+        seed,
+        shared: label.number("shared", 0),
+        cluster: (cluster != [1; 3]).then_some(cluster),
+        cooperative: label.has("coop"),
+        observer: Some(&checker),
+        ..LaunchConfig::new(grid, threads)
+    };
+    kernel.launch(&config, &block).map_err(|e| format!("seed {seed}: {e}"))?;
+    Ok(checker.findings())
+}
+
+/// Kinds and CUDA lines of the threads of findings.
+fn seen(module: &Module, label: &Label, findings: &[Finding]) -> Result<BTreeSet<(String, u32)>, String> {
+    let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
+    let mut all = BTreeSet::new();
+    let mut files = margay::render::Files::default();
+    for finding in findings {
+        for party in &finding.parties {
+            let places = std::iter::once(party.at).chain(party.callers.iter().map(|c| (c.func, c.at)));
+            for place in places {
+                for line in margay::render::cuda(kernel.image(), place, &mut files) {
+                    if line.file.ends_with(".cu") {
+                        all.insert((finding.kind.name().to_owned(), line.line));
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn show(module: &Module, label: &Label, findings: &[Finding]) -> String {
+    let Ok(kernel) = module.kernel(&label.kernel) else { return String::new() };
+    let mut files = margay::render::Files::default();
+    findings.iter().map(|f| margay::render::finding(kernel.image(), f, &mut files)).collect()
+}
+
+fn run(path: &PathBuf, label: &Label) -> Result<(), Failed> {
+    let ptx = path.with_extension("ptx");
+    let text = std::fs::read_to_string(&ptx)?;
+    let reference: Arc<dyn margay::Engine> = Arc::new(margay_exec::Reference);
+    let device =
+        Device::with(DeviceOptions { threads: Some(1), engines: vec![reference] }).map_err(|e| e.to_string())?;
+    device.memory().track_writes();
+    let context = device.context();
+    let limits = margay::Limits { instructions: Some(50_000_000), ..margay::Limits::default() };
+    context.set_limits(limits);
+    let name = ptx.display().to_string();
+    let options = LoadOptions { check: Options::default(), abi: None, engine: None };
+    let module = context.load(&[SourceText { name: &name, text: &text }], &options).map_err(|e| e.to_string())?;
+    let found = launch(&context, &module, label, 0)?;
+    if label.marks.is_empty() {
+        for seed in SEEDS {
+            let found = if seed == 0 { found.clone() } else { launch(&context, &module, label, seed)? };
+            if !found.is_empty() {
+                return Err(format!("it is right, and with seed {seed}:\n{}", show(&module, label, &found)).into());
+            }
+        }
+        return Ok(());
+    }
+    let lines = seen(&module, label, &found)?;
+    let missing: Vec<_> = label.marks.difference(&lines).collect();
+    if !missing.is_empty() {
+        return Err(format!("nothing found at {missing:?}; there is\n{}", show(&module, label, &found)).into());
+    }
+    // What is told of besides must be of a kind that was announced. A race may read what nobody has written yet.
+    let mut kinds: BTreeSet<&str> = label.marks.iter().map(|(kind, _)| kind.as_str()).collect();
+    if kinds.contains("race") {
+        kinds.insert("uninitialised");
+    }
+    match found.iter().find(|f| !kinds.contains(f.kind.name())) {
+        Some(other) => Err(format!("another kind:\n{}", show(&module, label, std::slice::from_ref(other))).into()),
+        None => Ok(()),
+    }
+}
+
+fn main() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/checker");
+    let mut trials = Vec::new();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(&folder).expect("tests/checker").map(|f| f.expect("a file").path()).collect();
+    files.sort();
+    for path in files.into_iter().filter(|p| p.extension().is_some_and(|e| e == "cu")) {
+        let text = std::fs::read_to_string(&path).expect("CUDA text");
+        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        for label in labels(&text) {
+            let path = path.clone();
+            trials.push(Trial::test(format!("{stem}::{}", label.kernel), move || run(&path, &label)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
