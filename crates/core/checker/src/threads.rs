@@ -8,6 +8,7 @@
 //! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the schedule's, and
 //!   a program must not depend on it.
 //! * A barrier passes on what fences of its participants have made visible: "all write and fence, barrier, one sets the flag".
+//! * A shuffle or vote passes on what its lanes have seen of others, and nothing of what they did: one lane acquires and tells the warp.
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less; programs that end in
 //!   "the last CTA adds up" rely on it, and machines keep it.
 
@@ -349,6 +350,22 @@ impl Threads {
                 let mut clock = Clock::default();
                 cta.gather(who, self.now, &mut clock);
                 cta.give(who, &Arc::new(clock));
+            }
+            SyncKind::Exchange => {
+                let mut seen: Vec<Arc<Clock>> = Vec::new();
+                for lane in lanes(who.lanes) {
+                    let clock = &cta.thread(who.warp, lane).clock;
+                    if !seen.iter().any(|c| Arc::ptr_eq(c, clock)) {
+                        seen.push(clock.clone());
+                    }
+                }
+                if let [first, rest @ ..] = &seen[..]
+                    && !rest.is_empty()
+                {
+                    let mut clock = (**first).clone();
+                    rest.iter().for_each(|c| clock.join(c));
+                    cta.give(who, &Arc::new(clock));
+                }
             }
             SyncKind::Object { at, done, completes, order } => self.object(cta, who, at, (done, completes), order),
             SyncKind::Fence(semantics, scope) => self.fence(cta, who, semantics, scope),

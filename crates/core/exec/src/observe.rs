@@ -148,6 +148,8 @@ pub enum SyncKind {
     ClusterPassed,
     /// `bar.warp.sync` completed: the lanes are all that took part.
     Warp,
+    /// Another `.sync` instruction of a warp completed: the lanes are all that took part. It orders no memory.
+    Exchange,
     /// An operation on the barrier object at that host address.
     Object {
         /// The address.

@@ -245,11 +245,12 @@ impl<'w> Witness<'w> {
         }
     }
 
-    /// Tells of lanes that have met at `bar.warp.sync`.
+    /// Tells of lanes that have met.
     fn meet(self, standing: Standing<'_>, lanes: u32) {
-        let Standing { warp, site: Site { func, pc, .. }, callers } = standing;
+        let Standing { warp, site: Site { func, pc, kind, .. }, callers } = standing;
+        let kind = if kind == WarpKind::Barrier { SyncKind::Warp } else { SyncKind::Exchange };
         let actor = Actor { cta: self.cta, warp, lanes, at: (func.id, func.place(pc)), callers };
-        self.observer.sync(&SyncEvent { actor, kind: SyncKind::Warp });
+        self.observer.sync(&SyncEvent { actor, kind });
     }
 }
 
@@ -271,9 +272,7 @@ fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
     let standing = Standing { warp: ctx.warp.index, site, callers: &callers };
     witness.examine(standing, here, (members, here), &input);
-    if w.kind == WarpKind::Barrier {
-        witness.meet(standing, here);
-    }
+    witness.meet(standing, here);
 }
 
 /// A `.sync` instruction; the last source is the member mask.
@@ -344,7 +343,7 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
     }
     let Some((kind, ty)) = kind else { return };
     if let Some(witness) = witness {
-        let mut meeting = kind == WarpKind::Barrier;
+        let mut meeting = true;
         for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
             if let Some((func, _)) = table(warp, g.frame, g.pc) {
                 let site = Site { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
