@@ -35,5 +35,5 @@ pub use observe::{
     SyncEvent, SyncKind, UndefinedEvent,
 };
 pub use reference::{MULTIPROCESSORS, Reference, single_step};
-pub use target::stack_note;
+pub use target::{alloca_beyond, restore_beyond, stack_note};
 pub use unmodelled::unmodelled;

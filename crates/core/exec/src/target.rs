@@ -26,6 +26,18 @@ impl Image {
     }
 }
 
+/// The fault of an `alloca` of so many bytes at an address at which the thread's local window has no room for them, and its note.
+pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String) {
+    let what = format!("`alloca` of {size} bytes leaves the thread's stack");
+    (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
+}
+
+/// The fault of a `stackrestore` of a value that is not between the end of the frame and that of the stack, and its note.
+pub fn restore_beyond(value: u64, bottom: u64, top: u64) -> (FaultKind, String) {
+    let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function gave");
+    (FaultKind::Stack(what), format!("values between {bottom:#x} and {top:#x} would be right"))
+}
+
 /// The note that goes with [`Image::stack_full`]: bytes of the thread's local window, and how many calls are under way.
 pub fn stack_note(local_size: u32, depth: u32) -> String {
     format!("the stack of {local_size} bytes is full after {depth} nested calls")

@@ -167,7 +167,9 @@ pub enum Helper {
     Finish,
     /// `(ctx, site, lanes) -> status`: lanes arrive at the cluster's barrier, or wait there. Only where warps have stacks.
     Cluster,
-    /// `(ctx, site, lanes, address) -> status`: a call cannot enter the function at an address. Never 0.
+    /// `(ctx, site, lanes, three numbers) -> status`: a guard of a call or of the stack says no, with what the fault tells of it: the
+    /// address of a function; the address of an access and the bytes passed; the bytes and the place of an `alloca`; the value of a
+    /// `stackrestore` and its bounds. Never 0.
     Refuse,
 }
 

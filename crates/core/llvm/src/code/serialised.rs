@@ -88,6 +88,8 @@ impl Out {
             SiteKind::Cluster { waits } => [10, u64::from(*waits)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Call => self.number(9),
             SiteKind::Passed { size } => [11, u64::from(*size)].into_iter().for_each(|n| self.number(n)),
+            SiteKind::Alloca => self.number(12),
+            SiteKind::Restore => self.number(13),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -173,6 +175,8 @@ impl In<'_> {
             9 => SiteKind::Call,
             10 => SiteKind::Cluster { waits: self.bit()? },
             11 => SiteKind::Passed { size: self.small()? },
+            12 => SiteKind::Alloca,
+            13 => SiteKind::Restore,
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -197,6 +201,8 @@ mod tests {
             SiteKind::Poll,
             SiteKind::Call,
             SiteKind::Passed { size: 8 },
+            SiteKind::Alloca,
+            SiteKind::Restore,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),

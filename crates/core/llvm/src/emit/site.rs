@@ -56,6 +56,10 @@ pub enum SiteKind {
         /// Bytes.
         size: u32,
     },
+    /// An `alloca`.
+    Alloca,
+    /// A `stackrestore`.
+    Restore,
     /// Where threads look for what others do.
     Poll,
     /// A function of the device library, with so many arguments.

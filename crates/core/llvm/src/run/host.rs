@@ -11,8 +11,9 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, builtin, lanes,
+    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin, lanes,
     mem::{self, Allocation, Ranges},
+    restore_beyond,
     single_step::{self, OTHER_THREAD},
     stack_note,
 };
@@ -228,15 +229,21 @@ impl Host<'_> {
         self.fault_at(ctx, site, lane, kind, Vec::new())
     }
 
-    /// Why a call cannot enter the function at an address.
-    pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, address: u64) -> Stop {
+    /// Why a guard of a call or of the stack says no; [`crate::ctx::Helper::Refuse`] tells what the numbers are.
+    pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, [a, b, c]: [u64; 3]) -> Stop {
         let place = &self.code.compiled.sites[site];
-        if let SiteKind::Passed { size } = place.kind {
-            // The address in the local window, and above it the bytes that were passed.
-            let (address, passed) = (address & u64::from(u32::MAX), address >> 32);
-            let access = Access { write: false, address, size, space: ".param" };
-            let note = format!("the call passed {passed} bytes through the unsized parameter");
-            return self.fault_at(ctx, site, lane, FaultKind::OutOfBounds(access), vec![note]);
+        let (address, known) = match place.kind {
+            SiteKind::Passed { size } => {
+                let access = Access { write: false, address: a, size, space: ".param" };
+                let note = format!("the call passed {b} bytes through the unsized parameter");
+                (a, Some((FaultKind::OutOfBounds(access), note)))
+            }
+            SiteKind::Alloca => (a, Some(alloca_beyond(a, b, ctx.local_size as u32))),
+            SiteKind::Restore => (a, Some(restore_beyond(a, b, c))),
+            _ => (a, None),
+        };
+        if let Some((kind, note)) = known {
+            return self.fault_at(ctx, site, lane, kind, vec![note]);
         }
         let (image, func) = (self.grid.image, self.grid.image.ir.func(FuncId(place.func)));
         let operands = func.insts.get(place.inst as usize).map(|i| func.operands(i.srcs));

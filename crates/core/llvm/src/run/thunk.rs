@@ -140,9 +140,9 @@ extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     unsafe { help(ctx, body) }
 }
 
-extern "C" fn refuse(ctx: *mut WarpCtx, site: u32, mask: u32, address: u64) -> u32 {
+extern "C" fn refuse(ctx: *mut WarpCtx, site: u32, mask: u32, a: u64, b: u64, c: u64) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
-        Err(Box::new(host.refusal(ctx, site as usize, mask.trailing_zeros().min(31), address)))
+        Err(Box::new(host.refusal(ctx, site as usize, mask.trailing_zeros().min(31), [a, b, c])))
     };
     // SAFETY: generated code passes its own context.
     unsafe { help(ctx, body) }

@@ -5,7 +5,7 @@ use super::super::{
     ctx::Ctx,
     state::lanes,
 };
-use crate::{FaultKind, LANES};
+use crate::{LANES, alloca_beyond, restore_beyond};
 
 /// `stacksave`
 pub fn save(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -23,9 +23,8 @@ pub fn restore(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let frame = &mut ctx.warp.frames[ctx.frame as usize];
         let (bottom, top) = (frame.base.0[i] + size, frame.top.0[i]);
         if values[i] < u64::from(bottom) || values[i] > u64::from(top) {
-            let what = format!("`stackrestore` of {:#x}, which no `stacksave` of this function gave", values[i]);
-            let note = format!("values between {bottom:#x} and {top:#x} would be right");
-            return ctx.fault(i, FaultKind::Stack(what), vec![note]);
+            let (kind, note) = restore_beyond(values[i], bottom.into(), top.into());
+            return ctx.fault(i, kind, vec![note]);
         }
         frame.top.0[i] = values[i] as u32;
     }
@@ -50,9 +49,8 @@ pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 ctx.warp.local_high = ctx.warp.local_high.max(end as u32);
             }
             None => {
-                let what = format!("`alloca` of {} bytes leaves the thread's stack", sizes[i]);
-                let note = format!("the stack ends at {:#x}; {at:#x} are in use", ctx.windows.local_size);
-                return ctx.fault(i, FaultKind::Stack(what), vec![note]);
+                let (kind, note) = alloca_beyond(sizes[i], at, ctx.windows.local_size);
+                return ctx.fault(i, kind, vec![note]);
             }
         }
     }

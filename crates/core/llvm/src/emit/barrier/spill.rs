@@ -307,6 +307,12 @@ impl Emitter<'_> {
     /// Zeroes registers that the program may read before it writes them, as the reference engine does: no value that LLVM may
     /// treat as undefined reaches a branch or an address.
     pub fn clear_unwritten(&mut self) {
+        for (variable, bytes) in self.unwritten.clone() {
+            self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
+            self.w.line(format_args!(
+                "call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
+            ));
+        }
         for r in self.live.live_in[0].iter().collect::<Vec<u32>>() {
             let shadow = self.slots[r as usize].shadow.clone();
             let (ty, parts, _) = self.slot_parts(r);

@@ -10,7 +10,6 @@ use margay_ir::{
     pass::live_frame,
 };
 use margay_isa::Opcode;
-use std::fmt::Write;
 
 /// Chooses frame variables that can live in vectors of words: those that are only loaded, stored and passed at constant
 /// offsets. They never have an address.
@@ -46,12 +45,7 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
             let words = var.size.div_ceil(4);
             let variable = e.w.alloca(&format!("[{words} x <32 x i32>]"), 64);
             if unwritten || matches!(var.role, FrameRole::Return(_)) {
-                e.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
-                let bytes = u64::from(words) * 128;
-                let _ = writeln!(
-                    e.w.entry,
-                    "  call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
-                );
+                e.unwritten.push((variable.clone(), u64::from(words) * 128));
             }
             e.pin_if_many(&variable);
             variable

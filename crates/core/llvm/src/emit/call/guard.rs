@@ -45,7 +45,30 @@ impl Emitter<'_> {
         self.w.branch_unlikely(bad, &refused, &admitted);
         self.w.block(&refused);
         let site = int(Elem::I32, self.site(SiteKind::Call) as i128);
-        self.helper(Helper::Refuse, &[&site, lanes, address], true);
+        let none = int(Elem::I64, 0);
+        self.helper(Helper::Refuse, &[&site, lanes, address, &none, &none], true);
+        self.w.jump("stop");
+        self.w.block(&admitted);
+    }
+
+    /// Lanes fault whose stack has no room, or gets a wrong end: `numbers` are what the host tells of the first of them.
+    pub(in crate::emit) fn refuse_stack_if(&mut self, bad: &Val, kind: SiteKind, numbers: [&Val; 3]) {
+        let bad = match self.lanes(None) {
+            Some(active) => self.w.op("and", bad, &active),
+            None => bad.clone(),
+        };
+        let lanes = self.bits(&bad);
+        let some = self.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));
+        let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
+        self.w.branch_unlikely(&some, &refused, &admitted);
+        self.w.block(&refused);
+        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&lanes, &int(Elem::I1, 1)]);
+        let [a, b, c] = numbers.map(|v| {
+            let v = self.w.splat(v);
+            self.w.extract(&v, &lane)
+        });
+        let site = int(Elem::I32, self.site(kind) as i128);
+        self.helper(Helper::Refuse, &[&site, &lanes, &a, &b, &c], true);
         self.w.jump("stop");
         self.w.block(&admitted);
     }

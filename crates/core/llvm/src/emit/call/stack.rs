@@ -3,9 +3,9 @@
 use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
+    site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
-use margay_exec::FaultKind;
 use margay_ir::{Func, Inst, Operand};
 use margay_isa::Opcode;
 
@@ -64,7 +64,7 @@ impl Emitter<'_> {
                 let bottom = self.w.splat(&bottom);
                 let (low, high) = (self.w.cmp("icmp ult", &v, &bottom), self.w.cmp("icmp ugt", &v, &old));
                 let bad = self.w.op("or", &low, &high);
-                self.overflow_if(&bad, "`stackrestore` of a value that no `stacksave` of this function gave");
+                self.refuse_stack_if(&bad, SiteKind::Restore, [&v, &bottom, &old]);
                 let v = self.w.cast("trunc", &v, Elem::I32);
                 self.store_lanes(&v, &top);
                 return Ok(());
@@ -82,14 +82,14 @@ impl Emitter<'_> {
                 let at = self.w.op_const("add", &old, align - 1);
                 let at = self.w.op_const("and", &at, -align);
                 // An allocation of nothing has an address of its own too.
-                let size = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
-                let end = self.w.op("add", &at, &size);
+                let taken = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
+                let end = self.w.op("add", &at, &taken);
                 self.uses_local = true;
                 let limit = self.ctx_value(Elem::I64, at::LOCAL_SIZE);
                 let limit = self.w.splat(&limit);
-                let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &size));
+                let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &taken));
                 let bad = self.w.op("or", &beyond, &wraps);
-                self.overflow_if(&bad, "`alloca` leaves the thread's stack");
+                self.refuse_stack_if(&bad, SiteKind::Alloca, [&size, &at, &limit]);
                 let end = self.w.cast("trunc", &end, Elem::I32);
                 self.store_lanes(&end, &top);
                 at
@@ -101,9 +101,5 @@ impl Emitter<'_> {
             self.write(d, &v, None);
         }
         Ok(())
-    }
-
-    fn overflow_if(&mut self, bad: &Val, what: &str) {
-        self.fail_if(bad, FaultKind::Stack(what.into()));
     }
 }

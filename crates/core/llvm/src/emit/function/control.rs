@@ -415,11 +415,6 @@ impl Emitter<'_> {
         self.stop_if(condition, SiteKind::Fault(what.into()));
     }
 
-    /// The same with a fault that is known as a whole.
-    pub fn fail_if(&mut self, condition: &Val, kind: margay_exec::FaultKind) {
-        self.stop_if(condition, SiteKind::Fails(kind));
-    }
-
     fn stop_if(&mut self, condition: &Val, kind: SiteKind) {
         let lanes = self.w.splat(condition);
         let active = self.active.clone();

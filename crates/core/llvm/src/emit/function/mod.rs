@@ -150,6 +150,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pins: bool,
     /// Ends of the lanes' stacks, where instructions move them.
     pub top: Option<Val>,
+    /// Promoted frame variables that the program may read before it writes them, and their bytes.
+    pub unwritten: Vec<(Val, u64)>,
     /// Promoted frame variables: words of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
@@ -269,6 +271,7 @@ pub fn emit(
         lazy: crate::emit::arithmetic::nan::lazy_registers(func),
         pins: false,
         top: None,
+        unwritten: Vec::new(),
         frame: Vec::new(),
         inst: 0,
         at: 0,

@@ -315,9 +315,7 @@ impl Emitter<'_> {
         let lanes = self.lane_bits(mask);
         let at = self.frame_address(frame, offset);
         let at = self.w.resize(&at, Elem::I64, false);
-        let high = self.w.op_const("shl", &last, 32);
-        let both = self.w.op("or", &at, &high);
-        self.helper(Helper::Refuse, &[&site, &lanes, &both], true);
+        self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)], true);
         self.w.jump("stop");
         self.w.block(&good);
     }
