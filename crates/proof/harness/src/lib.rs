@@ -1,6 +1,7 @@
 //! The runner of `tests/`: one file, one case, every engine, every ABI. The format is taught by `tests/README.ptx`.
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod calls;
 pub mod case;
 pub mod check;

@@ -1,0 +1,315 @@
+//! Accesses around the ends of every kind of object, in every width and form, and misaligned ones.
+
+use super::blow::Blow;
+use crate::random::Random;
+
+/// How far beyond a host allocation nothing else can lie (`margay_exec::RED_ZONE`), less the widest access.
+const NEAR: i64 = 192;
+
+/// An object: its bytes, and how it is reached.
+struct Object {
+    bytes: i64,
+    /// The space to write behind the opcode, `""` for generic.
+    space: &'static str,
+    /// What stands in brackets: a name, or a register that holds the address.
+    base: String,
+    /// Stores are for it.
+    writable: bool,
+    /// Atomic operations too.
+    atomic: bool,
+    /// It lies among host allocations: what is far away may be anything.
+    host: bool,
+    /// Only constant offsets may be used.
+    constant: bool,
+    /// Around it lies memory of the same window whose contents nobody knows.
+    unknown: bool,
+}
+
+pub fn make(r: &mut Random, b: &mut Blow, lean: bool) {
+    let mut o = object(r, b, lean);
+    let (lines, bytes) = access(r, &o);
+    let offset = offset(r, &o, bytes);
+    strike(r, b, &mut o, offset, bytes, &lines);
+}
+
+/// Misaligned accesses inside of an object.
+pub fn misaligned(r: &mut Random, b: &mut Blow, lean: bool) {
+    let mut o = object(r, b, lean);
+    let (lines, bytes) = access(r, &o);
+    let most = (o.bytes - bytes).max(1) as usize;
+    let offset = match r.below(4) {
+        0 => r.below(most) as i64 / bytes * bytes,
+        _ => r.below(most) as i64,
+    };
+    strike(r, b, &mut o, offset, bytes, &lines);
+}
+
+fn strike(r: &mut Random, b: &mut Blow, o: &mut Object, offset: i64, bytes: i64, lines: &[String]) {
+    let inside = offset >= 0 && offset + bytes <= o.bytes;
+    if !inside && o.unknown {
+        b.quiet = true;
+    }
+    // The windows lie among host allocations, and lanes' one after the other.
+    b.loose |= !o.host && o.space.is_empty() && (256..1 << 40).contains(&offset.unsigned_abs()) && !inside;
+    let fits = i32::try_from(offset).is_ok();
+    let place = match r.below(4) {
+        0 | 1 if fits => format!("{}+{offset}", o.base),
+        _ if o.constant => format!("{}+{}", o.base, offset.clamp(0, 1 << 20)),
+        2 if o.base.starts_with('%') && fits => {
+            b.hit(format!("add.s64 %d2, {}, {};", o.base, offset.wrapping_sub(64)));
+            "%d2+64".into()
+        }
+        _ => {
+            b.hit(format!("mov.u64 %d2, {}; add.s64 %d2, %d2, {offset};", o.base));
+            "%d2".into()
+        }
+    };
+    for line in lines {
+        b.hit(line.replace("@A", &place).replace("@S", o.space));
+    }
+    for line in std::mem::take(&mut b.rest) {
+        // What an object's own scope needs behind the access.
+        b.strike.push(line);
+    }
+}
+
+fn offset(r: &mut Random, o: &Object, bytes: i64) -> i64 {
+    let size = o.bytes;
+    let near = |r: &mut Random| match r.below(9) {
+        0 => size - bytes,
+        1 => size - bytes / 2,
+        2 => size - 1,
+        3 => size,
+        4 => (size + bytes - 1) / bytes * bytes,
+        5 => size + bytes * r.below(6) as i64,
+        6 => -bytes,
+        7 => -bytes * (1 + r.below(5) as i64),
+        _ => (r.below(size as usize) as i64) / bytes * bytes,
+    };
+    let far: &[i64] = if o.host {
+        &[1 << 50, i64::MIN, i64::MAX - 63, -(1 << 52), 1 << 62]
+    } else {
+        &[4096, 65_536, 1 << 20, (1 << 31) - 16, 1 << 31, (1 << 32) - 16, 1 << 32, (1 << 32) + 16, -4096, -(1 << 31), i64::MIN, -(1 << 32), 1 << 40, i64::MAX - 63]
+    };
+    let offset = if r.chance(70) { near(r) } else { r.pick(far) };
+    match o.host {
+        true if offset.abs() < 1 << 40 => offset.clamp(-NEAR, size + NEAR - 64),
+        _ => offset,
+    }
+}
+
+/// Lines with `@A` for the address and `@S` for the space, and the bytes that they access.
+fn access(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
+    let load = |text: &str, bytes| (vec![text.to_owned()], bytes);
+    if o.constant {
+        // `ld.param`, `st.param` of call variables.
+        return match r.below(6) {
+            0 => load("ld@S.b8 %h0, [@A]; cvt.u32.u16 %r0, %h0;", 1),
+            1 => load("ld@S.b16 %h0, [@A]; cvt.u32.u16 %r0, %h0;", 2),
+            2 => load("ld@S.b64 %d0, [@A];", 8),
+            3 => load("ld@S.v2.b32 {%r0, %r1}, [@A];", 8),
+            4 => load("ld@S.v4.b32 {%r0, %r1, %r2, %r3}, [@A];", 16),
+            _ => load("ld@S.b32 %r0, [@A];", 4),
+        };
+    }
+    match r.below(10) {
+        0..4 => read(r, o),
+        4..7 if o.writable => write(r, o),
+        7 | 8 if o.atomic => atomic(r, o),
+        9 if o.space == ".global" || o.space.is_empty() => {
+            load(r.pick(&["prefetch@S.L1 [@A];", "prefetch@S.L2 [@A];"]), 1)
+        }
+        _ => read(r, o),
+    }
+}
+
+fn read(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
+    let one = |text: &str, bytes| (vec![text.to_owned()], bytes);
+    let strong = o.atomic && r.chance(30);
+    let how = if strong { r.pick(&[".volatile", ".relaxed.gpu", ".acquire.sys", ".relaxed.cta"]) } else { "" };
+    let nc = o.space == ".global" && how.is_empty() && r.chance(15);
+    let op = if nc { "ld.global.nc".into() } else { format!("ld{how}@S") };
+    match r.below(9) {
+        0 => one(&format!("{op}.u8 %r0, [@A];"), 1),
+        1 => one(&format!("{op}.s16 %r0, [@A];"), 2),
+        2 => one(&format!("{op}.u64 %d0, [@A];"), 8),
+        3 => one(&format!("{op}.v2.u32 {{%r0, %r1}}, [@A]; add.u32 %r0, %r0, %r1;"), 8),
+        4 => one(&format!("{op}.v4.u32 {{%r0, %r1, %r2, %r3}}, [@A]; add.u32 %r0, %r0, %r3;"), 16),
+        5 => one(&format!("{op}.v2.u64 {{%d0, %d3}}, [@A]; add.u64 %d0, %d0, %d3;"), 16),
+        6 => one(&format!("{op}.v4.u8 {{%r0, %r1, %r2, %r3}}, [@A]; add.u32 %r0, %r0, %r3;"), 4),
+        7 => one(&format!("{op}.f64 %g0, [@A]; mov.b64 %d0, %g0;"), 8),
+        _ => one(&format!("{op}.u32 %r0, [@A];"), 4),
+    }
+}
+
+fn write(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
+    let one = |text: &str, bytes| (vec![text.to_owned()], bytes);
+    let strong = o.atomic && r.chance(30);
+    let how = if strong { r.pick(&[".volatile", ".relaxed.gpu", ".release.sys"]) } else { "" };
+    match r.below(8) {
+        0 => one(&format!("st{how}@S.u8 [@A], %r0;"), 1),
+        1 => one(&format!("mov.u16 %h0, 5; st{how}@S.u16 [@A], %h0;"), 2),
+        2 => one(&format!("st{how}@S.u64 [@A], %d0;"), 8),
+        3 => one(&format!("st{how}@S.v2.u32 [@A], {{%gid, %r0}};"), 8),
+        4 => one(&format!("st{how}@S.v4.u32 [@A], {{%gid, %r0, %lane, %lin}};"), 16),
+        5 => one(&format!("st{how}@S.v2.u64 [@A], {{%d0, %d0}};"), 16),
+        _ => one(&format!("st{how}@S.u32 [@A], %gid;"), 4),
+    }
+}
+
+fn atomic(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
+    let one = |text: String, bytes| (vec![text], bytes);
+    let how = r.pick(&["", "", ".relaxed.gpu", ".acq_rel.sys", ".acquire.cta"]);
+    let _ = o;
+    match r.below(12) {
+        0 => one(format!("atom{how}@S.add.u32 %r0, [@A], 1;"), 4),
+        1 => one(format!("atom{how}@S.exch.b64 %d0, [@A], 7;"), 8),
+        2 => one(format!("atom{how}@S.cas.b32 %r0, [@A], 0, 1;"), 4),
+        3 => one(format!("atom{how}@S.cas.b64 %d0, [@A], 0, 1;"), 8),
+        4 => one(format!("atom{how}@S.min.s32 %r0, [@A], -5;"), 4),
+        5 => one(format!("atom{how}@S.inc.u32 %r0, [@A], 9;"), 4),
+        6 => one(format!("mov.f32 %f0, 0f3F800000; atom{how}@S.add.f32 %f1, [@A], %f0;"), 4),
+        7 => one(format!("mov.f64 %g0, 0d3FF0000000000000; atom{how}@S.add.f64 %g1, [@A], %g0;"), 8),
+        8 => one(format!("atom{how}@S.cas.b16 %h0, [@A], %h0, %h0;").replace("%h0, [", "%h1, [").replace("%h0, %h0", "%h2, %h3"), 2),
+        9 => one("red@S.add.u32 [@A], 1;".into(), 4),
+        10 => one("red.relaxed.gpu@S.max.u64 [@A], 9;".into(), 8),
+        _ => one(format!("atom{how}@S.xor.b64 %d0, [@A], 1;"), 8),
+    }
+}
+
+fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
+    let bytes = r.pick(&[16i64, 20, 32, 64, 100, 256]);
+    let object = |space, base: &str| Object {
+        bytes,
+        space,
+        base: base.into(),
+        writable: true,
+        atomic: true,
+        host: false,
+        constant: false,
+        unknown: false,
+    };
+    let name = b.name("object");
+    let shown = |b: &mut Blow, space: &str, generic: bool| {
+        if generic {
+            b.hit(format!("mov.u64 %d1, {name}; cvta{space}.u64 %d1, %d1;"));
+        }
+    };
+    let generic = r.chance(35);
+    let spot = |space: &'static str| if generic { ("", "%d1".to_owned()) } else { (space, name.clone()) };
+    match r.below(if lean { 14 } else { 12 }) {
+        0 | 1 => {
+            b.module(format!(".global .align 16 .b8 {name}[{bytes}];"));
+            shown(b, ".global", generic);
+            let (space, base) = spot(".global");
+            Object { host: true, ..object(space, &base) }
+        }
+        2 => {
+            b.module(format!(".const .align 16 .b8 {name}[{bytes}] = {{1, 2, 3, 4, 5}};"));
+            shown(b, ".const", generic);
+            let (space, base) = spot(".const");
+            // What is written through a generic address must be refused.
+            Object { host: true, writable: generic, atomic: generic, ..object(space, &base) }
+        }
+        3 | 4 => {
+            let scope = r.chance(50);
+            let text = format!(".shared .align 16 .b8 {name}[{bytes}];");
+            if scope { b.module(text) } else { b.all(text) }
+            zero(b, &name, bytes);
+            shown(b, ".shared", generic);
+            let (space, base) = spot(".shared");
+            Object { unknown: true, ..object(space, &base) }
+        }
+        5 => {
+            b.module(format!(".extern .shared .align 16 .b8 {name}[];"));
+            b.shape.shared = bytes as u32;
+            zero(b, &name, bytes);
+            shown(b, ".shared", generic);
+            let (space, base) = spot(".shared");
+            Object { unknown: true, ..object(space, &base) }
+        }
+        6 | 7 => {
+            b.hit(format!(".local .align 16 .b8 {name}[{bytes}];"));
+            for at in (0..bytes).step_by(4) {
+                b.hit(format!("st.local.u32 [{name}+{at}], {at};"));
+            }
+            shown(b, ".local", generic);
+            let (space, base) = spot(".local");
+            Object { unknown: true, atomic: false, ..object(space, &base) }
+        }
+        8 => {
+            // The words that nobody compares by order are 576 bytes of an allocation.
+            b.hit("mov.u64 %d1, %counters;");
+            let mut o = object(if generic { "" } else { ".global" }, "%d1");
+            (o.bytes, o.host) = (576, true);
+            o
+        }
+        9 => {
+            b.module(".extern .func (.param .b64 r) malloc (.param .b64 a);");
+            b.hit("{ .param .b64 a; .param .b64 p;");
+            b.hit(format!("st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 %d1, [p]; }}"));
+            b.hit("setp.eq.u64 %p1, %d1, 0; @%p1 bra SAFE;");
+            Object { host: true, ..object(if generic { "" } else { ".global" }, "%d1") }
+        }
+        10 => {
+            // A call variable, written before the call.
+            let f = b.name("callee");
+            // All of it: what a function does not write is undefined.
+            let words: Vec<String> = (0..bytes).step_by(4).map(|at| format!("st.param.b32 [y+{at}], %t;")).collect();
+            b.module(format!(".func (.param .align 16 .b8 y[{bytes}]) {f}(.param .align 16 .b8 x[{bytes}])\n{{ .reg .b32 %t; ld.param.b32 %t, [x]; {} ret; }}", words.join(" ")));
+            b.hit(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
+            b.hit(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
+            b.behind("}");
+            Object { writable: false, atomic: false, constant: true, unknown: true, ..object(".param", &name) }
+        }
+        11 => {
+            // A formal, in its function.
+            let f = b.name("callee");
+            let inside = formal(r, bytes);
+            b.module(format!(".func (.param .b32 y) {f}(.param .align 16 .b8 x[{bytes}])\n{{\n{inside}\n}}"));
+            b.hit(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .b32 y;"));
+            for at in (0..bytes - 3).step_by(4) {
+                b.hit(format!("st.param.b32 [x+{at}], {at};"));
+            }
+            b.hit(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
+            b.quiet = true;
+            // The access of the blow itself is harmless then.
+            b.hit("mov.u64 %d1, %own;");
+            Object { bytes: 64, host: true, ..object(".global", "%d1") }
+        }
+        _ => {
+            // A parameter of the kernel, the last one, by constant offset, by register or through a generic address.
+            b.params.push(format!(".param .align 16 .b8 {name}[{bytes}]"));
+            let mut o = Object { writable: false, atomic: false, host: true, unknown: true, ..object(".param", &name) };
+            match r.below(3) {
+                0 => o.constant = true,
+                1 => {}
+                _ => {
+                    b.hit(format!("mov.u64 %d1, {name}; cvta.param.u64 %d1, %d1;"));
+                    (o.space, o.base) = ("", "%d1".into());
+                }
+            }
+            o
+        }
+    }
+}
+
+/// A function's body that reads its formal `x` at some place and gives the word back in `y`.
+fn formal(r: &mut Random, bytes: i64) -> String {
+    let at = r.pick(&[0, 4, bytes - 4, bytes - 2, bytes, bytes + 4, bytes + 64, 4096, 1 << 20]);
+    let at = at / 4 * 4;
+    match r.below(4) {
+        0 => format!("    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; ld.local.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"),
+        1 => format!("    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; cvta.local.u64 %a, %a; ld.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"),
+        2 => format!("    .reg .b32 %t; mov.u32 %t, 1; st.param.b32 [y+{}], %t; ret;", r.pick(&[0, 0, 4, 8, 64, 4096])),
+        _ => format!("    .reg .b32 %t; ld.param.b32 %t, [x+{at}]; st.param.b32 [y], %t; ret;"),
+    }
+}
+
+/// All threads of a CTA know what an array in shared memory holds.
+fn zero(b: &mut Blow, name: &str, bytes: i64) {
+    for at in (0..bytes).step_by(4) {
+        b.all(format!("st.shared.u32 [{name}+{at}], {at};"));
+    }
+    b.all("bar.sync 0;");
+}

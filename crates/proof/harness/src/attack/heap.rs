@@ -1,0 +1,158 @@
+//! `malloc` and `free` of device code, misused (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations").
+
+use super::blow::{Blame, Blow, Who};
+use crate::random::Random;
+
+const MALLOC: &str = ".extern .func (.param .b64 r) malloc (.param .b64 a);";
+const FREE: &str = ".extern .func free (.param .b64 a);";
+
+/// Code that leaves a new block's address in a register.
+fn malloc(to: &str, bytes: &str) -> String {
+    format!("{{ .param .b64 a; .param .b64 p; st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 {to}, [p]; }}")
+}
+
+fn free(from: &str) -> String {
+    format!("{{ .param .b64 a; st.param.b64 [a], {from}; call free, (a); }}")
+}
+
+/// An access of 4 bytes at a register's address; what it finds is kept only if asked for.
+fn touch(r: &mut Random, at: &str, b: &mut Blow) {
+    let space = r.pick(&["", ".global"]);
+    b.hit(match r.below(6) {
+        0 => format!("st{space}.u32 [{at}], 5;"),
+        1 => format!("st{space}.v4.u32 [{at}], {{%gid, %gid, %gid, %gid}};"),
+        2 => format!("atom{space}.add.u32 %r1, [{at}], 1;"),
+        3 => format!("red{space}.add.u32 [{at}], 1;"),
+        4 => format!("ld.volatile{space}.u32 %r1, [{at}];"),
+        _ => format!("ld{space}.u32 %r1, [{at}];"),
+    });
+}
+
+pub fn make(r: &mut Random, b: &mut Blow) {
+    b.module(MALLOC);
+    b.module(FREE);
+    let bytes = r.pick(&["0", "1", "16", "100", "4096", "200000"]);
+    match r.below(13) {
+        // Freed twice, at once or with something in between.
+        0 | 1 => {
+            b.hit(malloc("%d1", bytes));
+            b.hit(free("%d1"));
+            if r.chance(50) {
+                b.hit(malloc("%d2", r.pick(&["64", "300000"])));
+                // The same address may have been given out again.
+                b.loose = true;
+            }
+            b.hit(free("%d1"));
+        }
+        // Not the block's first byte.
+        2 => {
+            b.hit(malloc("%d1", "64"));
+            b.hit(format!("add.u64 %d2, %d1, {};", r.pick(&[1, 4, 8, 16, 63, 64, 128, -1, -16])));
+            b.hit(free("%d2"));
+        }
+        // Not from `malloc` at all.
+        3 | 4 => {
+            let name = b.name("thing");
+            let what = match r.below(9) {
+                0 => "mov.u64 %d1, %own;".to_owned(),
+                1 => "mov.u64 %d1, %input;".into(),
+                2 => {
+                    b.module(format!(".global .align 8 .b8 {name}[64];"));
+                    format!("mov.u64 %d1, {name};")
+                }
+                3 => {
+                    b.module(format!(".const .align 8 .b8 {name}[64];"));
+                    format!("mov.u64 %d1, {name}; cvta.const.u64 %d1, %d1;")
+                }
+                4 => {
+                    b.module(format!(".shared .align 8 .b8 {name}[64];"));
+                    format!("mov.u64 %d1, {name}; cvta.shared.u64 %d1, %d1;")
+                }
+                5 => format!(".local .align 8 .b8 {name}[64]; mov.u64 %d1, {name}; cvta.local.u64 %d1, %d1;"),
+                6 => {
+                    b.module(format!(".func {name}() {{ ret; }}"));
+                    format!("mov.u64 %d1, {name};")
+                }
+                7 => format!("mov.u64 %d1, {};", r.bits() >> r.below(20)),
+                _ => format!("mov.u64 %d1, {};", r.pick(&[0u64, 1, 8, 16, 4096, u64::MAX, 1 << 63])),
+            };
+            b.hit(what);
+            b.hit(free("%d1"));
+        }
+        // Used after it was freed: at once, by an access that has been there before, or in a loop.
+        5 => {
+            b.hit(malloc("%d1", bytes.max("16")));
+            b.hit("st.u32 [%d1], 1;");
+            b.hit(free("%d1"));
+            touch(r, "%d1", b);
+        }
+        6 | 7 => {
+            let bytes = r.pick(&["16", "200000"]);
+            b.hit(malloc("%d1", bytes));
+            b.hit("mov.u32 %r2, 0;");
+            b.hit("AGAIN:");
+            touch(r, "%d1", b);
+            b.hit(format!("add.u32 %r2, %r2, 1; setp.eq.u32 %p1, %r2, {};", 1 + r.below(3)));
+            b.hit("@!%p1 bra LATER;");
+            b.hit(free("%d1"));
+            b.hit("LATER: setp.lt.u32 %p1, %r2, 6; @%p1 bra AGAIN;");
+        }
+        // One thread frees, another one uses it.
+        8 | 9 => {
+            let slot = b.name("slot");
+            b.module(format!(".shared .align 8 .b64 {slot};"));
+            let (one, other) = (r.below(b.threads() as usize), r.below(b.threads() as usize));
+            b.all(format!("setp.ne.u32 %p1, %lin, {one}; @%p1 bra GIVEN;"));
+            b.all(malloc("%d1", r.pick(&["16", "200000"])));
+            b.all(format!("st.shared.u64 [{slot}], %d1;"));
+            b.all(format!("GIVEN: bar.sync 0; ld.shared.u64 %d1, [{slot}];"));
+            b.all("ld.u32 %r1, [%d1]; bar.sync 0;");
+            b.all(format!("setp.ne.u32 %p1, %lin, {other}; @%p1 bra TAKEN;"));
+            b.all(free("%d1"));
+            b.all("TAKEN: bar.sync 0;");
+            touch(r, "%d1", b);
+        }
+        // The last CTA uses what another one freed.
+        10 => {
+            let (slot, count) = (b.name("slot"), b.name("count"));
+            b.module(format!(".global .align 8 .b64 {slot};"));
+            b.module(format!(".global .align 4 .b32 {count};"));
+            b.fix([4, 1, 1], [32, 1, 1]);
+            b.all("setp.ne.u32 %p1, %lin, 0; @%p1 bra WAIT;");
+            b.all(format!("atom.acq_rel.gpu.global.add.u32 %r1, [{count}], 1;"));
+            b.all("setp.ne.u32 %p2, %r1, 0; @%p2 bra SECOND;");
+            b.all(malloc("%d1", "64"));
+            b.all("st.u32 [%d1], 1;");
+            b.all(format!("st.release.gpu.global.u64 [{slot}], %d1; bra WAIT;"));
+            b.all(format!("SECOND: ld.acquire.gpu.global.u64 %d1, [{slot}]; setp.eq.u64 %p2, %d1, 0; @%p2 bra SECOND;"));
+            b.all("ld.u32 %r2, [%d1];");
+            b.all("setp.ne.u32 %p2, %r1, 3; @%p2 bra WAIT;");
+            b.all(free("%d1"));
+            b.all("ld.u32 %r2, [%d1];");
+            b.all("WAIT: bar.sync 0;");
+            (b.who, b.blame, b.quiet) = (Some(Who::One { gid: 0 }), Blame::Anybody, true);
+            // Those that came before may still read it.
+            b.loose = true;
+        }
+        // Sizes that nobody has, and until nothing is left.
+        11 => {
+            let size = r.pick(&["0x7fffffffffffffff", "0xffffffffffffffff", "0x100000000", "0xfffffffffffffff0", "8388609", "9000000"]);
+            b.hit(malloc("%d1", size));
+            b.hit("setp.eq.u64 %p1, %d1, 0; selp.u32 %r0, 1, 2, %p1;");
+            if r.chance(40) {
+                touch(r, "%d1", b);
+            }
+        }
+        _ => {
+            b.hit("mov.u32 %r2, 0;");
+            b.hit("AGAIN:");
+            b.hit(malloc("%d1", "1000000"));
+            b.hit("add.u32 %r2, %r2, 1; setp.ne.u64 %p1, %d1, 0; setp.lt.and.u32 %p1, %r2, 50, %p1; @%p1 bra AGAIN;");
+            if r.chance(50) {
+                b.hit("st.u32 [%d1], 1;");
+            } else {
+                b.quiet = true;
+            }
+        }
+    }
+}

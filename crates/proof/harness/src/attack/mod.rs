@@ -1,0 +1,215 @@
+//! Hostile modules: kernels that do one thing no program may do, or that the manual leaves undefined.
+//!
+//! ```text
+//! seed → Attack (a blow and who strikes it, in a lean kernel or in a random one of `kernels`)
+//!      → text and launch → a child process (`worker`), once an engine → End
+//!      → compare: the same result, or the same kind of fault at the same place for the same thread
+//! ```
+//!
+//! A blow is text that the threads of [`Who`] execute after text that all threads execute. Both engines must end alike, and by
+//! no signal, panic or hang ([`end`] says what "alike" is). [`Attack::smaller`] leaves out pieces; one that no longer passes the
+//! check shows nothing and is dropped by whoever shrinks.
+
+mod blow;
+mod bounds;
+mod calls;
+mod control;
+pub mod end;
+mod heap;
+mod copies;
+mod spins;
+mod stack;
+mod sync;
+mod text;
+mod warps;
+pub mod watch;
+mod windows;
+pub mod worker;
+
+pub use blow::{Blame, Blow, Who};
+
+use crate::{kernels, random::Random};
+
+/// What is attacked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
+pub enum Class {
+    /// Calls through prototypes and target lists that lie.
+    Calls,
+    /// Accesses around the ends of every kind of object.
+    Bounds,
+    /// Accesses that are not aligned.
+    Misaligned,
+    /// `malloc` and `free` of device code.
+    Heap,
+    /// Addresses of one space used in another.
+    Windows,
+    /// Recursion and large frames.
+    Recursion,
+    /// `alloca`, `stacksave`, `stackrestore`.
+    Alloca,
+    /// CTA barriers in wrong places and with wrong counts.
+    Barriers,
+    /// Warp operations whose masks lie.
+    Warps,
+    /// Loops that poll memory, in vain or not.
+    Spins,
+    /// Jumps, traps, arithmetic that the manual leaves undefined.
+    Control,
+    /// Asynchronous copies, barrier objects, matrices, textures.
+    Copies,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: &[Class] = &[
+        Class::Calls,
+        Class::Bounds,
+        Class::Misaligned,
+        Class::Heap,
+        Class::Windows,
+        Class::Recursion,
+        Class::Alloca,
+        Class::Barriers,
+        Class::Warps,
+        Class::Spins,
+        Class::Control,
+        Class::Copies,
+    ];
+
+    /// The class of a name, in any case.
+    pub fn named(name: &str) -> Option<Class> {
+        Class::ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Its name.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+/// How an attack is launched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// CTAs of a cluster, in x.
+    pub cluster: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    /// Bytes of stack of a thread.
+    pub stack: u32,
+    /// Threads of the host.
+    pub threads: usize,
+}
+
+/// A hostile module and its launch.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// What is attacked.
+    pub class: Class,
+    /// What is done.
+    pub blow: Blow,
+    /// By whom.
+    pub who: Who,
+    /// Harmless code around it in a lean kernel; each piece can be left out.
+    pub before: Vec<String>,
+    /// See `before`.
+    pub after: Vec<String>,
+    /// The random kernel that it is planted in, and before which node; `None` for a lean one.
+    pub host: Option<(kernels::Module, usize)>,
+    /// The launch.
+    pub shape: Shape,
+}
+
+impl Attack {
+    /// The attack of a seed, of one of some classes.
+    pub fn new(seed: u64, classes: &[Class]) -> Attack {
+        let mut random = Random::new(seed ^ 0xa77a_c4ed_0000_0000);
+        let r = &mut random;
+        let class = r.pick(classes);
+        let planted = r.chance(8);
+        let (grid, block, threads) = (r.pick(GRIDS), r.pick(BLOCKS), 1 + r.below(2));
+        let shape = Shape { grid, block, cluster: 1, shared: 0, stack: 64 << 10, threads };
+        let mut blow = Blow::new(shape);
+        match class {
+            Class::Calls => calls::make(r, &mut blow),
+            Class::Bounds => bounds::make(r, &mut blow, !planted),
+            Class::Misaligned => bounds::misaligned(r, &mut blow, !planted),
+            Class::Heap => heap::make(r, &mut blow),
+            Class::Windows => windows::make(r, &mut blow),
+            Class::Recursion => stack::recursion(r, &mut blow),
+            Class::Alloca => stack::alloca(r, &mut blow),
+            Class::Barriers => sync::make(r, &mut blow),
+            Class::Warps => warps::make(r, &mut blow),
+            Class::Spins => spins::make(r, &mut blow),
+            Class::Control => control::make(r, &mut blow),
+            Class::Copies => copies::make(r, &mut blow),
+        }
+        let mut shape = blow.shape.clone();
+        let host = planted.then(|| {
+            let mut module = kernels::Module::new(r.bits());
+            // Small ones: what they cost is compiled again for every seed.
+            while module.text().len() > HOST && (module.kernel.len() > 1 || !module.functions.is_empty()) {
+                if module.functions.pop().is_none() {
+                    module.kernel.pop();
+                }
+            }
+            shape.grid = if blow.fixed { shape.grid } else { module.grid };
+            shape.block = if blow.fixed { shape.block } else { module.block };
+            let at = r.below(module.kernel.len() + 1);
+            (module, at)
+        });
+        let count = |v: [u32; 3]| v.iter().product::<u32>();
+        let who = blow.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid), count(shape.block)));
+        let pieces = |r: &mut Random| (0..r.below(3)).map(|_| text::harmless(r)).collect();
+        Attack { class, who, before: pieces(r), after: pieces(r), host, shape, blow }
+    }
+
+    /// Attacks with a bit less in them, the largest steps first.
+    pub fn smaller(&self) -> Vec<Attack> {
+        let mut out = Vec::new();
+        if let Some((module, at)) = &self.host {
+            out.push(Attack { host: None, ..self.clone() });
+            for smaller in module.smaller() {
+                let at = (*at).min(smaller.kernel.len());
+                out.push(Attack { host: Some((smaller, at)), ..self.clone() });
+            }
+        }
+        for (i, _) in self.before.iter().enumerate() {
+            let mut less = self.clone();
+            less.before.remove(i);
+            out.push(less);
+        }
+        for (i, _) in self.after.iter().enumerate() {
+            let mut less = self.clone();
+            less.after.remove(i);
+            out.push(less);
+        }
+        for blow in self.blow.smaller() {
+            out.push(Attack { blow, ..self.clone() });
+        }
+        for (grid, block) in [([1, 1, 1], self.shape.block), (self.shape.grid, [32, 1, 1]), (self.shape.grid, [1, 1, 1])] {
+            if grid != self.shape.grid || block != self.shape.block {
+                let first = Who::One { gid: 0 };
+                for who in [self.who.clone(), first] {
+                    out.push(Attack { who, shape: Shape { grid, block, ..self.shape.clone() }, ..self.clone() });
+                }
+            }
+        }
+        if self.shape.threads > 1 {
+            out.push(Attack { shape: Shape { threads: 1, ..self.shape.clone() }, ..self.clone() });
+        }
+        out
+    }
+}
+
+/// Bytes of text that a random kernel may have to be planted in: the frame of an empty one has 6,000.
+const HOST: usize = 10_000;
+
+/// Blocks: parts of a warp, whole warps, several dimensions.
+const BLOCKS: &[[u32; 3]] =
+    &[[1, 1, 1], [32, 1, 1], [32, 1, 1], [33, 1, 1], [64, 1, 1], [8, 4, 1], [96, 1, 1], [7, 5, 2], [128, 1, 1]];
+const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [4, 1, 1], [2, 2, 1]];

@@ -1,0 +1,100 @@
+//! Loops that poll memory: in vain, or until somebody else writes (manual, section 8.9 and "independent thread scheduling").
+
+use super::blow::{Blame, Blow, Who};
+use crate::random::Random;
+
+/// Code that leaves in `%r3` what lies at the flag.
+fn poll(r: &mut Random, flag: &str, space: &str) -> String {
+    match r.below(12) {
+        0 => format!("ld.volatile.{space}.u32 %r3, [{flag}];"),
+        1 => format!("ld.relaxed.gpu.{space}.u32 %r3, [{flag}];"),
+        2 => format!("ld.acquire.gpu.{space}.u32 %r3, [{flag}];"),
+        3 => format!("atom.{space}.add.u32 %r3, [{flag}], 0;"),
+        4 => format!("atom.{space}.or.b32 %r3, [{flag}], 0;"),
+        5 => format!("atom.{space}.and.b32 %r3, [{flag}], 0xffffffff;"),
+        6 => format!("atom.{space}.max.u32 %r3, [{flag}], 0;"),
+        7 => format!("atom.{space}.cas.b32 %r3, [{flag}], 0, 0;"),
+        8 => format!("atom.acquire.gpu.{space}.cas.b32 %r3, [{flag}], 9, 9;"),
+        9 => format!("atom.{space}.xor.b32 %r3, [{flag}], 0;"),
+        10 => format!("mov.u64 %d3, {flag}; cvta.{space}.u64 %d3, %d3; ld.volatile.u32 %r3, [%d3];"),
+        _ => format!("mov.u64 %d3, {flag}; cvta.{space}.u64 %d3, %d3; atom.add.u32 %r3, [%d3], 0;"),
+    }
+}
+
+fn signal(r: &mut Random, flag: &str, space: &str) -> String {
+    match r.below(5) {
+        0 => format!("st.volatile.{space}.u32 [{flag}], 1;"),
+        1 => format!("st.release.gpu.{space}.u32 [{flag}], 1;"),
+        2 => format!("atom.{space}.exch.b32 %r4, [{flag}], 1;"),
+        3 => format!("red.{space}.add.u32 [{flag}], 1;"),
+        _ => format!("st.relaxed.sys.{space}.u32 [{flag}], 1;"),
+    }
+}
+
+pub fn make(r: &mut Random, b: &mut Blow) {
+    let flag = b.name("flag");
+    let space = r.pick(&["global", "shared"]);
+    b.module(format!(".{space} .align 4 .b32 {flag};"));
+    b.blame = Blame::Anybody;
+    b.quiet = true;
+    let sleep = if r.chance(15) { "nanosleep.u32 20;" } else { "" };
+    let ready = match space {
+        "shared" => format!("st.shared.u32 [{flag}], 0; bar.sync 0;"),
+        _ => String::new(),
+    };
+    b.all(ready);
+    let polls = poll(r, &flag, space);
+    match r.below(7) {
+        // Nobody ever writes.
+        0 | 1 => b.hit(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
+        // Lanes of a warp wait for one of them.
+        2 => {
+            b.fix([1, 1, 1], r.pick(&[[32, 1, 1], [64, 1, 1]]));
+            let writer = r.below(32);
+            b.who = Some(Who::Lanes { cta: 0, warp: 0, mask: u32::MAX });
+            let sets = signal(r, &flag, space);
+            let (yes, no) = (format!("{sets} bra DONE;"), format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+            b.hit(format!("setp.eq.u32 %p2, %lane, {writer};"));
+            match r.chance(50) {
+                true => b.hit(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
+                false => b.hit(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
+            }
+        }
+        // Warps wait for one.
+        3 => {
+            b.fix([1, 1, 1], r.pick(&[[64, 1, 1], [128, 1, 1]]));
+            let warps = b.threads() / 32;
+            b.who = Some(Who::One { gid: r.below(warps as usize) as u32 * 32 });
+            let sets = signal(r, &flag, space);
+            b.hit(sets);
+            b.behind(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+        }
+        // CTAs wait for a later or an earlier one.
+        4 => {
+            b.module(format!(".global .align 4 .b32 {flag}g;"));
+            let flag = format!("{flag}g");
+            let (polls, sets) = (poll(r, &flag, "global"), signal(r, &flag, "global"));
+            b.fix([4, 1, 1], r.pick(&[[1, 1, 1], [32, 1, 1], [64, 1, 1]]));
+            b.who = Some(Who::One { gid: b.threads() * r.below(4) as u32 });
+            b.hit(sets);
+            b.behind(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+        }
+        // A lock that its holder takes again, or that nobody gives back.
+        5 => {
+            b.hit(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
+            if r.chance(50) {
+                b.hit(format!("AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+            } else {
+                b.hit(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
+            }
+        }
+        // Work that never ends without memory.
+        _ => b.hit(r.pick(&[
+            "AGAIN: add.u32 %r3, %r3, 1; bra AGAIN;",
+            "mov.u32 %r3, 0; AGAIN: add.u32 %r3, %r3, 2; setp.ne.u32 %p1, %r3, 7; @%p1 bra AGAIN;",
+            "AGAIN: bra AGAIN;",
+            "AGAIN: st.global.u32 [%own+4], %r3; add.u32 %r3, %r3, 1; bra AGAIN;",
+            "AGAIN: nanosleep.u32 10; bra AGAIN;",
+        ])),
+    }
+}

@@ -1,0 +1,136 @@
+//! Stacks: recursion, large frames, `alloca`, `stacksave` and `stackrestore` (manual, section 9.7.17).
+
+use super::blow::{Blame, Blow};
+use crate::random::Random;
+
+pub fn recursion(r: &mut Random, b: &mut Blow) {
+    b.shape.stack = r.pick(&[1024, 4096, 65_536]);
+    let frame = r.pick(&[0, 16, 256, 1024, 4000, 20_000]);
+    let depth = r.pick(&[1, 3, 10, 100, 2000, 100_000, u32::MAX]);
+    let (f, g) = (b.name("f"), b.name("g"));
+    let passed = r.pick(&[0, 0, 8, 200, 4000]);
+    let signature = |name: &str| {
+        let more = if passed > 0 { format!(", .param .align 8 .b8 s[{passed}]") } else { String::new() };
+        format!(".func (.param .b32 y) {name}(.param .b32 x{more})")
+    };
+    let mutual = r.chance(40);
+    let indirect = r.chance(30);
+    let tail = r.chance(30);
+    let body = |other: &str| {
+        let local = match frame {
+            0 => String::new(),
+            n => format!(".local .align 8 .b8 frame[{n}]; st.local.u32 [frame+{}], %w;", n - 4),
+        };
+        let (kept, given) = match passed {
+            0 => (String::new(), ""),
+            n => (format!(".param .align 8 .b8 t[{n}]; st.param.b32 [t+{}], %w;", n - 4), ", t"),
+        };
+        let more = if passed > 0 { format!(", .param .align 8 .b8 _[{passed}]") } else { String::new() };
+        let call = if indirect {
+            format!("mov.u64 %a, {other}; P: .callprototype (.param .b32 _) _ (.param .b32 _{more}); call (q), %a, (p{given}), P;")
+        } else {
+            format!("call (q), {other}, (p{given});")
+        };
+        let read = if frame > 0 { format!("ld.local.u32 %u, [frame+{}]; add.u32 %w, %w, %u;", frame - 4) } else { String::new() };
+        let after = if tail { "ld.param.b32 %w, [q];".to_owned() } else { format!("ld.param.b32 %v, [q]; {read} add.u32 %w, %w, %v;") };
+        format!(
+            "{{ .reg .b32 %w, %v, %u; .reg .b64 %a; .reg .pred %p;\n    ld.param.b32 %w, [x]; {local}\n    \
+             setp.eq.u32 %p, %w, 0; @%p bra END;\n    {{ .param .b32 p, q; {kept} sub.u32 %v, %w, 1; st.param.b32 [p], %v;\n    \
+             {call}\n    {after} }}\n    END: st.param.b32 [y], %w; ret; }}"
+        )
+    };
+    b.module(format!("{};", signature(&g)));
+    b.module(format!("{}\n{}", signature(&f), body(if mutual { &g } else { &f })));
+    b.module(format!("{}\n{}", signature(&g), body(&f)));
+    let (kept, given) = match passed {
+        0 => (String::new(), ""),
+        n => (format!(".param .align 8 .b8 t[{n}]; st.param.b32 [t+{}], 7;", n - 4), ", t"),
+    };
+    let more = if r.chance(30) { " and.b32 %r1, %gid, 3; add.u32 %r2, %r2, %r1;" } else { "" };
+    let depth = if more.is_empty() { depth } else { depth.min(100_000) };
+    b.hit(format!("mov.u32 %r2, {depth};{more}"));
+    b.hit(format!("{{ .param .b32 p, q; {kept} st.param.b32 [p], %r2; call (q), {f}, (p{given}); ld.param.b32 %r0, [q]; }}"));
+}
+
+pub fn alloca(r: &mut Random, b: &mut Blow) {
+    b.shape.stack = r.pick(&[1024, 4096, 65_536]);
+    match r.below(11) {
+        // Sizes, with an access in it or around it.
+        0..3 => {
+            let size = r.pick(&["0", "1", "8", "16", "100", "1000", "4000", "60000", "70000", "0x7fffffff", "0x80000000", "0xfffffff0", "0xffffffff"]);
+            let wide = r.pick(&["64", "32"]);
+            match wide {
+                "32" => b.hit(format!("mov.u32 %r1, {size}; cvt.u64.u32 %d2, %r1; alloca.u64 %d1, %d2;")),
+                _ => b.hit(format!("alloca.u64 %d1, {size};")),
+            }
+            if r.chance(70) {
+                let at = r.pick(&[0i64, 0, 8, 96, 4096, 65_536, -8, 1 << 31]);
+                b.hit(format!("add.s64 %d1, %d1, {at}; st.local.u32 [%d1], 5; ld.local.u32 %r0, [%d1];"));
+                b.quiet = true;
+            }
+        }
+        3 => {
+            let size = r.pick(&["0x100000000", "0x100000010", "0x8000000000000000", "0xffffffffffffffff", "0xfffffffffffffff0"]);
+            b.hit(format!("mov.u64 %d2, {size}; alloca.u64 %d1, %d2;"));
+            b.hit("st.local.u32 [%d1], 5;");
+        }
+        // Until the stack is full.
+        4 => {
+            b.hit(format!("mov.u32 %r1, 0; AGAIN: alloca.u64 %d1, {}; st.local.u32 [%d1], %r1;", r.pick(&[16, 64, 1000, 4096])));
+            b.hit(format!("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {}; @%p1 bra AGAIN;", r.pick(&[10, 100, 100_000])));
+            b.hit("mov.u32 %r0, %r1;");
+        }
+        // Saved, allocated, restored, in a loop: no limit is met.
+        5 => {
+            b.hit("mov.u32 %r1, 0; AGAIN: stacksave.u64 %d2; alloca.u64 %d1, 512; st.local.u32 [%d1], %r1; ld.local.u32 %r0, [%d1]; stackrestore.u64 %d2;");
+            b.hit("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 200; @%p1 bra AGAIN;");
+        }
+        // Restored to what nobody saved.
+        6 | 7 => {
+            b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1;");
+            b.hit(match r.below(6) {
+                0 => format!("mov.u64 %d2, {};", r.bits() >> r.below(64)),
+                1 => format!("add.s64 %d2, %d2, {};", r.pick(&[4, 8, 16, 64, 4096, -4, -8, -16, -64, -4096])),
+                2 => "mov.u64 %d2, 0;".into(),
+                3 => "mov.u64 %d2, %d1;".into(),
+                4 => "cvta.local.u64 %d2, %d2;".into(),
+                _ => "not.b64 %d2, %d2;".into(),
+            });
+            b.hit("stackrestore.u64 %d2;");
+            if r.chance(50) {
+                b.hit("alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
+            }
+        }
+        // To what another function saved, which has returned.
+        8 => {
+            let f = b.name("saves");
+            b.module(format!(
+                ".func (.param .b64 y) {f}() {{ .reg .b64 %s, %t; alloca.u64 %t, 128; st.local.u32 [%t], 1; stacksave.u64 %s; st.param.b64 [y], %s; ret; }}"
+            ));
+            b.hit(format!("{{ .param .b64 y; call (y), {f}, (); ld.param.b64 %d2, [y]; }}"));
+            b.hit("stackrestore.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
+        }
+        // What was allocated is used behind the restore.
+        9 => {
+            b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1; stackrestore.u64 %d2;");
+            b.hit("ld.local.u32 %r0, [%d1];");
+            b.quiet = true;
+        }
+        // By each lane another size; a function's own are gone when it returns.
+        _ => {
+            let f = b.name("takes");
+            b.module(format!(
+                ".func (.param .b32 y) {f}(.param .b32 x) {{ .reg .b64 %t, %n; .reg .b32 %w; ld.param.b32 %w, [x]; mul.wide.u32 %n, %w, {}; \
+                 alloca.u64 %t, %n; st.local.u32 [%t], %w; ld.local.u32 %w, [%t]; st.param.b32 [y], %w; ret; }}",
+                r.pick(&[8, 100, 1000])
+            ));
+            b.hit("mov.u32 %r1, 0; mov.u32 %r0, 0;");
+            b.hit(format!(
+                "AGAIN: {{ .param .b32 x, y; add.u32 %r2, %r1, %lane; add.u32 %r2, %r2, 1; st.param.b32 [x], %r2; call (y), {f}, (x); \
+                 ld.param.b32 %r2, [y]; add.u32 %r0, %r0, %r2; }}"
+            ));
+            b.hit("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20; @%p1 bra AGAIN;");
+            b.blame = Blame::Strikers;
+        }
+    }
+}

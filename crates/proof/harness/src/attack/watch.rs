@@ -1,0 +1,200 @@
+//! The parent's side: children that run modules, what to do when one dies, and the shrinking of what fails.
+
+use super::{
+    Attack, Class,
+    end::{End, difference},
+    worker::{self, Job},
+};
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    time::{Duration, Instant},
+};
+
+/// Warp instructions that a module may execute: many more than any of them needs to end.
+const FUEL: u64 = 2_000_000;
+/// The second engine gets more where only it ran out: the engines count slices of different sizes.
+const MORE_FUEL: u64 = 50_000_000;
+/// Silence after which a child hangs. Generous: the machine may be busy.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Modules after which a child is replaced.
+const LIFE: u32 = 500;
+/// KiB of address space of a child: enough for all, not for what grows without bounds.
+const SPACE: u64 = 24 << 20;
+
+struct Living {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    served: u32,
+}
+
+/// Children that run modules, one at a time.
+pub struct Watch {
+    /// The program that serves jobs when its first argument is `worker`.
+    program: PathBuf,
+    living: Option<Living>,
+}
+
+/// An attack that the engines do not agree on.
+#[derive(Debug)]
+pub struct Failure {
+    /// Its seed.
+    pub seed: u64,
+    /// What is attacked.
+    pub class: Class,
+    /// What differs.
+    pub why: String,
+    /// Seeds that the child had run before, where a fresh one shows nothing.
+    pub only_after: Option<u32>,
+    /// As it was drawn.
+    pub attack: Attack,
+}
+
+impl Watch {
+    /// A watch over children that are copies of a program.
+    pub fn new(program: &Path) -> Watch {
+        Watch { program: program.to_path_buf(), living: None }
+    }
+
+    fn start(&self) -> std::io::Result<Living> {
+        let script = format!("ulimit -v {SPACE} -c 0; exec \"$0\" worker");
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .arg(&self.program)
+            // Thousands of kernels that nobody asks for again.
+            .env("MARGAY_CACHE", "0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("a child without pipes"));
+        };
+        let (send, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Living { child, input, lines, served: 0 })
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut living) = self.living.take() {
+            let _ = living.child.kill();
+            let _ = living.child.wait();
+        }
+    }
+
+    /// Runs a job in a child, and finds out how it ended whatever becomes of the child.
+    pub fn run(&mut self, job: &Job<'_>) -> End {
+        if self.living.as_ref().is_some_and(|l| l.served >= LIFE) {
+            self.stop();
+        }
+        if self.living.is_none() {
+            match self.start() {
+                Ok(living) => self.living = Some(living),
+                Err(e) => return End::Died(format!("no child: {e}")),
+            }
+        }
+        let Some(living) = &mut self.living else { return End::Died("no child".into()) };
+        living.served += 1;
+        let sent = living.input.write_all(&job.encode()).and_then(|()| living.input.flush());
+        let mut panic = String::new();
+        while sent.is_ok() {
+            match living.lines.recv_timeout(SILENCE) {
+                Ok(line) => match line.split_once('\t') {
+                    Some(("panic", text)) => panic = text.to_owned(),
+                    Some(("end", fields)) => {
+                        return match worker::decode(fields) {
+                            Some(End::Panic(_)) => End::Panic(panic),
+                            Some(end) => end,
+                            None => End::Died(format!("an unknown end: {fields}")),
+                        };
+                    }
+                    _ => {}
+                },
+                Err(RecvTimeoutError::Timeout) => {
+                    self.stop();
+                    return End::Hang;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = living.child.wait();
+        self.living = None;
+        let how = match status {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("signal {signal}"),
+                None => format!("exit code {:?}", status.code()),
+            },
+            Err(e) => e.to_string(),
+        };
+        End::Died(if panic.is_empty() { how } else { format!("{how} after a panic: {panic}") })
+    }
+
+    fn end(&mut self, attack: &Attack, text: &str, engine: &str, fuel: u64) -> End {
+        self.run(&Job { engine, shape: attack.shape.clone(), fuel, text })
+    }
+
+    /// Both ends of an attack, and why they are not alike.
+    pub fn ends(&mut self, attack: &Attack) -> (End, End, Option<String>) {
+        let text = attack.text();
+        let mut reference = self.end(attack, &text, "reference", FUEL);
+        if matches!(reference, End::Rejected(_)) {
+            return (reference.clone(), reference, None);
+        }
+        let mut other = self.end(attack, &text, "simd", FUEL);
+        match (&reference, &other) {
+            (End::Exhausted(_), End::Exhausted(_)) => {}
+            (End::Exhausted(_), _) => reference = self.end(attack, &text, "reference", MORE_FUEL),
+            (_, End::Exhausted(_)) => other = self.end(attack, &text, "simd", MORE_FUEL),
+            _ => {}
+        }
+        let why = difference(attack, &reference, &other);
+        (reference, other, why)
+    }
+
+    /// Runs the attack of a seed; a failure is confirmed in a child of its own.
+    pub fn attempt(&mut self, seed: u64, classes: &[Class]) -> (Attack, End, Option<Failure>) {
+        let attack = Attack::new(seed, classes);
+        let (end, _, why) = self.ends(&attack);
+        let Some(mut why) = why else { return (attack, end, None) };
+        let served = self.living.as_ref().map_or(0, |l| l.served);
+        self.stop();
+        let again = self.ends(&attack).2;
+        self.stop();
+        let only_after = again.is_none().then_some(served);
+        why = again.unwrap_or(why);
+        let failure = Failure { seed, class: attack.class, why, only_after, attack: attack.clone() };
+        (attack, end, Some(failure))
+    }
+
+    /// The smallest attack found within some time that differs in the same way, and how.
+    pub fn shrink(&mut self, failure: &Failure, time: Duration) -> (Attack, String) {
+        let (mut attack, mut why) = (failure.attack.clone(), failure.why.clone());
+        let sort = |why: &str| why.split([':', ' ']).next().unwrap_or_default().to_owned();
+        let start = Instant::now();
+        while start.elapsed() < time {
+            let next = attack.smaller().into_iter().take_while(|_| start.elapsed() < time).find_map(|s| {
+                let found = self.ends(&s).2.filter(|w| sort(w) == sort(&failure.why))?;
+                Some((s, found))
+            });
+            let Some(next) = next else { break };
+            (attack, why) = next;
+        }
+        (attack, why)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
