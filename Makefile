@@ -9,7 +9,7 @@ FEATURES = --no-default-features $(if $(LLVM),--features llvm$(LLVM))
 WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
-.PHONY: help demo test lint bench setup release full-test attack litmus \
+.PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
         bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
         golden ulp
 

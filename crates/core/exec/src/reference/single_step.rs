@@ -8,7 +8,7 @@ pub use super::step::address::OTHER_THREAD;
 use super::{
     code::{Code, Flow, FuncCode, NEGATED, Shape, UNGUARDED},
     cta::new_warp,
-    ctx::{Ctx, Windows},
+    ctx::{Ctx, Windows, make_fault},
     decode,
     rendezvous::Rendezvous,
     state::{CtaState, NO_FRAME, Wait, Warp},
@@ -265,10 +265,13 @@ impl SingleStep {
                     let elsewhere = !ctx.warp.blocked.is_empty();
                     let stop = ctx.stop.take();
                     let lane = mask.trailing_zeros() as usize & 31;
-                    if elsewhere || stop.is_some() {
+                    if elsewhere && stop.is_none() {
                         let what = "a warp operation waits for lanes that are elsewhere".to_string();
-                        let fault = ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
-                        debug_assert_eq!(fault, Flow::Stop);
+                        // The group is blocked, and its frame with it: the place is the instruction's.
+                        let at = (0, ctx.pc);
+                        let kind = FaultKind::Barrier(what);
+                        let fault = make_fault(ctx.code, ctx.cta, ctx.warp, at, lane, kind, Vec::new());
+                        ctx.stop = Some(Stop::Fault(Box::new(fault)));
                     }
                     let stop = stop.or(ctx.stop.take());
                     ctx.warp.ready.clear();

@@ -48,7 +48,11 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
     let aligned = |align: u32| align >= alignment(bytes) && offset % i64::from(alignment(bytes)) == 0;
     let proven = match base {
         MemBase::Reg(_) | MemBase::Absolute => return Access::Checked,
-        MemBase::KernelParam => inside(parameters(func)).then_some(Object::Parameters),
+        // The block itself is aligned as much as any access needs.
+        MemBase::KernelParam => {
+            let aligned = offset % i64::from(alignment(bytes)) == 0;
+            (aligned && inside(parameters(func))).then_some(Object::Parameters)
+        }
         MemBase::Global(id) => {
             let global = ir.global(*id);
             (!global.external && inside(global.size) && aligned(global.align)).then_some(Object::Global(*id))

@@ -110,6 +110,9 @@ pub struct Blow {
     pub who: Option<Who>,
     /// Who may be named in the fault.
     pub blame: Blame,
+    /// Lanes of a warp may wait in vain for others of it. The SIMD engine says so where they stand (`Barrier`), the reference engine
+    /// when the others have ended (`Barrier`) or when nobody can move (`Deadlock`).
+    pub lanes_wait: bool,
     /// What it computes is undefined, or depends on addresses: results are not compared.
     pub quiet: bool,
     /// Whether it faults is undefined too: any end is right that is not a crash.
@@ -132,6 +135,7 @@ impl Blow {
             fixed: false,
             who: None,
             blame: Blame::Strikers,
+            lanes_wait: false,
             quiet: false,
             loose: false,
             target: ("8.6", "sm_90a"),

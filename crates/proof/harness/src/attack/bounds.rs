@@ -89,7 +89,22 @@ fn offset(r: &mut Random, o: &Object, bytes: i64) -> i64 {
     let far: &[i64] = if o.host {
         &[1 << 50, i64::MIN, i64::MAX - 63, -(1 << 52), 1 << 62]
     } else {
-        &[4096, 65_536, 1 << 20, (1 << 31) - 16, 1 << 31, (1 << 32) - 16, 1 << 32, (1 << 32) + 16, -4096, -(1 << 31), i64::MIN, -(1 << 32), 1 << 40, i64::MAX - 63]
+        &[
+            4096,
+            65_536,
+            1 << 20,
+            (1 << 31) - 16,
+            1 << 31,
+            (1 << 32) - 16,
+            1 << 32,
+            (1 << 32) + 16,
+            -4096,
+            -(1 << 31),
+            i64::MIN,
+            -(1 << 32),
+            1 << 40,
+            i64::MAX - 63,
+        ]
     };
     let offset = if r.chance(70) { near(r) } else { r.pick(far) };
     match o.host {
@@ -170,7 +185,12 @@ fn atomic(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
         5 => one(format!("atom{how}@S.inc.u32 %r0, [@A], 9;"), 4),
         6 => one(format!("mov.f32 %f0, 0f3F800000; atom{how}@S.add.f32 %f1, [@A], %f0;"), 4),
         7 => one(format!("mov.f64 %g0, 0d3FF0000000000000; atom{how}@S.add.f64 %g1, [@A], %g0;"), 8),
-        8 => one(format!("atom{how}@S.cas.b16 %h0, [@A], %h0, %h0;").replace("%h0, [", "%h1, [").replace("%h0, %h0", "%h2, %h3"), 2),
+        8 => one(
+            format!("atom{how}@S.cas.b16 %h0, [@A], %h0, %h0;")
+                .replace("%h0, [", "%h1, [")
+                .replace("%h0, %h0", "%h2, %h3"),
+            2,
+        ),
         9 => one("red@S.add.u32 [@A], 1;".into(), 4),
         10 => one("red.relaxed.gpu@S.max.u64 [@A], 9;".into(), 8),
         _ => one(format!("atom{how}@S.xor.b64 %d0, [@A], 1;"), 8),
@@ -214,7 +234,11 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
         3 | 4 => {
             let scope = r.chance(50);
             let text = format!(".shared .align 16 .b8 {name}[{bytes}];");
-            if scope { b.module(text) } else { b.all(text) }
+            if scope {
+                b.module(text)
+            } else {
+                b.all(text)
+            }
             zero(b, &name, bytes);
             shown(b, ".shared", generic);
             let (space, base) = spot(".shared");
@@ -299,8 +323,12 @@ fn formal(r: &mut Random, bytes: i64) -> String {
     let at = r.pick(&[0, 4, bytes - 4, bytes - 2, bytes, bytes + 4, bytes + 64, 4096, 1 << 20]);
     let at = at / 4 * 4;
     match r.below(4) {
-        0 => format!("    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; ld.local.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"),
-        1 => format!("    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; cvta.local.u64 %a, %a; ld.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"),
+        0 => format!(
+            "    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; ld.local.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"
+        ),
+        1 => format!(
+            "    .reg .b32 %t; .reg .b64 %a; mov.u64 %a, x; cvta.local.u64 %a, %a; ld.u32 %t, [%a+{at}]; st.param.b32 [y], %t; ret;"
+        ),
         2 => format!("    .reg .b32 %t; mov.u32 %t, 1; st.param.b32 [y+{}], %t; ret;", r.pick(&[0, 0, 4, 8, 64, 4096])),
         _ => format!("    .reg .b32 %t; ld.param.b32 %t, [x+{at}]; st.param.b32 [y], %t; ret;"),
     }

@@ -48,7 +48,9 @@ impl Formal {
             },
             Formal::Struct { bytes, .. } => {
                 let ends = [0, bytes / 2, bytes - 1];
-                let read = |at: &u32| format!("ld.param.u8 %w16, [{name}+{at}]; cvt.u64.u16 %l, %w16; mad.lo.u64 %s, %s, 3, %l;");
+                let read = |at: &u32| {
+                    format!("ld.param.u8 %w16, [{name}+{at}]; cvt.u64.u16 %l, %w16; mad.lo.u64 %s, %s, 3, %l;")
+                };
                 ends.iter().map(read).collect::<Vec<_>>().join(" ")
             }
         }
@@ -104,7 +106,9 @@ impl Signature {
                     let bytes = f.bytes();
                     *f = match f {
                         Formal::Scalar(_) => Formal::Struct { align: bytes, bytes },
-                        Formal::Struct { align, bytes } => Formal::Struct { align: *align % 16 + *align, bytes: *bytes },
+                        Formal::Struct { align, bytes } => {
+                            Formal::Struct { align: *align % 16 + *align, bytes: *bytes }
+                        }
                     };
                 }
             }
@@ -143,7 +147,11 @@ impl Signature {
         let mut out = String::from("{ .reg .b64 %s, %l; .reg .b32 %w; .reg .b16 %w16; mov.u64 %s, 0;\n");
         let names: Vec<String> = (0..self.args.len()).map(|i| format!("x{i}")).collect();
         for (i, f) in self.args.iter().enumerate() {
-            out += &format!("    {}; cvt.u64.u32 %l, %gid; mad.lo.u64 %l, %l, 77, {};\n", f.declare(&names[i]), i * 1000 + 5);
+            out += &format!(
+                "    {}; cvt.u64.u32 %l, %gid; mad.lo.u64 %l, %l, 77, {};\n",
+                f.declare(&names[i]),
+                i * 1000 + 5
+            );
             out += &format!("    {}\n", f.fill(&names[i]));
         }
         let mut back = String::new();

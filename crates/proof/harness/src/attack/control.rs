@@ -69,7 +69,16 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             ]));
         }
         7 => {
-            let bits = r.pick(&["0x7f800000", "0xff800000", "0x7fc00000", "0x7f800001", "0x5f000000", "0xdf800001", "0x4f000000", "0x80000000"]);
+            let bits = r.pick(&[
+                "0x7f800000",
+                "0xff800000",
+                "0x7fc00000",
+                "0x7f800001",
+                "0x5f000000",
+                "0xdf800001",
+                "0x4f000000",
+                "0x80000000",
+            ]);
             b.hit(format!("mov.b32 %f0, {bits}; cvt.f64.f32 %g0, %f0;"));
             b.hit(r.pick(&[
                 "cvt.rzi.s32.f32 %r0, %f0;",
@@ -88,14 +97,26 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // `vprintf` with a format or arguments that lie nowhere.
         9 | 10 => {
             let text = b.name("format");
-            let written: Vec<String> = r.pick(&[&b"%d %s %n\n\0"[..], b"%s%s%s\0", b"%*d %lld %f\0", b"no end", b"%", b"\0", b"%1000000d\n\0"])
-                .iter().map(u8::to_string).collect();
+            let written: Vec<String> = r
+                .pick(&[&b"%d %s %n\n\0"[..], b"%s%s%s\0", b"%*d %lld %f\0", b"no end", b"%", b"\0", b"%1000000d\n\0"])
+                .iter()
+                .map(u8::to_string)
+                .collect();
             b.module(format!(".global .align 1 .b8 {text}[{}] = {{{}}};", written.len(), written.join(", ")));
             b.module(".extern .func (.param .b32 y) vprintf(.param .b64 f, .param .b64 a);");
             b.hit(format!(".local .align 8 .b8 arguments_{text}[16]; st.local.u64 [arguments_{text}], {}; st.local.u64 [arguments_{text}+8], 7;", r.pick(&["0", "%own", "0xdeadbeef", "-1"])));
-            b.hit(format!("mov.u64 %d1, {text}; cvta.global.u64 %d1, %d1; mov.u64 %d2, arguments_{text}; cvta.local.u64 %d2, %d2;"));
+            b.hit(format!(
+                "mov.u64 %d1, {text}; cvta.global.u64 %d1, %d1; mov.u64 %d2, arguments_{text}; cvta.local.u64 %d2, %d2;"
+            ));
             if r.chance(40) {
-                b.hit(r.pick(&["mov.u64 %d1, 0;", "mov.u64 %d2, 0;", "mov.u64 %d2, 0xdeadbeef;", "mov.u64 %d1, -1;", "add.u64 %d1, %d1, 400;", "mov.u64 %d1, %d2;"]));
+                b.hit(r.pick(&[
+                    "mov.u64 %d1, 0;",
+                    "mov.u64 %d2, 0;",
+                    "mov.u64 %d2, 0xdeadbeef;",
+                    "mov.u64 %d1, -1;",
+                    "add.u64 %d1, %d1, 400;",
+                    "mov.u64 %d1, %d2;",
+                ]));
             }
             b.hit("{ .param .b64 f, a; .param .b32 y; st.param.b64 [f], %d1; st.param.b64 [a], %d2; call (y), vprintf, (f, a); ld.param.b32 %r1, [y]; }");
         }

@@ -86,8 +86,19 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // Waits for a phase that never ends, or does.
         7 => {
             b.module(format!(".shared .align 8 .b64 {m};"));
-            b.hit(format!("mbarrier.init.shared.b64 [{m}], {}; mbarrier.arrive.shared.b64 %d1, [{m}];", r.pick(&[1, 2])));
-            b.hit(format!("WAIT: {} @!%p1 bra WAIT;", r.pick(&["mbarrier.test_wait.shared.b64 %p1, [OBJECT], %d1;", "mbarrier.try_wait.shared.b64 %p1, [OBJECT], %d1;", "mbarrier.try_wait.parity.shared.b64 %p1, [OBJECT], 0, 100;"]).replace("OBJECT", &m)));
+            b.hit(format!(
+                "mbarrier.init.shared.b64 [{m}], {}; mbarrier.arrive.shared.b64 %d1, [{m}];",
+                r.pick(&[1, 2])
+            ));
+            b.hit(format!(
+                "WAIT: {} @!%p1 bra WAIT;",
+                r.pick(&[
+                    "mbarrier.test_wait.shared.b64 %p1, [OBJECT], %d1;",
+                    "mbarrier.try_wait.shared.b64 %p1, [OBJECT], %d1;",
+                    "mbarrier.try_wait.parity.shared.b64 %p1, [OBJECT], 0, 100;"
+                ])
+                .replace("OBJECT", &m)
+            ));
             b.blame = Blame::Anybody;
         }
         // Matrices in shared memory.
@@ -101,7 +112,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r2, %r3, %r4, %r5};",
                 "mov.u32 %r6, 16; wmma.load.c.sync.aligned.m16n16k16.row.shared.f32 {%f0, %f1, %f2, %f3, %f0, %f1, %f2, %f3}, [%r1], %r6;",
             ]));
-            b.blame = Blame::Anybody;
+            (b.blame, b.lanes_wait) = (Blame::Anybody, true);
         }
         // Handles that are none, coordinates far away.
         10 => {
@@ -120,11 +131,14 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 }
             };
             b.hit(format!("mov.u32 %r1, {};", r.pick(&["0", "-1", "0x7fffffff", "100000"])));
-            b.hit(r.pick(&[
-                "tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [HANDLE, {%r1}];",
-                "tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [HANDLE, {%r1, %r1}];",
-                "txq.width.b32 %r2, [HANDLE];",
-            ]).replace("HANDLE", &handle));
+            b.hit(
+                r.pick(&[
+                    "tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [HANDLE, {%r1}];",
+                    "tex.2d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [HANDLE, {%r1, %r1}];",
+                    "txq.width.b32 %r2, [HANDLE];",
+                ])
+                .replace("HANDLE", &handle),
+            );
         }
         11 => {
             b.hit(r.pick(&["mov.u64 %d1, %own;", "mov.u64 %d1, 0;", "mov.u64 %d1, 0x123456789;"]));

@@ -8,7 +8,9 @@ const FREE: &str = ".extern .func free (.param .b64 a);";
 
 /// Code that leaves a new block's address in a register.
 fn malloc(to: &str, bytes: &str) -> String {
-    format!("{{ .param .b64 a; .param .b64 p; st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 {to}, [p]; }}")
+    format!(
+        "{{ .param .b64 a; .param .b64 p; st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 {to}, [p]; }}"
+    )
 }
 
 fn free(from: &str) -> String {
@@ -124,7 +126,9 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all(malloc("%d1", "64"));
             b.all("st.u32 [%d1], 1;");
             b.all(format!("st.release.gpu.global.u64 [{slot}], %d1; bra WAIT;"));
-            b.all(format!("SECOND: ld.acquire.gpu.global.u64 %d1, [{slot}]; setp.eq.u64 %p2, %d1, 0; @%p2 bra SECOND;"));
+            b.all(format!(
+                "SECOND: ld.acquire.gpu.global.u64 %d1, [{slot}]; setp.eq.u64 %p2, %d1, 0; @%p2 bra SECOND;"
+            ));
             b.all("ld.u32 %r2, [%d1];");
             b.all("setp.ne.u32 %p2, %r1, 3; @%p2 bra WAIT;");
             b.all(free("%d1"));
@@ -136,7 +140,14 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         }
         // Sizes that nobody has, and until nothing is left.
         11 => {
-            let size = r.pick(&["0x7fffffffffffffff", "0xffffffffffffffff", "0x100000000", "0xfffffffffffffff0", "8388609", "9000000"]);
+            let size = r.pick(&[
+                "0x7fffffffffffffff",
+                "0xffffffffffffffff",
+                "0x100000000",
+                "0xfffffffffffffff0",
+                "8388609",
+                "9000000",
+            ]);
             b.hit(malloc("%d1", size));
             b.hit("setp.eq.u64 %p1, %d1, 0; selp.u32 %r0, 1, 2, %p1;");
             if r.chance(40) {

@@ -14,9 +14,9 @@ mod blow;
 mod bounds;
 mod calls;
 mod control;
+mod copies;
 pub mod end;
 mod heap;
-mod copies;
 mod spins;
 mod stack;
 mod sync;
@@ -191,7 +191,9 @@ impl Attack {
         for blow in self.blow.smaller() {
             out.push(Attack { blow, ..self.clone() });
         }
-        for (grid, block) in [([1, 1, 1], self.shape.block), (self.shape.grid, [32, 1, 1]), (self.shape.grid, [1, 1, 1])] {
+        for (grid, block) in
+            [([1, 1, 1], self.shape.block), (self.shape.grid, [32, 1, 1]), (self.shape.grid, [1, 1, 1])]
+        {
             if grid != self.shape.grid || block != self.shape.block {
                 let first = Who::One { gid: 0 };
                 for who in [self.who.clone(), first] {

@@ -53,7 +53,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let writer = r.below(32);
             b.who = Some(Who::Lanes { cta: 0, warp: 0, mask: u32::MAX });
             let sets = signal(r, &flag, space);
-            let (yes, no) = (format!("{sets} bra DONE;"), format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+            let (yes, no) = (
+                format!("{sets} bra DONE;"),
+                format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"),
+            );
             b.hit(format!("setp.eq.u32 %p2, %lane, {writer};"));
             match r.chance(50) {
                 true => b.hit(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
@@ -83,7 +86,9 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         5 => {
             b.hit(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
             if r.chance(50) {
-                b.hit(format!("AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+                b.hit(format!(
+                    "AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"
+                ));
             } else {
                 b.hit(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
             }

@@ -27,12 +27,22 @@ pub fn recursion(r: &mut Random, b: &mut Blow) {
         };
         let more = if passed > 0 { format!(", .param .align 8 .b8 _[{passed}]") } else { String::new() };
         let call = if indirect {
-            format!("mov.u64 %a, {other}; P: .callprototype (.param .b32 _) _ (.param .b32 _{more}); call (q), %a, (p{given}), P;")
+            format!(
+                "mov.u64 %a, {other}; P: .callprototype (.param .b32 _) _ (.param .b32 _{more}); call (q), %a, (p{given}), P;"
+            )
         } else {
             format!("call (q), {other}, (p{given});")
         };
-        let read = if frame > 0 { format!("ld.local.u32 %u, [frame+{}]; add.u32 %w, %w, %u;", frame - 4) } else { String::new() };
-        let after = if tail { "ld.param.b32 %w, [q];".to_owned() } else { format!("ld.param.b32 %v, [q]; {read} add.u32 %w, %w, %v;") };
+        let read = if frame > 0 {
+            format!("ld.local.u32 %u, [frame+{}]; add.u32 %w, %w, %u;", frame - 4)
+        } else {
+            String::new()
+        };
+        let after = if tail {
+            "ld.param.b32 %w, [q];".to_owned()
+        } else {
+            format!("ld.param.b32 %v, [q]; {read} add.u32 %w, %w, %v;")
+        };
         format!(
             "{{ .reg .b32 %w, %v, %u; .reg .b64 %a; .reg .pred %p;\n    ld.param.b32 %w, [x]; {local}\n    \
              setp.eq.u32 %p, %w, 0; @%p bra END;\n    {{ .param .b32 p, q; {kept} sub.u32 %v, %w, 1; st.param.b32 [p], %v;\n    \
@@ -49,7 +59,9 @@ pub fn recursion(r: &mut Random, b: &mut Blow) {
     let more = if r.chance(30) { " and.b32 %r1, %gid, 3; add.u32 %r2, %r2, %r1;" } else { "" };
     let depth = if more.is_empty() { depth } else { depth.min(100_000) };
     b.hit(format!("mov.u32 %r2, {depth};{more}"));
-    b.hit(format!("{{ .param .b32 p, q; {kept} st.param.b32 [p], %r2; call (q), {f}, (p{given}); ld.param.b32 %r0, [q]; }}"));
+    b.hit(format!(
+        "{{ .param .b32 p, q; {kept} st.param.b32 [p], %r2; call (q), {f}, (p{given}); ld.param.b32 %r0, [q]; }}"
+    ));
 }
 
 pub fn alloca(r: &mut Random, b: &mut Blow) {
@@ -57,7 +69,21 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
     match r.below(11) {
         // Sizes, with an access in it or around it.
         0..3 => {
-            let size = r.pick(&["0", "1", "8", "16", "100", "1000", "4000", "60000", "70000", "0x7fffffff", "0x80000000", "0xfffffff0", "0xffffffff"]);
+            let size = r.pick(&[
+                "0",
+                "1",
+                "8",
+                "16",
+                "100",
+                "1000",
+                "4000",
+                "60000",
+                "70000",
+                "0x7fffffff",
+                "0x80000000",
+                "0xfffffff0",
+                "0xffffffff",
+            ]);
             let wide = r.pick(&["64", "32"]);
             match wide {
                 "32" => b.hit(format!("mov.u32 %r1, {size}; cvt.u64.u32 %d2, %r1; alloca.u64 %d1, %d2;")),
@@ -70,14 +96,26 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
             }
         }
         3 => {
-            let size = r.pick(&["0x100000000", "0x100000010", "0x8000000000000000", "0xffffffffffffffff", "0xfffffffffffffff0"]);
+            let size = r.pick(&[
+                "0x100000000",
+                "0x100000010",
+                "0x8000000000000000",
+                "0xffffffffffffffff",
+                "0xfffffffffffffff0",
+            ]);
             b.hit(format!("mov.u64 %d2, {size}; alloca.u64 %d1, %d2;"));
             b.hit("st.local.u32 [%d1], 5;");
         }
         // Until the stack is full.
         4 => {
-            b.hit(format!("mov.u32 %r1, 0; AGAIN: alloca.u64 %d1, {}; st.local.u32 [%d1], %r1;", r.pick(&[16, 64, 1000, 4096])));
-            b.hit(format!("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {}; @%p1 bra AGAIN;", r.pick(&[10, 100, 100_000])));
+            b.hit(format!(
+                "mov.u32 %r1, 0; AGAIN: alloca.u64 %d1, {}; st.local.u32 [%d1], %r1;",
+                r.pick(&[16, 64, 1000, 4096])
+            ));
+            b.hit(format!(
+                "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {}; @%p1 bra AGAIN;",
+                r.pick(&[10, 100, 100_000])
+            ));
             b.hit("mov.u32 %r0, %r1;");
         }
         // Saved, allocated, restored, in a loop: no limit is met.

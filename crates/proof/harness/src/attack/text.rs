@@ -115,6 +115,9 @@ pub fn harmless(r: &mut Random) -> String {
         ),
         5 => "{ .reg .b32 %t; mov.u32 %t, %clock; and.b32 %t, %t, 0; add.u32 %x7, %x7, %t; }".into(),
         6 => format!("atom.global.add.u32 %x7, [%counters+{}], {};", 4 * (n % 8), n % 9),
-        _ => format!("ld.global.f32 %v1, [%input+{}]; mul.f32 %v1, %v1, %v1; st.global.f32 [%own+20], %v1;", 4 * (n % 256)),
+        _ => format!(
+            "ld.global.f32 %v1, [%input+{}]; mul.f32 %v1, %v1, %v1; st.global.f32 [%own+20], %v1;",
+            4 * (n % 256)
+        ),
     }
 }

@@ -24,8 +24,11 @@ fn operation(r: &mut Random, mask: &str) -> String {
 }
 
 pub fn make(r: &mut Random, b: &mut Blow) {
-    b.blame = Blame::Anybody;
-    b.fix(r.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1]]), r.pick(&[[32, 1, 1], [32, 1, 1], [64, 1, 1], [20, 1, 1], [33, 1, 1]]));
+    (b.blame, b.lanes_wait) = (Blame::Anybody, true);
+    b.fix(
+        r.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1]]),
+        r.pick(&[[32, 1, 1], [32, 1, 1], [64, 1, 1], [20, 1, 1], [33, 1, 1]]),
+    );
     let threads = b.threads();
     let warp = r.below(threads.div_ceil(32) as usize) as u32;
     let exist = u32::MAX >> (32 - (threads - warp * 32).min(32));

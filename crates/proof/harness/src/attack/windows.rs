@@ -39,7 +39,21 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // A generic address near a window's end.
         4 | 5 => {
             let space = r.pick(&["shared", "local"]);
-            let offset = r.pick(&[-1i64, -4, -16, 0, 1 << 16, 1 << 18, 1 << 20, (1 << 24) - 4, 1 << 24, (1 << 31), (1 << 32) - 4, 1 << 32, -(1 << 32)]);
+            let offset = r.pick(&[
+                -1i64,
+                -4,
+                -16,
+                0,
+                1 << 16,
+                1 << 18,
+                1 << 20,
+                (1 << 24) - 4,
+                1 << 24,
+                (1 << 31),
+                (1 << 32) - 4,
+                1 << 32,
+                -(1 << 32),
+            ]);
             b.hit(format!("mov.u64 %d1, 0; cvta.{space}.u64 %d1, %d1; add.s64 %d1, %d1, {offset};"));
             b.hit(match r.below(5) {
                 0 => "st.u32 [%d1], 5;",
@@ -59,7 +73,11 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all(format!(".local .align 16 .b8 {name}[64]; st.local.u32 [{name}], %gid;"));
             b.all(format!("mov.u64 %d1, {name}; cvta.local.u64 %d1, %d1; setp.ne.u32 %p1, %lin, 0;"));
             b.all(format!("@!%p1 st.shared.u64 [{slot}], %d1; bar.sync 0; ld.shared.u64 %d2, [{slot}];"));
-            b.hit(r.pick(&["ld.u32 %r0, [%d2];", "st.u32 [%d2], 7; ld.u32 %r0, [%d2];", "atom.add.u32 %r0, [%d2], 7;"]));
+            b.hit(r.pick(&[
+                "ld.u32 %r0, [%d2];",
+                "st.u32 [%d2], 7; ld.u32 %r0, [%d2];",
+                "atom.add.u32 %r0, [%d2], 7;",
+            ]));
             b.quiet = true;
             b.loose = true;
         }
@@ -74,7 +92,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(match way {
                 0 => format!("mov.u32 %r1, {name}; mov.u32 %r2, {rank}; mapa.shared::cluster.u32 %r1, %r1, %r2;"),
                 1 => format!("mov.u64 %d1, {name}; cvta.shared.u64 %d1, %d1; mapa.u64 %d1, %d1, {rank};"),
-                _ => format!("mov.u32 %r1, {name}; add.u32 %r1, %r1, {};", r.pick(&[1u32 << 24, 1 << 25, 0x0300_0000, 0x1000_0000, 0x8000_0000])),
+                _ => format!(
+                    "mov.u32 %r1, {name}; add.u32 %r1, %r1, {};",
+                    r.pick(&[1u32 << 24, 1 << 25, 0x0300_0000, 0x1000_0000, 0x8000_0000])
+                ),
             });
             let at = if way == 1 { ("", "%d1") } else { (".shared::cluster", "%r1") };
             b.hit(match r.below(3) {
@@ -96,7 +117,12 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "mov.u64 %d1, 0x7fffffff;",
                 "mov.u64 %d1, 0xdeadbeefdeadbeef;",
             ]));
-            b.hit(r.pick(&["ld.global.u8 %r0, [%d1];", "st.u8 [%d1], 4;", "red.global.add.u32 [%d1], 4;", "ld.u32 %r0, [%d1];"]));
+            b.hit(r.pick(&[
+                "ld.global.u8 %r0, [%d1];",
+                "st.u8 [%d1], 4;",
+                "red.global.add.u32 [%d1], 4;",
+                "ld.u32 %r0, [%d1];",
+            ]));
             // What an address of the host leads to when it is bent is nobody's promise.
             (b.quiet, b.loose) = (true, true);
         }

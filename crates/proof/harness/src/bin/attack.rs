@@ -111,7 +111,11 @@ fn main() -> ExitCode {
     });
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let count: u32 = tally.ends.values().flat_map(|kinds| kinds.values()).sum();
-    println!("{count} modules in {:.1} s, {} on which the engines do not agree", start.elapsed().as_secs_f64(), tally.failures);
+    println!(
+        "{count} modules in {:.1} s, {} on which the engines do not agree",
+        start.elapsed().as_secs_f64(),
+        tally.failures
+    );
     for (class, kinds) in &tally.ends {
         let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         println!("  {:11} {}", class.name(), kinds.join(", "));

@@ -147,7 +147,8 @@ impl Decoder<'_> {
         if dst.len() < m.count as usize {
             return Err(self.unsupported(format!("`{v}` with too few operands")));
         }
-        let fixed = m.address.base == Base::Fixed && m.address.space == MemSpace::KernelParam && m.size <= 8;
+        let aligned = (m.address.offset as u64).is_multiple_of(u64::from(m.size) * u64::from(m.count));
+        let fixed = m.address.base == Base::Fixed && m.address.space == MemSpace::KernelParam && m.size <= 8 && aligned;
         let run: Handler = match () {
             _ if fixed => step::memory::load_param,
             _ if is_polled(v) => step::memory::poll,

@@ -442,7 +442,7 @@ impl Emitter<'_> {
             return self.refuse(variant.to_string());
         }
         match (variant.op.row().effect, op) {
-            (_, Opcode::Bar | Opcode::Barrier) if variant.has(Mod::Warp) => Ok(()),
+            (_, Opcode::Bar | Opcode::Barrier) if variant.has(Mod::Warp) => self.warp_barrier(inst),
             (_, Opcode::Barrier) if variant.has(Mod::Cluster) => {
                 self.cluster_barrier(false);
                 Ok(())

@@ -48,16 +48,35 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// `bar.warp.sync`: sweeps bring lanes together again, and memory is as all of them left it.
+    pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
+        let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
+        let guard = self.guard(inst);
+        self.member(&members, guard)
+    }
+
+    /// A lane's member mask must name the lane itself, where the guard lets it execute (manual, sections 9.7.9.6 and 9.7.13.2:
+    /// undefined otherwise).
+    fn member(&mut self, members: &Operand, guard: Option<Val>) -> Result<()> {
+        if constant_word(members) == Some(u32::MAX) {
+            return Ok(());
+        }
+        let own = self.value(members, Elem::I32)?;
+        let lane = per_lane(Elem::I32, i128::from);
+        let own = self.w.op("lshr", &own, &lane);
+        let own = self.w.op_const("and", &own, 1);
+        let mut outside = self.w.cmp("icmp eq", &own, &constant(own.ty, 0));
+        if let Some(guard) = guard {
+            let guard = self.w.splat(&guard);
+            outside = self.w.op("and", &outside, &guard);
+        }
+        self.fault_if(&outside, "a warp operation whose member mask leaves the lane out");
+        Ok(())
+    }
+
     /// All members of the mask must be active.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
-        if constant_word(members) != Some(u32::MAX) {
-            let own = self.value(members, Elem::I32)?;
-            let lane = per_lane(Elem::I32, i128::from);
-            let own = self.w.op("lshr", &own, &lane);
-            let own = self.w.op_const("and", &own, 1);
-            let outside = self.w.cmp("icmp eq", &own, &constant(own.ty, 0));
-            self.fault_if(&outside, "a warp operation whose member mask leaves the lane out");
-        }
+        self.member(members, None)?;
         if self.mode == Mode::Full {
             return Ok(());
         }
