@@ -111,7 +111,8 @@ pub struct Blow {
     /// Who may be named in the fault.
     pub blame: Blame,
     /// Lanes of a warp may wait in vain for others of it. The SIMD engine says so where they stand (`Barrier`), the reference engine
-    /// when the others have ended (`Barrier`) or when nobody can move (`Deadlock`).
+    /// when the others have ended (`Barrier`) or when nobody can move (`Deadlock`); where the others end later without having come, it
+    /// goes on (manual, section 9.7.9.6: non-exited threads are waited for).
     pub lanes_wait: bool,
     /// What it computes is undefined, or depends on addresses: results are not compared.
     pub quiet: bool,

@@ -75,6 +75,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // Again and again, some once more than the others.
         _ => {
             let text = barrier(r);
+            // Whether a warp arrives twice before the others came once is a race.
+            b.loose = text.contains("arrive");
             b.all("mov.u32 %r4, 3;");
             b.hit(format!("mov.u32 %r4, {};", r.pick(&[2, 4, 100])));
             b.behind(format!("AGAIN: {text} sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra AGAIN;"));
