@@ -10,7 +10,17 @@ use std::{
 };
 
 /// What the engines agree on. A class that is mended comes in and does not leave.
-const CLASSES: &[Class] = &[Class::Barriers, Class::Control];
+const CLASSES: &[Class] = &[
+    Class::Calls,
+    Class::Bounds,
+    Class::Heap,
+    Class::Windows,
+    Class::Recursion,
+    Class::Alloca,
+    Class::Barriers,
+    Class::Warps,
+    Class::Control,
+];
 
 #[test]
 fn hostile_modules_end_alike() {

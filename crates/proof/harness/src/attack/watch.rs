@@ -36,6 +36,8 @@ struct Living {
 pub struct Watch {
     /// The program that serves jobs when its first argument is `worker`.
     program: PathBuf,
+    /// What is compared with the reference engine: itself, in a build without the SIMD engine.
+    second: &'static str,
     living: Option<Living>,
 }
 
@@ -57,7 +59,8 @@ pub struct Failure {
 impl Watch {
     /// A watch over children that are copies of a program.
     pub fn new(program: &Path) -> Watch {
-        Watch { program: program.to_path_buf(), living: None }
+        let second = margay::engines().get(1).map_or("reference", |e| e.name());
+        Watch { program: program.to_path_buf(), second, living: None }
     }
 
     fn start(&self) -> std::io::Result<Living> {
@@ -150,11 +153,11 @@ impl Watch {
         if matches!(reference, End::Rejected(_)) {
             return (reference.clone(), reference, None);
         }
-        let mut other = self.end(attack, &text, "simd", FUEL);
+        let mut other = self.end(attack, &text, self.second, FUEL);
         match (&reference, &other) {
             (End::Exhausted(_), End::Exhausted(_)) => {}
             (End::Exhausted(_), _) => reference = self.end(attack, &text, "reference", MORE_FUEL),
-            (_, End::Exhausted(_)) => other = self.end(attack, &text, "simd", MORE_FUEL),
+            (_, End::Exhausted(_)) => other = self.end(attack, &text, self.second, MORE_FUEL),
             _ => {}
         }
         let why = difference(attack, &reference, &other);

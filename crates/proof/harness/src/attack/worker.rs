@@ -224,6 +224,7 @@ fn of_fault(fault: &margay::Fault, report: &StopReport, bases: Vec<(String, u64)
             (String::new(), Some((a.write, a.address, a.size, a.space.to_owned())))
         }
         Assert(message, file, line, function) => (format!("{message:?} {file:?} {line} {function:?}"), None),
+        BadFree { address, .. } => (String::new(), Some((true, *address, 0, "heap".to_owned()))),
         Trap | Breakpoint => (String::new(), None),
         Stack(w) | BadTarget(w) | Deadlock(w) | Barrier(w) | Descriptor(w) | BadHandle(w) | Hazard(w)
         | Undefined(w) => (w.clone(), None),
