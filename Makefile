@@ -18,6 +18,8 @@ help:
 	@echo "make test          build and run all tests"
 	@echo "make full-test     the same, with the long versions of the random tests"
 	@echo "make litmus        thousands of litmus tests of the memory consistency model; LITMUS=n says how many"
+	@echo "make attack        hostile modules against both engines; SEEDS=20000 FROM=0 for more than a thousand"
+	@echo "make fuzz          random damage to modules, and hostile ones, for TIME=600 seconds"
 	@echo "make lint          rustfmt and clippy"
 	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
 	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
@@ -52,6 +54,17 @@ full-test: setup
 # Some hours with the preset number on two cores.
 litmus: setup
 	MARGAY_LITMUS=$(or $(LITMUS),3000) MARGAY_LITMUS_LAUNCHES=8 $(CARGO) test --release -p margay-harness $(FEATURES) --test litmus -- --nocapture
+
+# Modules that do what no program may, each in a child process on both engines.
+SEEDS ?= 1000
+FROM ?= 0
+attack: setup
+	$(CARGO) run --release -q -p margay-harness $(FEATURES) --bin attack -- --seeds $(SEEDS) --from $(FROM)
+
+# Half of the time for libFuzzer's targets where cargo-fuzz and a nightly compiler are there, else all of it for the harness's loop.
+TIME ?= 600
+fuzz: setup
+	@CARGO="$(CARGO)" scripts/fuzz.sh $(TIME) $(FEATURES)
 
 lint: setup
 	$(CARGO) fmt --all --check
