@@ -98,7 +98,10 @@ impl Context {
         let code = Code::from(error);
         let words = crate::image::words(error);
         crate::api::tell(&words);
-        crate::account::failed(&words);
+        // Others are the call's own error, which the program may expect.
+        if matches!(error, Error::Stopped(_)) {
+            crate::account::failed(&words);
+        }
         if code.is_sticky() {
             self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
         }
