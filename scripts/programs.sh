@@ -55,10 +55,11 @@ try() {
         echo "FAILED to build $1:"
         tail -n 20 "$out.log"
         failed=1
-    elif said=$("$margay" exec -- "$out" 2>&1) && [ "$said" = ok ]; then
+    elif said=$("$margay" exec -- "$out" 2>"$out.log") && [ "$said" = ok ]; then
         echo "right: $1"
     else
         printf 'FAILED: %s\n%s\n' "$1" "$said"
+        tail -n 20 "$out.log"
         failed=1
     fi
 }
