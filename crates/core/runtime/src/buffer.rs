@@ -4,7 +4,8 @@ use crate::{Context, Error};
 use margay_exec::mem::Kind;
 use std::sync::Arc;
 
-/// Device memory owned by the caller. Dropping it frees the memory: launches that still use its address fault.
+/// Device memory owned by the caller. Dropping it frees the memory: what a launch does there afterwards is a fault, and what was under way
+/// harms nobody, since the bytes stay until the launches have ended that run.
 #[derive(Debug)]
 pub struct Buffer {
     context: Arc<Context>,

@@ -141,6 +141,6 @@ api! {
         outs: In<u64>, sizes: In<usize>, numbers: In<u32>, count: usize, address: DevicePtr, bytes: usize,
     ) {
         current()?;
-        (0..count).try_for_each(|i| attribute(Host::at(outs.nth(i)?), sizes.nth(i)?, numbers.nth(i)?, address, bytes))
+        (0..count).try_for_each(|i| attribute(outs.pointers().nth(i)?, sizes.nth(i)?, numbers.nth(i)?, address, bytes))
     }
 }

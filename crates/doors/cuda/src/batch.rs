@@ -10,11 +10,12 @@ use crate::{
     raw::{Host, In, Out},
     stream::StreamHandle,
 };
+use bytemuck::AnyBitPattern;
 
 /// `CUmemcpy3DOperand`: a type, and an address with the elements of a row and the rows of a layer, or an array with an offset in
 /// elements.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 struct Operand {
     kind: u32,
     of: u64,
@@ -23,7 +24,7 @@ struct Operand {
 
 /// `CUDA_MEMCPY3D_BATCH_OP`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct BoxCopy {
     from: Operand,
     to: Operand,

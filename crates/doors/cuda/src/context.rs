@@ -8,6 +8,7 @@ use crate::{
     raw::{In, Out},
     stream::{Stream, StreamHandle},
 };
+use bytemuck::AnyBitPattern;
 use margay_runtime::{Device, Error};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -130,7 +131,7 @@ impl Context {
 
 /// `CUctxCreateParams`: execution affinity and the like, which mean nothing here.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct CreateParams([usize; 3]);
 
 /// `CUlimit`

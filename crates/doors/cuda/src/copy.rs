@@ -13,6 +13,7 @@ use crate::{
     texture::ArrayObject,
     work::Work,
 };
+use bytemuck::AnyBitPattern;
 use std::sync::Arc;
 
 /// A copy of a box of bytes.
@@ -114,11 +115,11 @@ fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
                 let (to, from) = (to + start as u64, from + start as u64);
                 match from_device {
                     true => memory.read(from, part).map_err(refused)?,
-                    false => Host::at(from).read(part)?,
+                    false => Host::unified(from).read(part)?,
                 }
                 match to_device {
                     true => memory.write(to, part).map_err(refused)?,
-                    false => Host::at(to).write(part)?,
+                    false => Host::unified(to).write(part)?,
                 }
             }
             Ok(())
@@ -136,7 +137,7 @@ mod memory_type {
 
 /// `CUDA_MEMCPY2D`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Copy2d {
     from: Side2d,
     to: Side2d,
@@ -145,7 +146,7 @@ pub struct Copy2d {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 struct Side2d {
     x: usize,
     y: usize,
@@ -158,7 +159,7 @@ struct Side2d {
 
 /// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has a context in the place of each side's reserved member.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Copy3d {
     from: Side3d,
     to: Side3d,
@@ -168,7 +169,7 @@ pub struct Copy3d {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 struct Side3d {
     x: usize,
     y: usize,

@@ -9,6 +9,7 @@ use crate::{
     pool::Pool,
     raw::{Host, In, Out, Text, forever},
 };
+use bytemuck::AnyBitPattern;
 use margay::profile::Profile;
 use std::{
     collections::HashMap,
@@ -153,7 +154,7 @@ fn bus_id(device: i32) -> String {
 
 /// `CUdevprop`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Properties([i32; 14]);
 
 /// A string of the API that lives for ever.

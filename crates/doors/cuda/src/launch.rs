@@ -13,6 +13,7 @@ use crate::{
     watch,
     work::Work,
 };
+use bytemuck::AnyBitPattern;
 use margay_checker::Checker;
 use margay_exec::Observer;
 use margay_runtime::LaunchConfig;
@@ -74,7 +75,7 @@ impl Launch {
         if !params.is_null() {
             for (i, formal) in formals.iter().enumerate() {
                 let (from, len) = (formal.offset as usize, formal.size as usize);
-                Host::at(params.nth(i)?).read(&mut block[from..from + len])?;
+                params.pointers().nth(i)?.read(&mut block[from..from + len])?;
             }
         } else if !extra.is_null() {
             let (buffer, len) = buffer(extra)?;
@@ -121,8 +122,8 @@ fn buffer(extra: In<u64>) -> Result<(Host, usize), Code> {
     for i in (0..).step_by(2) {
         match extra.nth(i)? {
             0 => break,
-            POINTER => at = Some(Host::at(extra.nth(i + 1)?)),
-            SIZE => len = Some(Host::at(extra.nth(i + 1)?).value::<usize>(0)?),
+            POINTER => at = Some(extra.pointers().nth(i + 1)?),
+            SIZE => len = Some(extra.pointers().nth(i + 1)?.value::<usize>(0)?),
             _ => return Err(Code::INVALID_VALUE),
         }
     }
@@ -131,7 +132,7 @@ fn buffer(extra: In<u64>) -> Result<(Host, usize), Code> {
 
 /// `CUlaunchConfig`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Config {
     grid: [u32; 3],
     block: [u32; 3],
@@ -143,7 +144,7 @@ pub struct Config {
 
 /// `CUlaunchAttribute`: a number, and 64 bytes of value.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 struct Attribute {
     id: u32,
     pad: u32,

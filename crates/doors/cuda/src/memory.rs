@@ -16,6 +16,7 @@ use crate::{
     stream::StreamHandle,
     work::{Fill, Work},
 };
+use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
 use std::sync::{Arc, OnceLock};
 
@@ -218,7 +219,7 @@ fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize
 
 /// `CUmemLocation`
 #[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, AnyBitPattern)]
 pub struct Location {
     /// `CUmemLocationType`
     pub kind: u32,
@@ -291,10 +292,10 @@ api! {
     }
 
     4000 fn cuPointerGetAttribute(out: Host, number: u32, address: DevicePtr) { attribute(out, number, address) }
-    7000 fn cuPointerGetAttributes(count: u32, numbers: In<u32>, outs: In<u64>, address: DevicePtr) {
+    7000 fn cuPointerGetAttributes(count: u32, numbers: In<u32>, outs: In<Host>, address: DevicePtr) {
         let known = current()?.device_memory().find(address).is_some();
         for i in 0..count as usize {
-            let (number, out) = (numbers.nth(i)?, Host::at(outs.nth(i)?));
+            let (number, out) = (numbers.nth(i)?, outs.nth(i)?);
             let written = if known { attribute(out, number, address) } else { Err(Code::INVALID_VALUE) };
             if written.is_err() {
                 out.write(&[0; 8][..attribute_size(number)])?;

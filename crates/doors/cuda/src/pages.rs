@@ -50,13 +50,21 @@ impl Backing {
 /// A range of addresses that is nobody else's. Its pages can be touched where something is mapped and access was granted.
 #[derive(Debug)]
 pub struct Reserved {
-    /// Its first address.
-    pub start: usize,
-    /// Bytes.
-    pub len: usize,
+    start: usize,
+    len: usize,
 }
 
 impl Reserved {
+    /// Its first address.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// A range whose first address is a multiple of `align`, a power of two.
     pub fn new(len: usize, align: usize) -> Result<Reserved, Code> {
         let more = len.checked_add(align).ok_or(Code::OUT_OF_MEMORY)?;

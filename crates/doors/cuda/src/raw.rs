@@ -1,11 +1,16 @@
 //! Pointers that C programs hand us: the room of this crate in which memory is touched through them.
 //!
 //! Values of these types come into being only as arguments of the functions that C calls, where the CUDA Driver API's
-//! documentation says what they point to; null is checked here. Rust code cannot make one out of thin air, except from an
-//! address that a program gave as a number ([`Host::at`]).
+//! documentation says what they point to, or are read from what such an argument points to; null is checked here. Rust code cannot make
+//! one out of thin air, except from an address that a program gave as a number ([`Host::unified`]). What is read is a type that any bits
+//! are a value of ([`AnyBitPattern`]).
 #![allow(unsafe_code)]
 
-use crate::code::{Code, Outcome};
+use crate::{
+    code::{Code, Outcome},
+    handle::Handle,
+};
+use bytemuck::{AnyBitPattern, Zeroable};
 use margay_exec::mem::Block;
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -29,11 +34,6 @@ impl<T: Copy> Out<T> {
     /// No place.
     pub fn null() -> Out<T> {
         Out(std::ptr::null_mut())
-    }
-
-    /// Reads an element of an array that is read and written.
-    pub fn nth(self, index: usize) -> Result<T, Code> {
-        In(self.0.cast_const()).nth(index)
     }
 
     /// Writes the result; [`Code::INVALID_VALUE`] for null.
@@ -61,6 +61,13 @@ impl<T: Copy> Out<T> {
     /// Whether the result is not wanted.
     pub fn is_null(self) -> bool {
         self.0.is_null()
+    }
+}
+
+impl<T: AnyBitPattern> Out<T> {
+    /// Reads an element of an array that is read and written.
+    pub fn nth(self, index: usize) -> Result<T, Code> {
+        In(self.0.cast_const()).nth(index)
     }
 
     /// Reads what stands there, for arguments that are read and written.
@@ -93,6 +100,15 @@ impl<T> Clone for In<T> {
 
 impl<T> Copy for In<T> {}
 
+// SAFETY: addresses that the program gives may be any: what is read through them is the caller's promise.
+unsafe impl<T> Zeroable for In<T> {}
+// SAFETY: as above.
+unsafe impl<T: 'static> AnyBitPattern for In<T> {}
+// SAFETY: a handle is a number; none is followed.
+unsafe impl<T> Zeroable for Handle<T> {}
+// SAFETY: as above.
+unsafe impl<T: 'static> AnyBitPattern for Handle<T> {}
+
 impl<T: Copy> In<T> {
     /// Values of our own, for the program, while they live.
     pub fn list_of(values: &[T]) -> In<T> {
@@ -103,7 +119,9 @@ impl<T: Copy> In<T> {
     pub fn null() -> In<T> {
         In(std::ptr::null())
     }
+}
 
+impl<T: AnyBitPattern> In<T> {
     /// The value; [`Code::INVALID_VALUE`] for null.
     pub fn get(self) -> Result<T, Code> {
         self.nth(0)
@@ -114,8 +132,7 @@ impl<T: Copy> In<T> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises that many elements. `T` is a plain structure of numbers and
-        // addresses, valid for any bits.
+        // SAFETY: the caller of the C function promises that many elements, and any bits are a `T`.
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
@@ -134,6 +151,13 @@ impl<T> In<T> {
     /// The address, as a number.
     pub fn address(self) -> u64 {
         self.0.expose_provenance() as u64
+    }
+}
+
+impl In<u64> {
+    /// Numbers of 64 bits that the program says are addresses.
+    pub fn pointers(self) -> In<Host> {
+        In(self.0.cast())
     }
 }
 
@@ -161,8 +185,13 @@ impl Host {
         In(bytes.as_ptr().cast())
     }
 
-    /// The memory at an address that the program gave.
-    pub fn at(address: u64) -> Host {
+    /// What lies so many bytes behind.
+    pub fn offset(self, bytes: usize) -> Host {
+        In(self.0.wrapping_byte_add(bytes))
+    }
+
+    /// The memory at an address that the program gave as a number, for functions that take addresses of the host and of the device alike.
+    pub fn unified(address: u64) -> Host {
         In(std::ptr::with_exposed_provenance(address as usize))
     }
 
@@ -194,11 +223,11 @@ impl Host {
     }
 
     /// A plain value at an offset.
-    pub fn value<T: Copy>(self, offset: usize) -> Result<T, Code> {
+    pub fn value<T: AnyBitPattern>(self, offset: usize) -> Result<T, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises an image or a block of at least that size; `T` is valid for any bits.
+        // SAFETY: the caller promises an image or a block of at least that size, and any bits are a `T`.
         Ok(unsafe { self.0.cast::<u8>().add(offset).cast::<T>().read_unaligned() })
     }
 
@@ -215,7 +244,7 @@ impl Host {
     /// So many bytes of the program, copied.
     pub fn bytes(self, offset: usize, len: usize) -> Result<Vec<u8>, Code> {
         let mut bytes = vec![0; len];
-        Host::at(self.address() + offset as u64).read(&mut bytes)?;
+        self.offset(offset).read(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -238,6 +267,15 @@ pub struct Callback(Option<unsafe extern "C" fn(*mut c_void)>);
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub struct UserData(*mut c_void);
+
+// SAFETY: any bits are an address or none; whether it is one of a function is the program's promise.
+unsafe impl Zeroable for Callback {}
+// SAFETY: as above.
+unsafe impl AnyBitPattern for Callback {}
+// SAFETY: as above.
+unsafe impl Zeroable for UserData {}
+// SAFETY: as above.
+unsafe impl AnyBitPattern for UserData {}
 
 // SAFETY: these are the program's own addresses, and the API says that callbacks may run on any thread.
 unsafe impl Send for UserData {}

@@ -14,6 +14,7 @@ use crate::{
     raw::{Callback, Host, In, Out, StreamCallback, UserData},
     work::Work,
 };
+use bytemuck::AnyBitPattern;
 use std::{
     cell::RefCell,
     sync::{
@@ -48,7 +49,7 @@ impl Stream {
 
 /// A stream as C names it: null and two small numbers are streams that every context has.
 #[repr(transparent)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct StreamHandle(Handle<Stream>);
 
 /// A stream in use: one of the table, or one of the current context.

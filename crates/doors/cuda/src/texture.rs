@@ -8,6 +8,7 @@ use crate::{
     handle::Handle,
     raw::{Host, In, Out},
 };
+use bytemuck::AnyBitPattern;
 use margay_exec::texture::{Address, Extent, Filter, Format, Sampler, Scalar};
 use margay_runtime::{Array, SurfaceObject, TextureObject, TextureOptions};
 use std::sync::{Arc, PoisonError};
@@ -54,7 +55,7 @@ pub struct Surface {
 
 /// `CUDA_ARRAY_DESCRIPTOR`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Descriptor {
     width: usize,
     height: usize,
@@ -64,7 +65,7 @@ pub struct Descriptor {
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Descriptor3d {
     width: usize,
     height: usize,
@@ -117,7 +118,7 @@ impl Descriptor3d {
 
 /// `CUDA_RESOURCE_DESC`: a kind, and a union of which the first members are these.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Resource {
     kind: u32,
     of: Union,
@@ -126,7 +127,7 @@ pub struct Resource {
 
 /// The longest member; arrays have their handle in `address`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 struct Union {
     address: u64,
     format: u32,
@@ -147,7 +148,7 @@ mod kind {
 
 /// `CUDA_TEXTURE_DESC`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct TextureDescriptor {
     address: [u32; 3],
     filter: u32,

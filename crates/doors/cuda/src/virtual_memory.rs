@@ -13,6 +13,7 @@ use crate::{
     pages::{Backing, Reserved},
     raw::{Host, In, Out},
 };
+use bytemuck::AnyBitPattern;
 use margay_exec::{
     Memory,
     mem::{Kind, Retracted},
@@ -32,7 +33,7 @@ const READ_WRITE: u32 = 3;
 
 /// `CUmemAllocationProp`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct Properties {
     kind: u32,
     handles: u32,
@@ -43,7 +44,7 @@ pub struct Properties {
 
 /// `CUmemAccessDesc`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct AccessRight {
     location: Location,
     flags: u32,
@@ -78,7 +79,7 @@ fn space() -> Result<MutexGuard<'static, AddressSpace>, Code> {
 
 impl AddressSpace {
     fn around(&self, address: usize) -> Result<&Reserved, Code> {
-        let found = self.reserved.range(..=address).next_back().filter(|(start, r)| address - **start < r.len);
+        let found = self.reserved.range(..=address).next_back().filter(|(start, r)| address - **start < r.len());
         found.map(|(_, r)| r).ok_or(Code::INVALID_VALUE)
     }
 
@@ -145,7 +146,7 @@ impl AddressSpace {
     fn show(&mut self, memory: &Memory) -> Outcome {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (at, mapping) in self.mapped.iter().filter(|(_, m)| m.accessible) {
-            let reserved = self.around(*at)?.start;
+            let reserved = self.around(*at)?.start();
             match runs.last_mut() {
                 Some((start, len)) if *start + *len == *at && *start >= reserved => *len += mapping.len,
                 _ => runs.push((*at, mapping.len)),
@@ -186,13 +187,13 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         let reserved = Reserved::new(size, align)?;
-        address.set(reserved.start as u64)?;
-        space()?.reserved.insert(reserved.start, reserved);
+        address.set(reserved.start() as u64)?;
+        space()?.reserved.insert(reserved.start(), reserved);
         Ok(())
     }
     10020 fn cuMemAddressFree(address: DevicePtr, size: usize) {
         let (mut space, start) = (space()?, address as usize);
-        let whole = space.reserved.get(&start).is_some_and(|r| r.len == size);
+        let whole = space.reserved.get(&start).is_some_and(|r| r.len() == size);
         if !whole || space.mapped.range(start..start + size).next().is_some() {
             return Err(Code::INVALID_VALUE);
         }

@@ -7,10 +7,11 @@ use crate::{
     raw::Ptr,
     stream::Stream,
 };
+use bytemuck::AnyBitPattern;
 
 /// `cudaExtent`
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct Extent {
     /// Bytes, or elements of an array.
     pub width: usize,
@@ -22,7 +23,7 @@ pub struct Extent {
 
 /// `cudaPitchedPtr`
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct PitchedPtr {
     /// The first byte.
     pub address: u64,
@@ -36,7 +37,7 @@ pub struct PitchedPtr {
 
 /// One side of `CUDA_MEMCPY3D`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 struct Side {
     at: [usize; 3],
     level: usize,
@@ -51,7 +52,7 @@ struct Side {
 
 /// `CUDA_MEMCPY3D`
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 pub struct Copy3d {
     from: Side,
     to: Side,
@@ -147,7 +148,7 @@ impl Copy3d {
 
 /// `cudaChannelFormatDesc`
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct Channels {
     bits: [i32; 4],
     kind: u32,
@@ -177,7 +178,7 @@ impl Channels {
 
 /// `CUDA_ARRAY3D_DESCRIPTOR`
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 pub struct Descriptor {
     extent: [usize; 3],
     format: u32,

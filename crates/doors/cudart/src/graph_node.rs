@@ -10,10 +10,11 @@ use crate::{
     raw::Ptr,
     register::{host_of, kernel},
 };
+use bytemuck::AnyBitPattern;
 
 /// `CUDA_KERNEL_NODE_PARAMS`, later versions.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 struct KernelNode {
     function: usize,
     shape: [u32; 6],

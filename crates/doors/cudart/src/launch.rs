@@ -9,11 +9,12 @@ use crate::{
     register::kernel,
     stream::Stream,
 };
+use bytemuck::AnyBitPattern;
 use std::cell::RefCell;
 
 /// `dim3`
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct Dim3 {
     x: u32,
     y: u32,
@@ -83,7 +84,7 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     // grid, block: 24 bytes; then shared memory (size_t), stream, attributes, their number. The driver has 32 bits of shared
     // memory directly behind the block.
     #[repr(C)]
-    #[derive(Clone, Copy)]
+    #[derive(Clone, Copy, AnyBitPattern)]
     struct Runtime {
         shape: [u32; 6],
         shared: usize,

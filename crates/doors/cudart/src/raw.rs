@@ -3,12 +3,18 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Code, Outcome};
+use bytemuck::{AnyBitPattern, Zeroable};
 use std::ffi::{CStr, c_void};
 
 /// An address of the program: where a result goes, or what is read.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ptr(*mut c_void);
+
+// SAFETY: addresses that programs give may be any: what is read through them is the caller's promise.
+unsafe impl Zeroable for Ptr {}
+// SAFETY: as above.
+unsafe impl AnyBitPattern for Ptr {}
 
 impl Ptr {
     /// None.
@@ -40,11 +46,11 @@ impl Ptr {
     }
 
     /// Reads a plain value at an offset; [`Code::INVALID_VALUE`] for null.
-    pub fn read<T: Copy>(self, offset: usize) -> Result<T, Code> {
+    pub fn read<T: AnyBitPattern>(self, offset: usize) -> Result<T, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises a structure of that layout; `T` is valid for any bits.
+        // SAFETY: the caller of the C function promises a structure of that layout, and any bits are a `T`.
         Ok(unsafe { self.0.byte_add(offset).cast::<T>().read_unaligned() })
     }
 

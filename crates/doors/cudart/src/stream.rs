@@ -5,10 +5,11 @@ use crate::{
     driver,
     raw::Ptr,
 };
+use bytemuck::AnyBitPattern;
 
 /// A stream as the program names it.
 #[repr(transparent)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, AnyBitPattern)]
 pub struct Stream(usize);
 
 impl Stream {

@@ -7,6 +7,7 @@ use crate::{
     error::{Code, Outcome},
     raw::Ptr,
 };
+use bytemuck::AnyBitPattern;
 
 /// `cudaResourceType`
 const LINEAR: u32 = 2;
@@ -49,7 +50,7 @@ fn describe_resource(of: Ptr, found: &[u64; 18]) -> Outcome {
 
 /// `CUDA_TEXTURE_DESC`
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, AnyBitPattern)]
 struct TextureOptions {
     address: [u32; 3],
     filter: u32,

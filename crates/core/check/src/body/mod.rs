@@ -150,8 +150,10 @@ pub enum Operand {
     Symbol(SymRef, i64),
     /// A bracketed address.
     Address(Base, i64),
-    /// What ptxas takes and the manual gives no meaning: a variable indexed by a register (`a[%r1]`), a register and an offset as
-    /// a value (`%r1+4`), one value for a vector, a vector for one element of a surface.
+    /// A register and an offset as a value (`%r1+4`): ptxas adds them.
+    Sum(RegId, i64),
+    /// What ptxas takes and the manual gives no meaning: a variable indexed by a register (`a[%r1]`), one value for a vector, a vector
+    /// for one element of a surface.
     Computed,
     /// A bracketed list.
     Group(List<Operand>),

@@ -149,8 +149,7 @@ impl<'a> Walker<'a, '_> {
             }
             Named::Reg(reg, decl) if self.adds_offset(want, decl) => {
                 self.reads(reg, name.span);
-                self.offset(offset, minus);
-                Operand::Computed
+                Operand::Sum(reg, self.offset(offset, minus).unwrap_or(0))
             }
             Named::Unknown if tree.str(name.span) == "WARP_SZ" => self.constant(c, want, op),
             Named::Unknown => self.unknown(name.span, "variable"),

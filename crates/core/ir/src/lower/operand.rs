@@ -241,6 +241,11 @@ impl Builder<'_> {
                 let (base, offset, _) = self.base(base, offset, at)?;
                 out.push(Operand::Mem(base, offset));
             }
+            check::Operand::Sum(reg, offset) => {
+                let base = self.read_scalar(reg, at)?;
+                let sum = self.plus(base, offset, at)?;
+                out.push(Operand::Reg(sum));
+            }
             check::Operand::Computed => {
                 return Err(self.unsupported(at.span, "an operand that ptxas takes and the manual gives no meaning"));
             }

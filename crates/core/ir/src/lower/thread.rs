@@ -61,6 +61,32 @@ impl Builder<'_> {
         Ok(flag)
     }
 
+    /// The sum of an integer register and a constant, in the register's width: what ptxas compiles a register with an offset to that
+    /// stands for a value.
+    pub(super) fn plus(&mut self, base: VReg, offset: i64, at: Place) -> Result<VReg, LowerError> {
+        let ty = self.func.regs[base.0 as usize];
+        let width = match ty.bits() {
+            16 => Type::U16,
+            32 => Type::U32,
+            64 => Type::U64,
+            _ => Type::Pred,
+        };
+        if width == Type::Pred || ty.is_float() {
+            return Err(self.unsupported(at.span, format!("a register of `{ty}` with an offset as a value")));
+        }
+        let sum = self.temp(ty);
+        let offset = Operand::Imm(constant::int_bits(width, offset));
+        self.synthetic(
+            variant("add", &[Word::Type(width)]),
+            None,
+            &[Operand::Reg(sum)],
+            &[Operand::Reg(base), offset],
+            None,
+            at,
+        )?;
+        Ok(sum)
+    }
+
     /// Stores a register to the thread block, under the guard of the instruction that wrote it.
     pub(super) fn thread_store(
         &mut self,

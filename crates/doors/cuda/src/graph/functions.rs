@@ -10,6 +10,7 @@ use crate::{
     stream::StreamHandle,
     work::Work,
 };
+use bytemuck::AnyBitPattern;
 use std::{
     ffi::c_char,
     sync::{Arc, PoisonError},
@@ -19,7 +20,7 @@ type Node = Handle<NodeRef>;
 
 /// `CUgraphExecUpdateResultInfo`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct UpdateResult {
     result: u32,
     node: Node,
@@ -28,7 +29,7 @@ pub struct UpdateResult {
 
 /// `CUDA_GRAPH_INSTANTIATE_PARAMS`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct InstantiateParams {
     flags: u64,
     upload: StreamHandle,

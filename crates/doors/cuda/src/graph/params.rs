@@ -17,6 +17,7 @@ use crate::{
     raw::{Callback, Host, In, UserData},
     work::{Fill, Work},
 };
+use bytemuck::AnyBitPattern;
 use std::sync::{Arc, PoisonError};
 
 /// `CUgraphNodeType`
@@ -53,7 +54,7 @@ pub fn kind_of(work: &Work) -> u32 {
 
 /// `CUDA_KERNEL_NODE_PARAMS`, first version.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct KernelNode {
     function: Handle<Function>,
     grid: [u32; 3],
@@ -65,7 +66,7 @@ pub struct KernelNode {
 
 /// `CUDA_KERNEL_NODE_PARAMS`, later versions: a kernel may stand for the function.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct KernelNode2 {
     first: KernelNode,
     kernel: Handle<Function>,
@@ -130,7 +131,7 @@ impl Arguments {
 
 /// `CUDA_MEMSET_NODE_PARAMS`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct FillNode {
     to: u64,
     pitch: usize,
@@ -163,7 +164,7 @@ impl FillNode {
 
 /// `CUDA_HOST_NODE_PARAMS`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, AnyBitPattern)]
 pub struct HostNode {
     function: Callback,
     data: UserData,
@@ -237,7 +238,7 @@ pub fn describe_allocation(work: &Work, params: Host) -> Outcome {
 
 /// The work that `CUgraphNodeParams` describes; writes what a node makes there.
 pub fn work(params: Host) -> Result<Work, Code> {
-    let of = Host::at(params.address() + UNION as u64);
+    let of = params.offset(UNION);
     Ok(match params.value::<u32>(0)? {
         kind::KERNEL => of.value::<KernelNode2>(0)?.work()?,
         kind::COPY => Work::Copy(params.value::<Copy3d>(COPY)?.copy()?),
@@ -269,7 +270,7 @@ pub fn work(params: Host) -> Result<Work, Code> {
 /// Writes `CUgraphNodeParams` of a node.
 pub fn describe(node: &NodeRef, params: Host) -> Outcome {
     let work = node.state().work.clone();
-    let of = Host::at(params.address() + UNION as u64);
+    let of = params.offset(UNION);
     params.write(&[0; 256])?;
     params.set_value(0, kind_of(&work))?;
     match &work {

@@ -18,8 +18,8 @@ const MOST: usize = 1 << 24;
 /// The PTX of a fat binary for the architecture that suits the device best; `None` for other images.
 pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     let at = match image.value::<u32>(0)? {
-        WRAPPER if image.value::<u32>(4)? == LINKED => return linked(Host::at(image.value(16)?)).map(Some),
-        WRAPPER => Host::at(image.value(8)?),
+        WRAPPER if image.value::<u32>(4)? == LINKED => return linked(image.value(16)?).map(Some),
+        WRAPPER => image.value(8)?,
         _ => image,
     };
     match payload(at)? {
@@ -33,7 +33,7 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
 fn linked(list: Host) -> Result<Vec<String>, Code> {
     let mut texts = Vec::new();
     for i in 0..MOST {
-        let one = Host::at(list.value(8 * i)?);
+        let one: Host = list.value(8 * i)?;
         if one.address() == 0 {
             break;
         }

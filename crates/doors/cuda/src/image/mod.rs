@@ -135,7 +135,7 @@ impl JitOptions {
         }
         let mut bytes = text.as_bytes()[..end].to_vec();
         bytes.push(0);
-        Host::at(at).write(&bytes)?;
+        Host::unified(at).write(&bytes)?;
         self.values.set_nth(place, end as u64)
     }
 }

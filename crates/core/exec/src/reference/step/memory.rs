@@ -152,7 +152,8 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     let mut values = [[T::default(); LANES]; N];
     let mut missing = 0u32;
-    // In local windows each lane may only use its own.
+    // Of generic addresses in local windows each lane may only use its own.
+    let own = found.kind == Kind::Local && region == Region::Generic;
     let whole = N == 1 && found.kind != Kind::Local;
     let lie = if whole { pattern(&at, ctx.active, size.into()) } else { Pattern::Any };
     match lie {
@@ -164,7 +165,7 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Pattern::Same if let Some(cell) = found.block.cell::<T::Cell>(at[0]) => values[0] = [T::get(cell); LANES],
         _ => {
             for i in lanes(ctx.active) {
-                match read::<T, N>(&found.block, at[i]) {
+                match read::<T, N>(&found.block, at[i]).filter(|_| !own) {
                     Some(read) => (0..N).for_each(|k| values[k][i] = read[k]),
                     None => missing |= 1 << i,
                 }
@@ -300,8 +301,9 @@ fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         return Flow::Next;
     }
     let mut missing = 0u32;
+    let own = found.kind == Kind::Local && region == Region::Generic;
     for i in lanes(ctx.active) {
-        if write::<T, N>(&found.block, at[i], values.map(|v| v[i])).is_none() {
+        if own || write::<T, N>(&found.block, at[i], values.map(|v| v[i])).is_none() {
             missing |= 1 << i;
         }
     }
