@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
-        bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
+        miri bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
         golden ulp
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make attack        hostile modules against both engines; SEEDS=20000 FROM=0 for more than a thousand"
 	@echo "make fuzz          random damage to modules, and hostile ones, for TIME=600 seconds"
 	@echo "make lint          rustfmt and clippy"
+	@echo "make miri          device memory's tests under Miri, which needs a nightly toolchain that has it"
 	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
 	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
 	@echo "make oracle-programs  build programs with nvcc as it is, and with CUDA 12's and 11's runtimes, and run them"
@@ -69,6 +70,12 @@ fuzz: setup
 lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
+
+# Accesses of different size to the same bytes lie outside Rust's model (mem/raw.rs says why they are there): Miri does without its
+# emulation of weak memory, which cannot follow them. Addresses of device memory are numbers, hence permissive provenance.
+miri:
+	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation" \
+		$(CARGO) +nightly miri test -p margay-exec --lib -- mem::
 
 bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend
