@@ -149,10 +149,10 @@ fn integers(op: BinaryOp, x: i64, y: i64, first: bool, unsigned: bool, span: Spa
         BinaryOp::Rem => Const::int((ux % uy) as i64),
         BinaryOp::Add => wide(x.wrapping_add(y)),
         BinaryOp::Sub => wide(x.wrapping_sub(y)),
-        // Shift counts are unsigned; one of 64 and more shifts everything out.
-        BinaryOp::Shl => Const::Int { value: if uy > 63 { 0 } else { x << uy }, unsigned: first },
-        BinaryOp::Shr if first => Const::Int { value: if uy > 63 { 0 } else { (ux >> uy) as i64 }, unsigned: true },
-        BinaryOp::Shr => Const::int(x >> uy.min(63)),
+        // The manual does not say what counts of 64 and more do; ptxas 13.5 takes them modulo 64.
+        BinaryOp::Shl => Const::Int { value: x.wrapping_shl(uy as u32), unsigned: first },
+        BinaryOp::Shr if first => Const::Int { value: ux.wrapping_shr(uy as u32) as i64, unsigned: true },
+        BinaryOp::Shr => Const::int(x.wrapping_shr(uy as u32)),
         BinaryOp::Lt => truth(if unsigned { ux < uy } else { x < y }),
         BinaryOp::Gt => truth(if unsigned { ux > uy } else { x > y }),
         BinaryOp::Le => truth(if unsigned { ux <= uy } else { x <= y }),

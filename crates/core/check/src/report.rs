@@ -181,6 +181,14 @@ pub(crate) struct Lack {
 }
 
 impl Lack {
+    /// The lowest target that has the feature: of the same generation if there is one, else a later one.
+    fn nearest(&self, target: Target) -> Option<Target> {
+        let Some(_) = self.only.first() else { return self.sm.map(Target::sm) };
+        let later = self.only.iter().copied().filter(|t| t.sm >= target.sm);
+        let same = later.clone().filter(|t| t.sm / 10 == target.sm / 10).min_by_key(|t| t.sm);
+        same.or_else(|| later.filter(|t| t.sm / 10 > target.sm / 10).min_by_key(|t| t.sm))
+    }
+
     /// The finding: `what` needs this, at `span`.
     pub(crate) fn diagnose(&self, module: &Module, what: &str, span: Span) -> Diagnostic {
         let mut wants = Vec::new();
@@ -202,8 +210,11 @@ impl Lack {
         }
         if let (true, Some(at)) = (self.sm.is_some() || !self.only.is_empty(), module.target_at) {
             d = d.label(at, format!("the module says `{}`", module.target));
-            let target = self.only.first().copied().or(self.sm.map(Target::sm));
-            edits.extend(target.map(|t| (at, t.to_string())));
+            match self.nearest(module.target) {
+                Some(target) => edits.push((at, target.to_string())),
+                // Another chip: no version of this target has it.
+                None => edits.clear(),
+            }
         }
         if !edits.is_empty() {
             d.suggestions.push(margay_syntax::diag::Suggestion {

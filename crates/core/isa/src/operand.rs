@@ -115,9 +115,18 @@ pub struct Opnd {
     pub range: Option<(i64, i64)>,
     /// A constant must be a multiple of this.
     pub step: i64,
+    /// ptxas ignores braces around it.
+    pub braced: bool,
+    /// ptxas forgets to look at the type of a register here.
+    pub untyped: bool,
 }
 
 impl Opnd {
+    /// Whether it says where in a texture, a surface or a tensor.
+    pub fn is_coordinate(&self) -> bool {
+        matches!(self.count, Count::AtLeast(_)) || self.name == "tensorCoords"
+    }
+
     const fn new(name: &'static str, role: Role, ty: Ty) -> Opnd {
         let imm = matches!(role, Role::Src | Role::Imm);
         Opnd {
@@ -142,6 +151,8 @@ impl Opnd {
             unified: false,
             range: None,
             step: 1,
+            braced: false,
+            untyped: false,
         }
     }
 
@@ -245,6 +256,18 @@ impl Opnd {
     /// A constant must be a multiple of `step`.
     pub const fn step(mut self, step: i64) -> Opnd {
         self.step = step;
+        self
+    }
+
+    /// Braces around it are ignored.
+    pub const fn braced(mut self) -> Opnd {
+        self.braced = true;
+        self
+    }
+
+    /// The type of a register is not looked at.
+    pub const fn untyped(mut self) -> Opnd {
+        self.untyped = true;
         self
     }
 

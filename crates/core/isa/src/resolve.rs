@@ -111,9 +111,19 @@ impl Variant {
             | Rule::GenericWidth
             | Rule::SinkOnly
             | Rule::ScaleSelector
-            | Rule::TensorMapValue => None,
+            | Rule::TensorMapValue
+            | Rule::PolicyFraction => None,
             Rule::StackAlignment => None,
         })
+    }
+
+    /// How many of the words ptxas reads as one with the opcode: no blank may stand before them.
+    pub fn glued(&self) -> usize {
+        let row = self.row();
+        row.slots
+            .iter()
+            .take(row.glued.into())
+            .fold(0, |n, slot| n + usize::from(self.words.get(n).is_some_and(|word| fits(slot, *word))))
     }
 
     /// Whether the modifier was written.

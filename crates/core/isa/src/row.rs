@@ -79,6 +79,8 @@ pub struct Form {
     pub slots: &'static [Slot],
     /// How many of the first slots ptxas reads as part of the opcode: they stand first, in this order (`mul.lo`, `cvta.to`).
     pub fixed: u8,
+    /// How many of those slots ptxas reads as one word with the opcode: no blank stands between them.
+    pub glued: u8,
     /// Operands in order.
     pub operands: &'static [Opnd],
     /// Since when.
@@ -100,6 +102,7 @@ pub const fn form(slots: &'static [Slot], operands: &'static [Opnd]) -> Form {
     Form {
         slots,
         fixed: 0,
+        glued: 0,
         operands,
         since: Since::ALWAYS,
         until: None,
@@ -144,6 +147,13 @@ impl Form {
     /// The first `slots` slots belong to the opcode.
     pub const fn fixed(mut self, slots: u8) -> Form {
         self.fixed = slots;
+        self.glued = slots;
+        self
+    }
+
+    /// Blanks may stand behind the first `slots` of the slots that belong to the opcode.
+    pub const fn glued(mut self, slots: u8) -> Form {
+        self.glued = slots;
         self
     }
 

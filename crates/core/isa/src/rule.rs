@@ -41,6 +41,8 @@ pub enum Rule {
     /// `tensormap.replace`: `.elemtype` 13 to 15 need PTX ISA 8.7 and `sm_100` or later families, `.swizzle_mode` 4 needs 8.8
     /// and `sm_103a`.
     TensorMapValue,
+    /// `createpolicy.fractional`: the fraction is greater than 0 and at most 1.
+    PolicyFraction,
     /// `vmad`: the product is negated when exactly one of `a` and `b` is; not both the product and `c` may be negated.
     VmadNegation,
 }

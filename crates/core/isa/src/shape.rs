@@ -3,7 +3,7 @@
 //! A [`Shape`] is an operand without its names: a register of a type, a constant, an address. [`Variant::accepts`] is the
 //! verdict of the table on a list of them; rules that need more than the shape ([`crate::Rule`]) are not asked.
 
-use crate::{Count, Kind, Mod, Opnd, Role, Rule, Space, Ty, Type, Variant};
+use crate::{Count, Kind, Mod, Opcode, Opnd, Role, Rule, Space, Ty, Type, Variant};
 
 /// An operand without its names. `Display` prints it with the names that [`crate::sample::module`] declares.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -180,7 +180,14 @@ impl Variant {
                 None => false,
             },
             (Role::Dst, Shape::Sink) if opnd.count == Count::ByVec => opnd.sink,
+            (Role::Dst | Role::Src | Role::Imm, Shape::Vector(elements)) if opnd.braced && elements.len() == 1 => {
+                self.takes(opnd, &elements[0])
+            }
             (Role::Dst | Role::Src, Shape::Vector(elements)) => match self.count(opnd) {
+                // Loads and stores take the braces of a vector around a single value, too.
+                Some(1) if opnd.count == Count::ByVec && elements.len() == 1 && self.op.moves_vectors() => {
+                    self.takes(opnd, &elements[0])
+                }
                 Some(1) if opnd.count == Count::One || opnd.count == Count::ByVec => false,
                 Some(n) => {
                     let spare = matches!(opnd.count, Count::AtLeast(_)) && matches!(elements.len(), 2 | 4);
@@ -227,7 +234,7 @@ impl Variant {
     /// `mov`: two or four registers that together have the width of the type.
     fn pack(&self, opnd: &Opnd, elements: &[Shape]) -> bool {
         let bits = self.t().bits() / elements.len().max(1) as u32;
-        matches!(elements.len(), 2 | 4)
+        matches!(elements.len(), 1 | 2 | 4)
             && alike(elements)
             && elements.iter().any(|e| *e != Shape::Sink)
             && elements.iter().all(|e| match e {
@@ -243,7 +250,13 @@ impl Variant {
         match base {
             Shape::Reg(t, _) => self.takes_register(opnd, opnd.ty, *t),
             Shape::Symbol(_) if opnd.ty != Ty::Pointer => false,
-            Shape::Symbol(s) => *s == space || space == Space::Generic && *s != Space::Param,
+            // Constant memory has generic addresses, but nobody may access a name there without saying the space.
+            Shape::Symbol(s) if space == Space::Generic => match self.row().rules.contains(&Rule::SharedVariable) {
+                true => *s == Space::Shared,
+                false if self.op == Opcode::Prefetchu => *s == Space::Global,
+                false => !matches!(s, Space::Param | Space::Const),
+            },
+            Shape::Symbol(s) => *s == space,
             Shape::Int(_) => space == Space::Local,
             _ => false,
         }

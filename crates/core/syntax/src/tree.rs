@@ -403,6 +403,14 @@ impl Tree {
             + of(&self.comments)
     }
 
+    /// The declaration that a place belongs to: a variable, a parameter, or the header of a function. Where it goes over several
+    /// lines, messages point at what is wrong, and ptxas names the last line.
+    pub fn declaration(&self, at: u32) -> Option<Span> {
+        let holds = |s: &Span| s.start <= at && at <= s.end;
+        let vars = self.vars.iter().map(|v| v.span);
+        vars.chain(self.funcs.iter().map(|f| f.header)).filter(holds).min_by_key(|s| s.len())
+    }
+
     /// The text under a span.
     #[inline]
     pub fn str(&self, span: Span) -> &str {

@@ -177,7 +177,7 @@ impl Findings {
 }
 
 impl fmt::Display for Findings {
-    /// One line for each finding: `file:line:column: error[E0231]: message`.
+    /// One line for each finding: `file:line:column: error[E0204]: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for d in &self.diagnostics {
             let (line, column) = self.lines.line_column(&self.text, d.span().start);

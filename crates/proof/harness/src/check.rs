@@ -1,5 +1,5 @@
 //! Cases of `tests/check`: modules that must pass without an error, and modules whose faulty lines say what they must earn:
-//! ``add.sat.u32 %r3, %r1, %r2;   //~ E0231 `.sat` takes `` (a code, and a part of the message).
+//! ``add.sat.u32 %r3, %r1, %r2;   //~ E0203 takes no `.sat` `` (a code, and a part of the message).
 
 use margay::{Code, Options, Severity, SourceText};
 use std::path::Path;

@@ -176,8 +176,9 @@ impl<'a> Walker<'a, '_> {
         let found = self.symbol_space(symbol);
         let wanted = want_space(c, want);
         let fits = match wanted {
-            // Generic addresses reach global, shared, local and (since 3.1) constant memory.
-            None => !matches!(found, Space::Param | Space::Reg),
+            None if c.variant.op == Opcode::Prefetchu => found == Space::Global,
+            // Constant memory has generic addresses (since 3.1), but nobody may access a name there without saying the space.
+            None => !matches!(found, Space::Param | Space::Reg | Space::Const),
             Some(space) => space == found,
         };
         if !fits || matches!(symbol, SymRef::Func(_)) {
@@ -245,11 +246,22 @@ impl<'a> Walker<'a, '_> {
                 _ => return self.wrong_kind(want, op, "a variable or register"),
             },
             Kind::Error => return Operand::Error,
+            // ptxas takes a number for an address, and a register with an offset.
+            Kind::Int { .. } | Kind::Expr(_) => return self.number_for_address(op),
             _ => return self.wrong_kind(want, op, "a variable or register"),
         };
         match self.named(name) {
+            Named::Reg(reg, decl) if offset.is_some() && compat::has(want.regs, self.body.regs[decl as usize].ty) => {
+                self.reads(reg, name);
+                offset.and_then(|o| self.offset(o, minus));
+                self.report.text_only(self.no_variable(op.span));
+                Operand::Computed
+            }
             Named::Reg(reg, decl) if offset.is_none() => {
                 self.reads(reg, name);
+                if want.opnd.untyped && self.forgotten_type(want, decl, name) {
+                    return Operand::Computed;
+                }
                 self.whole_register(c, want, decl, name);
                 Operand::Reg(reg)
             }
@@ -266,14 +278,40 @@ impl<'a> Walker<'a, '_> {
                 if wanted.is_some_and(|w| w != self.symbol_space(symbol)) {
                     self.wrong_space(c, want, symbol, op.span);
                 } else {
-                    crate::rules::addresses::taken(self, symbol, op.span);
+                    crate::rules::addresses::taken(self, c, symbol, op.span);
                 }
                 Operand::Symbol(symbol, offset)
             }
             Named::Faulty => Operand::Error,
+            Named::Unknown if self.tree.str(name) == "WARP_SZ" => self.number_for_address(op),
             Named::Unknown => self.unknown(name, "name"),
             _ => self.wrong_kind(want, op, "a variable or register"),
         }
+    }
+
+    /// A number where a variable or a register with an address is wanted.
+    #[cold]
+    fn number_for_address(&mut self, op: &tree::Operand) -> Operand {
+        match consts::eval(self.tree, op) {
+            Ok(Const::Int { .. }) => {
+                self.report.text_only(self.no_variable(op.span));
+                Operand::Computed
+            }
+            Ok(_) => {
+                self.report.push(Diagnostic::new(Code::ConstantType, op.span, "an address is an integer"));
+                Operand::Error
+            }
+            Err(e) => {
+                crate::module::constant_error(self.tree, e, self.report);
+                Operand::Error
+            }
+        }
+    }
+
+    fn no_variable(&self, span: Span) -> Diagnostic {
+        let (text, found) = (self.tree.str(self.mnemonic()), self.tree.str(span));
+        let message = format!("`{text}` converts the address of a variable, or one in a register; found `{found}`");
+        Diagnostic::new(Code::OperandKind, span, message).help("put the address into a register first")
     }
 }
 

@@ -39,14 +39,15 @@ impl<'a> Walker<'a, '_> {
                         self.part(c, want, reg, decl, selector, false)
                     }
                     Named::Special(..) => {
-                        self.report.push(
-                            Diagnostic::new(
-                                Code::SpecialRegister,
-                                op.span,
-                                format!("`{}` is read-only", self.tree.str(op.span)),
-                            )
-                            .here("special registers cannot be written"),
-                        );
+                        let message = format!("`{}` is read-only", self.tree.str(op.span));
+                        let found = Diagnostic::new(Code::SpecialRegister, op.span, message)
+                            .here("special registers cannot be written");
+                        // ptxas forgets to look at the elements of a vector.
+                        if want.element {
+                            self.report.text_only(found);
+                            return Operand::Computed;
+                        }
+                        self.report.push(found);
                         Operand::Error
                     }
                     Named::Faulty => Operand::Error,

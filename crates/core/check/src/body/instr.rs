@@ -7,7 +7,7 @@ use crate::{
     Symbol,
     compat::{self, Constants},
 };
-use margay_isa::{Kind as TypeKind, Role, Type};
+use margay_isa::{Kind as TypeKind, Opcode, Role, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -28,7 +28,7 @@ impl<'a> Walker<'a, '_> {
         let index = if entry.len == 1 { entry.start } else { self.choose(memos, entry, ops) };
         let variant = VariantId(self.variant(memos, index));
         let c = memos.candidate(index);
-        if c.unavailable.is_some() || !c.in_order {
+        if c.unavailable.is_some() || c.parted || !c.in_order {
             self.about_mnemonic(c, instr);
         }
         let operands = if c.call { self.call(c, instr, ops) } else { self.operands(c, instr, ops) };
@@ -75,7 +75,7 @@ impl<'a> Walker<'a, '_> {
     fn misfit(&self, c: &Candidate, ops: &[tree::Operand]) -> u32 {
         let lack = c.min.saturating_sub(ops.len()) + ops.len().saturating_sub(c.wants.len());
         let shapes: u32 = c.wants.iter().zip(ops).map(|(w, o)| self.misfit_of(c, w, o)).sum();
-        shapes + 100 * lack as u32 + 10 * u32::from(c.unavailable.is_some())
+        shapes + 100 * lack as u32 + 10 * u32::from(c.unavailable.is_some() || c.parted)
     }
 
     fn misfit_of(&self, c: &Candidate, want: &Want, o: &tree::Operand) -> u32 {
@@ -144,6 +144,20 @@ impl<'a> Walker<'a, '_> {
             return List::new(start, 0);
         }
         let list = List::new(start, ops.len() as u32);
+        if let (Opcode::Ld, [first, second, ..]) = (c.variant.op, ops)
+            && matches!(first.kind, Kind::Brackets(_))
+            && matches!(second.kind, Kind::Name)
+        {
+            // The operands of a store; that is one mistake.
+            let _ = self.no_destination(first);
+            return List::new(start, 0);
+        }
+        if c.variant.op == Opcode::Selp && self.predicate_second(ops) {
+            // Said of the predicate; the operand in its place follows from it.
+            self.current.operand = 1;
+            let _ = self.operand(c, &c.wants[1], &ops[1]);
+            return List::new(start, 0);
+        }
         self.body.operands.resize(start as usize + ops.len(), Operand::Error);
         for (i, (want, op)) in c.wants.iter().zip(ops).enumerate() {
             self.current.operand = i;
@@ -180,6 +194,9 @@ impl<'a> Walker<'a, '_> {
         if ops.iter().any(|o| matches!(o.kind, Kind::Error)) {
             return;
         }
+        if self.guard_as_operand(c, instr, ops) {
+            return;
+        }
         let name = self.tree.str(instr.mnemonic);
         let wants = if c.min == c.wants.len() {
             count(c.min, "operand")
@@ -204,6 +221,41 @@ impl<'a> Walker<'a, '_> {
             }
         };
         self.report.push(d.note(form));
+    }
+
+    /// `bra %p1, L`: the predicate of a branch stands before it. Whether it was that.
+    fn guard_as_operand(&mut self, c: &Candidate, instr: &Instr, ops: &[tree::Operand]) -> bool {
+        let [p, target] = ops else { return false };
+        let (name, negated) = match p.kind {
+            Kind::Name => (p.span, ""),
+            Kind::Not(inner) => match self.tree.operands.get(inner as usize) {
+                Some(inner) => (inner.span, "!"),
+                None => return false,
+            },
+            _ => return false,
+        };
+        if c.variant.op != Opcode::Bra || !self.is_predicate(name) || instr.guard.is_some() {
+            return false;
+        }
+        let text = |span| self.tree.str(span);
+        let whole = format!("@{negated}{} {} {}", text(name), text(instr.mnemonic), text(target.span));
+        let message = format!("`{}` takes its label only; the predicate stands before it", text(instr.mnemonic));
+        let d = Diagnostic::new(Code::OperandCount, p.span, message).here("a guard, not an operand");
+        self.report.push(d.fix(instr.mnemonic.to(target.span), whole.clone(), format!("write `{whole}`")));
+        true
+    }
+
+    fn is_predicate(&self, name: Span) -> bool {
+        match self.names.at(&self.tree.text, name) {
+            Some((Binding::Reg(decl), _)) => self.body.regs[decl as usize].ty == Type::Pred,
+            _ => false,
+        }
+    }
+
+    /// Whether the operands of `selp` begin with the predicate, behind the destination.
+    fn predicate_second(&self, ops: &[tree::Operand]) -> bool {
+        let [_, p, _, last] = ops else { return false };
+        matches!(p.kind, Kind::Name) && self.is_predicate(p.span) && !self.is_predicate(last.span)
     }
 
     /// The span of the mnemonic of the current instruction.

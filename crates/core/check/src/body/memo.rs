@@ -46,6 +46,8 @@ pub(crate) struct Candidate {
     pub(crate) variant: Variant,
     /// False if the modifiers stood in another order than the manual's.
     pub(crate) in_order: bool,
+    /// True if a blank stands inside what is one word to ptxas (`mul .lo`).
+    pub(crate) parted: bool,
     /// Operands.
     pub(crate) wants: Box<[Want]>,
     /// What stands in the bracketed lists among them.
@@ -154,6 +156,9 @@ pub(crate) const MOST_WORDS: usize = 64;
 fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
     let words = words(text);
     let Some(((_, name), rest)) = words.split_first() else { return Vec::new() };
+    // Words that follow the opcode without a blank between.
+    let joins = |w: &&[(usize, &str)]| w[0].0 + w[0].1.len() + 1 == w[1].0;
+    let joined = words.windows(2).take_while(joins).count();
     if rest.len() > MOST_WORDS {
         return Vec::new();
     }
@@ -168,12 +173,12 @@ fn candidates(text: &str, module: &Module) -> Vec<Candidate> {
         if out.iter().any(|c| c.variant.form == found.variant.form) {
             break;
         }
-        out.push(candidate(found.variant, found.in_order, module));
+        out.push(candidate(found.variant, found.in_order, joined, module));
     }
     out
 }
 
-fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
+fn candidate(variant: Variant, in_order: bool, joined: usize, module: &Module) -> Candidate {
     let mut inside = Vec::new();
     let wants: Box<[Want]> = variant.operands().map(|o| want(&variant, o, &mut inside)).collect();
     let min = wants.iter().position(|w| w.opnd.optional).unwrap_or(wants.len());
@@ -189,6 +194,7 @@ fn candidate(variant: Variant, in_order: bool, module: &Module) -> Candidate {
         call: name == "call",
         cvta_const: name == "cvta" && space == Some(Mod::Const),
         rules: variant.row().rules,
+        parted: joined < variant.glued(),
         in_order,
         wants,
         inside: inside.into(),

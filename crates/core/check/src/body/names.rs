@@ -172,7 +172,7 @@ impl<'a> Names<'a> {
         }
         let slot = Slot { binding, depth, span };
         match self.plain.insert(name, slot) {
-            Some(old) if old.depth == depth => {
+            Some(old) if old.depth == depth && old.binding != Binding::Faulty => {
                 self.plain.insert(name, old);
                 return Err(old.span);
             }
@@ -217,6 +217,15 @@ impl<'a> Names<'a> {
     /// Makes a name faulty in the outermost scope: it has been complained about.
     pub(crate) fn fault(&mut self, name: &'a str, span: Span) {
         self.plain.entry(name).or_insert(Slot { binding: Binding::Faulty, depth: 0, span });
+    }
+
+    /// Makes all names with that stem and a number faulty, if there is no such family: one complaint is enough.
+    pub(crate) fn fault_family(&mut self, stem: &'a str, span: Span) {
+        let family = Family { binding: Binding::Faulty, count: u32::MAX, depth: 0, span };
+        let stem = Stem::of(stem);
+        if self.families.get(stem).is_none() {
+            self.families.insert(stem, family);
+        }
     }
 
     /// What the name at a place of the text stands for, and its number within its family.

@@ -125,10 +125,28 @@ impl<'a> Walker<'a, '_> {
             (_, Some(_)) => want.opnd.imm && integer,
         };
         if !fits || want.element {
+            if offset.is_none() && self.texel_coordinate(want, symbol) {
+                let message =
+                    format!("`{}` is a variable; a coordinate is a register or a constant", self.tree.str(span));
+                self.report
+                    .text_only(Diagnostic::new(Code::OperandKind, span, message).here("its value is not loaded"));
+                return Operand::Computed;
+            }
             return self.no_symbol_here(c, want, symbol, span);
         }
-        crate::rules::addresses::taken(self, symbol, span);
+        crate::rules::addresses::taken(self, c, symbol, span);
         Operand::Symbol(symbol, offset.unwrap_or(0))
+    }
+
+    /// Whether ptxas takes the variable for a coordinate in braces: any of 32 bits.
+    fn texel_coordinate(&self, want: &Want, symbol: SymRef) -> bool {
+        let variable = matches!(symbol, SymRef::Global(_) | SymRef::Local(_));
+        let counted = matches!(want.opnd.count, Count::AtLeast(_));
+        variable
+            && want.element
+            && counted
+            && self.symbol_extent(symbol) == crate::Extent::Scalar
+            && self.symbol_size(symbol).0 == 4
     }
 
     fn sum(
@@ -316,7 +334,7 @@ impl<'a> Walker<'a, '_> {
         }
         let opnd = want.opnd;
         if !opnd.values.is_empty() || opnd.range.is_some() || opnd.step != 1 {
-            self.in_range(want, value, span);
+            self.in_range(c, want, value, span);
         }
         if let Some(ty) = want.ty
             && ty.bits() < 64

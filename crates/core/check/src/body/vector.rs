@@ -6,7 +6,7 @@
 use super::walk::Walker;
 use super::{Access, Candidate, Operand, Want};
 use crate::compat::{self, Constants, Types};
-use margay_isa::{Count, Kind as TypeKind, Opcode, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -41,6 +41,11 @@ impl<'a> Walker<'a, '_> {
     ) -> Operand {
         let tree = self.tree;
         let items = tree.operands(list);
+        if let ([one], true) = (items, want.opnd.braced) {
+            let found = self.needless_braces(want, op.span, one.span);
+            self.report.text_only(found);
+            return self.operand(c, want, one);
+        }
         // What coordinates hold beyond their number is ignored.
         let spare = matches!(want.opnd.count, Count::AtLeast(_)) && matches!(items.len(), 2 | 4);
         if let Some(n) = want.count
@@ -121,6 +126,7 @@ impl<'a> Walker<'a, '_> {
                     special_at = Some(items[i].span);
                     join.register(special.info().ty);
                 }
+                Operand::Computed => join.unknown = true,
                 _ => {}
             }
         }
@@ -141,10 +147,14 @@ impl<'a> Walker<'a, '_> {
             return self.report.ptxas_only(found);
         }
         let fits = match join.first {
-            Some(first) => compat::has(strict.regs, join.bits.unwrap_or(first)) && !join.widths,
-            None => false,
+            Some(first) => {
+                let joined = join.bits.or(join.mixed_signs()).unwrap_or(first);
+                let as_bits = loads_bits(c, strict) && first.is_int();
+                !join.widths && compat::has(strict.regs, if as_bits { joined.untyped() } else { joined })
+            }
+            None => join.unknown,
         };
-        let kinds = [join.int, join.float, join.pair].iter().filter(|k| **k).count();
+        let kinds = [join.int, join.float, join.pair, join.pred].iter().filter(|k| **k).count();
         if fits && kinds > 1 && join.bits.is_none() {
             let text = self.tree.str(self.mnemonic());
             self.report.push(
@@ -153,7 +163,11 @@ impl<'a> Walker<'a, '_> {
                     op.span,
                     format!("the elements of a vector of `{text}` are of different kinds"),
                 )
-                .here("integers and floating point do not mix")
+                .here(if join.pred {
+                    "predicates go with `.b32` only"
+                } else {
+                    "integers and floating point do not mix"
+                })
                 .help("declare the registers `.b32` (or `.b64`, `.b16`), which goes with both"),
             );
         } else if !fits {
@@ -204,8 +218,13 @@ struct Join {
     float: bool,
     /// `.f16x2`, which goes with nothing but itself and bits.
     pair: bool,
+    pred: bool,
+    signed: bool,
+    unsigned: bool,
     /// Registers of different widths.
     widths: bool,
+    /// An element of which nothing is known.
+    unknown: bool,
     sinks: usize,
 }
 
@@ -217,14 +236,27 @@ impl Join {
             }
             TypeKind::Float if ty == Type::F16x2 => self.pair = true,
             TypeKind::Float => self.float = true,
-            TypeKind::Pred => {}
-            _ => self.int = true,
+            TypeKind::Pred => self.pred = true,
+            TypeKind::Signed => (self.int, self.signed) = (true, true),
+            _ => (self.int, self.unsigned) = (true, true),
         }
+        // ptxas counts a predicate as 32 bits.
+        let bits = |t: Type| if t == Type::Pred { 32 } else { t.bits() };
         match self.first {
             None => self.first = Some(ty),
-            Some(first) => self.widths |= first.bits() != ty.bits() && ty != Type::Pred && first != Type::Pred,
+            Some(first) => self.widths |= bits(first) != bits(ty),
         }
     }
+
+    /// What signed and unsigned registers together are.
+    fn mixed_signs(&self) -> Option<Type> {
+        self.first.filter(|_| self.signed && self.unsigned).map(Type::untyped)
+    }
+}
+
+/// Whether ptxas reads integers in a vector of floats as bits: where it loads them.
+fn loads_bits(c: &Candidate, want: &Want) -> bool {
+    matches!(c.variant.op, Opcode::Ld | Opcode::Multimem) && want.opnd.role == Role::Dst && want.ty == Some(Type::F32)
 }
 
 /// What the first element must be where it has a type of its own.
@@ -248,9 +280,7 @@ pub(super) fn ignores_rest(c: &Candidate, want: &Want) -> bool {
 fn braces_allowed(c: &Candidate, want: &Want) -> bool {
     match want.opnd.count {
         Count::One => false,
-        Count::ByVec => {
-            matches!(c.variant.op, Opcode::Ld | Opcode::St | Opcode::Ldu | Opcode::Suld | Opcode::Sust)
-        }
+        Count::ByVec => c.variant.op.moves_vectors(),
         Count::Exactly(_) | Count::Free | Count::Table(_) | Count::AtLeast(_) => true,
     }
 }

@@ -395,7 +395,21 @@ impl<'a, 'm> Walker<'a, 'm> {
         if !matches!(o.kind, Kind::Name) {
             return None;
         }
+        if let Some((Binding::Table(id), _)) = self.names.at(&self.tree.text, o.span)
+            && id.0 == self.tables_seen
+        {
+            return Some(self.own_label(o.span));
+        }
         self.label_named(o.span)
+    }
+
+    /// ptxas lets a table name its own label, as the place where the table stands.
+    #[cold]
+    fn own_label(&mut self, span: Span) -> LabelId {
+        let message = format!("`{}` is this table itself, not a label of an instruction", self.tree.str(span));
+        self.report.text_only(Diagnostic::new(Code::OperandKind, span, message));
+        self.body.labels.push((self.body.insts.len() as u32, span));
+        LabelId(self.body.labels.len() as u32 - 1)
     }
 
     /// The label of that name; complains if there is none.

@@ -1,7 +1,7 @@
 //! Debugging information that ptxas looks at: where inlined code came from, and whether there is any (manual, section 11.5).
 
 use super::Module;
-use crate::report::Report;
+use crate::report::{Report, lacking, since};
 use margay_isa::Word;
 use margay_syntax::{
     Span, Tree,
@@ -117,6 +117,14 @@ pub(super) fn twice(tree: &Tree, report: &mut Report) {
             let message = format!("the label `{}` stands twice in the debugging sections", tree.str(span));
             report.push(Diagnostic::new(Code::Duplicate, span, message).label(before, "first here"));
         }
+    }
+}
+
+/// Labels in sections came with PTX ISA 7.0.
+pub(super) fn labelled(tree: &Tree, module: &Module, report: &mut Report) {
+    let Some(lack) = lacking(module, &since(7, 0, 0)) else { return };
+    if let Some(span) = labels(tree).next() {
+        report.push(lack.diagnose(module, "a label in `.section`", span));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Variable declarations of every place: space, type, vector, alignment, extent (manual, sections 5.1 to 5.4).
 
 use super::{Extent, Module};
-use crate::report::{Report, count, lacking, since};
+use crate::report::{Lack, Report, count, lacking, since};
 use crate::{consts, consts::Const};
 use margay_isa::{Kind as TypeKind, Space, Type, Version};
 use margay_syntax::{
@@ -268,10 +268,8 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
             Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` is a type of instructions, not of variables"))
                 .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
         );
-    } else if ty == Type::B128
-        && let Some(lack) = lacking(module, &since(8, 3, 70))
-    {
-        report.push(lack.diagnose(module, "`.b128`", ty_at));
+    } else if let Some(lack) = wide_type(module, shape) {
+        report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
     }
     if space == Space::Tex && at == ShapeAt::Body {
         let d = Diagnostic::new(Code::VariableSpace, var.space, "texture variables are declared at module level");
@@ -281,6 +279,16 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
             Diagnostic::new(Code::Removed, var.space, "the space `.tex` was removed in PTX ISA 1.5")
                 .help("declare `.global .texref`"),
         );
+    }
+}
+
+/// What a type that came later needs, and the module does not offer.
+pub(crate) fn wide_type(module: &Module, shape: &Shape) -> Option<Lack> {
+    match shape.ty {
+        Type::B128 => lacking(module, &since(8, 3, 70)),
+        // ptxas does not ask it of vectors.
+        Type::F16x2 if shape.vector == 1 => lacking(module, &since(4, 2, 53)),
+        _ => None,
     }
 }
 

@@ -3,14 +3,14 @@
 use crate::FuncKind;
 use crate::body::{Candidate, SymRef, Walker};
 use crate::report::{lacking, since};
-use margay_isa::Space;
+use margay_isa::{Opcode, Space};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
 };
 
 /// The address of a symbol becomes a value (sections 5.1.6.1 and 5.1.6.4; functions: section 9.7.9.3).
-pub(crate) fn taken(w: &mut Walker<'_, '_>, symbol: SymRef, span: Span) {
+pub(crate) fn taken(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, span: Span) {
     match symbol {
         SymRef::Local(i) if w.body.locals[i as usize].space == Space::Param => {
             let at = w.body.locals[i as usize].name;
@@ -36,6 +36,10 @@ pub(crate) fn taken(w: &mut Walker<'_, '_>, symbol: SymRef, span: Span) {
         SymRef::Param(_) => w.follow = true,
         SymRef::Func(f) => {
             let kernel = w.module.func(f).kind == FuncKind::Kernel;
+            // ptxas asks it of `mov` only.
+            if kernel && c.variant.op != Opcode::Mov {
+                return;
+            }
             let (needs, what) = if kernel {
                 (since(3, 1, 35), "the address of a kernel")
             } else {

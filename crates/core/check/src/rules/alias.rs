@@ -22,6 +22,9 @@ pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &
     let Some((id, aliasee)) = function(tree, module, of, true, report) else { return };
     let (text, target) = (tree.str(name), tree.str(of));
     let refuse = |at: Span, why: String| Diagnostic::new(Code::Alias, at, why);
+    if text == target {
+        return report.push(refuse(of, format!("`{text}` cannot be an alias of itself")));
+    }
     if alias.defined {
         return report.push(
             refuse(name, format!("`{text}` has a body, so it cannot be an alias")).label(alias.span, "defined here"),

@@ -23,6 +23,12 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
                 return kernel(w, &site, function);
             }
             signature(w, &site, function, rets, args);
+            if matches!(table, Operand::Table(_)) {
+                let message = format!("`{}` is called by its name, which says what it takes", function.name);
+                let found = Diagnostic::new(Code::CallTable, site.table, message)
+                    .here("a prototype or a list of functions is for calls through a register");
+                w.report.push(found.help("leave it out"));
+            }
         }
         (Operand::Reg(_), Operand::Table(id)) => {
             super::reach::indirect(w, site.callee);

@@ -76,6 +76,10 @@ pub(crate) fn parameter(
         let d = lack.diagnose(module, "a `.param` parameter of a function", var.space);
         return report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
     }
+    if let Some(attribute) = var.attribute.filter(|_| formal).and_then(|a| tree.directives.get(a as usize)) {
+        let message = format!("`{}` is for variables of the module, not for parameters", tree.str(attribute.span));
+        report.push(Diagnostic::new(Code::Attribute, attribute.span, message).here("not on a parameter"));
+    }
     let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };
     let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));
@@ -101,10 +105,8 @@ pub(crate) fn parameter(
     } else if space == Space::Param && ty == Type::F16x2 && scalar {
         let d = refuse(format!("{what} is no `.f16x2`")).help("declare `.b32`");
         if at == ShapeAt::Kernel { report.push(d) } else { report.ptxas_only(d) }
-    } else if ty == Type::B128
-        && let Some(lack) = lacking(module, &since(8, 3, 70))
-    {
-        report.push(lack.diagnose(module, "`.b128`", ty_at));
+    } else if let Some(lack) = crate::module::wide_type(module, shape) {
+        report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
     }
 }
 

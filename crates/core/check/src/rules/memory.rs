@@ -1,6 +1,6 @@
 //! `ld`, `st` and their like: how wide vectors are, where cache hints go (manual, sections 9.7.9.8 to 9.7.9.11).
 
-use crate::body::{Candidate, Inst, Walker};
+use crate::body::{Candidate, Inst, Operand, Walker};
 use crate::report::{lacking, since};
 use margay_isa::{Mod, Word};
 use margay_syntax::diag::{Code, Diagnostic};
@@ -82,6 +82,19 @@ pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) 
             .help("use `.v8.b32` or `.v4.b64`, or `.L2::cache_hint` with a policy"),
         );
     }
+}
+
+/// The fraction of `createpolicy.fractional`: greater than 0 and at most 1 (section 9.7.9.18), as a single-precision number.
+pub(crate) fn policy_fraction(w: &mut Walker<'_, '_>, inst: &Inst) {
+    let Some(&Operand::Float { bits, single }) = w.body.operands(inst.operands).get(1) else { return };
+    let value = if single { f32::from_bits(bits as u32) } else { f64::from_bits(bits) as f32 };
+    if value > 0.0 && value <= 1.0 {
+        return;
+    }
+    let instr = &w.tree.instrs[inst.node as usize];
+    let at = w.tree.operands(instr.operands).get(1).map_or(instr.span, |o| o.span);
+    let message = format!("a fraction of the accesses is greater than 0 and at most 1, found {value:?}");
+    w.report.push(Diagnostic::new(Code::ConstantRange, at, message));
 }
 
 #[cfg(test)]

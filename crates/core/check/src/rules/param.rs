@@ -24,6 +24,11 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
         Base::Sym(symbol) if space != Mod::Local && w.symbol_space(symbol) == Space::Param => {
             named(w, c, inst, Access { symbol, offset, space, store, span });
         }
+        Base::Reg(_) if space == Mod::ParamFunc => {
+            let message = format!("`{}` takes a parameter by its name only", c.variant);
+            let found = Diagnostic::new(Code::ParameterQualifier, span, message).here("an address in a register");
+            w.report.ptxas_only(found.help("write `.param` alone, or name the parameter"));
+        }
         Base::Reg(reg) => {
             let space = if space == Mod::Local { Space::Local } else { Space::Param };
             super::pointers::access(w, reg, space, store, span);
@@ -40,6 +45,15 @@ struct Access {
     store: bool,
     /// The operand, brackets included.
     span: Span,
+}
+
+/// The formal that ptxas mistakes a variable of the caller for: one of the same name, which an inner block hides. Stores are
+/// refused as those into inputs, loads as those from results.
+fn shadowed(w: &Walker<'_, '_>, symbol: SymRef, store: bool) -> Option<Span> {
+    let SymRef::Local(i) = symbol else { return None };
+    let name = w.tree.str(w.body.locals[i as usize].name);
+    let formals = if store { &w.func.params } else { &w.func.rets };
+    formals.iter().find(|f| &*f.name == name && f.space == crate::FormalSpace::Param).map(|f| f.span)
 }
 
 fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
@@ -81,6 +95,15 @@ fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
             )
             .label(at, "declared here"),
         );
+    }
+    if let Some(formal) = shadowed(w, symbol, store) {
+        let (code, what) = match store {
+            true => (Code::ParameterWrite, "written: an input parameter"),
+            false => (Code::ParameterRead, "read: a return parameter"),
+        };
+        let message = format!("`{name}` cannot be {what} of the function has the same name");
+        let found = Diagnostic::new(code, span, message).label(at, "declared here").label(formal, "the parameter");
+        return w.report.ptxas_only(found.help("give the variable another name"));
     }
     if store && matches!(symbol, SymRef::Param(_)) {
         let help = if kernel {

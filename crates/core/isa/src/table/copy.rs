@@ -49,7 +49,7 @@ const fn policy() -> Opnd {
     src(Ty::Is(U64)).named("cache-policy").when(&[M::L2CacheHint])
 }
 const fn size() -> Opnd {
-    src(Ty::Is(U32)).named("size").step(16)
+    src(Ty::Is(U32)).named("size").range(0, 1_048_560).step(16)
 }
 const fn cta_mask() -> Opnd {
     src(Ty::Is(U16)).named("ctaMask").when(&[M::MulticastCluster, M::MulticastCluster16b]).range(0, 0xffff)
@@ -59,7 +59,7 @@ const fn cta_mask32() -> Opnd {
     src(Ty::Is(U32)).named("ctaMask").when(&[M::MulticastCluster32b])
 }
 const fn byte_mask() -> Opnd {
-    src(Ty::Is(U16)).named("byteMask").when(&[M::CpMask])
+    src(Ty::Is(U16)).named("byteMask").braced().when(&[M::CpMask])
 }
 const fn cp_size(values: &'static [i64]) -> Opnd {
     imm(Ty::Is(U32)).named("cp-size").values(values)
@@ -89,25 +89,25 @@ pub const fn upper_strides() -> Opnd {
 }
 /// `[tensorMap, address, {size}, {c0}]`
 const fn tensor_line() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), new_address(), new_sizes(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
+    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), new_sizes(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, address, {sizes}, {low strides}, high strides, {c0, c1}]`
 const fn tensor_shape() -> Opnd {
     static IN: &[Opnd] = &[
-        operand("tensorMap", Role::Var, Ty::Pointer), new_address(), new_sizes(), new_strides(), upper_strides(),
+        operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), new_sizes(), new_strides(), upper_strides(),
         src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS)),
     ];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, {c0, c1}]`
 pub const fn tensor() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
+    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Table(COORDS))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 /// `[tensorMap, {column, row0, row1, row2, row3}]`
 const fn tensor4() -> Opnd {
-    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Exactly(5))];
+    static IN: &[Opnd] = &[operand("tensorMap", Role::Var, Ty::Pointer).untyped(), new_address(), src(Ty::Is(S32)).named("tensorCoords").count(Count::Exactly(5))];
     operand("tensor", Role::Group(IN), Ty::Any)
 }
 const fn offsets() -> Opnd {

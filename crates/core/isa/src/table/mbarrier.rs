@@ -19,7 +19,7 @@ const fn state() -> Opnd {
     dst(Ty::Is(U64)).named("state").sink()
 }
 const fn count() -> Opnd {
-    src(Ty::Is(U32)).named("count").range(LIMIT.0, LIMIT.1)
+    src(Ty::Is(U32)).named("count").range(LIMIT.0, LIMIT.1).braced()
 }
 const fn tx_count() -> Opnd {
     src(Ty::Is(U32)).named("txCount")

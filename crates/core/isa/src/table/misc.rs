@@ -10,7 +10,7 @@ pub static NANOSLEEP: Op = op("nanosleep", "9.7.19.2", Warp, "Wait for about so 
 ]);
 pub static PMEVENT: Op = op("pmevent", "9.7.19.3", Memory, "Trigger performance monitor events.", &[
     form(&[],             &[imm(Is(U32)).named("a").range(0, 15)]).ptx(1, 4),
-    form(&[one(M::Mask)], &[imm(Is(U32)).named("a").range(0, 65535)]).ptx(3, 0).sm(20),
+    form(&[one(M::Mask)], &[imm(Is(U32)).named("a").range(0, 65535)]).fixed(1).ptx(3, 0).sm(20),
 ]);
 pub static TRAP: Op = op("trap", "9.7.19.4", Control, "Abort the grid.", &[
     form(&[], &[]),

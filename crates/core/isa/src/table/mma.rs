@@ -60,7 +60,7 @@ macro_rules! double {
 macro_rules! sparse {
     ($sp:ident, $shape:ident, $d:ident $dt:ident $dn:literal, $at:expr, $bt:expr, $a:ident $an:literal, $bn:literal, $c:ident, $max:literal $(, $extra:expr)?) => {
         form(&[req(&$sp), one(M::Sync), one(M::Aligned), one(M::$shape), one(M::Row), one(M::Col), $($extra,)? T.of(&[$d]), U.of($at), V.of($bt), W.of(&[$c])],
-             &[out($dt, $dn), frag("a", $a, $an), frag("b", $a, $bn), frag("c", $dt, $dn), src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, $max)])
+             &[out($dt, $dn), frag("a", $a, $an), frag("b", $a, $bn), frag("c", $dt, $dn), src(Ty::Is(B32)).named("e").reg().braced(), imm(Ty::Is(U32)).named("f").range(0, $max)])
 
     };
 }
@@ -69,8 +69,8 @@ macro_rules! scaled {
     ($shape:ident, $kind:ident, $size:expr, $at:expr, $st:expr, [$($front:expr),*], $an:literal, $bn:literal, [$($meta:expr),*]) => {
         form(&[$($front,)* one(M::Sync), one(M::Aligned), one(M::$shape), one(M::Row), one(M::Col), one(M::$kind), one(M::BlockScale), $size, T.of(&[F32]), U.of($at), V.of($at), W.of(&[F32]), X.of($st)],
              &[out(F32, 4), frag("a", E4m3x4, $an), frag("b", E4m3x4, $bn), frag("c", F32, 4), $($meta,)*
-               src(Ty::Is(B32)).named("scale-a-data").reg(), src(Ty::Is(U16)).named("{byte-id-a, thread-id-a}").count(Count::Exactly(2)),
-               src(Ty::Is(B32)).named("scale-b-data").reg(), src(Ty::Is(U16)).named("{byte-id-b, thread-id-b}").count(Count::Exactly(2))])
+               src(Ty::Is(B32)).named("scale-a-data").reg().braced(), src(Ty::Is(U16)).named("{byte-id-a, thread-id-a}").count(Count::Exactly(2)),
+               src(Ty::Is(B32)).named("scale-b-data").reg().braced(), src(Ty::Is(U16)).named("{byte-id-b, thread-id-b}").count(Count::Exactly(2))])
         .rules(&[Rule::ScaleSelector])
     };
 }
@@ -159,10 +159,10 @@ static SPARSE: Rows = rows("9.7.14.6.3", &[
 static FOURS: &[Target] = &[Target::arch(90), Target::family(100), Target::family(110), Target::family(120)];
 static A120: &[Target] = &[Target::arch(120), Target::arch(121)];
 static SPARSE_SCALED: Rows = rows("9.7.14.6.3", &[
-    scaled!(M16n8k128, KindMxf4,     opt(&X2),           &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec2X), &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec4X), &[E2m1], &[Ue8m0, Ue4m3], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).only(&[t(Ue8m0, 9, 1, 0)]).rules(&[Rule::ScaleSelector]),
-    scaled!(M16n8k64,  KindMxf8f6f4, opt(&X1),           F864,    &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(F120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4,     opt(&X2),           &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg().braced(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec2X), &[E2m1], &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg().braced(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k128, KindMxf4nvf4, one(M::ScaleVec4X), &[E2m1], &[Ue8m0, Ue4m3], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg().braced(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(A120).only(&[t(Ue8m0, 9, 1, 0)]).rules(&[Rule::ScaleSelector]),
+    scaled!(M16n8k64,  KindMxf8f6f4, opt(&X1),           F864,    &[Ue8m0], [one(M::SpOrderedMetadata)], 4, 4, [src(Ty::Is(B32)).named("e").reg().braced(), imm(Ty::Is(U32)).named("f").range(0, 0)]).ptx(8, 7).targets(F120).rules(&[Rule::ScaleSelector]),
 ]);
 
 pub static MMA: Op = joined!("mma", Warp, "`D = A * B + C` on fragments that the lanes of a warp hold; with `.sp`, A is 2:4 sparse.",

@@ -132,6 +132,11 @@ impl Opcode {
         ROWS[self as usize]
     }
 
+    /// Whether ptxas takes braces around a single value that a vector could stand for.
+    pub fn moves_vectors(self) -> bool {
+        matches!(self, Opcode::Ld | Opcode::St | Opcode::Ldu | Opcode::Suld | Opcode::Sust)
+    }
+
     /// The opcode of that name.
     pub fn from_name(name: &str) -> Option<Opcode> {
         use std::{collections::HashMap, sync::LazyLock};

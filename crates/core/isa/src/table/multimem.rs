@@ -129,16 +129,19 @@ pub static TENSORMAP: Op = joined!("tensormap", Memory, "Change a field of a ten
 static SHARED_CTA: Class = Class::new("state space", &[M::SharedCta]);
 static MULTICAST_ALL: Class = Class::new("multicast", &[M::MulticastClusterAll]);
 static FIRST_CTAID: Class = Class::new("coordinate", &[M::GetFirstCtaidX, M::GetFirstCtaidY, M::GetFirstCtaidZ]);
-const fn response() -> Opnd {
+const fn response_register() -> Opnd {
     src(Ty::Is(B128)).named("try_cancel_response").reg()
+}
+const fn response() -> Opnd {
+    response_register().braced()
 }
 static TRY_CANCEL: Rows = rows("9.7.13.17", &[
     form(&[one(M::TryCancel), one(M::Async), opt(&SHARED_CTA), one(M::MbarrierCompleteTxBytes), opt(&MULTICAST_ALL), T.of(&[B128])], &[addr(), addr().named("mbar")]).fixed(2).ptx(8, 6).sm(100)
         .only(&[need_on(Word::Mod(M::MulticastClusterAll), (8, 6), F100_F120)]),
 ]);
 static QUERY_CANCEL: Rows = rows("9.7.13.18", &[
-    form(&[one(M::QueryCancel), one(M::IsCanceled), T.of(&[Pred]), Var::U.of(&[B128])],                  &[p_out(), response()]).fixed(2).ptx(8, 6).sm(100),
-    form(&[one(M::QueryCancel), one(M::GetFirstCtaid), one(M::V4), T.of(&[B32]), Var::U.of(&[B128])],    &[d(T).count(Count::Exactly(4)).sink(), response()]).fixed(2).ptx(8, 6).sm(100),
-    form(&[one(M::QueryCancel), req(&FIRST_CTAID), T.of(&[B32]), Var::U.of(&[B128])],                    &[d(T), response()]).fixed(2).ptx(8, 6).sm(100),
+    form(&[one(M::QueryCancel), one(M::IsCanceled), T.of(&[Pred]), Var::U.of(&[B128])],                  &[p_out(), response_register()]).fixed(2).glued(1).ptx(8, 6).sm(100),
+    form(&[one(M::QueryCancel), one(M::GetFirstCtaid), one(M::V4), T.of(&[B32]), Var::U.of(&[B128])],    &[d(T).count(Count::Exactly(4)).sink(), response()]).fixed(2).glued(1).ptx(8, 6).sm(100),
+    form(&[one(M::QueryCancel), req(&FIRST_CTAID), T.of(&[B32]), Var::U.of(&[B128])],                    &[d(T), response()]).fixed(2).glued(1).ptx(8, 6).sm(100),
 ]);
 pub static CLUSTERLAUNCHCONTROL: Op = joined!("clusterlaunchcontrol", Memory, "Cancel the launch of a cluster and ask what came of it.", TRY_CANCEL, QUERY_CANCEL);

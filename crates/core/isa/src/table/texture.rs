@@ -215,7 +215,7 @@ static QUERY_NEEDS: &[Need] = &[
 ];
 pub static TXQ: Op = op("txq", "9.7.10.5", Memory, "Ask for a property of a texture or sampler.", &[
     form(&[req(&QUERY), T.of(&[B32])],                           &[d(T), of(texture())]).ptx(1, 5).only(QUERY_NEEDS).rules(&[Rule::HandleRegister]),
-    form(&[one(M::Level), req(&LEVEL_QUERY), T.of(&[B32])],      &[d(T), of(texture()), src(Ty::Is(U32)).named("lod")]).fixed(1).ptx(4, 3).sm(30).rules(&[Rule::HandleRegister]),
+    form(&[one(M::Level), req(&LEVEL_QUERY), T.of(&[B32])],      &[d(T), of(texture()), src(Ty::Is(U32)).named("lod").braced()]).fixed(1).ptx(4, 3).sm(30).rules(&[Rule::HandleRegister]),
     form(&[req(&SAMPLER_QUERY), T.of(&[B32])],                   &[d(T), of(sampler())]).ptx(1, 5).only(QUERY_NEEDS).rules(&[Rule::HandleRegister]),
     form(&[req(&UNIFIED_QUERY), T.of(&[B32])],                   &[d(T), of(texture())]).ptx(1, 5).rules(&[Rule::HandleRegister, Rule::UnifiedMode]),
 ]);

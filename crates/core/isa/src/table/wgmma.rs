@@ -165,9 +165,9 @@ macro_rules! dense {
 macro_rules! sparse {
     ($($shape:ident $d:ident $reg:ident $count:ident, $a:expr, $b:expr, $ar:expr, $max:literal, [$($sat:expr)?] [$($sign:expr),*] [$($ta:expr)?] [$($tb:expr)?], ($major:literal, $minor:literal);)*) => { &[$(
         form(&[one(M::MmaAsync), one(M::Sp), one(M::Sync), opt(&ALIGNED), req(&$shape), $($sat,)? T.of(&[$d]), U.of($a), V.of($b)],
-             &[acc($reg, $count), desc("a-desc"), desc("b-desc"), meta(), sel($max), scale_d() $(, $sign)* $(, $ta)? $(, $tb)?]).fixed(2).ptx($major, $minor).targets(A90),
+             &[acc($reg, $count), desc("a-desc"), desc("b-desc"), meta(), sel($max), scale_d() $(, $sign)* $(, $ta)? $(, $tb)?]).fixed(2).glued(1).ptx($major, $minor).targets(A90),
         form(&[one(M::MmaAsync), one(M::Sp), one(M::Sync), opt(&ALIGNED), req(&$shape), $($sat,)? T.of(&[$d]), U.of($a), V.of($b)],
-             &[acc($reg, $count), a_regs($ar), desc("b-desc"), meta(), sel($max), scale_d() $(, $sign)* $(, $tb)?]).fixed(2).ptx($major, $minor).targets(A90),
+             &[acc($reg, $count), a_regs($ar), desc("b-desc"), meta(), sel($max), scale_d() $(, $sign)* $(, $tb)?]).fixed(2).glued(1).ptx($major, $minor).targets(A90),
     )*] };
 }
 /// Registers of bits and nothing else, as ptxas wants for all but `.f16` and integers.

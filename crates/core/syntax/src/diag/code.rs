@@ -9,7 +9,7 @@ use super::Severity;
 /// What the list knows of a code.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeInfo {
-    /// `E0231` or `W0901`.
+    /// `E0303` or `W0901`.
     pub number: &'static str,
     /// `unknown-modifier`: for `-W`, `-D`, `-A`.
     pub name: &'static str,

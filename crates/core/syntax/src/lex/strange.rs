@@ -38,6 +38,23 @@ impl Lexer<'_> {
         true
     }
 
+    /// Whether ptxas takes the backslash: before the opcode of an instruction other than a call, on the same line or the one before.
+    fn quotes_opcode(&self, start: usize, end: usize) -> bool {
+        const MOST: usize = 256;
+        let behind = self.text[end..].trim_start();
+        let word = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.').unwrap_or(behind.len());
+        let opcode = behind.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !behind[word..].trim_start().starts_with(':')
+            && !matches!(behind[..word].split('.').next(), Some("call"));
+        let mut from = start.saturating_sub(MOST);
+        while !self.text.is_char_boundary(from) {
+            from -= 1;
+        }
+        let before = self.text[from..start].trim_end();
+        let statement = before.rfind([';', '{', '}', ':']).map_or(before, |at| &before[at + 1..]).trim_start();
+        opcode && before.contains([';', '{', '}']) && (statement.is_empty() || is_guard(statement))
+    }
+
     /// What no token begins with: control characters, characters beyond ASCII, stray punctuation. `None` to go on behind it.
     #[cold]
     pub(super) fn strange(&mut self, start: usize) -> Option<T> {
@@ -56,6 +73,10 @@ impl Lexer<'_> {
         }
         if c == '\0' {
             // Reported for the whole file at once: it matters in comments, too.
+            return None;
+        }
+        if c == '\\' && self.quotes_opcode(start, end) {
+            self.at = end;
             return None;
         }
         let span = Span::new(start as u32, self.at as u32);
@@ -134,4 +155,9 @@ impl Lexer<'_> {
             .note("outside comments, PTX is ASCII")
         });
     }
+}
+
+/// `@p`, `@!p`
+fn is_guard(text: &str) -> bool {
+    text.starts_with('@') && !text.contains(char::is_whitespace)
 }

@@ -155,6 +155,13 @@ impl Parser<'_> {
         } else if self.t.kind == T::Semi {
             self.bump();
             Ok(())
+        } else if self.ends_early() {
+            if guard.is_none() && self.names_label(opcode) {
+                return self.label_without_colon(opcode.span);
+            }
+            // `ret` without its semicolon.
+            self.semicolon(After::End);
+            Ok(())
         } else {
             self.operands()
         };
@@ -169,16 +176,34 @@ impl Parser<'_> {
         self.tree.stmts.push(Stmt::Instr(self.tree.instrs.len() as u32 - 1));
     }
 
+    /// Whether the next statement, or the end of the body, follows the mnemonic.
+    #[inline]
+    fn ends_early(&self) -> bool {
+        matches!(self.t.kind, T::RBrace | T::Eof | T::At)
+            || (self.t.kind == T::Ident && self.first_of_line() && self.word_starts_statement())
+    }
+
+    /// Whether a word alone before another statement is a label rather than an instruction without operands.
+    #[cold]
+    fn names_label(&self, opcode: Token) -> bool {
+        let word = self.str(opcode.span);
+        self.prev == opcode.span
+            && !word.contains('.')
+            && !matches!(word, "ret" | "exit" | "trap" | "brkpt" | "membar")
+            && matches!(self.t.kind, T::At | T::Ident)
+    }
+
+    #[cold]
+    fn label_without_colon(&mut self, name: Span) {
+        let message = format!("expected `:` behind the label `{}`", self.str(name));
+        let found = Diagnostic::new(Code::Syntax, name, message).here("no instruction");
+        self.report(found.fix(name.after(), ":", "end the label with `:`"));
+        self.tree.stmts.push(Stmt::Label(name));
+    }
+
     /// Operands and the semicolon.
     #[inline]
     fn operands(&mut self) -> Result<()> {
-        // `ret` without its semicolon.
-        if matches!(self.t.kind, T::RBrace | T::Eof | T::At)
-            || (self.t.kind == T::Ident && self.first_of_line() && self.word_starts_statement())
-        {
-            self.semicolon(After::End);
-            return Ok(());
-        }
         loop {
             if self.at(T::Ident) {
                 let name = Operand { kind: Kind::Name, span: self.t.span };

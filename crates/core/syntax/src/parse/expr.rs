@@ -263,7 +263,16 @@ impl Parser<'_> {
             T::Tilde => UnaryOp::BitNot,
             T::Ident => {
                 let message = format!("expected a constant, found the name {}", self.found());
-                return Err(self.wrong(self.t.span, message, "names cannot be part of a constant expression"));
+                let d = Diagnostic::new(Code::Syntax, self.t.span, message)
+                    .here("names cannot be part of a constant expression");
+                let register = self.word().starts_with('%');
+                self.report(match register {
+                    true => {
+                        d.help("an address is one register or one name plus a constant; add registers with `add` first")
+                    }
+                    false => d,
+                });
+                return Err(Reported);
             }
             _ => return Err(self.expected("a constant")),
         };

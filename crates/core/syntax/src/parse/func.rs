@@ -49,6 +49,15 @@ impl Parser<'_> {
             T::Semi => {
                 self.bump();
             }
+            _ if header.is_ok() && !in_body && self.begins_body() => {
+                let place = self.prev.after();
+                let message = format!("expected `{{` before the body, found {}", self.found());
+                let found = Diagnostic::new(Code::Syntax, place, message).here("expected `{`");
+                self.report(found.fix(place, " {", "open the body with `{`"));
+                let (body, close) = self.body(place);
+                func.body = Some(body);
+                func.braces = (place, close);
+            }
             // ptxas takes a declaration of a function without its semicolon.
             _ if kind == FuncKind::Func && !in_body => {}
             T::LBrace => {
@@ -73,6 +82,16 @@ impl Parser<'_> {
         func.span = self.since(start);
         self.tree.funcs.push(func);
         Ok(self.tree.funcs.len() as u32 - 1)
+    }
+
+    /// Whether what follows a header can stand in a body only: an instruction, or a variable of a thread.
+    #[cold]
+    fn begins_body(&self) -> bool {
+        match self.t.kind {
+            T::Ident | T::At => true,
+            T::Dot => matches!(self.word(), ".reg" | ".local" | ".param"),
+            _ => false,
+        }
     }
 
     fn signature(&mut self, func: &mut Func) -> Result<()> {

@@ -1,4 +1,5 @@
-//! Diagnostics as JSON: one object for each, with at least `severity`, `code`, `message`, `file`, `line`, `column`.
+//! Diagnostics as JSON: one object for each, with at least `severity`, `code`, `message`, `file`, `line`, `column`; in a
+//! declaration over several lines, `end_line` is its last one, which is the line that ptxas names. The first label has the exact place.
 
 use super::{region, severity};
 use margay::render::{Files, Line, cuda, ptx};
@@ -10,7 +11,13 @@ use serde_json::{Value, json};
 
 /// A diagnostic as an object. Lines and columns count from 1, columns in characters.
 pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
-    let [line, column, end_line, end_column] = region(source, d.span());
+    let [line, column, mut end_line, mut end_column] = region(source, d.span());
+    if let Some(whole) = source.tree.declaration(d.span().start) {
+        let [_, _, last_line, last_column] = region(source, whole);
+        if last_line > end_line {
+            (end_line, end_column) = (last_line, last_column);
+        }
+    }
     let place = |span| {
         let [line, column, end_line, end_column] = region(source, span);
         json!({ "line": line, "column": column, "end_line": end_line, "end_column": end_column })

@@ -100,7 +100,7 @@ fn region(source: &Source, span: Span) -> [u32; 4] {
     [line, column, end_line, end_column]
 }
 
-/// `::error file=k.ptx,line=3,col=5,title=E0231::message`: properties and message are percent-encoded as GitHub's runner asks.
+/// `::error file=k.ptx,line=3,col=5,title=E0204::message`: properties and message are percent-encoded as GitHub's runner asks.
 fn github(source: &Source, diagnostic: &Diagnostic) -> String {
     let encode = |text: &str, property: bool| {
         let text = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");

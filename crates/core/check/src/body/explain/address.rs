@@ -42,6 +42,23 @@ impl<'a> Walker<'a, '_> {
         );
     }
 
+    /// Whether ptxas takes a register that cannot hold this address; if so, that it does is said.
+    #[cold]
+    pub(in crate::body) fn forgotten_type(&mut self, want: &Want, decl: u32, span: Span) -> bool {
+        let d = self.body.regs[decl as usize];
+        if compat::has(want.regs, d.ty) || d.vector != 1 || d.ty.bits() == 32 && !d.ty.is_float() {
+            return false;
+        }
+        let found = Diagnostic::new(
+            Code::AddressType,
+            span,
+            format!("an address has 64 bits and is an integer; `{}` is `{}`", self.tree.str(span), d.ty),
+        )
+        .label(d.name, "declared here");
+        self.report.text_only(found);
+        true
+    }
+
     #[cold]
     pub(in crate::body) fn no_address_name(&mut self, span: Span) {
         let name = self.tree.str(span);
@@ -89,6 +106,18 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is in `{found}`; `{text}` accesses `{space}`"),
             )
             .label(at, format!("declared in `{found}`")),
+            None if c.variant.op == Opcode::Prefetchu && !matches!(found, Space::Const | Space::Param) => Diagnostic::new(
+                Code::AddressSpace,
+                span,
+                format!("`{name}` is in `{found}`; `{text}` takes a generic address in a register, or a name in `.global`"),
+            )
+            .label(at, "declared here"),
+            None if found == Space::Const => Diagnostic::new(
+                Code::AddressSpace,
+                span,
+                format!("`{name}` is in `.const`; `{text}` names no state space, and takes an address there from a register only"),
+            )
+            .label(at, "declared here"),
             None => Diagnostic::new(
                 Code::AddressSpace,
                 span,

@@ -18,8 +18,20 @@ impl<'a> Walker<'a, '_> {
             } else {
                 format!("0d{:016X}", (value as f64).to_bits())
             };
-            Diagnostic::new(Code::ConstantType, span, format!("{operand} is `{ty}`, found the integer {written}"))
-                .help(format!("write `{written}.0` or `{exact}`"))
+            let d =
+                Diagnostic::new(Code::ConstantType, span, format!("{operand} is `{ty}`, found the integer {written}"));
+            // Hexadecimal digits that fill the type are its bits.
+            let digits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X"));
+            let (prefix, width) = if ty == Type::F32 { ("0f", 8) } else { ("0d", 16) };
+            match digits {
+                Some(digits) if digits.len() == width && digits.bytes().all(|b| b.is_ascii_hexdigit()) => suggest(
+                    d.help("these digits are the number's bits if `0f` or `0d` stands before them"),
+                    span,
+                    &format!("{prefix}{}", digits.to_uppercase()),
+                ),
+                Some(_) => d.help(format!("write `{exact}`")),
+                None => d.help(format!("write `{written}.0` or `{exact}`")),
+            }
         } else {
             let ty = want.ty.map(|t| format!("`{t}`")).unwrap_or_default();
             Diagnostic::new(Code::ConstantType, span, format!("{operand} is {ty}, which has no constants"))
@@ -81,7 +93,7 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// Whether a constant is one of those that the operand may be.
-    pub(in crate::body) fn in_range(&mut self, want: &Want, value: i64, span: Span) {
+    pub(in crate::body) fn in_range(&mut self, c: &Candidate, want: &Want, value: i64, span: Span) {
         let opnd = want.opnd;
         let limit = if let Some((low, high)) = opnd.range
             && !(low..=high).contains(&value)
@@ -95,10 +107,9 @@ impl<'a> Walker<'a, '_> {
             return;
         };
         let (name, number) = (self.tree.str(self.mnemonic()), self.current.operand + 1);
-        self.report.push(Diagnostic::new(
-            Code::ConstantRange,
-            span,
-            format!("operand {number} (`{}`) of `{name}` {limit}, found {value}", opnd.name),
-        ));
+        let message = format!("operand {number} (`{}`) of `{name}` {limit}, found {value}", opnd.name);
+        let d = Diagnostic::new(Code::ConstantRange, span, message);
+        let narrow = c.variant.op == Opcode::Cp && c.variant.has(Mod::Cg) && matches!(value, 4 | 8);
+        self.report.push(if narrow { d.help("`.ca` copies 4, 8 or 16 bytes") } else { d });
     }
 }

@@ -47,6 +47,11 @@ impl<'a> Walker<'a, '_> {
         }
         let found: Vec<Word> = parts[1..].iter().filter_map(|(_, w)| Word::from_name(w)).collect();
         let types: Vec<usize> = (0..found.len()).filter(|i| matches!(found[*i], Word::Type(_))).collect();
+        if self.wrong_rounding(op, &found, &|i| dot(i + 1))
+            || self.wrong_shape(op, &found, &possible(), &|i| dot(i + 1))
+        {
+            return;
+        }
         // One word too many?
         for i in 0..found.len() {
             let mut fewer = found.clone();
@@ -59,7 +64,7 @@ impl<'a> Walker<'a, '_> {
         if !types.is_empty()
             && let Some((gap, fits)) = missing_word(op, &found, &possible())
         {
-            let after = dot(gap);
+            let after = if gap == 0 { at(0) } else { dot(gap) };
             let choices = list(&dotted(&fits), "or");
             let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
                 .here(format!("expected {choices} after `{}`", self.tree.str(after).trim_start_matches('.')));
@@ -150,7 +155,8 @@ impl<'a> Walker<'a, '_> {
             nearest(word, choices.iter().map(|w| w.name())).or_else(|| nearest(word, all.iter().map(|w| w.name())));
         let mut d = Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is no modifier of `{name}{beside}`"));
         if let Some(shapes) = shapes_like(word, choices) {
-            d = d.note(format!("shapes that go with the rest: {}", shapes.join(" ")));
+            // Which of them is meant the operands would have to say.
+            return self.report.push(d.note(format!("shapes that go with the rest: {}", shapes.join(" "))));
         } else if choices.len() <= 24 {
             let names: Vec<String> = choices.iter().map(|w| format!(".{}", w.name())).collect();
             d = d.note(format!("here it takes {}", names.join(" ")));
@@ -196,8 +202,77 @@ impl<'a> Walker<'a, '_> {
             }
             _ => Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` takes no `.{word}` here")),
         };
-        d = d.fix(dot(i), "", format!("remove `.{word}`"));
+        d = match found[i] {
+            Word::Mod(m) if says_nothing(m, found) => d.fix(dot(i), "", format!("remove `.{word}`")),
+            Word::Mod(Mod::Const) if matches!(op, Opcode::St | Opcode::Atom | Opcode::Red) => {
+                d.help("constant memory is read-only for kernels; keep the variable in `.global`")
+            }
+            Word::Mod(Mod::Sat) if op == Opcode::Sub => {
+                d.help("an unsigned difference that stops at 0: `min.u32 t, a, b; sub.u32 d, a, t;`")
+            }
+            Word::Mod(Mod::Sat) if op == Opcode::Add => d.help(
+                "an unsigned sum that stops at the largest number: `not.b32 t, a; min.u32 t, t, b; add.u32 d, a, t;`",
+            ),
+            _ => d,
+        };
         self.report.push(d);
+    }
+
+    /// `cvt.rn.s32.f32`, `cvt.rni.f32.s32`: the rounding is one to the other kind of number. Whether it was that.
+    fn wrong_rounding(&mut self, op: Opcode, found: &[Word], dot: &dyn Fn(usize) -> Span) -> bool {
+        const ROUNDINGS: [(Mod, Mod); 4] =
+            [(Mod::Rn, Mod::Rni), (Mod::Rz, Mod::Rzi), (Mod::Rm, Mod::Rmi), (Mod::Rp, Mod::Rpi)];
+        if op != Opcode::Cvt {
+            return false;
+        }
+        for (i, word) in found.iter().enumerate() {
+            for (float, integer) in ROUNDINGS {
+                let other = match word {
+                    Word::Mod(m) if *m == float => integer,
+                    Word::Mod(m) if *m == integer => float,
+                    _ => continue,
+                };
+                let mut words = found.to_vec();
+                words[i] = Word::Mod(other);
+                if resolve(op, &words, |_| true).is_err() {
+                    continue;
+                }
+                let to = found.iter().find_map(|w| if let Word::Type(t) = w { Some(t.to_string()) } else { None });
+                let kind = if other == integer { "an integer" } else { "a floating-point number" };
+                let message = format!("a conversion to `{}` rounds to {kind}", to.unwrap_or_default());
+                let d = Diagnostic::new(Code::WrongModifier, dot(i), message)
+                    .here(format!("expected `.{}`", other.name()))
+                    .fix(dot(i), format!(".{}", other.name()), format!("write `.{}`", other.name()));
+                self.report.push(d);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A shape that the instruction has, but not with these types. Whether it was that.
+    fn wrong_shape(&mut self, op: Opcode, found: &[Word], possible: &[Word], dot: &dyn Fn(usize) -> Span) -> bool {
+        let Some(i) = found.iter().position(|w| shapes_like(w.name(), &[*w]).is_some()) else { return false };
+        let fits: Vec<Word> = possible
+            .iter()
+            .copied()
+            .filter(|w| shapes_like(w.name(), &[*w]).is_some() && *w != found[i])
+            .filter(|w| {
+                let mut words = found.to_vec();
+                words[i] = *w;
+                resolve(op, &words, |_| true).is_ok()
+            })
+            .collect();
+        if fits.is_empty() {
+            return false;
+        }
+        let types: String =
+            found.iter().filter(|w| matches!(w, Word::Type(_))).map(|w| format!(".{}", w.name())).collect();
+        let message = format!("`{}` has no shape `.{}` with `{types}`", op.row().name, found[i].name());
+        let d = Diagnostic::new(Code::WrongModifier, dot(i), message)
+            .here(format!("expected {}", list(&dotted(&fits), "or")));
+        self.report.push(d);
+        true
     }
 
     /// The type that the first register among the operands suggests.
@@ -237,13 +312,33 @@ impl<'a> Walker<'a, '_> {
                 if let (Some(t), true) = (self.module.target_at, until.sm > 0) {
                     d = d.label(t, format!("and `{}`", self.module.target));
                 }
-                if let Some((word, new)) = successor(c) {
-                    let mask = if word == Mod::Sync { " with a mask of the lanes that take part" } else { "" };
-                    d = d.help(format!("write `{new}`{mask}"));
+                let new = successors(c);
+                if let [(word, first), rest @ ..] = &new[..] {
+                    let mask = if *word == Mod::Sync { " with a mask of the lanes that take part" } else { "" };
+                    d = d.help(format!("write `{first}`{mask}"));
+                    if !rest.is_empty() && *word == Mod::Approx {
+                        d.suggestions.clear();
+                        let others: Vec<String> = rest.iter().map(|(_, v)| format!("`{v}`")).collect();
+                        d = d.help(format!(
+                            "write `{first}`, which it meant, or {} for more precision",
+                            list(&others, "or")
+                        ));
+                    }
                 }
                 self.report.push(d);
             }
             None => {}
+        }
+        if c.parted {
+            let name = c.variant.op.row().name;
+            let glued = c.variant.words.iter().take(c.variant.glued());
+            let opcode = glued.fold(name.to_owned(), |text, word| text + "." + word.name());
+            let whole = c.variant.to_string();
+            return self.report.push(
+                Diagnostic::new(Code::UnknownInstruction, instr.mnemonic, format!("`{opcode}` is one word"))
+                    .here("a blank parts it")
+                    .fix(instr.mnemonic, whole.clone(), format!("write `{whole}`")),
+            );
         }
         if !c.in_order {
             let canonical = c.variant.to_string();
@@ -256,11 +351,30 @@ impl<'a> Walker<'a, '_> {
     }
 }
 
-/// The form that took the place of a removed one: the same with the one modifier that has to be said since.
-fn successor(c: &Candidate) -> Option<(Mod, Variant)> {
-    [Mod::Approx, Mod::Rn, Mod::Sync, Mod::Aligned].into_iter().find_map(|word| {
-        let words: Vec<Word> = std::iter::once(Word::Mod(word)).chain(c.variant.words.iter().copied()).collect();
-        let found = resolve(c.variant.op, &words, |v| v.row().until.is_none()).ok()?;
-        found.variant.row().until.is_none().then_some((word, found.variant))
-    })
+/// Whether a modifier says nothing where it stands: what is computed is the same without it.
+fn says_nothing(m: Mod, found: &[Word]) -> bool {
+    let types = || found.iter().filter_map(|w| if let Word::Type(t) = w { Some(*t) } else { None });
+    match m {
+        // Integers are exact, and only single and half precision have subnormal numbers to flush.
+        Mod::Rn | Mod::Rz | Mod::Rm | Mod::Rp => types().count() == 1 && types().all(Type::is_int),
+        Mod::Ftz => types().all(|t| t.is_int() || t == Type::F64),
+        Mod::Uni | Mod::Aligned => true,
+        Mod::Ca | Mod::Cg | Mod::Cs | Mod::Lu | Mod::Wb | Mod::Wt => true,
+        Mod::L2B64 | Mod::L2B128 | Mod::L2B256 => true,
+        Mod::L1EvictNormal | Mod::L1EvictUnchanged | Mod::L1EvictFirst | Mod::L1EvictLast | Mod::L1NoAllocate => true,
+        Mod::L2EvictNormal | Mod::L2EvictFirst | Mod::L2EvictLast => true,
+        _ => false,
+    }
+}
+
+/// The forms that took the place of a removed one: the same with a modifier that has to be said since.
+fn successors(c: &Candidate) -> Vec<(Mod, Variant)> {
+    let words = |word: Mod| std::iter::once(Word::Mod(word)).chain(c.variant.words.iter().copied()).collect::<Vec<_>>();
+    [Mod::Approx, Mod::Full, Mod::Rn, Mod::Sync, Mod::Aligned]
+        .into_iter()
+        .filter_map(|word| {
+            let found = resolve(c.variant.op, &words(word), |v| v.row().until.is_none()).ok()?;
+            found.variant.row().until.is_none().then_some((word, found.variant))
+        })
+        .collect()
 }

@@ -42,15 +42,45 @@ impl<'a> Walker<'a, '_> {
                 crate::body::names::prefix(name)
             ));
         }
+        let mut known = false;
         if self.report.may_suggest() && !name.is_empty() {
-            let near = self.near(name, what);
+            let near = foreign(name).map(str::to_owned).or_else(|| self.near(name, what));
             if let Some(near) = near {
                 d = suggest(d, span, &near);
+                known = true;
             }
+        }
+        let stem = crate::body::names::prefix(name);
+        let register = matches!(what, "register" | "name" | "argument");
+        if register && stem.len() < name.len() && stem.starts_with('%') && self.names.family_of(name).is_none() {
+            if !known {
+                d = self.declare_family(d, stem);
+            }
+            self.names.fault_family(stem, span);
         }
         self.report.push(d);
         self.names.fault(name, span);
         Operand::Error
+    }
+
+    /// Tells how many registers of a family that nobody declares are used, and which declaration would do.
+    fn declare_family(&self, d: Diagnostic, stem: &str) -> Diagnostic {
+        let Some(largest) = self.largest(stem).filter(|n| *n < 1 << 20) else { return d };
+        let d = d.note(format!(
+            "no `.reg` of `{}` declares `{stem}<...>`; the function uses up to `{stem}{largest}`",
+            self.func.name
+        ));
+        // What compilers call them.
+        let ty = match stem {
+            "%p" => ".pred",
+            "%rs" | "%h" | "%hh" => ".b16",
+            "%r" => ".b32",
+            "%rd" => ".b64",
+            "%f" => ".f32",
+            "%fd" | "%d" => ".f64",
+            _ => return d.help(format!("declare them: `.reg .b32 {stem}<{}>;`, or another type", largest + 1)),
+        };
+        d.help(format!("declare them: `.reg {ty} {stem}<{}>;`", largest + 1))
     }
 
     /// The largest number behind that stem anywhere in the function.
@@ -69,6 +99,13 @@ impl<'a> Walker<'a, '_> {
     /// The known name nearest to an unknown one, of the kind that is wanted.
     pub(super) fn near(&self, name: &str, what: &str) -> Option<String> {
         const MOST: usize = 4000;
+        // `@P0` for `@%p0`, `r1` for `%r1`.
+        let small = name.to_ascii_lowercase();
+        for other in [format!("%{small}"), small] {
+            if other != name && self.names.get(&other).is_some_and(|(b, _)| matches!(b, Binding::Reg(_))) {
+                return Some(other);
+            }
+        }
         let stem = crate::body::names::prefix(name);
         if what == "register" || what == "name" || what == "argument" {
             // `%r11` past `%r<8>` may be `%r1` with a finger too many.
@@ -210,4 +247,22 @@ impl<'a> Walker<'a, '_> {
             ),
         );
     }
+}
+
+/// PTX's name for what CUDA C++, OpenCL and SASS call otherwise.
+fn foreign(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "threadIdx" | "tid" => "%tid",
+        "blockIdx" | "ctaid" => "%ctaid",
+        "blockDim" | "ntid" => "%ntid",
+        "gridDim" | "nctaid" => "%nctaid",
+        "threadIdx.x" | "tid.x" | "SR_TID.X" => "%tid.x",
+        "warpSize" | "WARPSIZE" | "WARP_SIZE" => "WARP_SZ",
+        "laneid" | "SR_LANEID" => "%laneid",
+        "warpid" => "%warpid",
+        "smid" => "%smid",
+        "clock" => "%clock",
+        "clock64" => "%clock64",
+        _ => return None,
+    })
 }

@@ -55,7 +55,9 @@ impl<'a> Walker<'a, '_> {
             ),
         )
         .here("expected `[`");
-        if matches!(op.kind, Kind::Name | Kind::Sum { .. } | Kind::Int { .. }) {
+        let found = self.names.at(&self.tree.text, op.span);
+        let narrow = matches!(found, Some((Binding::Reg(decl), _)) if self.body.regs[decl as usize].ty.bits() != self.module.address_size);
+        if matches!(op.kind, Kind::Name | Kind::Sum { .. }) && !narrow {
             d = d.fix(op.span, format!("[{text}]"), format!("write `[{text}]`"));
         }
         if let Kind::Index { base, index } = op.kind

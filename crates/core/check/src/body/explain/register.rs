@@ -55,10 +55,28 @@ impl<'a> Walker<'a, '_> {
         let mut e = Diagnostic::new(code, span, message)
             .here(format!("expected {}", registers(takes)))
             .label(d.name, format!("declared as {declared}"));
-        for help in self.conversions(c, want, ty, d.ty, span) {
-            e = e.help(help);
+        if c.variant.op == Opcode::Selp && pred == (true, false) && want.opnd.role == Role::Src {
+            e.suggestions.push(self.predicate_last());
+        } else {
+            for help in self.conversions(c, want, ty, d.ty, span) {
+                e = e.help(help);
+            }
         }
         self.report.push(e);
+    }
+
+    /// `selp d, p, a, b` with the predicate where it belongs.
+    fn predicate_last(&self) -> Suggestion {
+        let instr = &self.tree.instrs[self.current.node as usize];
+        let message = "the predicate stands last".to_owned();
+        let edits = match self.tree.operands(instr.operands) {
+            [_, p, a, b] => {
+                let text = |o: &tree::Operand| self.tree.str(o.span).to_owned();
+                vec![(p.span, text(a)), (a.span, text(b)), (b.span, text(p))]
+            }
+            _ => Vec::new(),
+        };
+        Suggestion { message, edits, machine_applicable: false }
     }
 
     /// What would make a register of type `have` fit where `want` is wanted.
@@ -100,6 +118,14 @@ impl<'a> Walker<'a, '_> {
             }
             _ => {}
         }
+        if let (true, Ty::Wide(_), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned) =
+            (dst, want.opnd.ty, kind(have))
+        {
+            out.push(format!(
+                "the product has {} bits: declare a register of that width, or use `.lo` for its lower half",
+                ty.bits()
+            ));
+        }
         // Another type of the same instruction?
         let slot = c.variant.words.iter().rposition(|w| matches!(w, Word::Type(_)));
         if let (Some(slot), false) = (slot, have == Type::Pred && !dst) {
@@ -113,6 +139,8 @@ impl<'a> Walker<'a, '_> {
                 words[slot] = Word::Type(t);
                 if let Ok(found) = resolve(c.variant.op, &words, |_| true)
                     && found.variant.row().operands.len() == c.variant.row().operands.len()
+                    && found.variant.words != c.variant.words
+                    && (t == have || !matches!(want.opnd.ty, Ty::Wide(_)))
                 {
                     out.push(format!("or use `{}`", found.variant));
                     break;
@@ -249,6 +277,14 @@ impl<'a> Walker<'a, '_> {
         }
         self.report.push(d);
         Operand::Error
+    }
+
+    /// Braces around a single value that is no vector, which ptxas ignores.
+    #[cold]
+    pub(in crate::body) fn needless_braces(&self, want: &Want, braces: Span, inner: Span) -> Diagnostic {
+        let place = format!("operand {} (`{}`)", self.current.operand + 1, want.opnd.name);
+        let message = format!("{place} of `{}` is a scalar, without braces", self.tree.str(self.mnemonic()));
+        Diagnostic::new(Code::VectorSize, braces, message).fix(braces, self.tree.str(inner), "remove the braces")
     }
 
     /// The partner after `|` is missing.

@@ -76,7 +76,7 @@ impl<'a> Walker<'a, '_> {
         let info = special.info();
         let text = self.tree.str(self.mnemonic());
         // ptxas reads them in a vector that is stored, too.
-        let stored = want.element && c.variant.op == Opcode::St;
+        let stored = want.element && (c.variant.op == Opcode::St || want.opnd.is_coordinate());
         if !want.opnd.special && !stored && c.variant.op != Opcode::Cvt {
             let d = Diagnostic::new(Code::SpecialRegister, span, format!("`{text}` does not read special registers"))
                 .help(format!("move it first: `mov{} t, {name};`", info.ty));
@@ -93,7 +93,7 @@ impl<'a> Walker<'a, '_> {
             let d = Diagnostic::new(Code::VectorSize, span, text);
             return if spreads(c, want) { self.report.text_only(d) } else { self.report.push(d) };
         }
-        if let Some(ty) = want.ty {
+        if let Some(ty) = want.ty.filter(|_| !(want.element && want.opnd.is_coordinate())) {
             // Before 2.0 the vector registers had 16 bits, and `mov.u16` reads their lower half still.
             let half = ty.bits() == 16 && info.width > 1 && !ty.is_float();
             let kind = match info.ty {
