@@ -1,17 +1,19 @@
 //! Compares the instruction table with ptxas: `MARGAY_PTXAS=/path/to/ptxas cargo run --example oracle [OPCODE...]`.
 //!
-//! Three questions, each over instructions made from the table, some hundred to a module; ptxas names errors by line, so one
+//! Four questions, each over instructions made from the table, some hundred to a module; ptxas names errors by line, so one
 //! run judges most of them.
 //! * `available`: is every form accepted under exactly the versions and targets that its row says?
 //! * `words`: are mnemonics with one fault refused exactly where the table refuses them?
 //! * `operands`: the same for one fault in the operands.
 //!
-//! Options: `--mode available|words|operands`, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
+//! * `blanks`: is a blank refused exactly inside what is one word to ptxas?
+//!
+//! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
 //! `--listed` how often each listed difference was seen; a whole run names those that were not seen at all.
 //! Differences that are wanted stand in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
 //! a line; `*` is any opcode.
 
-use margay_isa::{Opcode, Shape, Target, Type, Variant, Version, Word, resolve, sample};
+use margay_isa::{Opcode, Shape, Space, Target, Type, Variant, Version, Word, resolve, sample};
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
 struct Ptxas {
@@ -162,14 +164,16 @@ fn main() {
         return;
     };
     let (mut seed, mut limit, mut show, mut modes, mut names) =
-        (1, 24, 3, vec!["available", "words", "operands", "repeats"], Vec::new());
+        (1, 24, 3, vec!["available", "words", "blanks", "operands", "repeats"], Vec::new());
     let (mut listed, mut whole) = (false, true);
+    let mut only: Option<String> = None;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut number = || args.next().and_then(|n| n.parse().ok()).expect("a number");
         match arg.as_str() {
             "--seed" => seed = number(),
             "--limit" => limit = number() as usize,
+            "--fault" => only = args.next(),
             "--show" => show = number() as usize,
             "--listed" => listed = true,
             "--mode" => {
@@ -180,7 +184,7 @@ fn main() {
             _ => names.push(arg),
         }
     }
-    whole &= names.is_empty();
+    whole &= names.is_empty() && only.is_none();
     let ops: Vec<Opcode> =
         Opcode::ALL.iter().copied().filter(|o| names.is_empty() || names.iter().any(|n| n == o.row().name)).collect();
     let file = std::env::temp_dir().join(format!("margay-oracle-{}.ptx", std::process::id()));
@@ -198,7 +202,8 @@ fn main() {
             "available" => available(&ops, limit, &mut rng, &mut ptxas, &mut differences),
             "repeats" => repeats(&ops, limit, &mut rng, &mut ptxas),
             "words" => words(&ops, limit, &mut rng, &mut ptxas, &mut differences),
-            _ => operands(&ops, limit, &mut rng, &mut ptxas, &mut differences),
+            "blanks" => blanks(&ops, limit, &mut rng, &mut ptxas, &mut differences),
+            _ => operands(&ops, limit, only.as_deref(), &mut rng, &mut ptxas, &mut differences),
         }
     }
     let _ = std::fs::remove_file(&ptxas.file);
@@ -337,7 +342,36 @@ fn words(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas,
     }
 }
 
-fn operands(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
+/// Where a blank may stand in a mnemonic: behind what is one word to ptxas.
+fn blanks(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptxas, out: &mut Differences) {
+    for (version, target) in PLACES {
+        let mut asked = Vec::new();
+        for (variant, shapes) in valid(ops, limit / 4, rng) {
+            if best(&variant, &shapes, version, target).is_err() || !known(version, target, &shapes) {
+                continue;
+            }
+            let mnemonic = variant.to_string();
+            for (k, (at, _)) in mnemonic.match_indices('.').enumerate() {
+                let expected = match k < variant.glued() {
+                    true => Err(format!("word {k} belongs to the opcode")),
+                    false => Ok(()),
+                };
+                let parted = format!("{} {}", &mnemonic[..at], &mnemonic[at..]);
+                asked.push((variant.op, variant.form, expected, sample::text(&parted, &shapes)));
+            }
+        }
+        settle(version, target, asked, ptxas, out);
+    }
+}
+
+fn operands(
+    ops: &[Opcode],
+    limit: usize,
+    only: Option<&str>,
+    rng: &mut sample::Rng,
+    ptxas: &mut Ptxas,
+    out: &mut Differences,
+) {
     for (version, target) in PLACES {
         let mut asked = Vec::new();
         for (variant, shapes) in valid(ops, limit / 2, rng) {
@@ -345,7 +379,7 @@ fn operands(ops: &[Opcode], limit: usize, rng: &mut sample::Rng, ptxas: &mut Ptx
                 continue;
             }
             for (what, mutant) in faulty(&shapes, rng) {
-                if !known(version, target, &mutant) {
+                if !known(version, target, &mutant) || only.is_some_and(|o| !what.contains(o)) {
                     continue;
                 }
                 let expected = verdict(variant.op, &variant.words, &mutant, version, target)
@@ -418,6 +452,17 @@ fn faulty(shapes: &[Shape], rng: &mut sample::Rng) -> Vec<(String, Vec<Shape>)> 
             Shape::Special(if rng.once_in(2) { Type::U32 } else { Type::U64 }),
         );
         // Other shapes in braces or before a bar are no PTX at all, and ptxas stops at each of those.
+        if !matches!(
+            shapes[i],
+            Shape::Vector(_) | Shape::Group(_) | Shape::Pair(..) | Shape::Not(_) | Shape::Address(_)
+        ) {
+            put(format!("operand {i} alone in braces"), Shape::Vector(vec![shapes[i].clone()]));
+        }
+        if let Shape::Address(_) = shapes[i] {
+            for space in [Space::Global, Space::Const, Space::Shared, Space::Local, Space::Param] {
+                put(format!("operand {i} a name in .{}", space.name()), Shape::Address(Box::new(Shape::Symbol(space))));
+            }
+        }
         if let Shape::Reg(..) = shapes[i] {
             put(format!("operand {i} negated"), Shape::Not(Box::new(shapes[i].clone())));
             put(format!("operand {i} a pair in braces"), Shape::Vector(vec![shapes[i].clone(), shapes[i].clone()]));
