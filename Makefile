@@ -119,6 +119,7 @@ ulp:
 
 oracle-mutants: oracle
 	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-mutants -- --count 2000 tests/mutants tests/run
+	MARGAY_PTXAS=$(CURDIR)/.oracle/bin $(CARGO) run --release -q -p margay-oracle --bin oracle-mutants -- --declarations --count 2000 tests/mutants tests/run
 
 oracle-cub: oracle release
 	scripts/cub.sh .oracle $(TARGET)/release/margay $(or $(RUNS),500)

@@ -44,6 +44,16 @@ pub enum Fault {
     Line,
     /// A directive where it may not stand.
     Directive,
+    /// Another space, type, vector, linkage or attribute of a declaration, or one more.
+    Declaration,
+    /// Another alignment, or one where there was none.
+    Alignment,
+    /// Another size of an array or a family, or none.
+    Extent,
+    /// A parameter less, twice, or of another type, in a header or a call.
+    Parameter,
+    /// An earlier `.version` or `.target`.
+    Downward,
     /// Another `.version`.
     Version,
     /// Another `.target`.
@@ -59,7 +69,21 @@ impl Fault {
             Modifier, Modifier, Number, Number, Line, Line, Line, Directive, Version, Target,
         ]
     };
+    /// Those of declarations and directives.
+    const DECLARED: &'static [Fault] = {
+        use Fault::*;
+        &[Declaration, Declaration, Declaration, Alignment, Extent, Extent, Parameter, Parameter, Directive, Downward]
+    };
 }
+
+/// Words of declarations.
+#[rustfmt::skip]
+const DECLARED: &[&str] = &[
+    ".reg", ".param", ".local", ".shared", ".global", ".const", ".tex", ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16",
+    ".u32", ".u64", ".s8", ".s16", ".s32", ".s64", ".f16", ".f16x2", ".bf16", ".f32", ".f64", ".pred", ".texref", ".samplerref",
+    ".surfref", ".v2", ".v4", ".v8", ".extern", ".visible", ".weak", ".common", ".attribute(.managed)",
+    ".attribute(.unified(1, 2))", ".ptr", ".ptr .global .align 8", ".const[0]", ".const[3]",
+];
 
 #[rustfmt::skip]
 const MODIFIERS: &[&str] = &[
@@ -91,8 +115,18 @@ const DIRECTIVES: &[&str] = &[
 
 /// The module with one fault; nothing if this module has no place for the one drawn.
 pub fn mutant(text: &str, random: &mut Random) -> Option<(Fault, String)> {
-    let fault = *random.pick(Fault::DRAWN);
+    drawn(text, *random.pick(Fault::DRAWN), random)
+}
+
+/// The same with a fault in a declaration, a header or a directive.
+pub fn mutant_of_declarations(text: &str, random: &mut Random) -> Option<(Fault, String)> {
+    drawn(text, *random.pick(Fault::DECLARED), random)
+}
+
+fn drawn(text: &str, fault: Fault, random: &mut Random) -> Option<(Fault, String)> {
     let new = match fault {
+        Fault::Declaration | Fault::Alignment | Fault::Extent | Fault::Parameter => declared(text, fault, random),
+        Fault::Downward => downward(text, random),
         Fault::Version => header(text, ".version", &random.pick(Version::ALL).to_string()),
         Fault::Target => header(text, ".target", &random.pick(Target::ALL).0.to_string()),
         Fault::Line | Fault::Directive => Some(lines(text, fault, random)),
@@ -107,6 +141,97 @@ fn header(text: &str, directive: &str, word: &str) -> Option<String> {
     let start = at + text[at..].find(|c: char| !c.is_whitespace())?;
     let end = start + text[start..].find(|c: char| c.is_whitespace() || c == ',')?;
     Some(format!("{}{word}{}", &text[..start], &text[end..]))
+}
+
+/// An earlier version or target than the module's.
+fn downward(text: &str, random: &mut Random) -> Option<String> {
+    let word = |directive: &str| {
+        let rest = text.split_once(directive)?.1;
+        rest.split(|c: char| c.is_whitespace() || c == ',').find(|w| !w.is_empty())
+    };
+    if random.chance(50) {
+        let now = Version::parse(word(".version")?)?;
+        let earlier: Vec<Version> = Version::ALL.iter().copied().filter(|v| *v < now).collect();
+        return if earlier.is_empty() { None } else { header(text, ".version", &random.pick(&earlier).to_string()) };
+    }
+    let now = Target::parse(word(".target")?)?;
+    let earlier: Vec<Target> = Target::ALL.iter().map(|t| t.0).filter(|t| t.sm < now.sm).collect();
+    if earlier.is_empty() { None } else { header(text, ".target", &random.pick(&earlier).to_string()) }
+}
+
+/// A fault in a declaration: a statement or a parameter that begins with a space or a linkage.
+fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
+    let mut tokens = tokens(text);
+    let spaces = [".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"];
+    // Behind an opcode such a word says where memory is, not what is declared.
+    let starts = |i: usize, tokens: &[(Kind, String)]| {
+        let before = tokens[..i].iter().rev().find(|t| t.0 != Kind::Space);
+        let opens = before.is_none_or(|t| matches!(&*t.1, ";" | "{" | "}" | "(" | "," | ":") || t.0 != Kind::Name);
+        let apart = i == 0 || matches!(tokens[i - 1].0, Kind::Space | Kind::Sign);
+        opens && apart && tokens[i].0 == Kind::Dotted && spaces.contains(&&*tokens[i].1)
+    };
+    let places: Vec<usize> = (0..tokens.len()).filter(|i| starts(*i, &tokens)).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let start = *random.pick(&places);
+    let length = tokens[start..].iter().position(|t| matches!(&*t.1, ";" | "," | ")" | "=" | "{"))?;
+    let end = start + length;
+    let word = |text: &str| (Kind::Dotted, text.to_owned());
+    let blank = || (Kind::Space, " ".to_owned());
+    let dotted: Vec<usize> = (start..end).filter(|i| tokens[*i].0 == Kind::Dotted).collect();
+    match fault {
+        Fault::Declaration => {
+            let at = *random.pick(&dotted);
+            match random.below(4) {
+                0 => drop(tokens.remove(at)),
+                1 => drop(tokens.splice(at..at, [word(*random.pick(DECLARED)), blank()])),
+                _ => tokens[at] = word(*random.pick(DECLARED)),
+            }
+        }
+        Fault::Alignment => {
+            let value =
+                *random.pick(&["0", "1", "2", "3", "4", "8", "16", "32", "128", "256", "65536", "-4", "8.0", "x"]);
+            match (start..end).find(|i| tokens[*i].1 == ".align") {
+                Some(at) => {
+                    let number = (at..end).find(|i| tokens[*i].0 == Kind::Number)?;
+                    tokens[number].1 = value.to_owned();
+                }
+                None => drop(tokens.splice(start + 1..start + 1, [word(&format!(" .align {value}"))])),
+            }
+        }
+        Fault::Extent => {
+            let value = *random.pick(&["0", "1", "3", "-1", "65536", "99999999999", "", "x", "2.0", "4][2"]);
+            match (start..end).filter(|i| tokens[*i].0 == Kind::Number).last() {
+                Some(number) => tokens[number].1 = value.to_owned(),
+                None => tokens.insert(end, (Kind::Sign, format!("[{value}]"))),
+            }
+        }
+        _ => {
+            let inside = tokens[end].1 == ")" || tokens[end].1 == ",";
+            if !inside {
+                return None;
+            }
+            let parameter: Vec<(Kind, String)> = tokens[start..end].to_vec();
+            match random.below(3) {
+                0 => drop(tokens.drain(start..end + usize::from(tokens[end].1 == ","))),
+                1 => {
+                    let comma = (Kind::Sign, ",".to_owned());
+                    let twice = std::iter::once(comma).chain(parameter).map(|(kind, text)| match kind {
+                        Kind::Name => (kind, text + "_2"),
+                        _ => (kind, text),
+                    });
+                    drop(tokens.splice(end..end, twice.collect::<Vec<_>>()));
+                }
+                _ => {
+                    let at = *random.pick(&dotted[dotted.len().min(2) - 1..]);
+                    tokens[at] =
+                        word(*random.pick(&[".b8", ".u16", ".b32", ".u64", ".f32", ".f64", ".b128", ".v2 .b32"]));
+                }
+            }
+        }
+    }
+    Some(tokens.into_iter().map(|t| t.1).collect())
 }
 
 fn lines(text: &str, fault: Fault, random: &mut Random) -> String {
@@ -172,7 +297,7 @@ fn tokens_changed(text: &str, fault: Fault, random: &mut Random) -> Option<Strin
             _ => tokens[at].1 = (*random.pick(MODIFIERS)).to_owned(),
         },
         Fault::Number => tokens[at].1 = (*random.pick(NUMBERS)).to_owned(),
-        Fault::Line | Fault::Directive | Fault::Version | Fault::Target => return None,
+        _ => return None,
     }
     Some(tokens.into_iter().map(|t| t.1).collect())
 }
@@ -221,5 +346,17 @@ mod tests {
         assert!(made.len() > 350);
         assert!(made.iter().all(|(_, new)| new != text));
         assert!(Fault::DRAWN.iter().all(|f| made.iter().any(|m| m.0 == *f)));
+    }
+
+    #[test]
+    fn every_fault_of_declarations_changes_something() {
+        let text = ".version 8.0\n.target sm_80\n.global .align 4 .b8 g[8];\n.func f(.param .b32 a, .param .b64 b) { ret; }\n\
+                    .entry k(.param .u64 out) {\n.reg .b32 %r<3>;\nld.param.u32 %r1, [out];\nret;\n}\n";
+        let mut random = Random::new(1);
+        let made: Vec<_> = (0..400).filter_map(|_| mutant_of_declarations(text, &mut random)).collect();
+        assert!(made.len() > 300);
+        // Instructions are left alone.
+        assert!(made.iter().all(|(f, new)| *f == Fault::Directive || new.contains("ld.param.u32 %r1, [out];")));
+        assert!(Fault::DECLARED.iter().all(|f| made.iter().any(|m| m.0 == *f)));
     }
 }

@@ -10,6 +10,8 @@ pub struct Options {
     pub seed: u64,
     /// Differences of each sort to show.
     pub show: usize,
+    /// Faults in declarations and directives only.
+    pub declarations: bool,
     /// Where the modules stay; else they stand in a folder that is removed.
     pub keep: Option<PathBuf>,
     /// Files and folders named.
@@ -19,7 +21,7 @@ pub struct Options {
 impl Options {
     /// Those of this process's command line.
     pub fn of_process() -> Result<Options, String> {
-        let mut options = Options { count: 1000, seed: 1, show: 3, keep: None, files: Vec::new() };
+        let mut options = Options { count: 1000, seed: 1, show: 3, declarations: false, keep: None, files: Vec::new() };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -27,6 +29,7 @@ impl Options {
             match word.as_str() {
                 "--count" => options.count = number(value()?)? as usize,
                 "--seed" => options.seed = number(value()?)?,
+                "--declarations" => options.declarations = true,
                 "--show" => options.show = number(value()?)? as usize,
                 "--keep" => options.keep = Some(value()?.into()),
                 _ if word.starts_with('-') => return Err(format!("unknown argument {word}")),

@@ -1,10 +1,11 @@
 //! `oracle-mutants`: the verdicts of margay and of ptxas on modules with a single random fault.
 //!
 //! ```text
-//! MARGAY_PTXAS=/usr/local/cuda/bin oracle-mutants [--count N] [--seed S] [--show N] [--keep FOLDER] FILE.ptx|FOLDER...
+//! MARGAY_PTXAS=/usr/local/cuda/bin oracle-mutants [--declarations] [--count N] [--seed S] [--show N] [--keep FOLDER] FILE.ptx|FOLDER...
 //! ```
 //!
-//! The modules are drawn from the files named, the faults from [`margay_oracle::mutate`]; a seed tells the whole run. Modules
+//! `--declarations` draws faults in declarations, headers and directives only: spaces, types, alignments, sizes, parameters, and
+//! versions and targets downward. The modules are drawn from the files named, the faults from [`margay_oracle::mutate`]; a seed tells the whole run. Modules
 //! longer than 48 kB are left out: a fault in them is a fault in one of their functions. Exits with 1 where fewer than 98 % of
 //! the verdicts agree, or fewer than 95 % of the first errors stand within one line of each other.
 
@@ -12,7 +13,7 @@ use margay_isa::{Suffix, Target};
 use margay_oracle::{
     Random,
     compare::Tally,
-    mutate::mutant,
+    mutate::{mutant, mutant_of_declarations},
     options::Options,
     tools::{Tools, Verdict},
 };
@@ -82,7 +83,11 @@ fn run(options: &Options) -> Result<bool, String> {
     let mut mutants = Vec::with_capacity(options.count);
     while mutants.len() < options.count {
         let (name, text) = random.pick(&seeds);
-        if let Some((fault, text)) = mutant(text, &mut random) {
+        let made = match options.declarations {
+            true => mutant_of_declarations(text, &mut random),
+            false => mutant(text, &mut random),
+        };
+        if let Some((fault, text)) = made {
             mutants.push((format!("{name} ({fault:?})"), text));
         }
     }
