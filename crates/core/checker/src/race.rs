@@ -143,7 +143,7 @@ impl Checker {
     /// Release and acquire patterns at a location.
     fn follow_order(&self, state: &mut State, e: &MemoryEvent<'_>, group: u32, address: u64) {
         let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
-        if !strong && !(e.access.writes() && state.threads.is_released(address)) {
+        if !(strong || e.access.writes() && state.threads.is_released(address)) {
             return;
         }
         let Some(cta) = state.ctas.get_mut(&e.actor.cta) else { return };
@@ -282,13 +282,13 @@ impl Checker {
             (_, true) => "writes by an asynchronous copy",
         };
         let first = Party {
-            verb: verb(&a, earlier.who & AGENT != 0).into(),
+            verb: verb(a, earlier.who & AGENT != 0).into(),
             thread: self.thread(warp, other),
             cta: self.cta_of(index),
             at: a.at,
             callers: a.callers.clone(),
         };
-        let second = self.party(now.actor, lane, verb(&b, now.agent));
+        let second = self.party(now.actor, lane, verb(b, now.agent));
         let mut notes = Vec::new();
         if known && size <= 8 {
             let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));

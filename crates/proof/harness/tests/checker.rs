@@ -11,7 +11,11 @@ use margay::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, Options,
 use margay_checker::{Checker, Finding, What};
 use margay_isa::Type;
 use margay_runtime::Module;
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Elements of a buffer.
 const ELEMENTS: u64 = 1024;
@@ -126,7 +130,7 @@ fn show(module: &Module, label: &Label, findings: &[Finding]) -> String {
     findings.iter().map(|f| margay::render::finding(kernel.image(), f, &mut files)).collect()
 }
 
-fn run(path: &PathBuf, label: &Label) -> Result<(), Failed> {
+fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     let ptx = path.with_extension("ptx");
     let text = std::fs::read_to_string(&ptx)?;
     let reference: Arc<dyn margay::Engine> = Arc::new(margay_exec::Reference);

@@ -185,8 +185,8 @@ fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
             let at = *random.pick(&dotted);
             match random.below(4) {
                 0 => drop(tokens.remove(at)),
-                1 => drop(tokens.splice(at..at, [word(*random.pick(DECLARED)), blank()])),
-                _ => tokens[at] = word(*random.pick(DECLARED)),
+                1 => drop(tokens.splice(at..at, [word(random.pick::<&str>(DECLARED)), blank()])),
+                _ => tokens[at] = word(random.pick::<&str>(DECLARED)),
             }
         }
         Fault::Alignment => {
@@ -202,7 +202,7 @@ fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
         }
         Fault::Extent => {
             let value = *random.pick(&["0", "1", "3", "-1", "65536", "99999999999", "", "x", "2.0", "4][2"]);
-            match (start..end).filter(|i| tokens[*i].0 == Kind::Number).last() {
+            match (start..end).rfind(|i| tokens[*i].0 == Kind::Number) {
                 Some(number) => tokens[number].1 = value.to_owned(),
                 None => tokens.insert(end, (Kind::Sign, format!("[{value}]"))),
             }
@@ -226,7 +226,7 @@ fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
                 _ => {
                     let at = *random.pick(&dotted[dotted.len().min(2) - 1..]);
                     tokens[at] =
-                        word(*random.pick(&[".b8", ".u16", ".b32", ".u64", ".f32", ".f64", ".b128", ".v2 .b32"]));
+                        word(random.pick::<&str>(&[".b8", ".u16", ".b32", ".u64", ".f32", ".f64", ".b128", ".v2 .b32"]));
                 }
             }
         }

@@ -261,6 +261,6 @@ impl FuncPlaces {
     /// Bytes of the local window of a thread that runs this kernel with a stack of so many bytes for what it calls.
     pub fn local_size(&self, stack: u32) -> u32 {
         let size = self.base.saturating_add(self.frame_size).saturating_add(stack);
-        size.checked_next_multiple_of(16).unwrap_or(u32::MAX & !15)
+        size.checked_next_multiple_of(16).unwrap_or(!15)
     }
 }

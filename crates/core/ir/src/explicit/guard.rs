@@ -52,9 +52,12 @@ pub enum Target {
     Admitted(Arc<[FuncId]>),
 }
 
+/// What decides about the functions that an indirect call site admits: its signature's shape and its list.
+type Admission = (Shape, Option<Vec<FuncId>>);
+
 /// The functions that indirect call sites admit; sites of the same shape share a list.
 #[derive(Default)]
-pub(crate) struct Admitted(HashMap<(Shape, Option<Vec<FuncId>>), Arc<[FuncId]>>);
+pub(crate) struct Admitted(HashMap<Admission, Arc<[FuncId]>>);
 
 impl Admitted {
     /// The target of a call site.

@@ -187,8 +187,8 @@ fn names(text: &str) -> Vec<String> {
 fn of_error(e: &Error, bases: impl Fn() -> Vec<(String, u64)>) -> End {
     match e {
         Error::Rejected(files) => {
-            let errors = files.iter().flat_map(|f| f.diagnostics.iter().map(move |d| (f, d)));
-            let first = errors.filter(|(_, d)| d.severity == margay::Severity::Error).next();
+            let mut errors = files.iter().flat_map(|f| f.diagnostics.iter().map(move |d| (f, d)));
+            let first = errors.find(|(_, d)| d.severity == margay::Severity::Error);
             End::Rejected(first.map_or(String::new(), |(f, d)| {
                 format!("line {}: {} {}", f.source.lines.line(d.span().start), d.code.info().number, d.message)
             }))

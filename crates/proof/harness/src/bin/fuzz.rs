@@ -61,8 +61,8 @@ impl Run {
         let mut count = 0;
         while let Some(seed) = self.seed() {
             let (name, text) = self.damaged(seed);
-            let claims: [(&str, fn(&str)); 3] =
-                [("reads", claims::reads), ("prints", claims::prints), ("checks", claims::checks)];
+            type Claim = (&'static str, fn(&str));
+            let claims: [Claim; 3] = [("reads", claims::reads), ("prints", claims::prints), ("checks", claims::checks)];
             for (claim, holds) in claims {
                 if catch_unwind(AssertUnwindSafe(|| holds(&text))).is_err() {
                     self.fails(&format!("seed {seed}, damage to {name}: the claim `{claim}` does not hold\n{text}"));

@@ -238,7 +238,7 @@ impl Config {
         atomics
             && mmio
             && !(apart && (shared || matches!(self.scope, "cta" | "cluster")))
-            && !(adds && !form.has_add())
+            && (!adds || form.has_add())
             && !(self.shape.strong && self.strength == Strength::Weak)
     }
 

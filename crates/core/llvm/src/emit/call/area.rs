@@ -228,7 +228,7 @@ impl Emitter<'_> {
     }
 
     /// Copies bytes of a value to an area from byte `at` on; other lanes keep what they have there if `blend`.
-    pub fn to_area(
+    pub fn store_area(
         &mut self,
         side: &Side,
         range: &Range<u32>,
@@ -260,7 +260,7 @@ impl Emitter<'_> {
     }
 
     /// Copies bytes of a variable from an area, for the active lanes that a mask allows.
-    pub fn from_area(
+    pub fn load_area(
         &mut self,
         side: &Side,
         range: &Range<u32>,

@@ -128,7 +128,7 @@ impl Emitter<'_> {
             };
             for p in &t.pieces {
                 match places.memory(p) {
-                    Some((block, at)) => self.to_area(&side, &p.bytes, t.unit, (&block, at), true)?,
+                    Some((block, at)) => self.store_area(&side, &p.bytes, t.unit, (&block, at), true)?,
                     None => {
                         let v = self.side_bytes(&side, &p.bytes)?;
                         let (ty, slot) = self.outputs[next].clone();
@@ -224,7 +224,7 @@ impl Emitter<'_> {
     fn deliver_variable(&mut self, t: &Transfer, side: &Side, places: &Crossing, mask: Option<&Val>) -> Result<()> {
         for p in &t.pieces {
             match places.memory(p) {
-                Some((block, at)) => self.from_area(side, &p.bytes, t.unit, (&block, at), mask),
+                Some((block, at)) => self.load_area(side, &p.bytes, t.unit, (&block, at), mask),
                 None => {
                     let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
                     let v = self.w.splat(&v);
@@ -322,7 +322,7 @@ impl Emitter<'_> {
             };
             for p in &t.pieces {
                 if let Some((block, at)) = places.memory(p) {
-                    self.to_area(&side, &p.bytes, t.unit, (&block, at), apart)?;
+                    self.store_area(&side, &p.bytes, t.unit, (&block, at), apart)?;
                 } else if let Place::Reg(reg) = p.at {
                     let v = self.side_bytes(&side, &p.bytes)?;
                     found.insert(reg, v);
