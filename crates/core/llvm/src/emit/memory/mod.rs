@@ -11,10 +11,10 @@ use crate::emit::{
     function::{Emitter, Result},
     memory::address::Address,
     memory::unit::{Kind, in_units, kind},
-    text::{Elem, Ty, Val, int, mangle},
+    text::{Elem, Ty, Val, constant, int, mangle},
 };
 use crate::{code::target, ctx::at};
-use margay_ir::{Inst, MemBase, MemSpace, Operand, pass::Shape};
+use margay_ir::{Inst, MemBase, MemSpace, Operand, explicit::alignment, pass::Shape};
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// Marks accesses of the program's memory, which the engine's own tables do not overlap.
@@ -197,6 +197,16 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
+        if self.straddles(&source, total) {
+            return self.access(inst, &source, (total, false), mask, |e, address| {
+                let first = e.spread(address);
+                for (i, d) in dsts.iter().enumerate() {
+                    let v = e.gather_bytes(&first, i as u32 * bytes, elem, mask);
+                    e.write_extended(d, &v, ty, mask);
+                }
+                Ok(())
+            });
+        }
         self.access(inst, &source, (total, false), mask, |e, address| {
             let values = e.fetch(address, elem, dsts.len() as u32, mask, kind(&variant));
             for (d, v) in dsts.iter().zip(&values) {
@@ -208,6 +218,45 @@ impl Emitter<'_> {
             self.w.line(format_args!("fence acquire"));
         }
         Ok(())
+    }
+
+    /// Whether an access by name goes to a `.param` variable at a place that is not as aligned as the access is wide. On the GPU such
+    /// variables are registers, so it is no fault ([`margay_ir::FrameVar::in_registers`]), and its bytes are moved one by one.
+    fn straddles(&self, operand: &Operand, bytes: u32) -> bool {
+        let Operand::Mem(MemBase::Frame(f), offset) = operand else { return false };
+        let (var, align) = (&self.func.frame[f.0 as usize], alignment(bytes));
+        var.in_registers() && (offset % i64::from(align) != 0 || var.align < align)
+    }
+
+    /// An element that lies so many bytes behind an address, byte by byte.
+    fn gather_bytes(&mut self, first: &Val, offset: u32, elem: Elem, mask: Option<&Val>) -> Val {
+        let lanes = self.lanes(mask);
+        let mut whole: Option<Val> = None;
+        for byte in 0..elem.bits() / 8 {
+            let at = self.w.op_const("add", first, i128::from(offset + byte));
+            let v = self.gather_from(&at, Elem::I8, lanes.as_ref(), Kind::Weak);
+            let v = self.w.resize(&v, elem, false);
+            whole = Some(match whole {
+                Some(low) => {
+                    let high = self.w.op_const("shl", &v, i128::from(8 * byte));
+                    self.w.op("or", &low, &high)
+                }
+                None => v,
+            });
+        }
+        whole.unwrap_or_else(|| constant(Ty::lanes(elem), 0))
+    }
+
+    /// See [`Emitter::gather_bytes`].
+    fn scatter_bytes(&mut self, first: &Val, offset: u32, v: &Val, mask: Option<&Val>) {
+        let lanes = self.lanes(mask);
+        let v = self.w.splat(v);
+        for byte in 0..v.ty.elem.bits() / 8 {
+            let at = self.w.op_const("add", first, i128::from(offset + byte));
+            let part = if byte == 0 { v.clone() } else { self.w.op_const("lshr", &v, i128::from(8 * byte)) };
+            let part = self.w.resize(&part, Elem::I8, false);
+            self.scatter_to(&at, &part, lanes.as_ref(), Kind::Weak);
+        }
     }
 
     /// Writes a loaded value to a register that may be wider than it.
@@ -344,10 +393,20 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
+        let total = bytes * values.len() as u32;
+        if self.straddles(target, total) {
+            return self.access(inst, target, (total, true), mask, |e, address| {
+                let first = e.spread(address);
+                for (i, v) in values.iter().enumerate() {
+                    e.scatter_bytes(&first, i as u32 * bytes, v, mask);
+                }
+                Ok(())
+            });
+        }
         if variant.has(Mod::Release) {
             self.w.line(format_args!("fence release"));
         }
-        self.access(inst, target, (bytes * values.len() as u32, true), mask, |e, address| {
+        self.access(inst, target, (total, true), mask, |e, address| {
             e.put(address, &values, bytes, mask, kind(&variant));
             Ok(())
         })
