@@ -307,7 +307,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         (
             "setp.eq.u32 %p, %i, 20;\n@!%p bra W;\nbar.warp.sync 0x100000;\nexit;\n\
              W: shfl.sync.idx.b32 %v, %i, 20, 0x1f, 0xffffffff;",
-            "of lane 20, which does not take part",
+            "has lane 20 in its member mask 0xffffffff, which has ended",
         ),
     ];
     for (body, what) in told {
