@@ -88,7 +88,7 @@ mod tests {
         let names = [
             "_Z4kernPi",
             "_ZZ4kernPiiE4tile",
-            "_ZN2ns5outer4runEPf",
+            "_ZN2ns5outer3runEPf",
             "saxpy",
             "k::_ZZ1kPiE1s",
             "_ZL7counter",

@@ -225,8 +225,9 @@ fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
                 }
                 _ => {
                     let at = *random.pick(&dotted[dotted.len().min(2) - 1..]);
-                    tokens[at] =
-                        word(random.pick::<&str>(&[".b8", ".u16", ".b32", ".u64", ".f32", ".f64", ".b128", ".v2 .b32"]));
+                    tokens[at] = word(
+                        random.pick::<&str>(&[".b8", ".u16", ".b32", ".u64", ".f32", ".f64", ".b128", ".v2 .b32"]),
+                    );
                 }
             }
         }

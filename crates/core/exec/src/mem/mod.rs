@@ -124,6 +124,9 @@ fn describe(
     write!(f, "of {len} bytes at {base:#x}")
 }
 
+/// Bytes behind an allocation in which an access may well be an overrun of it.
+const JUST_BEHIND: u64 = 512;
+
 /// Why the host's access or `free` was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryError {
@@ -484,7 +487,11 @@ impl Memory {
         if below.is_none_or(|a| !a.block.contains(address, 1))
             && let Some(freed) = self.history.at(address)
         {
-            return freed;
+            // The host gives freed addresses out again, so an overrun of what lies just below is as likely.
+            return match below.filter(|a| address - a.end() < JUST_BEHIND) {
+                Some(a) => format!("{}, and {freed}", nearest(address, std::iter::once(&**a))),
+                None => freed,
+            };
         }
         let above = blocks.range(address..).next().map(|(_, a)| a);
         let windows = windows.iter().filter(|w| w.block.len() > 0);

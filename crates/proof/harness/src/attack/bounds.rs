@@ -108,7 +108,7 @@ fn offset(r: &mut Random, o: &Object, bytes: i64) -> i64 {
     };
     let offset = if r.chance(70) { near(r) } else { r.pick(far) };
     match o.host {
-        true if offset.abs() < 1 << 40 => offset.clamp(-NEAR, size + NEAR - 64),
+        true if offset.unsigned_abs() < 1 << 40 => offset.clamp(-NEAR, size + NEAR - 64),
         _ => offset,
     }
 }
