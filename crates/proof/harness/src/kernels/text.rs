@@ -393,35 +393,35 @@ impl Writer {
         };
         self.line("{");
         for text in [
-            ".param .b32 a; .param .b64 b; .param .b32 m; .param .align 4 .b8 s[12]; .param .b32 d;",
-            ".param .align 8 .b8 frame[40]; .param .align 8 .b8 r[24];",
-            "st.param.u32 [a], %v2;",
-            "st.param.u64 [b], %w2;",
+            ".param .b32 to_a; .param .b64 to_b; .param .b32 to_m; .param .align 4 .b8 to_s[12]; .param .b32 to_d;",
+            ".param .align 8 .b8 to_frame[40]; .param .align 8 .b8 to_r[24];",
+            "st.param.u32 [to_a], %v2;",
+            "st.param.u64 [to_b], %w2;",
             // What all threads of a CTA share stays so.
             match Callers::of(callee) {
-                Callers::Ctas => "st.param.u32 [s], %u0; st.param.u32 [s+4], %u1; st.param.u32 [s+8], %u2;",
-                _ => "st.param.u32 [s], %u0; st.param.u32 [s+4], %v1; st.param.u32 [s+8], %l0;",
+                Callers::Ctas => "st.param.u32 [to_s], %u0; st.param.u32 [to_s+4], %u1; st.param.u32 [to_s+8], %u2;",
+                _ => "st.param.u32 [to_s], %u0; st.param.u32 [to_s+4], %v1; st.param.u32 [to_s+8], %l0;",
             },
-            "st.param.u32 [d], %depth;",
-            "st.param.u64 [frame], %input; st.param.u64 [frame+8], %own; st.param.u64 [frame+16], %rows;",
-            "st.param.u64 [frame+24], %counters; st.param.u32 [frame+32], %lin; st.param.u32 [frame+36], %gid;",
+            "st.param.u32 [to_d], %depth;",
+            "st.param.u64 [to_frame], %input; st.param.u64 [to_frame+8], %own; st.param.u64 [to_frame+16], %rows;",
+            "st.param.u64 [to_frame+24], %counters; st.param.u32 [to_frame+32], %lin; st.param.u32 [to_frame+36], %gid;",
         ] {
             self.line(text);
         }
-        self.line(&format!("st.param.u32 [m], %m{members};"));
+        self.line(&format!("st.param.u32 [to_m], %m{members};"));
         if other.is_some() {
             let label = self.label();
             let prototype = signature(".callprototype", "_", false);
             self.line(&format!("{label}: {prototype};"));
-            self.line(&format!("call (r), {target}, (a, b, m, s, d, frame), {label};"));
+            self.line(&format!("call (to_r), {target}, (to_a, to_b, to_m, to_s, to_d, to_frame), {label};"));
         } else {
-            self.line(&format!("call (r), {target}, (a, b, m, s, d, frame);"));
+            self.line(&format!("call (to_r), {target}, (to_a, to_b, to_m, to_s, to_d, to_frame);"));
         }
-        self.line("ld.param.u32 %x0, [r];");
+        self.line("ld.param.u32 %x0, [to_r];");
         self.line("xor.b32 %v1, %v1, %x0;");
-        self.line("ld.param.u32 %v4, [r+4];");
-        self.line("ld.param.u64 %w3, [r+8];");
-        self.line("ld.param.f64 %g1, [r+16];");
+        self.line("ld.param.u32 %v4, [to_r+4];");
+        self.line("ld.param.u64 %w3, [to_r+8];");
+        self.line("ld.param.f64 %g1, [to_r+16];");
         self.line("}");
     }
 }
