@@ -81,6 +81,7 @@ bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend
 	python3 benches/kernels/bench.py $(TARGET)/release/margay
 	python3 benches/calls/bench.py $(TARGET)/release/margay
+	python3 benches/cold/bench.py $(TARGET)/release/margay
 
 # Intel's OpenCL runtime from its own packages, in a folder that git ignores.
 bench-opencl: release .opencl/ready

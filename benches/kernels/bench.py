@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the kernels of cases.py on margay beside natural.c, and beside the OpenCL runtimes that are installed, interleaved in one run.
 
-usage: bench.py MARGAY [--rounds R] [--only NAME] [--engine simd|reference] [--threads N] [--cc clang-22] [--write FOLDER]
+usage: bench.py MARGAY [--rounds R] [--only NAME] [--engine simd-full|simd|reference] [--threads N] [--cc clang-22] [--write FOLDER]
 Every contender gets the same data, and its results must be those of C. A ratio is one least (or median) time over another; C and
 OpenCL have one core. `--write` leaves results.md and results.svg in a folder.
 OpenCL's platforms are found by the system's loader, and in .opencl, where `make bench-opencl` puts them.
@@ -147,7 +147,7 @@ def table(results, names):
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("margay"), ap.add_argument("--rounds", type=int, default=9), ap.add_argument("--only", default="")
-    ap.add_argument("--engine", default="simd"), ap.add_argument("--threads", type=int, default=1), ap.add_argument("--cc"), ap.add_argument("--write")
+    ap.add_argument("--engine", default="simd-full"), ap.add_argument("--threads", type=int, default=1), ap.add_argument("--cc"), ap.add_argument("--write")
     a = ap.parse_args()
     cc = a.cc or next((c for c in ("clang-22", "clang", "gcc", "cc") if shutil.which(c)), None)
     if not cc:

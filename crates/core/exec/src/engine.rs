@@ -1,15 +1,11 @@
-//! What an engine is: it prepares a kernel of a placed program, and runs CTAs of it piece by piece.
+//! What an engine is: it prepares a kernel of a placed program, or compiles it, and runs CTAs of it piece by piece.
 
 use crate::{
-    Counts, Memory, Observer, Stop,
+    Counts, Log, Memory, Observer, Stop,
     mem::{self, Allocation, Kind, Running},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
-use std::{
-    ops::Range,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 /// A program in memory: placed code, and the addresses that its variables got.
 #[derive(Debug)]
@@ -196,54 +192,95 @@ pub enum Progress {
     Waiting(bool),
 }
 
-/// A way of executing programs.
+/// A way of executing programs as they stand.
 pub trait Engine: Send + Sync {
-    /// `reference` or `simd`.
+    /// `reference`
     fn name(&self) -> &'static str;
 
     /// Makes a kernel ready to run. An instruction that the engine lacks is an error here, not in the middle of a launch.
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop>;
 }
 
-/// Something that an engine did to make code, for people who want to know where the time went.
-#[derive(Clone, Debug)]
-pub struct Work {
-    /// What: `emit`, `optimise`.
-    pub what: &'static str,
-    /// When it began.
-    pub started: Instant,
-    /// How long it took.
-    pub time: Duration,
-    /// On a thread that no launch waited for.
-    pub background: bool,
+/// How much work to put into code.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Effort {
+    /// Soon there: cheap passes only.
+    Light,
+    /// For kernels that run for long.
+    Full,
 }
 
-/// A kernel ready to run.
+/// What of a launch code depends on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster in x, y, z; all 1 without clusters.
+    pub cluster: [u32; 3],
+    /// CTAs must take turns: they may wait for each other, or a seed mixes them.
+    pub turns: bool,
+    /// Code is to count what it executes.
+    pub count: bool,
+}
+
+impl Shape {
+    /// Of a launch.
+    pub fn of(launch: &Launch) -> Shape {
+        let turns = launch.cooperative || launch.seed != 0;
+        Shape { block: launch.block, cluster: launch.cluster.map(|n| n.max(1)), turns, count: launch.count }
+    }
+}
+
+/// Why there is no code.
+#[derive(Clone, Debug)]
+pub enum NoCode {
+    /// The compiler leaves the kernel to another engine.
+    Refused(Unsupported),
+    /// The compiler itself is not there, or the process ends.
+    Unavailable(String),
+    /// Margay has a bug.
+    Bug(String),
+}
+
+/// An engine that makes code.
+pub trait Compiler: Send + Sync {
+    /// A kernel of a program, of which nothing is compiled yet.
+    fn program(&self, image: Arc<Image>, kernel: FuncId) -> Arc<dyn Program>;
+}
+
+/// A kernel that can be compiled.
+pub trait Program: Send + Sync {
+    /// Instructions of the kernel and of what it reaches: what the time of compiling follows from.
+    fn instructions(&self) -> usize;
+
+    /// The best code that an earlier compilation left on disk, of an effort at least. Cheap where there is none.
+    fn find(&self, shape: &Shape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)>;
+
+    /// Makes code, and leaves it on disk.
+    fn compile(&self, shape: &Shape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode>;
+}
+
+/// A kernel ready to run: decoded, or code for launches of one shape.
 pub trait Kernel: Send + Sync {
-    /// Does what can be done before the clock of a launch starts: code that depends on the launch's shape is made here.
-    fn make_ready(&self, _: &Launch) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    /// All that was done to make code, in the order of its end.
-    fn works(&self) -> Vec<Work> {
-        Vec::new()
-    }
-
     /// Begins the cluster whose first CTA has index `first` in the grid. Without clusters ([`Launch::cluster`] all 1) that is
     /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
-    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
+    fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
 
-    /// Why launches so far ran on another engine than the one that was asked for, if any did: a construct, and where it stands.
-    fn fallback(&self) -> Option<String> {
-        None
+    /// Whether CTAs run by the range ([`Kernel::batch`]), or else one by one ([`Kernel::start`]).
+    fn by_range(&self) -> bool {
+        false
     }
 
     /// A worker that runs CTAs of the grid by the range, for kernels of which no CTA ever waits for another one. `None` where
-    /// that cannot be promised, or where the engine has no such way: then CTAs are started one by one.
+    /// that cannot be promised, or where there is no such way: then CTAs are started one by one.
     /// `meter` is asked now and then whether to go on.
-    fn batch<'a>(&'a self, _: &'a Grid<'a>, _meter: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+    fn batch<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
         Ok(None)
+    }
+
+    /// Instructions that the reference engine executes one at a time, because there is no code for them: mnemonics, each once.
+    fn single_steps(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 

@@ -22,10 +22,12 @@ mod target;
 pub mod tensor_map;
 pub mod texture;
 mod unmodelled;
+mod work;
 
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
-    Batch, Cta, Engine, Grid, Image, Kernel, Launch, Meter, Progress, RESERVED_SHARED, Unsupported, Work,
+    Batch, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, Meter, NoCode, Program, Progress,
+    RESERVED_SHARED, Shape, Unsupported,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};
@@ -37,3 +39,4 @@ pub use observe::{
 pub use reference::{MULTIPROCESSORS, Reference, single_step};
 pub use target::{alloca_beyond, restore_beyond, stack_note};
 pub use unmodelled::unmodelled;
+pub use work::{Log, Work};

@@ -7,10 +7,10 @@
 //! another number of mnemonics of each form.
 
 use margay_check::Options;
-use margay_exec::{Engine, Reference, matrix, sem};
+use margay_exec::{Effort, Reference, matrix, sem};
 use margay_isa::{Effect, Opcode, Role, Shape, Target, Type, Variant, Version, Word, sample};
-use margay_llvm::{Effort, SimdEngine};
-use margay_runtime::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, SourceText};
+use margay_llvm::SimdEngine;
+use margay_runtime::{Context, Device, DeviceOptions, Engine, LaunchConfig, LoadOptions, SourceText};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
 /// Sets of operands; a CTA of so many threads has whole warps and a part of one.
@@ -290,8 +290,10 @@ fn products_of_matrices_agree_with_their_semantics() {
 
 fn sweep(plan: Plan, wanted: &dyn Fn(Opcode) -> bool) {
     let limit = std::env::var("MARGAY_NATIVE").ok().and_then(|v| v.parse().ok()).unwrap_or(plan.mnemonics);
-    let engines: Vec<Arc<dyn Engine>> = vec![Arc::new(Reference), Arc::new(SimdEngine::new(None, Effort::Full))];
-    let device = Device::with(DeviceOptions { threads: Some(1), engines }).expect("a device");
+    let simd = Engine::compiled("simd-full", Arc::new(SimdEngine), Effort::Full, None);
+    let engines = vec![Engine::interpreted(Arc::new(Reference)), simd];
+    let options = DeviceOptions { threads: Some(1), engines, ..DeviceOptions::default() };
+    let device = Device::with(options).expect("a device");
     let context = device.context();
     let mut rng = sample::Rng(1);
     let mut groups: BTreeMap<String, ((Version, Target), Vec<Sample>)> = BTreeMap::new();

@@ -1,7 +1,11 @@
 //! A device: engines, threads and memory. Everything else borrows from it.
 
-use crate::{Context, Error};
-use margay_exec::{Engine, Memory};
+use crate::{
+    Context, Error,
+    engine::Engine,
+    tiers::{Waiting, queue::Queue},
+};
+use margay_exec::Memory;
 use std::sync::Arc;
 
 /// Bytes of stack of a thread that runs CTAs: frames of compiled kernels can be large. Pages that nobody touches cost nothing.
@@ -13,20 +17,27 @@ pub struct DeviceOptions {
     /// Threads that run CTAs; `None` for one a processor.
     pub threads: Option<usize>,
     /// The engines to choose from; the first is the default.
-    pub engines: Vec<Arc<dyn Engine>>,
+    pub engines: Vec<Engine>,
+    /// Hears of launches that wait for the compiler for more than a second.
+    pub waiting: Option<Waiting>,
 }
 
 /// A device that runs kernels on the host's processors.
 pub struct Device {
-    engines: Vec<Arc<dyn Engine>>,
+    engines: Vec<Engine>,
+    waiting: Option<Waiting>,
     memory: Memory,
+    queue: Arc<Queue>,
     pool: rayon::ThreadPool,
 }
 
 impl Device {
     /// A device with the reference engine and one thread a processor.
     pub fn new() -> Result<Arc<Device>, Error> {
-        Device::with(DeviceOptions { threads: None, engines: vec![Arc::new(margay_exec::Reference)] })
+        Device::with(DeviceOptions {
+            engines: vec![Engine::interpreted(Arc::new(margay_exec::Reference))],
+            ..DeviceOptions::default()
+        })
     }
 
     /// A device made to order.
@@ -38,7 +49,8 @@ impl Device {
             .stack_size(STACK)
             .build()
             .map_err(|_| Error::OutOfMemory { size: 0 })?;
-        Ok(Arc::new(Device { engines: options.engines, memory: Memory::default(), pool }))
+        let DeviceOptions { engines, waiting, .. } = options;
+        Ok(Arc::new(Device { engines, waiting, memory: Memory::default(), queue: Arc::default(), pool }))
     }
 
     /// A context on this device with default limits.
@@ -47,7 +59,7 @@ impl Device {
     }
 
     /// The engine of that name; the default one for `None`.
-    pub fn engine(&self, name: Option<&str>) -> Result<&Arc<dyn Engine>, Error> {
+    pub fn engine(&self, name: Option<&str>) -> Result<&Engine, Error> {
         let found = match name {
             Some(name) => self.engines.iter().find(|e| e.name() == name),
             None => self.engines.first(),
@@ -72,6 +84,14 @@ impl Device {
     /// The device's memory: all allocations of all contexts.
     pub fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    pub(crate) fn queue(&self) -> Arc<Queue> {
+        self.queue.clone()
+    }
+
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        self.waiting.clone()
     }
 
     pub(crate) fn pool(&self) -> &rayon::ThreadPool {

@@ -1,6 +1,9 @@
 //! A kernel of a module, ready to be launched.
 
-use crate::{Context, Error, LaunchConfig, LaunchStats, Params, launch};
+use crate::{
+    Context, Error, LaunchConfig, LaunchStats, Params, launch,
+    tiers::{TierTime, Tiers},
+};
 use margay_exec::Image;
 use margay_ir::{FormalHome, FuncId};
 use margay_isa::Type;
@@ -33,7 +36,7 @@ pub(crate) struct Prepared {
     pub context: Arc<Context>,
     pub image: Arc<Image>,
     pub func: FuncId,
-    pub code: Arc<dyn margay_exec::Kernel>,
+    pub code: Tiers,
     pub params: Vec<Param>,
     pub prepare_time: Duration,
     pub engine: &'static str,
@@ -71,7 +74,17 @@ impl Kernel {
         self.inner.engine
     }
 
-    /// Why launches so far ran on the reference engine instead, if any did.
+    /// What its CTAs did on each tier that any ran on.
+    pub fn tiers(&self) -> Vec<TierTime> {
+        self.inner.code.times()
+    }
+
+    /// Mnemonics that compiled code leaves to the reference engine, one instruction of a warp at a time.
+    pub fn single_steps(&self) -> Vec<String> {
+        self.inner.code.single_steps()
+    }
+
+    /// Why launches so far ran on the reference engine, although there should be compiled code for them.
     pub fn fallback(&self) -> Option<String> {
         self.inner.code.fallback()
     }

@@ -83,7 +83,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let print = |bytes: &[u8]| kernel.context.print(bytes);
     let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
     let asked = Instant::now();
-    kernel.code.make_ready(&launch).map_err(stopped)?;
+    let code = kernel.code.ready(&launch, config.observer.is_some()).map_err(stopped)?;
     let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
     let grid = match config.observer {
@@ -105,7 +105,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
         cost: &kernel.cost,
     };
     let start = Instant::now();
-    match schedule::run(&*kernel.code, &grid, &schedule) {
+    match schedule::run(&code, &grid, &schedule) {
         Ok(()) => Ok(LaunchStats { compile, time: start.elapsed() }),
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),

@@ -10,12 +10,13 @@
 //! ```
 //!
 //! There are no globals: two devices in one process know nothing of each other. Nothing here is `unsafe`, and nothing here
-//! knows an instruction: engines come in as [`margay_exec::Engine`] values.
+//! knows an instruction: engines come in as values ([`Engine`]).
 #![forbid(unsafe_code)]
 
 mod buffer;
 mod context;
 mod device;
+mod engine;
 mod error;
 mod image;
 mod kernel;
@@ -25,11 +26,13 @@ mod params;
 mod schedule;
 mod stream;
 mod texture;
+mod tiers;
 
 pub use buffer::Buffer;
 
 pub use context::{Context, Limits, Output};
 pub use device::{Device, DeviceOptions};
+pub use engine::Engine;
 pub use error::{Error, Rejected, StopReport};
 pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
@@ -38,3 +41,4 @@ pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress, Span, Spans};
 pub use stream::{Event, Stream};
 pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};
+pub use tiers::{Tier, TierTime, Waiting};

@@ -3,7 +3,7 @@
 //! A module may hold megabytes and be wanted for one kernel, so kernels are lowered, placed and prepared when they are first
 //! asked for, each with what it reaches. All of them share the module's variables.
 
-use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared};
+use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared, tiers::Tiers};
 use margay_check::{Checked, FuncKind, Options};
 use margay_exec::{
     Image,
@@ -137,7 +137,8 @@ impl Module {
         let (image, cooperative) = image::build(placed, func, &self.variables)?;
         let image = Arc::new(image);
         let stopped = |stop| Error::Stopped(Box::new(crate::StopReport { stop, image: image.clone() }));
-        let code = engine.prepare(image.clone(), func).map_err(stopped)?;
+        let device = self.context.device();
+        let code = Tiers::new(image.clone(), func, engine, device.queue(), device.waiting()).map_err(stopped)?;
         let params = crate::kernel::params(&image, func, &self.param_names(name));
         let inner = Prepared {
             context: self.context.clone(),

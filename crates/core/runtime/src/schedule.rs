@@ -11,10 +11,15 @@
 //! until one takes about a millisecond, so that handing them out costs nothing and the end of a grid is shared evenly. Other
 //! threads are woken at once where earlier launches of the kernel tell that there is work for them, or when the first range
 //! shows it.
+//!
+//! Code may get better while a grid runs ([`Source`]). A worker takes up the best there is when it has nothing in flight; a CTA ends
+//! on the engine on which it has begun. So units and ranges of one grid may run side by side, on the same memory.
 
+use crate::tiers::{Source, Tier};
 use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -119,11 +124,12 @@ pub(crate) enum Ended {
 
 /// What the workers of a launch share.
 struct Shared<'a> {
-    kernel: &'a dyn Kernel,
+    code: &'a dyn Source,
     grid: &'a Grid<'a>,
     schedule: &'a Schedule<'a>,
     clusters: [u32; 3],
     units: u64,
+    workers: usize,
     next: AtomicU64,
     chunk: u64,
     done: AtomicU64,
@@ -173,10 +179,22 @@ struct Unit<'a> {
     /// Linear index of its first CTA.
     first: u64,
     slices: u32,
+    tier: Tier,
+}
+
+/// The code that a worker works with.
+struct Tool<'a> {
+    kernel: Arc<dyn Kernel>,
+    tier: Tier,
+    version: u32,
+    /// What runs ranges of CTAs, if the code does that.
+    batch: Option<Box<dyn Batch + 'a>>,
+    /// CTAs of the next range.
+    size: u64,
 }
 
 /// Runs every CTA of a grid.
-pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
+pub(crate) fn run(code: &dyn Source, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
     let launch = grid.launch;
     let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i].max(1));
     let units = clusters.iter().map(|n| u64::from(*n)).product();
@@ -185,11 +203,12 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         _ => 1,
     };
     let shared = Shared {
-        kernel,
+        code,
         grid,
         schedule,
         clusters,
         units,
+        workers,
         next: AtomicU64::new(0),
         chunk: if launch.cooperative { 1 } else { (units / (workers as u64 * 8)).clamp(1, 64) },
         done: AtomicU64::new(0),
@@ -200,24 +219,22 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
-    let batch = match launch.seed {
-        0 if !launch.cooperative && launch.cluster == [1; 3] => kernel.batch(grid, &shared).map_err(Ended::Stopped)?,
-        _ => None,
-    };
-    if let Some(mut batch) = batch {
-        shared.batches(&mut *batch, workers);
-        schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / units.max(1), Relaxed);
-    } else if workers == 1 {
-        shared.work(0);
+    let mut tool = shared.tool().map_err(Ended::Stopped)?;
+    if workers == 1 || shared.is_small(&mut tool) {
+        shared.work(0, tool, 1);
     } else {
         let shared = &shared;
         schedule.pool.in_place_scope(|scope| {
             for worker in 1..workers {
-                scope.spawn(move |_| shared.work(worker));
+                scope.spawn(move |_| match shared.tool() {
+                    Ok(tool) => shared.work(worker, tool, workers),
+                    Err(stop) => shared.end(Ended::Stopped(stop)),
+                });
             }
-            shared.work(0);
+            shared.work(0, tool, workers);
         });
     }
+    schedule.cost.0.store(shared.nanoseconds.load(Relaxed) / units.max(1), Relaxed);
     let ended = shared.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
     match ended {
         Some(ended) => Err(ended),
@@ -226,13 +243,26 @@ pub(crate) fn run(kernel: &dyn Kernel, grid: &Grid<'_>, schedule: &Schedule<'_>)
 }
 
 impl<'a> Shared<'a> {
-    fn work(&self, worker: usize) {
+    /// The best code there is, for a worker.
+    fn tool(&'a self) -> Result<Tool<'a>, Stop> {
+        let version = self.code.version();
+        let (kernel, tier) = self.code.best();
+        let batch = match kernel.by_range() {
+            true => kernel.clone().batch(self.grid, self)?,
+            false => None,
+        };
+        let size = (self.units / (self.workers as u64 * 4)).clamp(1, FIRST_RANGE);
+        Ok(Tool { kernel, tier, version, batch, size })
+    }
+
+    /// Runs units and ranges until none are left, as one of so many workers.
+    fn work(&'a self, worker: usize, tool: Tool<'a>, workers: usize) {
         self.waits[worker].store(SOMETHING, SeqCst);
-        self.work_units(worker);
+        self.work_units(worker, tool, workers);
         self.waits[worker].store(NOTHING, SeqCst);
     }
 
-    fn work_units(&self, worker: usize) {
+    fn work_units(&'a self, worker: usize, mut tool: Tool<'a>, workers: usize) {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
         let mut chunk = 0..0;
@@ -240,10 +270,28 @@ impl<'a> Shared<'a> {
         let max_live = if self.grid.launch.cooperative { usize::MAX } else { MAX_LIVE };
         let eager = self.grid.launch.cooperative || random.0 != 0;
         loop {
+            if live.is_empty() {
+                if tool.version != self.code.version() {
+                    match self.tool() {
+                        Ok(better) => tool = better,
+                        Err(stop) => return self.end(Ended::Stopped(stop)),
+                    }
+                }
+                if tool.batch.is_some() {
+                    if !self.next_range(&mut tool, &mut chunk, workers, worker) {
+                        return;
+                    }
+                    continue;
+                }
+                let last = worker > 0 && worker + 1 == workers;
+                if last && tool.tier == Tier::Reference && self.hold_back(&tool, workers) {
+                    continue;
+                }
+            }
             let front_waits = live.front().is_some_and(|u: &Unit<'_>| u.slices >= PATIENCE);
             let room = live.len() < max_live.min(if random.0 != 0 { 8 } else { usize::MAX });
             if live.is_empty() || (room && (eager || front_waits)) {
-                match self.start(&mut chunk) {
+                match self.start(&tool, &mut chunk) {
                     Ok(Some(unit)) => live.push_front(unit),
                     Ok(None) if live.is_empty() => return,
                     Ok(None) => {}
@@ -268,11 +316,13 @@ impl<'a> Shared<'a> {
             let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
             let started = Instant::now();
             let step = guarded(|| unit.cta.run(fuel));
+            let ended = u64::from(matches!(step, Ok(Step::Done)));
+            self.ran(unit.tier, ended, started.elapsed(), chunk.end - chunk.start);
             self.span(worker, unit.first, self.ctas_of_unit(), started);
             match step {
                 Ok(Step::Done) => {
                     self.epoch.fetch_add(1, Relaxed);
-                    self.unit_done();
+                    self.units_done(1);
                 }
                 Ok(step) => {
                     match step {
@@ -308,77 +358,78 @@ impl<'a> Shared<'a> {
         self.waits.iter().all(|w| matches!(w.load(SeqCst), w if w == NOTHING || w == WAITS + epoch))
     }
 
-    /// Runs the grid in ranges, on this thread and, if it is worth it, on others.
-    fn batches(&self, batch: &mut dyn Batch, workers: usize) {
-        let size = (self.units / (workers as u64 * 4)).clamp(1, FIRST_RANGE);
+    /// CTAs ran for a time on a tier; `unstarted` ones were taken besides those that nobody took.
+    fn ran(&self, tier: Tier, units: u64, time: Duration, unstarted: u64) {
+        self.nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
+        let left = self.units.saturating_sub(self.next.load(Relaxed)) + unstarted;
+        self.code.ran(tier, units, time, left);
+    }
+
+    /// Leaves the processor to the compiler while the launch gains by that; whether it did.
+    fn hold_back(&self, tool: &Tool<'_>, workers: usize) -> bool {
+        let saturated = workers >= self.schedule.pool.current_num_threads();
+        let left = || self.units.saturating_sub(self.next.load(Relaxed));
+        let stays = || tool.version == self.code.version() && !self.over.load(Relaxed);
+        let mut held = false;
+        while saturated && self.code.holds_back(left(), workers) && stays() {
+            std::thread::sleep(Duration::from_millis(1));
+            held = true;
+        }
+        held
+    }
+
+    /// Whether a grid that runs by the range is so small that waking others costs more than it brings: as cheap as ever, in all
+    /// likelihood, and the first range tells.
+    fn is_small(&'a self, tool: &mut Tool<'a>) -> bool {
         let known = Duration::from_nanos(self.schedule.cost.0.load(Relaxed).saturating_mul(self.units));
-        if workers > 1 && known < WORTH_WAKING {
-            // As cheap as ever, in all likelihood; the first range tells.
-            let start = Instant::now();
-            if !self.range(batch, size, 0) {
-                return;
-            }
-            let took = start.elapsed();
-            let left = self.units.saturating_sub(self.next.load(Relaxed));
-            if took.saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING {
-                return self.ranges(batch, size, 1, 0);
-            }
-        }
-        if workers == 1 {
-            return self.ranges(batch, size, 1, 0);
-        }
-        self.schedule.pool.in_place_scope(|scope| {
-            for worker in 1..workers {
-                scope.spawn(move |_| match self.kernel.batch(self.grid, self) {
-                    Ok(Some(mut batch)) => self.ranges(&mut *batch, size, workers, worker),
-                    Ok(None) => {}
-                    Err(stop) => self.end(Ended::Stopped(stop)),
-                });
-            }
-            self.ranges(batch, size, workers, 0);
-        });
-    }
-
-    /// Runs ranges until none are left. They grow while they are short, but stay a fraction of what is left.
-    fn ranges(&self, batch: &mut dyn Batch, mut size: u64, workers: usize, worker: usize) {
-        loop {
-            let start = Instant::now();
-            if !self.range(batch, size, worker) {
-                return;
-            }
-            let took = start.elapsed();
-            let left = self.units.saturating_sub(self.next.load(Relaxed));
-            let fair = if workers == 1 { left } else { left / (2 * workers as u64) };
-            let grown = if took < SHORT { size * 2 } else { size };
-            size = grown.min(fair).max(1);
-            if took > LONG {
-                size = (size / 2).max(1);
-            }
-        }
-    }
-
-    /// Runs the next range; whether there was one and all is well.
-    fn range(&self, batch: &mut dyn Batch, size: u64, worker: usize) -> bool {
-        let first = self.next.fetch_add(size, Relaxed);
-        if first >= self.units || self.spend(0).is_err() {
+        if tool.batch.is_none() || known >= WORTH_WAKING {
             return false;
         }
-        let end = (first + size).min(self.units);
+        let (start, size) = (Instant::now(), tool.size);
+        if !self.next_range(tool, &mut (0..0), 1, 0) {
+            return true;
+        }
+        let left = self.units.saturating_sub(self.next.load(Relaxed));
+        tool.size = size;
+        start.elapsed().saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING
+    }
+
+    /// Runs what is left of a chunk, or the next range; whether there was one and all is well. Ranges grow while they are short, but
+    /// stay a fraction of what is left.
+    fn next_range(&self, tool: &mut Tool<'_>, chunk: &mut Range<u64>, workers: usize, worker: usize) -> bool {
+        let Some(batch) = &mut tool.batch else { return false };
+        let range = match chunk.is_empty() {
+            false => std::mem::replace(chunk, 0..0),
+            true => {
+                let first = self.next.fetch_add(tool.size, Relaxed).min(self.units);
+                first..first.saturating_add(tool.size).min(self.units)
+            }
+        };
+        if range.is_empty() || self.spend(0).is_err() {
+            return false;
+        }
+        let (first, ctas) = (range.start, range.end - range.start);
         let started = Instant::now();
-        if let Err(stop) = guarded(|| batch.run(first..end)) {
+        if let Err(stop) = guarded(|| batch.run(range)) {
             self.end(Ended::Stopped(stop));
             return false;
         }
-        self.nanoseconds.fetch_add(started.elapsed().as_nanos() as u64, Relaxed);
-        self.span(worker, first, end - first, started);
-        if let Some(progress) = self.schedule.progress {
-            progress(self.done.fetch_add(end - first, Relaxed) + end - first, self.units);
+        let took = started.elapsed();
+        self.ran(tool.tier, ctas, took, 0);
+        self.span(worker, first, ctas, started);
+        self.units_done(ctas);
+        let left = self.units.saturating_sub(self.next.load(Relaxed));
+        let fair = if workers == 1 { left } else { left / (2 * workers as u64) };
+        let grown = if took < SHORT { tool.size * 2 } else { tool.size };
+        tool.size = grown.min(fair).max(1);
+        if took > LONG {
+            tool.size = (tool.size / 2).max(1);
         }
         true
     }
 
     /// Starts the next unit; `None` when all were started.
-    fn start(&self, chunk: &mut std::ops::Range<u64>) -> Result<Option<Unit<'a>>, Stop> {
+    fn start(&self, tool: &Tool<'_>, chunk: &mut Range<u64>) -> Result<Option<Unit<'a>>, Stop> {
         if chunk.is_empty() {
             let first = self.next.fetch_add(self.chunk, Relaxed).min(self.units);
             *chunk = first..(first + self.chunk).min(self.units);
@@ -387,10 +438,10 @@ impl<'a> Shared<'a> {
         let [x, y, _] = self.clusters.map(u64::from);
         let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
         let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
-        let cta = self.kernel.start(self.grid, first)?;
+        let cta = tool.kernel.clone().start(self.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = self.grid.launch.grid.map(u64::from);
-        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0 }))
+        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, tier: tool.tier }))
     }
 
     fn ctas_of_unit(&self) -> u64 {
@@ -404,11 +455,11 @@ impl<'a> Shared<'a> {
         }
     }
 
-    fn unit_done(&self) {
-        let ctas = self.ctas_of_unit();
+    fn units_done(&self, units: u64) {
+        let ctas = units * self.ctas_of_unit();
         let done = self.done.fetch_add(ctas, Relaxed) + ctas;
         if let Some(progress) = self.schedule.progress {
-            progress(done, self.units * ctas);
+            progress(done, self.units * self.ctas_of_unit());
         }
     }
 
@@ -480,14 +531,33 @@ mod tests {
         log: Mutex<Vec<(u64, bool)>>,
     }
 
-    struct FakeCta<'a> {
-        fake: &'a Fake,
+    /// One code for the whole launch.
+    struct Only(Arc<dyn Kernel>);
+
+    impl Source for Only {
+        fn version(&self) -> u32 {
+            0
+        }
+
+        fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+            (self.0.clone(), Tier::Reference)
+        }
+
+        fn ran(&self, _: Tier, _: u64, _: Duration, _: u64) {}
+
+        fn holds_back(&self, _: u64, _: usize) -> bool {
+            false
+        }
+    }
+
+    struct FakeCta {
+        fake: Arc<Fake>,
         number: u64,
         runs: u32,
     }
 
     impl Kernel for Fake {
-        fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
             let [x, y, _] = grid.launch.grid.map(u64::from);
             let number = u64::from(first[0]) + x * (u64::from(first[1]) + y * u64::from(first[2]));
             self.log.lock().unwrap().push((number, false));
@@ -495,7 +565,7 @@ mod tests {
         }
     }
 
-    impl Cta for FakeCta<'_> {
+    impl Cta for FakeCta {
         fn run(&mut self, _fuel: u64) -> Result<Step, Stop> {
             let step = (self.fake.behaviour)(self.number, self.runs)?;
             self.runs += 1;
@@ -520,13 +590,13 @@ mod tests {
 
     /// Runs the fake kernel; the log has (CTA, false) for its start and (CTA, true) for its end.
     fn go(setting: &Setting, behaviour: Behaviour) -> (Result<(), Ended>, Vec<(u64, bool)>) {
-        let fake = Fake { behaviour, log: Mutex::default() };
-        let result = launch(&fake, setting);
+        let fake = Arc::new(Fake { behaviour, log: Mutex::default() });
+        let result = launch(&Only(fake.clone()), setting);
         let log = fake.log.lock().unwrap().clone();
         (result, log)
     }
 
-    fn launch(kernel: &dyn Kernel, setting: &Setting) -> Result<(), Ended> {
+    fn launch(code: &dyn Source, setting: &Setting) -> Result<(), Ended> {
         let ir = Ir {
             funcs: Vec::new(),
             globals: Vec::new(),
@@ -554,7 +624,7 @@ mod tests {
         let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();
         let (workers, instructions) = (setting.workers, setting.instructions);
         run(
-            kernel,
+            code,
             &grid,
             &Schedule {
                 pool: &pool,
@@ -656,19 +726,23 @@ mod tests {
     /// A kernel of which ranges of CTAs run at once; each of its two CTAs waits until the other one has begun.
     struct Pair(std::sync::Barrier);
 
-    struct Half<'a>(&'a Pair);
+    struct Half(Arc<Pair>);
 
     impl Kernel for Pair {
-        fn start<'a>(&'a self, _: &'a Grid<'a>, _: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        fn start<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
             Err(Stop::Exhausted(Exhausted("one by one".into())))
         }
 
-        fn batch<'a>(&'a self, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        fn by_range(&self) -> bool {
+            true
+        }
+
+        fn batch<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
             Ok(Some(Box::new(Half(self))))
         }
     }
 
-    impl Batch for Half<'_> {
+    impl Batch for Half {
         fn run(&mut self, ctas: std::ops::Range<u64>) -> Result<(), Stop> {
             assert_eq!(ctas.end - ctas.start, 1);
             self.0.0.wait();
@@ -679,6 +753,7 @@ mod tests {
     #[test]
     fn the_first_launch_uses_all_threads_from_its_first_cta_on() {
         let setting = Setting { grid: [2, 1, 1], workers: 2, ..PLAIN };
-        assert!(launch(&Pair(std::sync::Barrier::new(2)), &setting).is_ok());
+        let pair = Only(Arc::new(Pair(std::sync::Barrier::new(2))));
+        assert!(launch(&pair, &setting).is_ok());
     }
 }

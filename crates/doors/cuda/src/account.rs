@@ -6,7 +6,7 @@ use crate::{
     raw::{end_with, when_it_ends},
 };
 use margay::render::demangled;
-use margay_runtime::{Kernel, LaunchStats};
+use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
 use std::{
     collections::BTreeMap,
     env,
@@ -21,8 +21,8 @@ struct Launched {
     time: Duration,
     compile: Duration,
     engine: &'static str,
-    /// Why it runs on the reference engine, if it was meant for another.
-    fallback: Option<String>,
+    /// The kernel that was launched last under the name: it knows its tiers.
+    kernel: Option<Kernel>,
 }
 
 #[derive(Default)]
@@ -71,7 +71,7 @@ pub fn launched(kernel: &Kernel, stats: &LaunchStats) {
     entry.time += stats.time;
     entry.compile += stats.compile;
     entry.engine = kernel.engine();
-    entry.fallback = kernel.fallback();
+    entry.kernel = Some(kernel.clone());
 }
 
 /// A copy that was made.
@@ -122,8 +122,28 @@ impl Account {
                 "\n  {times:>7} × {} on the {engine} engine: {time:.3?}, compiled in {compile:.3?}",
                 demangled(name)
             );
-            if let Some(why) = &k.fallback {
+            let Some(kernel) = &k.kernel else { continue };
+            let tiers = kernel.tiers();
+            let tier = |t: &TierTime| {
+                let name = match t.tier {
+                    Tier::Reference => "reference engine",
+                    Tier::Light => "light code",
+                    Tier::Full => "full code",
+                };
+                format!("{name} {:.3?}", t.time)
+            };
+            let tiers: Vec<String> = tiers.iter().map(tier).collect();
+            let beside: Duration = kernel.works().iter().filter(|w| w.background).map(|w| w.time).sum();
+            out += &format!(
+                "\n            on all threads: {}; {beside:.3?} of compiling beside launches",
+                tiers.join(", ")
+            );
+            if let Some(why) = kernel.fallback() {
                 out += &format!("\n            by the reference engine, for {why}");
+            }
+            let single = kernel.single_steps();
+            if !single.is_empty() {
+                out += &format!("\n            one at a time by the reference engine: {}", single.join(", "));
             }
         }
         out

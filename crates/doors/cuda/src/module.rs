@@ -35,7 +35,7 @@ impl Module {
         };
         let files: Vec<SourceText<'_>> =
             names.iter().zip(texts).map(|(name, text)| SourceText { name, text }).collect();
-        let load = LoadOptions { engine: engine(context), ..LoadOptions::default() };
+        let load = LoadOptions { engine: engine(), ..LoadOptions::default() };
         match context.runtime.load(&files, &load) {
             Ok(loaded) => {
                 options.report("")?;
@@ -78,11 +78,9 @@ impl Module {
     }
 }
 
-/// The engine that `MARGAY_ENGINE` names, or the fastest one.
-fn engine(context: &Context) -> Option<String> {
-    let names = context.runtime.device().engine_names();
-    let wanted = std::env::var("MARGAY_ENGINE").ok().filter(|name| !name.is_empty());
-    wanted.or_else(|| names.contains(&"simd").then(|| "simd".into()))
+/// The engine that `MARGAY_ENGINE` names, or the device's default.
+fn engine() -> Option<String> {
+    std::env::var("MARGAY_ENGINE").ok().filter(|name| !name.is_empty())
 }
 
 fn load(out: Out<Handle<Module>>, texts: &[String], options: JitOptions) -> Outcome {

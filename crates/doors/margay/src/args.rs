@@ -15,6 +15,10 @@ Examples:
       --arg 1000 --arg 2.5 --arg x.npy --arg y.npy:out.npy
   margay explain E0204                           what does this code mean?
 
+Environment:
+  MARGAY_CACHE, MARGAY_CACHE_DIR, MARGAY_CACHE_SIZE     compiled code on disk: see `margay cache --help`
+  MARGAY_LLVM                                           the file of LLVM's library, which compiles kernels
+
 Exit codes: 0 clean, 1 findings, 2 usage or input/output, 3 unsupported by margay, 101 a bug of margay.")]
 pub struct Cli {
     /// Colour: on terminals only, unless said otherwise; `NO_COLOR` is heeded
@@ -60,6 +64,8 @@ pub enum Command {
     Doc(DocArgs),
     /// Show the intermediate representation of a kernel and what it reaches
     Ir(IrArgs),
+    /// Show, trim or clear the cache of compiled code
+    Cache(CacheArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -293,7 +299,8 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     pub shared: u32,
 
-    /// The engine
+    /// The engine: `tiered` begins at once and compiles what pays, `reference` compiles nothing, `simd` and `simd-full` wait for compiled
+    /// code
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 
@@ -407,7 +414,7 @@ inside the program is replaced, unless its symbols were stripped (`nvcc -cudart 
 kernels are printed with their place.
 
 Environment, also of programs that the program starts:
-  MARGAY_ENGINE=simd|reference    the engine (--engine)
+  MARGAY_ENGINE=tiered|reference|simd   the engine (--engine)
   MARGAY_DEVICE=h100,sms=8        the device (--device)
   MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
   MARGAY_CHECK=bounds             allocations end with their last byte, not with the last of 512 as on devices (--check)
@@ -416,10 +423,10 @@ Environment, also of programs that the program starts:
   MARGAY_DOORS=1                  list what is loaded (--doors)
   MARGAY_STATS=1                  say at the end what ran (--stats)
   MARGAY_FAULT_EXIT=1             the exit code after a fault, where it would be 0 (--fault-exit-code)
-  MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR   compiled kernels: none kept; where they are kept
+  MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR, MARGAY_CACHE_SIZE=64M   compiled kernels: see `margay cache --help`
   MARGAY_LLVM=FILE                the library of LLVM")]
 pub struct ExecArgs {
-    /// The engine that runs kernels: `simd` or `reference`
+    /// The engine that runs kernels: `tiered`, `reference`, `simd` or `simd-full`
     #[arg(long, value_name = "NAME", value_parser = engine)]
     pub engine: Option<String>,
     /// The device that the program sees: a GPU's name such as `h100`, `rtx4090`, `t4`; or `name=…`, `capability=9.0`, `sms=16`,
@@ -478,6 +485,39 @@ pub struct ExtractArgs {
     /// A folder for the PTX, made if it is not there
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+/// `margay cache`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  margay cache                       where it is, how much it holds
+  margay cache trim --to 64M         what was not used for longest goes first
+  margay cache clear
+
+Environment:
+  MARGAY_CACHE=off       neither read nor write it
+  MARGAY_CACHE_DIR       its folder; otherwise $XDG_CACHE_HOME/margay or ~/.cache/margay
+  MARGAY_CACHE_SIZE      what it may hold: bytes, or with K, M or G; 256M unless said otherwise")]
+pub struct CacheArgs {
+    /// What to do
+    #[arg(value_enum, default_value_t = CacheAction::Show, value_name = "ACTION")]
+    pub action: CacheAction,
+
+    /// With `trim`: bytes that may stay, also with K, M or G; otherwise what the cache may hold
+    #[arg(long, value_name = "SIZE")]
+    pub to: Option<String>,
+}
+
+/// What to do with the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum CacheAction {
+    /// Print its folder, the number of files, their size
+    Show,
+    /// Remove what was not used for longest
+    Trim,
+    /// Remove all of it
+    Clear,
 }
 
 /// `margay ptxas`

@@ -54,11 +54,12 @@ pub mod render;
 pub mod requirements;
 pub mod spec;
 pub mod tensormap;
+mod waiting;
 
 pub use margay_check::{Options, Verdict};
-pub use margay_exec::{Engine, Fault, FaultKind, Stop};
+pub use margay_exec::{Fault, FaultKind, Stop};
 pub use margay_runtime::{
-    Buffer, Cancel, Context, Device, DeviceOptions, Error, Event, Kernel, LaunchConfig, LaunchStats, Limits,
+    Buffer, Cancel, Context, Device, DeviceOptions, Engine, Error, Event, Kernel, LaunchConfig, LaunchStats, Limits,
     LoadOptions, Param, Params, SourceText, Stream,
 };
 pub use margay_syntax::{Code, Diagnostic, Severity};
@@ -68,23 +69,54 @@ use margay_ir::Source;
 use margay_syntax::{LineIndex, Parsed};
 use std::{fmt, sync::Arc};
 
-/// Every engine of this build, the default one first.
-pub fn engines() -> Vec<Arc<dyn Engine>> {
-    let reference: Arc<dyn Engine> = Arc::new(margay_exec::Reference);
+/// Every engine of this build, the default one first: `tiered` begins on the reference engine and compiles what pays, `simd` and
+/// `simd-full` wait for compiled code, `reference` compiles nothing.
+pub fn engines() -> Vec<Engine> {
+    let reference: Arc<dyn margay_exec::Engine> = Arc::new(margay_exec::Reference);
     #[cfg(feature = "simd")]
-    let simd = |effort| -> Arc<dyn Engine> { Arc::new(margay_llvm::SimdEngine::new(Some(reference.clone()), effort)) };
-    vec![
-        reference.clone(),
-        #[cfg(feature = "simd")]
-        simd(margay_llvm::Effort::Light),
-        #[cfg(feature = "simd")]
-        simd(margay_llvm::Effort::Full),
-    ]
+    {
+        use margay_exec::Effort;
+        let simd = Arc::new(margay_llvm::SimdEngine);
+        vec![
+            Engine::tiered("tiered", reference.clone(), simd.clone()),
+            Engine::interpreted(reference.clone()),
+            Engine::compiled("simd", simd.clone(), Effort::Light, Some(reference.clone())),
+            Engine::compiled("simd-full", simd, Effort::Full, Some(reference)),
+        ]
+    }
+    #[cfg(not(feature = "simd"))]
+    vec![Engine::interpreted(reference)]
+}
+
+/// Tells that this thread, if it is the process's first, may end the process: the compiler is stopped before. Threads that make devices
+/// have said so.
+pub fn ends_process() {
+    #[cfg(feature = "simd")]
+    margay_llvm::watch_thread();
+}
+
+/// For tests: CTAs run on the reference engine and as compiled code by turns. None in builds without the compiler.
+#[doc(hidden)]
+pub fn alternating() -> Option<Engine> {
+    #[cfg(feature = "simd")]
+    return Some(Engine::alternating(
+        "alternating",
+        Arc::new(margay_exec::Reference),
+        Arc::new(margay_llvm::SimdEngine),
+    ));
+    #[cfg(not(feature = "simd"))]
+    None
 }
 
 /// A device with every engine of this build and one thread a processor.
 pub fn device() -> Result<Arc<Device>, Error> {
-    Device::with(DeviceOptions { threads: None, engines: engines() })
+    Device::with(device_options(None))
+}
+
+/// The same with so many threads. On a terminal, who waits for the compiler for more than a second is told so.
+pub fn device_options(threads: Option<usize>) -> DeviceOptions {
+    ends_process();
+    DeviceOptions { threads, engines: engines(), waiting: waiting::on_terminal() }
 }
 
 /// A text that could be read as PTX, not checked yet.

@@ -12,6 +12,7 @@ use std::{ffi::OsString, io::Write, path::Path, process::ExitCode};
 
 fn main() -> ExitCode {
     exit::report_panics();
+    margay::ends_process();
     if called_as(cmd::nvcc::NAME) {
         let words: Vec<OsString> = std::env::args_os().skip(1).collect();
         return ended(cmd::nvcc::run(&words)).into();
@@ -51,6 +52,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Explain(args) => cmd::explain::run(args),
         Command::Doc(args) => cmd::doc::run(args),
         Command::Ir(args) => cmd::ir::run(args, color),
+        Command::Cache(args) => cmd::cache::run(args),
         Command::Completions(args) => cmd::completions(args),
     };
     let outcome = ended(result);

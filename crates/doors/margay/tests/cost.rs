@@ -35,7 +35,7 @@ fn stats(output: &Output) -> Value {
 }
 
 fn engines() -> &'static [&'static str] {
-    if cfg!(feature = "simd") { &["reference", "simd"] } else { &["reference"] }
+    if cfg!(feature = "simd") { &["reference", "simd", "tiered"] } else { &["reference"] }
 }
 
 #[test]

@@ -38,9 +38,14 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
         let other = path.parent().unwrap_or(Path::new("")).join(link);
         texts.push((other.display().to_string(), std::fs::read_to_string(&other).map_err(|e| format!("{link}: {e}"))?));
     }
-    let engines = margay::engines();
-    let device =
-        Device::with(DeviceOptions { threads: Some(2), engines: engines.clone() }).map_err(|e| e.to_string())?;
+    // Cases are too small for tiers to be worth anything: each engine by itself, and where there are several CTAs, both by turns.
+    let mut engines = margay::engines();
+    engines.retain(|e| e.name() != "tiered");
+    if case.launches.iter().any(|l| l.grid != [1; 3]) {
+        engines.extend(margay::alternating());
+    }
+    let options = DeviceOptions { threads: Some(2), engines: engines.clone(), ..DeviceOptions::default() };
+    let device = Device::with(options).map_err(|e| e.to_string())?;
     let mut placed = Vec::new();
     for engine in &engines {
         if case.only_engines.as_ref().is_some_and(|only| !only.iter().any(|o| o == engine.name())) {

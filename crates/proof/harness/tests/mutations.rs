@@ -2,7 +2,7 @@
 //!
 //! `MARGAY_MUTATIONS=10000` runs the full number; the ordinary tests run fewer.
 
-use margay::{DeviceOptions, LaunchConfig, Limits, LoadOptions, SourceText};
+use margay::{LaunchConfig, Limits, LoadOptions, SourceText};
 use margay_harness::{files, mutate::Mutator};
 use margay_runtime::Device;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn damaged_modules_never_panic_or_hang() {
         .filter_map(|(name, path)| Some((name, std::fs::read_to_string(path).ok()?)))
         .collect();
     assert!(texts.len() > 10, "the examples are there");
-    let device = Device::with(DeviceOptions { threads: Some(1), engines: margay::engines() }).expect("a device");
+    let device = Device::with(margay::device_options(Some(1))).expect("a device");
     let (mut passed, mut ran) = (0, 0);
     for seed in 0..count {
         let mut mutator = Mutator::new(seed);

@@ -36,7 +36,7 @@ struct Member {
 
 /// A cluster in flight.
 pub struct Cluster<'a> {
-    kernel: &'a ReferenceKernel,
+    kernel: Arc<ReferenceKernel>,
     grid: &'a Grid<'a>,
     windows: Windows,
     members: Vec<Member>,
@@ -70,7 +70,7 @@ enum Turn {
 
 impl<'a> Cluster<'a> {
     /// Begins the cluster whose first CTA is `first`.
-    pub fn new(kernel: &'a ReferenceKernel, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
+    pub fn new(kernel: Arc<ReferenceKernel>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
         let launch = grid.launch;
         let size = launch.cluster.map(|n| n.max(1));
         let code = &kernel.code;

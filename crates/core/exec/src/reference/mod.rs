@@ -83,7 +83,7 @@ impl ReferenceKernel {
 }
 
 impl Kernel for ReferenceKernel {
-    fn start<'a>(&'a self, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+    fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
         Ok(Box::new(cta::Cluster::new(self, grid, first)?))
     }
 }

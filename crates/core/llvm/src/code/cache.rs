@@ -1,49 +1,92 @@
 //! Compiled objects on disk, keyed by the content of the program ([`CacheKey`]) and the optimisation effort.
 //!
-//! Files are written under a temporary name and renamed, so concurrent processes see whole files or none. The folder is
-//! `$MARGAY_CACHE_DIR`, else `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=0` turns it off. When it grows
-//! beyond its bound, the files that were not used for longest go first. A cache that cannot be read or written is as good as
-//! none: it never fails a launch.
+//! Files are written under a temporary name and renamed, so concurrent processes see whole files or none, and nobody waits for
+//! anybody; a process that is killed loses what it was just making. The folder is `$MARGAY_CACHE_DIR`, else
+//! `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=off` turns it off. When it grows beyond its bound
+//! (`MARGAY_CACHE_SIZE`), the files that were not used for longest go first. A cache that cannot be read or written is as good as none: it
+//! never fails a launch.
 
-use crate::{code::key::CacheKey, code::target::Effort};
+use crate::code::key::CacheKey;
+use margay_exec::Effort;
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-    time::SystemTime,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+    time::{Duration, SystemTime},
 };
 
-/// Bytes that the folder may hold.
+/// Bytes that the folder may hold, unless `MARGAY_CACHE_SIZE` says otherwise.
 const BOUND: u64 = 256 << 20;
 
 /// First bytes of every file; changes with its format.
-const MAGIC: &[u8; 8] = b"margay02";
+const MAGIC: &[u8; 8] = b"margay03";
+
+/// Endings of names, by effort.
+const ENDINGS: [&str; 2] = ["light", "full"];
+/// Beginning of the names of files that are being written.
+const TEMPORARY: &str = "tmp.";
+
+/// A file that was used within this time need not be marked as used again.
+const FRESH: Duration = Duration::from_secs(60);
+/// A file that has been in writing for so long has lost its writer.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// What is kept for a kernel: what the host must know, and the object.
-pub struct Entry {
+pub(crate) struct Entry {
     pub facts: Vec<u8>,
     pub object: Vec<u8>,
 }
 
-fn folder() -> Option<PathBuf> {
-    let var = |name| std::env::var_os(name).filter(|v| !v.is_empty());
-    if var("MARGAY_CACHE").is_some_and(|v| v == "0") {
+/// A file of the cache.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// When it was used last, to the minute.
+    pub used: SystemTime,
+    /// The effort that was put into the code; none for a file that is being written.
+    pub effort: Option<Effort>,
+}
+
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|v| !v.is_empty())
+}
+
+/// The folder, unless the cache is turned off or there is no home for it.
+pub fn folder() -> Option<PathBuf> {
+    if variable("MARGAY_CACHE").is_some_and(|v| v == "0" || v == "off") {
         return None;
     }
-    let explicit = var("MARGAY_CACHE_DIR").map(PathBuf::from);
-    let xdg = || var("XDG_CACHE_HOME").map(|d| PathBuf::from(d).join("margay"));
-    let home = || var("HOME").map(|d| PathBuf::from(d).join(".cache/margay"));
+    let explicit = variable("MARGAY_CACHE_DIR").map(PathBuf::from);
+    let xdg = || variable("XDG_CACHE_HOME").map(|d| PathBuf::from(d).join("margay"));
+    let home = || variable("HOME").map(|d| PathBuf::from(d).join(".cache/margay"));
     explicit.or_else(xdg).or_else(home)
+}
+
+/// Bytes that the folder may hold. A size that cannot be read is as good as none.
+pub fn bound() -> u64 {
+    variable("MARGAY_CACHE_SIZE").and_then(|v| parse_size(v.to_str()?)).unwrap_or(BOUND)
+}
+
+/// `300`, `64K`, `64M`, `2G` (powers of 1024) as bytes.
+pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let shift = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => 0,
+    };
+    let digits = if shift > 0 { &text[..text.len() - 1] } else { text };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 fn name(content: CacheKey, effort: Effort) -> String {
     let [a, b] = content.0;
-    let effort = match effort {
-        Effort::Light => "light",
-        Effort::Full => "full",
-    };
-    format!("{a:016x}{b:016x}.{effort}")
+    format!("{a:016x}{b:016x}.{}", ENDINGS[effort as usize])
 }
 
 /// Guards against files that a full disk cut short, or that somebody wrote into.
@@ -54,7 +97,7 @@ fn check(bytes: &[u8]) -> u64 {
 }
 
 /// What an earlier compilation left.
-pub fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
+pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     let path = folder()?.join(name(content, effort));
     let bytes = fs::read(&path).ok()?;
     let (sum, rest) = bytes.strip_prefix(MAGIC.as_slice())?.split_first_chunk::<8>()?;
@@ -63,46 +106,127 @@ pub fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     }
     let (length, rest) = rest.split_first_chunk::<8>()?;
     let (facts, object) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    if let Ok(file) = fs::File::options().append(true).open(&path) {
-        let _ = file.set_modified(SystemTime::now());
+    let entry = Entry { facts: facts.to_vec(), object: object.to_vec() };
+    let now = SystemTime::now();
+    let used = fs::metadata(&path).and_then(|m| m.modified()).ok()?;
+    if now.duration_since(used).is_ok_and(|age| age > FRESH)
+        && let Ok(file) = fs::File::options().append(true).open(&path)
+    {
+        let _ = file.set_modified(now);
     }
-    Some(Entry { facts: facts.to_vec(), object: object.to_vec() })
+    Some(entry)
 }
 
 /// Keeps what was compiled.
-pub fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
+pub(crate) fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
     let Some(folder) = folder() else { return };
     if fs::create_dir_all(&folder).is_err() {
         return;
     }
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let unique = format!("tmp.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let unique = format!("{TEMPORARY}{}.{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
     let temporary = folder.join(unique);
     let rest = [(facts.len() as u64).to_le_bytes().as_slice(), facts, object].concat();
     let bytes = [MAGIC.as_slice(), &check(&rest).to_le_bytes(), &rest].concat();
-    if fs::write(&temporary, bytes).is_err() || fs::rename(&temporary, folder.join(name(content, effort))).is_err() {
+    if fs::write(&temporary, &bytes).is_err() || fs::rename(&temporary, folder.join(name(content, effort))).is_err() {
         let _ = fs::remove_file(&temporary);
+        return;
     }
-    // Looking through the folder takes time, so not everybody does.
-    if content.0[0].is_multiple_of(16) {
-        trim(&folder);
+    // Looking through the folder takes time: that is done when this process first writes, and whenever it has written a share of the
+    // bound since.
+    static WRITTEN: AtomicU64 = AtomicU64::new(u64::MAX);
+    let bound = bound();
+    let written = WRITTEN.load(Relaxed).saturating_add(bytes.len() as u64);
+    if written > bound / 16 {
+        WRITTEN.store(0, Relaxed);
+        trim(&folder, bound);
+    } else {
+        WRITTEN.store(written, Relaxed);
     }
 }
 
-fn trim(folder: &PathBuf) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-        .flatten()
-        .filter_map(|e| e.metadata().ok().and_then(|m| Some((m.modified().ok()?, m.len(), e.path()))))
-        .collect();
-    let mut total: u64 = files.iter().map(|f| f.1).sum();
-    files.sort();
-    for (_, size, path) in files {
-        if total <= BOUND {
-            break;
+/// The files of the cache in a folder, those first that were not used for longest. Nothing else in the folder is touched, ever.
+pub fn files(folder: &Path) -> Vec<File> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let file = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_str()?;
+        let effort = match name.split_once('.') {
+            Some((key, ending)) if key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                let index = ENDINGS.iter().position(|e| *e == ending)?;
+                Some([Effort::Light, Effort::Full][index])
+            }
+            _ => None,
+        };
+        if effort.is_none() && !name.starts_with(TEMPORARY) {
+            return None;
         }
-        if fs::remove_file(path).is_ok() {
-            total -= size;
+        let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(File { path: entry.path(), size: metadata.len(), used: metadata.modified().ok()?, effort })
+    };
+    let mut files: Vec<File> = entries.flatten().filter_map(file).collect();
+    files.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+    files
+}
+
+/// Removes files until the folder holds no more than so many bytes, and those whose writer is gone; how many files, and their bytes.
+/// Code in use stays in memory.
+pub fn trim(folder: &Path, bound: u64) -> (usize, u64) {
+    let files = files(folder);
+    let mut total: u64 = files.iter().map(|f| f.size).sum();
+    let (mut count, mut bytes) = (0, 0);
+    let now = SystemTime::now();
+    for file in files {
+        let abandoned = file.effort.is_none() && now.duration_since(file.used).is_ok_and(|age| age > ABANDONED);
+        let surplus = total > bound && (file.effort.is_some() || bound == 0);
+        // Another process may have been faster.
+        if (abandoned || surplus) && fs::remove_file(&file.path).is_ok() {
+            (count, bytes) = (count + 1, bytes + file.size);
+            total -= file.size;
         }
+    }
+    (count, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(parse_size("300"), Some(300));
+        assert_eq!((parse_size("64k"), parse_size(" 2 G ")), (Some(64 << 10), Some(2 << 30)));
+        assert_eq!(
+            (parse_size("G"), parse_size(""), parse_size("-1"), parse_size("99999999999G")),
+            (None, None, None, None)
+        );
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_goes_first_and_nothing_else() {
+        let folder = std::env::temp_dir().join(format!("margay-cache-test-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("lib-of-somebody")).unwrap();
+        let put = |name: &str, age: u64| {
+            fs::write(folder.join(name), [0; 100]).unwrap();
+            let file = fs::File::options().append(true).open(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+        };
+        let key = |n: u64| name(CacheKey([n, n]), Effort::Light);
+        put(&key(1), 300);
+        put(&key(2), 100);
+        put(&key(3), 200);
+        put("tmp.1.1", 7200);
+        put("tmp.1.2", 10);
+        put("notes.txt", 9000);
+        assert_eq!(files(&folder).len(), 5);
+        // 500 bytes: what nobody writes any more goes in any case, then the oldest.
+        assert_eq!(trim(&folder, 350), (2, 200));
+        let left: Vec<String> =
+            files(&folder).iter().map(|f| f.path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        assert_eq!(left, [key(3), key(2), "tmp.1.2".to_owned()]);
+        assert_eq!(trim(&folder, 0), (3, 300));
+        assert!(folder.join("notes.txt").is_file() && folder.join("lib-of-somebody").is_dir());
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

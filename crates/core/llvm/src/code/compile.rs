@@ -3,17 +3,17 @@
 use crate::{
     Form,
     code::cache,
-    code::ffi::{Linked, Listener},
+    code::ffi::{Inside, Listener},
     code::key::CacheKey,
-    code::log::Log,
+    code::link::Linked,
     code::serialised::{In, Out},
-    code::target::{self, Effort},
+    code::target,
     emit::{self, Options, Refused, Site, SiteKind},
 };
 use inkwell::{context::Context, memory_buffer::MemoryBuffer, module::Module};
 use margay_check::FuncKind;
 use margay_exec::{
-    Image, matrix,
+    Effort, Image, Log, NoCode, matrix,
     sem::{self, PureFn},
 };
 use margay_ir::{
@@ -62,9 +62,9 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Whether some instructions are left to the reference engine.
-    pub fn leaves_effects(&self) -> bool {
-        self.sites.iter().any(|s| matches!(s.kind, SiteKind::Effect { .. }))
+    /// Sites of instructions that are left to the reference engine.
+    pub fn single_steps(&self) -> impl Iterator<Item = &Site> {
+        self.sites.iter().filter(|s| matches!(s.kind, SiteKind::Effect { .. }))
     }
 
     /// As bytes, if there is a way.
@@ -152,9 +152,11 @@ impl Recipe {
         Draft::new(&self.image.ir, self.kernel, &self.options)
     }
 
-    /// Compiles a draft of it, and keeps the result; an error is a bug of ours.
-    pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, String> {
-        let (bytes, frames) = draft.compile(effort, log)?;
+    /// Compiles a draft of it, and keeps the result.
+    pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
+        let Some(_inside) = Inside::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
+        log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
+        let (bytes, frames) = draft.compile(effort, log).map_err(NoCode::Bug)?;
         if let Some(facts) = draft.facts.store(frames) {
             log.time("store", || cache::keep(self.content, effort, &facts, &bytes));
         }
@@ -163,7 +165,7 @@ impl Recipe {
 
     /// Makes an object callable.
     pub fn link(&self, object: &Object) -> Result<Compiled, String> {
-        let linked = Linked::object("kernel", &object.bytes)?;
+        let linked = Linked::object(&object.bytes)?;
         let entry = linked.address(&emit::symbol(self.kernel))?;
         let (kernel, facts) = (self.kernel, object.facts.clone());
         Ok(Compiled { entry, _linked: linked, kernel, frames: object.frames, facts })
@@ -230,6 +232,7 @@ impl Draft {
         if form == Form::Emitted {
             return Ok(self.text);
         }
+        target::initialize()?;
         let context = Context::create();
         let module = self.parse(&context)?;
         let machine = target::optimize(&module, Effort::Full)?;

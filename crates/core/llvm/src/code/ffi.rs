@@ -1,86 +1,23 @@
-//! What inkwell has no binding for: LLVM's ORC just-in-time linker, which makes callable code of object code in memory, and what
-//! LLVM says while it compiles.
+//! What inkwell has no binding for: what LLVM says while it compiles. And how a process ends while it does.
 //!
-//! One of the four files of this crate that may use `unsafe`.
+//! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
+use crate::code::load;
 use inkwell::{
     context::Context,
-    llvm_sys::{core::*, error::*, orc2::lljit::*, orc2::*, prelude::LLVMDiagnosticInfoRef},
+    llvm_sys::{core::*, prelude::LLVMDiagnosticInfoRef},
 };
 use std::{
     cell::RefCell,
-    ffi::{CStr, CString, c_void},
+    ffi::{CStr, c_int, c_void},
     ptr,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    sync::{
+        Mutex, Once, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
 };
-
-/// Linked code. Dropping it unmaps the code, so whoever holds addresses of it holds this too.
-pub struct Linked {
-    jit: LLVMOrcLLJITRef,
-}
-
-// SAFETY: LLJIT is internally synchronised; after linking we only look symbols up and, at the end, dispose of it.
-unsafe impl Send for Linked {}
-// SAFETY: as above.
-unsafe impl Sync for Linked {}
-
-fn message(error: LLVMErrorRef) -> String {
-    // SAFETY: `error` is a live error value that this call consumes; the message is copied before it is disposed of.
-    unsafe {
-        let text = LLVMGetErrorMessage(error);
-        let owned = CStr::from_ptr(text).to_string_lossy().into_owned();
-        LLVMDisposeErrorMessage(text);
-        owned
-    }
-}
-
-fn check(error: LLVMErrorRef) -> Result<(), String> {
-    if error.is_null() { Ok(()) } else { Err(message(error)) }
-}
-
-impl Linked {
-    /// Links one relocatable object; undefined symbols (`memcpy` and its like) come from this process.
-    pub fn object(name: &str, object: &[u8]) -> Result<Linked, String> {
-        let name = CString::new(name).map_err(|e| e.to_string())?;
-        // SAFETY: every pointer handed over is live for the call; LLJIT copies or takes ownership as its C API documents
-        // (the buffer copy is owned by the JIT from `AddObjectFile` on, the generator by the library from `AddGenerator` on).
-        unsafe {
-            let mut jit = ptr::null_mut();
-            check(LLVMOrcCreateLLJIT(&mut jit, ptr::null_mut()))?;
-            let linked = Linked { jit };
-            let library = LLVMOrcLLJITGetMainJITDylib(jit);
-            let mut generator = ptr::null_mut();
-            let prefix = LLVMOrcLLJITGetGlobalPrefix(jit);
-            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&mut generator, prefix, None, ptr::null_mut()))?;
-            LLVMOrcJITDylibAddGenerator(library, generator);
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object.as_ptr().cast(), object.len(), name.as_ptr());
-            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
-            Ok(linked)
-        }
-    }
-
-    /// The address of a symbol; links what it needs on the first request.
-    pub fn address(&self, symbol: &str) -> Result<usize, String> {
-        let name = CString::new(symbol).map_err(|e| e.to_string())?;
-        let mut address = 0;
-        // SAFETY: `jit` lives as long as `self`; `name` lives for the call.
-        check(unsafe { LLVMOrcLLJITLookup(self.jit, &mut address, name.as_ptr()) })?;
-        Ok(address as usize)
-    }
-}
-
-impl Drop for Linked {
-    fn drop(&mut self) {
-        // SAFETY: `jit` was created by us and is disposed of once. An error here has no listener.
-        unsafe {
-            let error = LLVMOrcDisposeLLJIT(self.jit);
-            if !error.is_null() {
-                LLVMConsumeError(error);
-            }
-        }
-    }
-}
 
 /// Hears what LLVM has to say about the code that it compiles in a context.
 pub struct Listener<'c> {
@@ -124,40 +61,168 @@ impl Drop for Listener<'_> {
     }
 }
 
-/// Threads that are inside of LLVM for something that nobody waits for.
-static BUSY: AtomicUsize = AtomicUsize::new(0);
+// How a process ends.
+//
+// When a process ends, destructors of LLVM's static data run, and a thread that is inside of LLVM then may fall over them. So
+// before they run, threads are given a moment, in which one finishes that is nearly done; the others are stopped where they are, by
+// a signal whose handler never returns. That is safe only while they hold no lock of the C library, which the end of the
+// process may need: so the handler looks where it has interrupted the thread, and returns, to be tried again, unless that is in LLVM's
+// own code. While the library is being loaded, that is never so.
+//
+// Functions that are registered for the end of a process run in the opposite order of their registration, so what LLVM registers while
+// it compiles runs before anything of ours. But first of all run the destructors of the thread that ends the process, which as a
+// rule is its first one, and as a rule that one has asked for a kernel.
+
+/// A thread that is inside of LLVM.
+struct Guest {
+    thread: libc::pthread_t,
+    since: Instant,
+}
+
+static GUESTS: Mutex<Vec<Guest>> = Mutex::new(Vec::new());
 /// The process ends.
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// Answers of interrupted threads: how often one was somewhere else, and how many have stopped.
+static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
+static STOPPED: AtomicU32 = AtomicU32::new(0);
 
-unsafe extern "C" {
-    fn atexit(f: extern "C" fn()) -> std::ffi::c_int;
-}
+/// Nobody waits longer than that for a thread, nor longer than an eighth of the time that it was inside for.
+const MOMENT: Duration = Duration::from_millis(150);
+/// By default this signal does nothing, and hardly any program uses it.
+const SIGNAL: c_int = libc::SIGURG;
+/// Stays after which the end of the process is registered again: LLVM makes some of its static data when it first needs them, and
+/// what is registered last runs first.
+const UNSETTLED: u32 = 16;
 
-/// Runs before LLVM's own destructors do: whoever is inside of it must leave first.
-extern "C" fn wait_for_all() {
-    ENDING.store(true, SeqCst);
-    while BUSY.load(SeqCst) > 0 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+/// A stay inside of LLVM.
+pub struct Inside(());
+
+impl Inside {
+    /// Enters; `None` when the process ends.
+    pub fn enter() -> Option<Inside> {
+        if LOST.load(SeqCst) {
+            return None;
+        }
+        // SAFETY: always succeeds, for the calling thread.
+        let thread = unsafe { libc::pthread_self() };
+        guests().push(Guest { thread, since: Instant::now() });
+        let inside = Inside(());
+        (!ENDING.load(SeqCst)).then_some(inside)
     }
 }
 
-/// A stay inside of LLVM that the end of the process waits for.
-pub struct Busy(());
-
-impl Busy {
-    /// Enters; `None` when the process is about to end.
-    pub fn enter() -> Option<Busy> {
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        // SAFETY: the function is one of this process, and it calls nothing that may not be called at its end.
-        ONCE.call_once(|| _ = unsafe { atexit(wait_for_all) });
-        BUSY.fetch_add(1, SeqCst);
-        let busy = Busy(());
-        (!ENDING.load(SeqCst)).then_some(busy)
-    }
-}
-
-impl Drop for Busy {
+impl Drop for Inside {
     fn drop(&mut self) {
-        BUSY.fetch_sub(1, SeqCst);
+        static STAYS: AtomicU32 = AtomicU32::new(0);
+        if STAYS.load(SeqCst) < UNSETTLED && !ENDING.load(SeqCst) {
+            STAYS.fetch_add(1, SeqCst);
+            register();
+        }
+        // SAFETY: as above.
+        let own = unsafe { libc::pthread_self() };
+        let mut guests = guests();
+        if let Some(at) = guests.iter().position(|g| g.thread == own) {
+            guests.swap_remove(at);
+        }
+    }
+}
+
+fn guests() -> std::sync::MutexGuard<'static, Vec<Guest>> {
+    GUESTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the process's first thread leaves when it ends.
+struct Leaving;
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        // SAFETY: both always succeed.
+        if unsafe { libc::gettid() == libc::getpid() } {
+            at_end();
+        }
+    }
+}
+
+/// If this thread ends the process, threads that are inside of LLVM are stopped first.
+pub fn watch_thread() {
+    thread_local!(static LEAVING: Leaving = const { Leaving });
+    // A thread that is ending already needs no watch.
+    let _ = LEAVING.try_with(|_| ());
+}
+
+/// Asks to be called at the end of the process, before everything that was registered earlier.
+pub fn register() {
+    static FORK: Once = Once::new();
+    // SAFETY: the functions are of this process and stay there; they use nothing that may not be used at those times.
+    unsafe {
+        FORK.call_once(|| _ = libc::pthread_atfork(None, None, Some(forked)));
+        libc::atexit(at_end);
+    }
+}
+
+/// The child of a fork has none of its parent's threads. Whether one of them held the lock, nobody can tell any more.
+extern "C" fn forked() {
+    match GUESTS.try_lock() {
+        Ok(mut guests) => guests.clear(),
+        Err(_) => LOST.store(true, SeqCst),
+    }
+}
+
+/// The lock of [`GUESTS`] will never be free: this process does without LLVM.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn at_end() {
+    if ENDING.swap(true, SeqCst) || LOST.load(SeqCst) {
+        return;
+    }
+    // SAFETY: always succeeds.
+    let own = unsafe { libc::pthread_self() };
+    let began = Instant::now();
+    let nap = || std::thread::sleep(Duration::from_micros(500));
+    loop {
+        let stays =
+            |g: &Guest| g.thread != own && began.elapsed() < (began.saturating_duration_since(g.since) / 8).min(MOMENT);
+        if !guests().iter().any(stays) {
+            break;
+        }
+        nap();
+    }
+    // SAFETY: `action` is all zero but for what is set; the handler is a function of this signature.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = stop as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigaction(SIGNAL, &action, ptr::null_mut());
+    }
+    // A thread that is somewhere else comes back to LLVM, or out of it, soon; one that blocks the signal cannot be helped.
+    while began.elapsed() < 10 * MOMENT {
+        let Some(thread) = guests().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
+        let (elsewhere, stopped) = (ELSEWHERE.load(SeqCst), STOPPED.load(SeqCst));
+        // SAFETY: the thread has entered and, by its entry, cannot have ended: it leaves before.
+        unsafe { libc::pthread_kill(thread, SIGNAL) };
+        let asked = Instant::now();
+        while ELSEWHERE.load(SeqCst) == elsewhere && STOPPED.load(SeqCst) == stopped && asked.elapsed() < MOMENT {
+            std::thread::yield_now();
+        }
+        if STOPPED.load(SeqCst) != stopped {
+            guests().retain(|g| g.thread != thread);
+        } else {
+            nap();
+        }
+    }
+}
+
+/// Stops the thread that it interrupts, if that was in code of LLVM.
+extern "C" fn stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the system hands a `ucontext_t` to handlers that were installed with `SA_SIGINFO`.
+    let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
+    if !load::code().contains(&(at as usize)) {
+        ELSEWHERE.fetch_add(1, SeqCst);
+        return;
+    }
+    STOPPED.fetch_add(1, SeqCst);
+    loop {
+        // SAFETY: waits for signals, whose handlers may run as ever.
+        unsafe { libc::pause() };
     }
 }

@@ -19,7 +19,7 @@ impl CacheKey {
             salt.hash(&mut h);
             h
         }));
-        (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::version()).hash(&mut h);
+        (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::library()).hash(&mut h);
         options.hash(&mut h);
         // The whole of it: a new field must be looked at.
         let Ir { funcs, globals, func_names: _, global_names: _, target, version, address_size, thread_block, stage } =

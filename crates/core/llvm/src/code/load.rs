@@ -4,28 +4,27 @@
 //! the library: the functions of its C API that this crate and inkwell call are defined here, and each hands its arguments on.
 //! A function that is missing from the list is an undefined symbol when the program is linked.
 //!
-//! One of the four files of this crate that may use `unsafe`.
+//! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 #![allow(non_snake_case)] // LLVM's names.
 
+use crate::code::ffi;
 use inkwell::llvm_sys::{
-    LLVMDiagnosticHandler,
-    error::LLVMErrorRef,
-    execution_engine::LLVMExecutionEngineRef,
-    orc2::{lljit::*, *},
-    prelude::*,
-    target::LLVMTargetDataRef,
-    target_machine::*,
-    transforms::pass_builder::LLVMPassBuilderOptionsRef,
+    LLVMDiagnosticHandler, error::LLVMErrorRef, execution_engine::LLVMExecutionEngineRef, prelude::*,
+    target::LLVMTargetDataRef, target_machine::*, transforms::pass_builder::LLVMPassBuilderOptionsRef,
 };
 use std::{
     ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
+    ops::Range,
     os::unix::ffi::OsStrExt,
-    sync::LazyLock,
+    sync::{
+        LazyLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// Where the library may be, in this order; `MARGAY_LLVM` stands before all.
-const NAMES: [&str; 3] = if cfg!(feature = "llvm22") {
+pub const NAMES: [&str; 3] = if cfg!(feature = "llvm22") {
     ["libLLVM.so.22.1", "libLLVM-22.so", "/usr/lib/llvm-22/lib/libLLVM.so.22.1"]
 } else if cfg!(feature = "llvm21") {
     ["libLLVM.so.21.1", "libLLVM-21.so", "/usr/lib/llvm-21/lib/libLLVM.so.21.1"]
@@ -62,10 +61,13 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
             }
             continue;
         }
-        return match FUNCTIONS.iter().find(|f| address(library, f) == 0) {
-            Some(missing) => Err(format!("{} has no {}", name.to_string_lossy(), missing.to_string_lossy())),
-            None => Ok(library),
-        };
+        if let Some(missing) = FUNCTIONS.iter().find(|f| address(library, f) == 0) {
+            return Err(format!("{} has no {}", name.to_string_lossy(), missing.to_string_lossy()));
+        }
+        find_code(address(library, c"LLVMContextCreate"));
+        // What the library has registered for the end of the process is to come after this.
+        ffi::register();
+        return Ok(library);
     }
     Err(format!("the SIMD engine needs LLVM, which cannot be loaded: {why} (`MARGAY_LLVM` may name the library)"))
 });
@@ -73,6 +75,37 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
 fn address(library: usize, name: &CStr) -> usize {
     // SAFETY: the handle is one of `dlopen` and never closed; the name ends in a NUL.
     unsafe { dlsym(library as *mut c_void, name.as_ptr()) as usize }
+}
+
+/// First address of the library's code, and the first behind it.
+static CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Addresses of the library's code; none before it is loaded. May be asked in a signal handler.
+pub fn code() -> Range<usize> {
+    CODE[0].load(Relaxed)..CODE[1].load(Relaxed)
+}
+
+/// Finds the code around an address.
+fn find_code(inside: usize) {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, inside: *mut c_void) -> c_int {
+        // SAFETY: the dynamic linker hands over what describes a library, alive for the call.
+        let (base, headers) = unsafe {
+            let info = &*info;
+            (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+        };
+        for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
+            let start = base + header.p_vaddr as usize;
+            let end = start + header.p_memsz as usize;
+            if (start..end).contains(&(inside as usize)) {
+                CODE[0].store(start, Relaxed);
+                CODE[1].store(end, Relaxed);
+                return 1;
+            }
+        }
+        0
+    }
+    // SAFETY: `look` is a function of this signature, and its last argument is a number.
+    unsafe { libc::dl_iterate_phdr(Some(look), inside as *mut c_void) };
 }
 
 /// Loads the library; everything else of LLVM needs that first.
@@ -166,19 +199,4 @@ forward! {
     fn LLVMRunPasses(
         module: LLVMModuleRef, passes: *const c_char, machine: LLVMTargetMachineRef, options: LLVMPassBuilderOptionsRef,
     ) -> LLVMErrorRef;
-
-    fn LLVMOrcCreateLLJIT(jit: *mut LLVMOrcLLJITRef, builder: LLVMOrcLLJITBuilderRef) -> LLVMErrorRef;
-    fn LLVMOrcDisposeLLJIT(jit: LLVMOrcLLJITRef) -> LLVMErrorRef;
-    fn LLVMOrcLLJITGetMainJITDylib(jit: LLVMOrcLLJITRef) -> LLVMOrcJITDylibRef;
-    fn LLVMOrcLLJITGetGlobalPrefix(jit: LLVMOrcLLJITRef) -> c_char;
-    fn LLVMOrcLLJITAddObjectFile(
-        jit: LLVMOrcLLJITRef, library: LLVMOrcJITDylibRef, object: LLVMMemoryBufferRef,
-    ) -> LLVMErrorRef;
-    fn LLVMOrcLLJITLookup(
-        jit: LLVMOrcLLJITRef, address: *mut LLVMOrcExecutorAddress, name: *const c_char,
-    ) -> LLVMErrorRef;
-    fn LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-        generator: *mut LLVMOrcDefinitionGeneratorRef, prefix: c_char, filter: LLVMOrcSymbolPredicate, context: *mut c_void,
-    ) -> LLVMErrorRef;
-    fn LLVMOrcJITDylibAddGenerator(library: LLVMOrcJITDylibRef, generator: LLVMOrcDefinitionGeneratorRef);
 }

@@ -35,13 +35,18 @@ fn fault(kind: &FaultKind) -> Option<(u64, &str)> {
     })
 }
 
-/// Writes numbers of 64 bits and texts.
+/// Writes numbers and texts. Most numbers are small: they take seven bits a byte, the lowest first, and the eighth says that more follow.
 #[derive(Default)]
 pub struct Out(pub Vec<u8>);
 
 impl Out {
     pub fn number(&mut self, n: u64) {
-        self.0.extend(n.to_le_bytes());
+        let mut n = n;
+        while n >= 0x80 {
+            self.0.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        self.0.push(n as u8);
     }
 
     pub fn numbers(&mut self, all: impl ExactSizeIterator<Item = u64>) {
@@ -110,9 +115,16 @@ pub struct In<'a>(pub &'a [u8]);
 
 impl In<'_> {
     pub fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*number))
+        let mut n = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(n);
+            }
+        }
+        None
     }
 
     fn length(&mut self) -> Option<usize> {

@@ -7,28 +7,32 @@ use inkwell::{
     passes::PassBuilderOptions,
     targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine},
 };
-use std::sync::{LazyLock, Once};
+use margay_exec::Effort;
+use std::{
+    io::Read,
+    sync::{LazyLock, Once},
+};
 
-/// How hard to optimise.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Effort {
-    /// For the first launch: cheap scalar passes only.
-    Light,
-    /// For hot kernels.
-    Full,
-}
-
-/// CPU name and features of the host, as the cache key needs them.
-pub fn host() -> &'static (String, String) {
-    static HOST: LazyLock<(String, String)> = LazyLock::new(|| {
-        (TargetMachine::get_host_cpu_name().to_string(), TargetMachine::get_host_cpu_features().to_string())
+/// What tells hosts apart whose code differs, as the cache key needs it. Known without LLVM, which need not be loaded for code
+/// from the cache.
+pub fn host() -> &'static str {
+    static HOST: LazyLock<String> = LazyLock::new(|| {
+        // Of the first processor; all have the same features.
+        let mut text = Vec::new();
+        let _ = std::fs::File::open("/proc/cpuinfo").and_then(|file| file.take(1 << 14).read_to_end(&mut text));
+        let text = String::from_utf8_lossy(&text);
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let names = ["vendor_id", "cpu family", "model", "flags"];
+        let line = |line: &&str| line.split_once(':').is_some_and(|(name, _)| names.contains(&name.trim()));
+        let known = [mask_registers(), half_floats(), wide_atomics(), is_x86_feature_detected!("avx2")];
+        format!("{known:?} {}", first.lines().filter(line).collect::<Vec<_>>().join(";"))
     });
     &HOST
 }
 
-/// The version of LLVM, as the cache key needs it.
-pub fn version() -> (u32, u32, u32) {
-    inkwell::support::get_llvm_version()
+/// Which LLVM makes code, as the cache key needs it.
+pub fn library() -> (&'static str, Option<std::ffi::OsString>) {
+    (load::NAMES[0], std::env::var_os("MARGAY_LLVM"))
 }
 
 /// Loads LLVM and registers the host's target with it; everything else here needs that first. An error says why there is no LLVM.
@@ -41,30 +45,31 @@ pub fn initialize() -> Result<(), String> {
 
 /// Whether the host has registers for masks of lanes.
 pub fn mask_registers() -> bool {
-    host().1.split(',').any(|f| f == "+avx512vl")
+    is_x86_feature_detected!("avx512vl")
 }
 
 /// Whether the host converts between half and single precision.
 pub fn half_floats() -> bool {
-    host().1.split(',').any(|f| f == "+f16c")
+    is_x86_feature_detected!("f16c")
 }
 
 /// Whether the host reads, writes and exchanges 16 bytes at once.
 pub fn wide_atomics() -> bool {
-    host().1.split(',').any(|f| f == "+cx16")
+    is_x86_feature_detected!("cmpxchg16b")
 }
 
 /// A target machine for the host.
 pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();
     let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
-    let (cpu, features) = host();
+    let (cpu, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
+    let (cpu, features) = (cpu.to_string(), features.to_string());
     let level = match effort {
         Effort::Light => OptimizationLevel::None,
         Effort::Full => OptimizationLevel::Default,
     };
     target
-        .create_target_machine(&triple, cpu, features, level, RelocMode::PIC, CodeModel::Small)
+        .create_target_machine(&triple, &cpu, &features, level, RelocMode::PIC, CodeModel::Small)
         .ok_or_else(|| format!("LLVM has no machine for {triple}"))
 }
 

@@ -1,8 +1,8 @@
 //! The CTAs of a cluster, which wait for each other and see each other's shared memory: one CTA where there are no clusters.
 
 use crate::{
-    code::tier::Tier,
-    run::cta::{Place, SimdCta, Stacks, Waiter},
+    code::callable::Code,
+    run::cta::{Place, SimdCta, Waiter},
     run::deadlock::Watch,
 };
 use margay_exec::{Cta, Fault, FaultKind, Grid, Progress, Stop};
@@ -18,18 +18,11 @@ const SLICE: Duration = Duration::from_millis(5);
 pub struct SimdCluster<'a> {
     members: Vec<SimdCta<'a>>,
     watch: Watch,
-    tier: Arc<Tier>,
 }
 
 impl<'a> SimdCluster<'a> {
     /// Begins the cluster whose first CTA is `first`.
-    pub fn new(
-        tier: Arc<Tier>,
-        grid: &'a Grid<'a>,
-        stacks: &'a Stacks,
-        first: [u32; 3],
-    ) -> Result<SimdCluster<'a>, Stop> {
-        let code = tier.code();
+    pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<SimdCluster<'a>, Stop> {
         let [x, y, z] = grid.launch.cluster.map(|n| n.max(1));
         let windows = (0..x * y * z).map(|_| code.pool.take(&code.compiled, grid)).collect::<Result<Vec<_>, Stop>>()?;
         let cluster: Arc<[_]> = windows.iter().map(|w| w.shared.clone()).collect();
@@ -37,10 +30,10 @@ impl<'a> SimdCluster<'a> {
             let rank: u32 = rank;
             let offset = [rank % x, rank / x % y, rank / (x * y)];
             let cta = std::array::from_fn(|d| first[d] + offset[d]);
-            SimdCta::new(code.clone(), grid, stacks, windows, Place { cta, rank, cluster: cluster.clone() })
+            SimdCta::new(code.clone(), grid, windows, Place { cta, rank, cluster: cluster.clone() })
         };
         let members = (0..).zip(windows).map(member).collect::<Result<Vec<_>, Stop>>()?;
-        Ok(SimdCluster { members, watch: Watch::default(), tier })
+        Ok(SimdCluster { members, watch: Watch::default() })
     }
 
     /// Lets every warp run until it waits or lets others go on; whether any could run.
@@ -106,9 +99,6 @@ impl Cta for SimdCluster<'_> {
     }
 
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop> {
-        let start = Instant::now();
-        let result = self.rounds(fuel, start);
-        self.tier.ran(start.elapsed());
-        result
+        self.rounds(fuel, Instant::now())
     }
 }

@@ -1,7 +1,7 @@
 //! A CTA whose warps wait for each other: each has stacks of its own (`fiber`), and they take turns.
 
 use crate::{
-    code::tier::Code,
+    code::callable::Code,
     ctx::status,
     emit::SiteKind,
     run::deadlock::Watch,
@@ -49,7 +49,6 @@ pub struct SimdCta<'a> {
     /// One a warp.
     contexts: Vec<Context<'a>>,
     host: Rc<Host<'a>>,
-    stacks: &'a Stacks,
 }
 
 /// Where a CTA is, and the shared windows of its cluster by rank.
@@ -65,19 +64,13 @@ pub type Waiter = (usize, u32, usize, String);
 
 impl<'a> SimdCta<'a> {
     /// Begins a CTA.
-    pub fn new(
-        code: Arc<Code>,
-        grid: &'a Grid<'a>,
-        stacks: &'a Stacks,
-        windows: Windows,
-        place: Place,
-    ) -> Result<SimdCta<'a>, Stop> {
+    pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: Place) -> Result<SimdCta<'a>, Stop> {
         let shared = &windows.shared.block;
         mem::fill(shared, shared.base(), &[0], shared.len());
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
         let host = Host::of_cta(grid, code, windows, place);
         let contexts = (0..warps).map(|warp| Context::new(&host, warp)).collect();
-        let mut this = SimdCta { warps: Vec::new(), contexts, host, stacks };
+        let mut this = SimdCta { warps: Vec::new(), contexts, host };
         for warp in 0..warps as usize {
             let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
@@ -89,7 +82,7 @@ impl<'a> SimdCta<'a> {
         let compiled = &self.host.code.compiled;
         let size = STACK[usize::from(compiled.recursive)] + compiled.frames.sum + self.reserve() as usize;
         let size = size.next_multiple_of(1 << 18);
-        if let Some(stack) = self.stacks.take(size) {
+        if let Some(stack) = self.host.code.stacks.take(size) {
             return Ok(stack);
         }
         Stack::new(size).map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))
@@ -157,7 +150,7 @@ impl<'a> SimdCta<'a> {
         self.warps[warp].events = fiber.seen;
         if status.is_some() {
             let stack = self.warps[warp].fibers[s].take().and_then(|s| s.fiber.into_stack());
-            self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
+            self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
         }
         if status.is_some() && s == 0 || woke {
             watch.news();
@@ -278,6 +271,6 @@ fn mix(h: u64, word: u64) -> u64 {
 impl Drop for SimdCta<'_> {
     fn drop(&mut self) {
         let stacks = self.warps.drain(..).flat_map(|w| w.fibers).flatten().filter_map(|s| s.fiber.into_stack());
-        self.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
+        self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stacks);
     }
 }

@@ -1,4 +1,4 @@
-//! Calling compiled kernels, on this stack or on another one. One of the four files of this crate that may use `unsafe`.
+//! Calling compiled kernels, on this stack or on another one. One of the five files of this crate that may use `unsafe`.
 //!
 //! What generated code may rely on is in the types: a [`Context`] owns, or borrows for as long as it lives, everything that its
 //! [`WarpCtx`] points to, and a [`Coroutine`] owns its context. That generated code keeps to it is what `emit` is responsible for.

@@ -1,7 +1,7 @@
 //! The host's side of generated code: what helpers find when code comes back.
 
 use crate::{
-    code::tier::Code,
+    code::callable::Code,
     ctx::{WarpCtx, status},
     emit::SiteKind,
     run::barrier_state::BarrierState,

@@ -1,4 +1,4 @@
-//! Helpers that generated code calls. One of the four files of this crate that may use `unsafe`.
+//! Helpers that generated code calls. One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
 use crate::{

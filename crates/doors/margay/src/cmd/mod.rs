@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod bindgen;
+pub mod cache;
 pub mod check;
 pub mod doc;
 pub mod exec;
@@ -103,8 +104,7 @@ fn parse_version(text: &str) -> Result<Version> {
 
 /// A device with every engine that this build has.
 pub fn device(threads: Option<usize>) -> Result<Arc<Device>> {
-    let options = margay_runtime::DeviceOptions { threads, engines: margay::engines() };
-    Device::with(options).map_err(Failure::usage)
+    Device::with(margay::device_options(threads)).map_err(Failure::usage)
 }
 
 /// Reads, checks and links files; diagnostics of a refused module are printed.

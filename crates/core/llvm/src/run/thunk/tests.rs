@@ -1,8 +1,8 @@
 //! A panic in a helper ends the launch as a bug of margay, and nothing else.
 
-use crate::{Effort, SimdEngine};
-use margay_exec::{Engine, Reference, Stop};
-use margay_runtime::{Device, DeviceOptions, Error, LaunchConfig, LoadOptions, SourceText};
+use crate::SimdEngine;
+use margay_exec::{Effort, Reference, Stop};
+use margay_runtime::{Device, DeviceOptions, Engine, Error, LaunchConfig, LoadOptions, SourceText};
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -59,9 +59,9 @@ ALL:
 fn a_panic_in_a_helper_is_a_stop() {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock();
-    let engines: Vec<Arc<dyn Engine>> =
-        vec![Arc::new(SimdEngine::new(Some(Arc::new(Reference)), Effort::Light)), Arc::new(Reference)];
-    let device = Device::with(DeviceOptions { threads: Some(2), engines }).unwrap();
+    let engines = vec![Engine::compiled("simd", Arc::new(SimdEngine), Effort::Light, Some(Arc::new(Reference)))];
+    let options = DeviceOptions { threads: Some(2), engines, ..DeviceOptions::default() };
+    let device = Device::with(options).unwrap();
     let context = device.context();
     let module = context.load(&[SourceText { name: "k", text: KERNELS }], &LoadOptions::default()).unwrap();
     for name in ["plain", "waiting"] {

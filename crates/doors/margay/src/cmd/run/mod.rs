@@ -11,6 +11,8 @@ use crate::{
     exit::{Failure, Outcome},
     report::{Style, emit},
 };
+pub use stats::size;
+
 use arguments::Argument;
 use margay_checker::{Checker, Finding};
 use margay_exec::{Counts, Observer};

@@ -2,7 +2,7 @@
 
 use crate::args::{RunArgs, StatsFormat};
 use margay_exec::{COUNTED_SPACES, Count, Counts};
-use margay_runtime::Kernel;
+use margay_runtime::{Kernel, Tier, TierTime};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ impl Measured<'_> {
             "launches": self.times.len(),
             "compile_steps_ns": nanoseconds(self.steps(false)),
             "background_steps_ns": nanoseconds(self.steps(true)),
+            "tiers": self.tiers(),
+            "single_steps": self.kernel.single_steps(),
         });
         if let (Some(counts), Some(fields)) = (self.counts, out.as_object_mut()) {
             let bytes = COUNTED_SPACES.map(|s| (s.name().to_string(), json!(counts.get(Count::Bytes(s)))));
@@ -89,7 +91,20 @@ impl Measured<'_> {
         out += &format!("  compile       {:.3?}: {}\n", self.compile, steps.join(", "));
         let behind: Duration = self.steps(true).iter().map(|(_, time)| *time).sum();
         if !behind.is_zero() {
-            out += &format!("                and {behind:.1?} in the background, for launches that come later\n");
+            out += &format!("                and {behind:.1?} beside launches, in the background\n");
+        }
+        let tiers = self.kernel.tiers();
+        let all: Duration = tiers.iter().map(|t| t.time).sum();
+        if tiers.len() > 1 {
+            let share = |t: &TierTime| format!("{} {:.1?} ({} CTAs)", name(t.tier), t.time, grouped(t.units));
+            let shares: Vec<String> = tiers.iter().map(share).collect();
+            out += &format!("  ran           {all:.1?} on all threads: {}\n", shares.join(", "));
+        } else if let [only] = &tiers[..] {
+            out += &format!("  ran           {all:.1?} on all threads, {}\n", name(only.tier));
+        }
+        let single = self.kernel.single_steps();
+        if !single.is_empty() {
+            out += &format!("  one at a time by the reference engine: {}\n", single.join(", "));
         }
         let launches = self.times.len();
         let (s, counted) =
@@ -120,6 +135,12 @@ impl Measured<'_> {
         out
     }
 
+    fn tiers(&self) -> Value {
+        let tiers = self.kernel.tiers();
+        let one = |t: &TierTime| json!({ "tier": tag(t.tier), "units": t.units, "ns": t.time.as_nanos() as u64 });
+        tiers.iter().map(one).collect()
+    }
+
     /// What the engine did to make code: each step, and the time that it took in all.
     fn steps(&self, background: bool) -> Vec<(&'static str, Duration)> {
         let mut steps: Vec<(&'static str, Duration)> = Vec::new();
@@ -130,6 +151,24 @@ impl Measured<'_> {
             }
         }
         steps
+    }
+}
+
+/// A tier for programs.
+fn tag(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Reference => "reference",
+        Tier::Light => "light",
+        Tier::Full => "full",
+    }
+}
+
+/// A tier for people.
+fn name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Reference => "by the reference engine",
+        Tier::Light => "compiled with little effort",
+        Tier::Full => "compiled with all effort",
     }
 }
 
@@ -147,7 +186,7 @@ fn grouped(n: u64) -> String {
 }
 
 /// `1.5 MiB`
-fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let unit = (0..units.len() - 1).find(|u| bytes >> (10 * (u + 1)) == 0).unwrap_or(units.len() - 1);
     match unit {

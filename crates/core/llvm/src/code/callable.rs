@@ -1,0 +1,76 @@
+//! Code of a kernel for launches of one shape: linked, with what those need who run it.
+
+use crate::{
+    code::compile::{Compiled, Object, Recipe},
+    run::{batch::Worker, cluster::SimdCluster, cta::Stacks, windows::Pool},
+};
+use margay_exec::{Batch, Cta, Grid, Kernel, Log, Meter, Stop, single_step::SingleStep};
+use std::{collections::BTreeSet, sync::Arc};
+
+/// Compiled code, and windows for those who run it.
+pub struct Code {
+    /// The code.
+    pub compiled: Compiled,
+    /// Windows that nobody uses.
+    pub pool: Pool,
+    /// Stacks that nobody uses.
+    pub stacks: Stacks,
+    /// Executes the instructions that there is no code for.
+    pub single_step: Option<Arc<SingleStep>>,
+    /// Their mnemonics.
+    single_steps: Vec<String>,
+    /// CTAs run by the range.
+    by_range: bool,
+}
+
+impl Code {
+    /// Makes an object callable; an error is a bug of ours.
+    pub fn new(recipe: &Recipe, object: &Object, log: &Log) -> Result<Arc<Code>, String> {
+        let mut single_steps = BTreeSet::new();
+        for site in object.facts.single_steps() {
+            let func = &recipe.image.ir.funcs[site.func as usize];
+            single_steps.insert(func.variant(&func.insts[site.inst as usize]).to_string());
+        }
+        let single_step = match single_steps.is_empty() {
+            true => None,
+            false => {
+                let made = SingleStep::new(recipe.image.clone(), recipe.kernel);
+                Some(Arc::new(made.map_err(|stop| format!("single steps: {stop:?}"))?))
+            }
+        };
+        let compiled = log.time("link", || recipe.link(object))?;
+        Ok(Arc::new(Code {
+            by_range: !compiled.by_warp && recipe.options.cluster.is_none(),
+            compiled,
+            pool: Pool::default(),
+            stacks: Stacks::default(),
+            single_step,
+            single_steps: single_steps.into_iter().collect(),
+        }))
+    }
+}
+
+impl Kernel for Code {
+    fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        Ok(Box::new(SimdCluster::new(self, grid, first)?))
+    }
+
+    fn by_range(&self) -> bool {
+        self.by_range
+    }
+
+    fn batch<'a>(
+        self: Arc<Self>,
+        grid: &'a Grid<'a>,
+        meter: &'a dyn Meter,
+    ) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        match self.by_range {
+            true => Ok(Some(Box::new(Worker::new(self, grid, meter)?))),
+            false => Ok(None),
+        }
+    }
+
+    fn single_steps(&self) -> Vec<String> {
+        self.single_steps.clone()
+    }
+}

@@ -1,0 +1,397 @@
+//! Makes object code in memory callable: sections mapped, relocations applied, pages protected.
+//!
+//! LLVM's own linker would do, but a process whose code all comes from the cache needs nothing else of LLVM, and loading that
+//! library takes longer than such a process has to live. The objects are our own: ELF for x86-64, position-independent code of the
+//! small model, without exceptions and thread-local data. What else an object asks for is an error.
+//! (System V Application Binary Interface, "Object Files" and the AMD64 supplement, "Relocation".)
+//!
+//! One of the five files of this crate that may use `unsafe`.
+#![allow(unsafe_code)]
+
+use std::{
+    collections::HashMap,
+    ffi::{CString, c_void},
+    ptr::{self, NonNull},
+};
+
+/// Bytes of a page, at which sections with different rights are parted.
+const PAGE: usize = 4096;
+/// `SHF_ALLOC`, `SHF_EXECINSTR`: the section takes memory; it is code.
+const ALLOC: u64 = 2;
+const CODE: u64 = 4;
+/// `SHF_WRITE`
+const WRITE: u64 = 1;
+/// Kinds of sections: `SHT_SYMTAB`, `SHT_RELA`, `SHT_NOBITS`.
+const SYMBOLS: u32 = 2;
+const RELOCATIONS: u32 = 4;
+const NO_BITS: u32 = 8;
+/// Kinds of relocations: `R_X86_64_64`, `R_X86_64_PC32`, `R_X86_64_PLT32`.
+const ABSOLUTE: u32 = 1;
+const RELATIVE: u32 = 2;
+const RELATIVE_CALL: u32 = 4;
+/// `R_X86_64_GOTPCREL`, `R_X86_64_GOTPCRELX`, `R_X86_64_REX_GOTPCRELX`: the same of a word that holds the symbol's address.
+const BY_TABLE: [u32; 3] = [9, 41, 42];
+/// `SHN_UNDEF`, and the first of the numbers that are no sections.
+const UNDEFINED: u16 = 0;
+const RESERVED: u16 = 0xff00;
+/// Bytes of a jump to a function of this process: `jmp *0(%rip)`, its address, and two bytes to align the next.
+const JUMP: usize = 16;
+
+/// Linked code. Dropping it unmaps the code, so whoever holds addresses of it holds this too.
+pub struct Linked {
+    start: NonNull<u8>,
+    size: usize,
+    symbols: HashMap<String, usize>,
+}
+
+// SAFETY: the mapping is written before it is shared, and never again.
+unsafe impl Send for Linked {}
+// SAFETY: as above.
+unsafe impl Sync for Linked {}
+
+/// An object file, read with care: it may come from a disk.
+struct Object<'o>(&'o [u8]);
+
+/// A section header, as far as it matters here.
+#[derive(Clone, Copy)]
+struct Section {
+    /// Place of its name in the table of names.
+    name: usize,
+    kind: u32,
+    flags: u64,
+    offset: usize,
+    size: usize,
+    link: usize,
+    info: usize,
+    align: usize,
+}
+
+/// A symbol: its name, the number of its section, its place in that.
+struct Symbol<'o> {
+    name: &'o str,
+    section: u16,
+    value: usize,
+}
+
+impl<'o> Object<'o> {
+    fn bytes<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.0.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+
+    fn u16(&self, at: usize) -> Option<u16> {
+        self.bytes(at).map(u16::from_le_bytes)
+    }
+
+    fn u32(&self, at: usize) -> Option<u32> {
+        self.bytes(at).map(u32::from_le_bytes)
+    }
+
+    fn u64(&self, at: usize) -> Option<u64> {
+        self.bytes(at).map(u64::from_le_bytes)
+    }
+
+    fn size(&self, at: usize) -> Option<usize> {
+        usize::try_from(self.u64(at)?).ok()
+    }
+
+    /// The section headers of a relocatable object for x86-64.
+    fn sections(&self) -> Option<Vec<Section>> {
+        // `\x7fELF`, 64 bits, little-endian; `ET_REL`; `EM_X86_64`.
+        let known =
+            self.0.starts_with(b"\x7fELF\x02\x01") && (self.u16(16)?, self.u16(18)?) == (1, 62) && self.u16(58)? == 64;
+        let (table, count) = (self.size(40)?, usize::from(self.u16(60)?));
+        let section = |i: usize| {
+            let at = table.checked_add(64 * i)?;
+            Some(Section {
+                name: self.u32(at)? as usize,
+                kind: self.u32(at + 4)?,
+                flags: self.u64(at + 8)?,
+                offset: self.size(at + 24)?,
+                size: self.size(at + 32)?,
+                link: self.u32(at + 40)? as usize,
+                info: self.u32(at + 44)? as usize,
+                align: self.size(at + 48)?.max(1),
+            })
+        };
+        if !known {
+            return None;
+        }
+        (0..count).map(section).collect()
+    }
+
+    fn content(&self, section: &Section) -> Option<&'o [u8]> {
+        self.0.get(section.offset..section.offset.checked_add(section.size)?)
+    }
+
+    /// Whether some section holds variables. Tables of addresses are written by relocations only, and called `.data.rel.ro`.
+    fn has_variables(&self, sections: &[Section]) -> Option<bool> {
+        let names = self.content(sections.get(usize::from(self.u16(62)?))?)?;
+        let mut writable = sections.iter().filter(|s| s.flags & (ALLOC | WRITE) == ALLOC | WRITE && s.size > 0);
+        Some(!writable.all(|s| names.get(s.name..).is_some_and(|n| n.starts_with(b".data.rel.ro"))))
+    }
+
+    fn symbols(&self, sections: &[Section]) -> Option<Vec<Symbol<'o>>> {
+        let Some(table) = sections.iter().find(|s| s.kind == SYMBOLS) else { return Some(Vec::new()) };
+        let names = self.content(sections.get(table.link)?)?;
+        self.content(table)?;
+        let symbol = |i: usize| {
+            let at = table.offset + 24 * i;
+            let name = names.get(self.u32(at)? as usize..)?;
+            let end = name.iter().position(|b| *b == 0)?;
+            let name = std::str::from_utf8(&name[..end]).ok()?;
+            Some(Symbol { name, section: self.u16(at + 6)?, value: self.size(at + 8)? })
+        };
+        (0..table.size / 24).map(symbol).collect()
+    }
+}
+
+/// Where everything goes, relative to the beginning of the mapping: code and jumps first, then data that is only read.
+struct Layout {
+    /// By section; none for those that take no memory.
+    sections: Vec<Option<usize>>,
+    jumps: usize,
+    code: usize,
+    /// A word for the address of each symbol.
+    addresses: usize,
+    size: usize,
+}
+
+impl Layout {
+    fn new(sections: &[Section], jumps: usize, symbols: usize) -> Option<Layout> {
+        let mut places = vec![None; sections.len()];
+        let mut size = 0usize;
+        let mut put = |code: bool, size: &mut usize| {
+            for (place, section) in places.iter_mut().zip(sections) {
+                if section.flags & ALLOC != 0 && (section.flags & CODE != 0) == code {
+                    let at = size.checked_next_multiple_of(section.align.min(PAGE))?;
+                    *size = at.checked_add(section.size)?;
+                    *place = Some(at);
+                }
+            }
+            Some(())
+        };
+        put(true, &mut size)?;
+        let jumps_at = size.checked_next_multiple_of(JUMP)?;
+        size = jumps_at.checked_add(jumps.checked_mul(JUMP)?)?;
+        let code = size.checked_next_multiple_of(PAGE)?;
+        size = code;
+        put(false, &mut size)?;
+        let addresses = size.checked_next_multiple_of(8)?;
+        let size = addresses.checked_add(symbols.checked_mul(8)?)?;
+        let size = size.checked_next_multiple_of(PAGE)?.max(PAGE);
+        // Distances must fit into 32 bits.
+        (size < 1 << 30).then_some(Layout { sections: places, jumps: jumps_at, code, addresses, size })
+    }
+}
+
+/// The address of a function of this process: `memcpy` and its like, which LLVM calls by itself.
+fn outside(name: &str) -> Result<u64, String> {
+    let symbol = CString::new(name).map_err(|e| e.to_string())?;
+    // SAFETY: the name ends in a NUL and lives for the call.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
+    match address.is_null() {
+        true => Err(format!("compiled code calls `{name}`, which this process does not have")),
+        false => Ok(address as u64),
+    }
+}
+
+impl Linked {
+    /// Links one relocatable object; undefined symbols come from this process.
+    pub fn object(bytes: &[u8]) -> Result<Linked, String> {
+        let damaged = || "an object that cannot be read".to_owned();
+        let object = Object(bytes);
+        let sections = object.sections().ok_or_else(damaged)?;
+        if object.has_variables(&sections).ok_or_else(damaged)? {
+            return Err("compiled code has variables".into());
+        }
+        let symbols = object.symbols(&sections).ok_or_else(damaged)?;
+        let wanted: Vec<&str> =
+            symbols.iter().filter(|s| s.section == UNDEFINED && !s.name.is_empty()).map(|s| s.name).collect();
+        let layout = Layout::new(&sections, wanted.len(), symbols.len()).ok_or_else(damaged)?;
+        let mut image = vec![0u8; layout.size];
+        for (section, place) in sections.iter().zip(&layout.sections) {
+            if let (Some(at), true) = (place, section.kind != NO_BITS) {
+                image[*at..at + section.size].copy_from_slice(object.content(section).ok_or_else(damaged)?);
+            }
+        }
+        for (i, name) in wanted.iter().enumerate() {
+            let jump = &mut image[layout.jumps + JUMP * i..][..JUMP];
+            jump[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+            jump[6..14].copy_from_slice(&outside(name)?.to_le_bytes());
+        }
+        let mut linked = Linked::map(layout.size)?;
+        // Where a symbol is, relative to the beginning of the mapping.
+        let place = |symbol: &Symbol<'_>| match symbol.section {
+            UNDEFINED => wanted.iter().position(|n| *n == symbol.name).map(|i| layout.jumps + JUMP * i),
+            RESERVED.. => None,
+            section => layout.sections.get(usize::from(section))?.and_then(|at| at.checked_add(symbol.value)),
+        };
+        let base = linked.start.as_ptr().addr();
+        for table in sections.iter().filter(|s| s.kind == RELOCATIONS) {
+            let Some(Some(target)) = layout.sections.get(table.info) else { continue };
+            object.content(table).ok_or_else(damaged)?;
+            for at in (table.offset..table.offset + table.size / 24 * 24).step_by(24) {
+                let read = || Some((object.size(at)?, object.u64(at + 8)?, object.u64(at + 16)?));
+                let (offset, info, addend) = read().ok_or_else(damaged)?;
+                let number = (info >> 32) as usize;
+                let symbol = symbols.get(number).ok_or_else(damaged)?;
+                let to = place(symbol).ok_or_else(|| format!("compiled code needs `{}`", symbol.name))?;
+                let from = target.checked_add(offset).ok_or_else(damaged)?;
+                let by_table = BY_TABLE.contains(&(info as u32));
+                let word = layout.addresses + 8 * number;
+                if by_table {
+                    image[word..word + 8].copy_from_slice(&((base + to) as u64).to_le_bytes());
+                }
+                let value = (if by_table { word } else { to } as u64).wrapping_add(addend);
+                match info as u32 {
+                    ABSOLUTE => {
+                        let room = image.get_mut(from..).and_then(|i| i.get_mut(..8)).ok_or_else(damaged)?;
+                        room.copy_from_slice(&value.wrapping_add(base as u64).to_le_bytes());
+                    }
+                    kind if by_table || kind == RELATIVE || kind == RELATIVE_CALL => {
+                        let distance = value.wrapping_sub(from as u64) as i64;
+                        let distance = i32::try_from(distance).map_err(|e| e.to_string())?;
+                        let room = image.get_mut(from..).and_then(|i| i.get_mut(..4)).ok_or_else(damaged)?;
+                        room.copy_from_slice(&distance.to_le_bytes());
+                    }
+                    kind => return Err(format!("compiled code has a relocation of kind {kind}")),
+                }
+            }
+        }
+        linked.fill(&image, layout.code)?;
+        let defined = symbols.iter().filter(|s| s.section != UNDEFINED && !s.name.is_empty());
+        linked.symbols = defined.filter_map(|s| Some((s.name.to_owned(), base + place(s)?))).collect();
+        Ok(linked)
+    }
+
+    /// Pages that can be written, until [`Linked::fill`].
+    fn map(size: usize) -> Result<Linked, String> {
+        let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
+        let start = unsafe { libc::mmap(ptr::null_mut(), size, rights, flags, -1, 0) };
+        match NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED) {
+            Some(start) => Ok(Linked { start, size, symbols: HashMap::new() }),
+            None => Err(format!("no memory for {size} bytes of code: {}", std::io::Error::last_os_error())),
+        }
+    }
+
+    /// Puts the image there: `code` bytes that can be executed, the rest can be read; nothing can be written any more.
+    fn fill(&mut self, image: &[u8], code: usize) -> Result<(), String> {
+        assert!(image.len() <= self.size && code <= self.size && code.is_multiple_of(PAGE));
+        let start = self.start.as_ptr();
+        // SAFETY: the mapping has `size` writable bytes, at least as many as the image, and nobody else knows it yet.
+        unsafe { ptr::copy_nonoverlapping(image.as_ptr(), start, image.len()) };
+        let protect = |at: usize, size: usize, rights| {
+            // SAFETY: the pages lie in the mapping, whose owner is `self`; no reference into it exists.
+            let failed = size > 0 && unsafe { libc::mprotect(start.add(at).cast::<c_void>(), size, rights) } != 0;
+            if failed { Err(format!("code cannot be protected: {}", std::io::Error::last_os_error())) } else { Ok(()) }
+        };
+        protect(0, code, libc::PROT_READ | libc::PROT_EXEC)?;
+        protect(code, self.size - code, libc::PROT_READ)
+    }
+
+    /// The address of a symbol.
+    pub fn address(&self, symbol: &str) -> Result<usize, String> {
+        self.symbols.get(symbol).copied().ok_or_else(|| format!("compiled code has no `{symbol}`"))
+    }
+}
+
+impl Drop for Linked {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is our own, and whoever could call into it has held this value.
+        unsafe { libc::munmap(self.start.as_ptr().cast::<c_void>(), self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An object with one function `f` in `.text` (`lea 0(%rip), %rax; ret`) whose displacement is a relocation against `.rodata`.
+    fn object(kind: u32) -> Vec<u8> {
+        let code = [0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xc3];
+        let names = b"\0f\0memcpy\0";
+        let mut o = vec![0; 64];
+        o[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        o[16..20].copy_from_slice(&[1, 0, 62, 0]);
+        o[58..60].copy_from_slice(&64u16.to_le_bytes());
+        o[60..62].copy_from_slice(&6u16.to_le_bytes());
+        o[62..64].copy_from_slice(&4u16.to_le_bytes());
+        let mut at = |bytes: &[u8]| {
+            o.extend(bytes);
+            ((o.len() - bytes.len()) as u64, bytes.len() as u64)
+        };
+        let (text, data, names) = (at(&code), at(&[7; 4]), at(names));
+        let mut symbols = vec![0; 24];
+        for (name, section, value) in [(0u32, 2u16, 0u64), (1, 1, 0), (3, 0, 0)] {
+            symbols.extend(name.to_le_bytes());
+            symbols.extend([0, 0]);
+            symbols.extend(section.to_le_bytes());
+            symbols.extend(value.to_le_bytes());
+            symbols.extend([0; 8]);
+        }
+        let symbols = at(&symbols);
+        // Offset 3 of `.text`: symbol 1 (`.rodata`) - 4.
+        let relocation = [3u64, 1 << 32 | u64::from(kind), (-4i64) as u64].map(u64::to_le_bytes).concat();
+        let relocations = at(&relocation);
+        let table = o.len() as u64;
+        o[40..48].copy_from_slice(&table.to_le_bytes());
+        let all = [
+            (0u32, 0u64, (0, 0), 0u32, 0u32),
+            (1, ALLOC | CODE, text, 0, 0),
+            (1, ALLOC, data, 0, 0),
+            (SYMBOLS, 0, symbols, 4, 0),
+            (3, 0, names, 0, 0),
+            (RELOCATIONS, 0, relocations, 3, 1),
+        ];
+        for (kind, flags, (offset, size), link, info) in all {
+            o.extend([0; 4]);
+            o.extend(kind.to_le_bytes());
+            o.extend(flags.to_le_bytes());
+            o.extend([0; 8]);
+            o.extend(offset.to_le_bytes());
+            o.extend(size.to_le_bytes());
+            o.extend(link.to_le_bytes());
+            o.extend(info.to_le_bytes());
+            o.extend(4u64.to_le_bytes());
+            o.extend([0; 8]);
+        }
+        o
+    }
+
+    #[test]
+    fn code_finds_its_data() {
+        let linked = Linked::object(&object(RELATIVE)).unwrap();
+        let f = linked.address("f").unwrap();
+        // SAFETY: the bytes of the function above lie there, and take no argument.
+        let f = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const u8>(f) };
+        // SAFETY: what comes back is the address of `.rodata`, which lives as long as `linked`.
+        assert_eq!(unsafe { *f() }, 7);
+        assert!(linked.address("g").is_err());
+    }
+
+    #[test]
+    fn addresses_come_from_a_table() {
+        let linked = Linked::object(&object(BY_TABLE[2])).unwrap();
+        let f = linked.address("f").unwrap();
+        // SAFETY: as above; what comes back is the word with the address of `.rodata`.
+        let word = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const *const u8>(f) }();
+        // SAFETY: both lie in the mapping of `linked`.
+        assert_eq!(unsafe { **word }, 7);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error() {
+        assert!(Linked::object(&object(10)).is_err(), "R_X86_64_32");
+        let whole = object(RELATIVE);
+        for n in 0..whole.len() {
+            assert!(Linked::object(&whole[..n]).is_err(), "{n} bytes");
+        }
+        // Single bytes that are wrong may give an object or an error, but nothing else.
+        for n in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[n] ^= 0x80;
+            let _ = Linked::object(&bytes);
+        }
+    }
+}

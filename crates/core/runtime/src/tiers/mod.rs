@@ -1,0 +1,316 @@
+//! A kernel in several qualities: run as it stands by the reference engine, compiled with little effort, compiled with all effort.
+//!
+//! ```text
+//! Tiers      of a kernel: the reference engine's form of it, the program to compile, a slot for each shape of launches
+//!   └ Slot   code for launches of a shape, run times by tier; asks the queue for better code when that pays
+//! Ready      a launch: which code a CTA begins on. Whole CTAs move; one that has begun stays where it is.
+//! Queue      of the device: threads that compile
+//! ```
+//!
+//! A launch never waits for code that something else can do without. It runs wholly on one engine where its CTAs could tell: if it is
+//! observed or mixed by a seed, on the reference engine; if it is cooperative, on the best code that is there when it begins, since all
+//! of its CTAs begin at once.
+
+pub(crate) mod queue;
+mod slot;
+
+pub use slot::Tier;
+
+use crate::engine::{Engine, Policy};
+use margay_exec::{Bug, Effort, Image, Kernel, Launch, Log, NoCode, Program, Shape, Stop, Unsupported, Work};
+use margay_ir::FuncId;
+use queue::Queue;
+use slot::Slot;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Condvar, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// Hears of launches that wait for the compiler, every now and then from a second on: the kernel, what the compiler does, for how long
+/// the launch has waited. `None` for what it does when the wait is over.
+pub type Waiting = Arc<dyn Fn(&str, Option<&'static str>, Duration) + Send + Sync>;
+
+/// What CTAs of a kernel did on a tier.
+#[derive(Clone, Copy, Debug)]
+pub struct TierTime {
+    /// Which.
+    pub tier: Tier,
+    /// Units (CTAs, or clusters where there are such) that ran to their end.
+    pub units: u64,
+    /// Time of all threads of the host.
+    pub time: Duration,
+}
+
+/// A kernel in several qualities.
+pub(crate) struct Tiers {
+    image: Arc<Image>,
+    kernel: FuncId,
+    engine: Engine,
+    base: OnceLock<Arc<dyn Kernel>>,
+    program: Option<Arc<dyn Program>>,
+    queue: Arc<Queue>,
+    waiting: Option<Waiting>,
+    slots: Mutex<HashMap<Shape, Arc<Slot>>>,
+    /// Why launches ran on the reference engine, although compiled code was asked for.
+    refused: OnceLock<String>,
+    /// Run times of launches that have no slot.
+    alone: slot::Account,
+    log: Log,
+}
+
+/// A launch that can begin.
+pub(crate) struct Ready<'a> {
+    tiers: &'a Tiers,
+    /// Code for launches of this shape; none where nothing is compiled.
+    slot: Option<Arc<Slot>>,
+    /// What there is when the launch begins.
+    first: (Arc<dyn Kernel>, Tier),
+    /// CTAs move to better code.
+    moves: bool,
+    /// Count looks and turns, where CTAs go to both engines by turns.
+    turns: Option<[AtomicU32; 2]>,
+}
+
+impl Tiers {
+    pub fn new(
+        image: Arc<Image>,
+        kernel: FuncId,
+        engine: &Engine,
+        queue: Arc<Queue>,
+        waiting: Option<Waiting>,
+    ) -> Result<Tiers, Stop> {
+        let tiers = Tiers {
+            program: engine.compiler.as_ref().map(|c| c.program(image.clone(), kernel)),
+            image,
+            kernel,
+            engine: engine.clone(),
+            base: OnceLock::new(),
+            queue,
+            waiting,
+            slots: Mutex::default(),
+            refused: OnceLock::new(),
+            alone: slot::Account::default(),
+            log: Log::default(),
+        };
+        // What the reference engine lacks is told before the first launch.
+        if !matches!(engine.policy, Policy::Before(_)) {
+            tiers.base(None)?;
+        }
+        Ok(tiers)
+    }
+
+    /// What a launch can begin on, or why there is nothing. Waits for the compiler only if the engine says so.
+    pub fn ready(&self, launch: &Launch, observed: bool) -> Result<Ready<'_>, Stop> {
+        let alone = |why: Option<&NoCode>| {
+            let first = (self.base(why)?, Tier::Reference);
+            Ok(Ready { tiers: self, slot: None, first, moves: false, turns: None })
+        };
+        let Some(program) = &self.program else { return alone(None) };
+        if let Policy::Before(effort) = self.engine.policy {
+            if observed {
+                let what = "a watched launch".into();
+                return alone(Some(&NoCode::Refused(Unsupported { what, func: Some(self.kernel), at: None })));
+            }
+            let slot = self.slot(Shape::of(launch), program);
+            let code = match slot.code() {
+                Some(code) => Ok(code),
+                None => self.patiently(|| slot.make(effort, &self.log)),
+            };
+            return match code {
+                Ok(first) => Ok(Ready { tiers: self, slot: Some(slot), first, moves: true, turns: None }),
+                Err(why) => alone(Some(&why)),
+            };
+        }
+        if observed || launch.seed != 0 {
+            return alone(None);
+        }
+        let slot = self.slot(Shape::of(launch), program);
+        let alternate = self.engine.policy == Policy::Alternate && !launch.cooperative;
+        if alternate && let Err(why @ NoCode::Bug(_)) = slot.make(Effort::Light, &self.log) {
+            return alone(Some(&why));
+        }
+        let first = match slot.code().filter(|_| !alternate) {
+            Some(code) => code,
+            None => (self.base(None)?, Tier::Reference),
+        };
+        let turns = alternate.then(Default::default);
+        Ok(Ready { tiers: self, slot: Some(slot), first, moves: !launch.cooperative, turns })
+    }
+
+    fn slot(&self, shape: Shape, program: &Arc<dyn Program>) -> Arc<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get(&shape) {
+            return slot.clone();
+        }
+        // Code that runs CTAs one by one in any case serves launches whose CTAs take turns.
+        let plain = Shape { turns: false, ..shape };
+        if let Some(slot) = slots.get(&plain)
+            && slot.code().is_some_and(|(kernel, _)| !kernel.by_range())
+        {
+            return slot.clone();
+        }
+        let slot = Arc::new(Slot::new(shape, program.clone(), self.queue.clone(), &self.log, self.engine.policy));
+        slot.look(&self.log);
+        slots.insert(shape, slot.clone());
+        slot
+    }
+
+    /// The kernel on the reference engine, and why it is needed there.
+    fn base(&self, why: Option<&NoCode>) -> Result<Arc<dyn Kernel>, Stop> {
+        let Some(engine) = &self.engine.base else {
+            return Err(match why {
+                Some(NoCode::Bug(why)) => Stop::Bug(Bug(why.clone())),
+                Some(NoCode::Refused(what)) => Stop::Unsupported(what.clone()),
+                Some(NoCode::Unavailable(what)) => self.unavailable(what),
+                None => Stop::Bug(Bug("an engine that neither compiles nor runs kernels".into())),
+            });
+        };
+        match why {
+            // Who asked for compiled code is not to be fobbed off with the other engine for a fault of ours or of the machine.
+            Some(NoCode::Bug(why)) => return Err(Stop::Bug(Bug(why.clone()))),
+            Some(NoCode::Unavailable(what)) => return Err(self.unavailable(what)),
+            Some(why) => _ = self.refused.get_or_init(|| self.explain(why)),
+            None => {}
+        }
+        if let Some(base) = self.base.get() {
+            return Ok(base.clone());
+        }
+        let prepared = self.log.time("prepare", || engine.prepare(self.image.clone(), self.kernel))?;
+        Ok(self.base.get_or_init(|| prepared).clone())
+    }
+
+    fn unavailable(&self, what: &str) -> Stop {
+        Stop::Unsupported(Unsupported { what: what.into(), func: None, at: None })
+    }
+
+    fn explain(&self, why: &NoCode) -> String {
+        match why {
+            NoCode::Unavailable(what) | NoCode::Bug(what) => what.clone(),
+            NoCode::Refused(Unsupported { what, func, at }) => {
+                let line = func.zip(*at).map(|(f, at)| self.image.ir.func(f).source.lines.line(at.span.start));
+                format!("{what}{}", line.map(|l| format!(" in line {l}")).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Does what a launch waits for, and tells who wants to know when it takes long.
+    fn patiently<T>(&self, work: impl FnOnce() -> T) -> T {
+        const FIRST: Duration = Duration::from_secs(1);
+        const EVERY: Duration = Duration::from_millis(250);
+        let Some(waiting) = &self.waiting else { return work() };
+        let done = (Mutex::new(false), Condvar::new());
+        let started = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            let watch = || {
+                let name = &self.image.ir.func(self.kernel).name;
+                let (mut patience, mut told) = (FIRST, false);
+                let mut over = done.0.lock().unwrap_or_else(PoisonError::into_inner);
+                while !*over {
+                    let waited = done.1.wait_timeout(over, patience).unwrap_or_else(PoisonError::into_inner);
+                    over = waited.0;
+                    if !*over && started.elapsed() >= FIRST {
+                        waiting(name, Some(self.log.now().unwrap_or("compile")), started.elapsed());
+                        (patience, told) = (EVERY, true);
+                    }
+                }
+                if told {
+                    waiting(name, None, started.elapsed());
+                }
+            };
+            // Without a thread to watch, nobody is told.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
+            let result = work();
+            *done.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            done.1.notify_all();
+            result
+        })
+    }
+
+    /// All that was done to make code.
+    pub fn works(&self) -> Vec<Work> {
+        self.log.works()
+    }
+
+    /// Why launches ran on the reference engine, although compiled code was asked for or would have paid.
+    pub fn fallback(&self) -> Option<String> {
+        if let Some(why) = self.refused.get() {
+            return Some(why.clone());
+        }
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.values().find_map(|s| s.failed().map(|why| self.explain(why)))
+    }
+
+    /// What CTAs did on each tier that any ran on.
+    pub fn times(&self) -> Vec<TierTime> {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = |tier: Tier| {
+            let accounts = slots.values().map(|s| &s.accounts()[tier as usize]);
+            let accounts = accounts.chain((tier == Tier::Reference).then_some(&self.alone));
+            let add =
+                |(units, time), a: &slot::Account| (units + a.units.load(Relaxed), time + a.nanoseconds.load(Relaxed));
+            let (units, time) = accounts.fold((0, 0), add);
+            TierTime { tier, units, time: Duration::from_nanos(time) }
+        };
+        let all = [Tier::Reference, Tier::Light, Tier::Full].map(sum);
+        all.into_iter().filter(|t| t.units > 0 || !t.time.is_zero()).collect()
+    }
+
+    /// Mnemonics that compiled code leaves to the reference engine, one instruction of a warp at a time.
+    pub fn single_steps(&self) -> Vec<String> {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<String> =
+            slots.values().filter_map(|s| s.code()).flat_map(|(kernel, _)| kernel.single_steps()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}
+
+/// Where the scheduler has code from.
+pub(crate) trait Source: Sync {
+    /// Changes when [`Source::best`] does.
+    fn version(&self) -> u32;
+
+    /// The best code there is for CTAs that have not begun.
+    fn best(&self) -> (Arc<dyn Kernel>, Tier);
+
+    /// CTAs ran on a tier for a time: so many units were ended, and so many of the launch have not begun.
+    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64);
+
+    /// Whether one of the workers is to leave its processor to the compiler for a while.
+    fn holds_back(&self, left: u64, workers: usize) -> bool;
+}
+
+impl Source for Ready<'_> {
+    fn version(&self) -> u32 {
+        if let Some([looks, _]) = &self.turns {
+            return looks.fetch_add(1, Relaxed);
+        }
+        self.slot.as_ref().filter(|_| self.moves).map_or(0, |slot| slot.version())
+    }
+
+    fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+        let own_turn = self.turns.as_ref().is_some_and(|[_, turns]| turns.fetch_add(1, Relaxed) % 2 == 1);
+        let slot = self.slot.as_ref().filter(|_| self.moves && !own_turn);
+        slot.and_then(|slot| slot.code()).unwrap_or_else(|| self.first.clone())
+    }
+
+    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64) {
+        let nanoseconds = time.as_nanos() as u64;
+        match &self.slot {
+            Some(slot) => slot.ran(tier, units, nanoseconds, left),
+            None => {
+                self.tiers.alone.units.fetch_add(units, Relaxed);
+                self.tiers.alone.nanoseconds.fetch_add(nanoseconds, Relaxed);
+            }
+        }
+    }
+
+    fn holds_back(&self, left: u64, workers: usize) -> bool {
+        self.moves && self.slot.as_ref().is_some_and(|s| s.holds_back(left, workers))
+    }
+}

@@ -1,0 +1,128 @@
+//! Compilation beside launches: a queue of kernels that are worth it, and threads that take the most worthwhile first.
+//!
+//! Threads are started when there is work and end when there is none, so that a device that compiles nothing has none. A process
+//! that ends does not wait for them: see the compiler.
+
+use margay_exec::Effort;
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+/// Frames of a compiler can be many.
+const STACK: usize = 16 << 20;
+/// What compiling costs before anything was measured, in nanoseconds an instruction, by effort.
+const GUESS: [u64; 2] = [1_500_000, 3_000_000];
+/// What it costs in any case.
+const FIXED: Duration = Duration::from_millis(8);
+
+/// Something to compile.
+pub(crate) struct Job {
+    /// Nanoseconds of run time that it may make shorter.
+    pub worth: u64,
+    /// Effort; what is compiled for the first time goes before what is compiled again.
+    pub effort: Effort,
+    /// Does it.
+    pub work: Box<dyn FnOnce() + Send>,
+}
+
+/// The queue of a device.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    most: usize,
+    /// Nanoseconds an instruction, by effort.
+    rates: [AtomicU64; 2],
+    /// Nanoseconds that were spent on compiling, and on running CTAs.
+    compiled: AtomicU64,
+    ran: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: Vec<Job>,
+    threads: usize,
+}
+
+impl Default for Queue {
+    fn default() -> Queue {
+        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Queue {
+            state: Mutex::default(),
+            most: (processors / 2).clamp(1, 4),
+            rates: GUESS.map(AtomicU64::new),
+            compiled: AtomicU64::new(0),
+            ran: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Queue {
+    /// What compiling so many instructions takes, in nanoseconds, by what is known so far.
+    pub fn estimate(&self, effort: Effort, instructions: usize) -> u64 {
+        FIXED.as_nanos() as u64 + self.rates[effort as usize].load(Relaxed).saturating_mul(instructions as u64)
+    }
+
+    /// Compiling so many instructions took that long.
+    pub fn learn(&self, effort: Effort, instructions: usize, took: Duration) {
+        self.compiled.fetch_add(took.as_nanos() as u64, Relaxed);
+        let one = took.saturating_sub(FIXED).as_nanos() as u64 / instructions.max(1) as u64;
+        let rate = &self.rates[effort as usize];
+        // Small kernels tell little.
+        let weight = (instructions as u64).min(256);
+        let old = rate.load(Relaxed);
+        rate.store((old * 256 + one * weight) / (256 + weight), Relaxed);
+    }
+
+    /// CTAs ran for that long.
+    pub fn ran(&self, nanoseconds: u64) {
+        self.ran.fetch_add(nanoseconds, Relaxed);
+    }
+
+    /// Whether compiling for so long more leaves a fair share of the processors' time to CTAs, if they run for so long yet.
+    pub fn affords(&self, compiling: u64, running: u64) -> bool {
+        const SMALL: u64 = 100_000_000;
+        let all = self.compiled.load(Relaxed).saturating_add(compiling);
+        all <= SMALL.max(self.ran.load(Relaxed).saturating_add(running).saturating_mul(2))
+    }
+
+    /// Has something compiled, soon.
+    pub fn push(self: &Arc<Queue>, job: Job) {
+        let mut state = self.lock();
+        state.jobs.push(job);
+        if state.threads < self.most {
+            let queue = self.clone();
+            let thread = std::thread::Builder::new().name("margay-compile".into()).stack_size(STACK);
+            // Without a thread it is not compiled, and runs all the same.
+            if thread.spawn(move || queue.work()).is_ok() {
+                state.threads += 1;
+            }
+        }
+    }
+
+    fn work(&self) {
+        loop {
+            let job = {
+                let mut state = self.lock();
+                let best = (0..state.jobs.len()).min_by_key(|i| {
+                    let Job { worth, effort, .. } = state.jobs[*i];
+                    (effort, u64::MAX - worth)
+                });
+                match best {
+                    Some(best) => state.jobs.swap_remove(best),
+                    None => {
+                        state.threads -= 1;
+                        return;
+                    }
+                }
+            };
+            (job.work)();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

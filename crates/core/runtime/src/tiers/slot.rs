@@ -1,0 +1,238 @@
+//! Code of a kernel for launches of one shape: what there is, what is being made, and whether more would pay.
+
+use super::queue::{Job, Queue};
+use crate::engine::Policy;
+use margay_exec::{Effort, Kernel, Log, NoCode, Program, Shape};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU8, AtomicU32, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    time::Instant,
+};
+
+/// Run time on light code after which the best code is worth a thought.
+const HOT: u64 = 2_000_000;
+/// Run time on the reference engine below which nothing is worth compiling.
+const TINY: u64 = 1_000_000;
+
+/// The quality of code, from what is there at once to what takes longest to make.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Tier {
+    /// The reference engine.
+    Reference,
+    /// Compiled with little effort.
+    Light,
+    /// Compiled with all effort.
+    Full,
+}
+
+impl From<Effort> for Tier {
+    fn from(effort: Effort) -> Tier {
+        match effort {
+            Effort::Light => Tier::Light,
+            Effort::Full => Tier::Full,
+        }
+    }
+}
+
+/// What CTAs have done so far on one tier.
+#[derive(Default)]
+pub(super) struct Account {
+    /// Clusters that are done.
+    pub units: AtomicU64,
+    pub nanoseconds: AtomicU64,
+}
+
+impl Account {
+    /// Nanoseconds in all if so many more units are to come.
+    fn expected(&self, left: u64) -> u64 {
+        let spent = self.nanoseconds.load(Relaxed);
+        // The first unit costs at least what was spent on it so far.
+        let mean = spent / self.units.load(Relaxed).max(1);
+        spent.saturating_add(mean.saturating_mul(left))
+    }
+}
+
+/// Code for launches of one shape.
+pub(super) struct Slot {
+    shape: Shape,
+    program: Arc<dyn Program>,
+    queue: Arc<Queue>,
+    policy: Policy,
+    /// Of the kernel, for who compiles in the background.
+    log: Log,
+    code: Mutex<Option<(Arc<dyn Kernel>, Tier)>>,
+    /// Counts versions of the code.
+    version: AtomicU32,
+    /// The best that was asked for, as a [`Tier`].
+    asked: AtomicU8,
+    /// The code was on disk: so it was worth making before.
+    recurs: AtomicBool,
+    /// Since when somebody is compiling in the background.
+    busy: Mutex<Option<Instant>>,
+    /// Only one compiles while others wait for it.
+    making: Mutex<()>,
+    /// Why there is no code, if that is settled.
+    failed: OnceLock<NoCode>,
+    accounts: [Account; 3],
+}
+
+impl Slot {
+    pub fn new(shape: Shape, program: Arc<dyn Program>, queue: Arc<Queue>, log: &Log, policy: Policy) -> Slot {
+        Slot {
+            shape,
+            program,
+            queue,
+            policy,
+            log: log.in_background(),
+            code: Mutex::default(),
+            version: AtomicU32::new(0),
+            asked: AtomicU8::new(Tier::Reference as u8),
+            recurs: AtomicBool::new(false),
+            busy: Mutex::default(),
+            making: Mutex::default(),
+            failed: OnceLock::new(),
+            accounts: Default::default(),
+        }
+    }
+
+    /// Takes code from disk, if there is some.
+    pub fn look(&self, log: &Log) {
+        if let Some((kernel, effort)) = self.program.find(&self.shape, Effort::Light, log) {
+            self.recurs.store(true, Relaxed);
+            self.put(kernel, effort.into());
+        }
+    }
+
+    /// The best code there is.
+    pub fn code(&self) -> Option<(Arc<dyn Kernel>, Tier)> {
+        self.lock().clone()
+    }
+
+    /// Changes when the code does.
+    pub fn version(&self) -> u32 {
+        self.version.load(Acquire)
+    }
+
+    /// Why there is no code and will be none.
+    pub fn failed(&self) -> Option<&NoCode> {
+        self.failed.get()
+    }
+
+    /// By tier.
+    pub fn accounts(&self) -> &[Account; 3] {
+        &self.accounts
+    }
+
+    /// Makes code on this thread, unless it is there.
+    pub fn make(&self, effort: Effort, log: &Log) -> Result<(Arc<dyn Kernel>, Tier), NoCode> {
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = self.code() {
+            return Ok(code);
+        }
+        if let Some(why) = self.failed() {
+            return Err(why.clone());
+        }
+        self.asked.fetch_max(Tier::from(effort) as u8, Relaxed);
+        match self.program.compile(&self.shape, effort, log) {
+            Ok(kernel) => {
+                self.put(kernel.clone(), effort.into());
+                Ok((kernel, effort.into()))
+            }
+            Err(why) => Err(self.failed.get_or_init(|| why).clone()),
+        }
+    }
+
+    /// CTAs ran on a tier: `units` were ended, and `left` of the launch have not begun. Compiles if it pays, in the background.
+    pub fn ran(self: &Arc<Slot>, tier: Tier, units: u64, nanoseconds: u64, left: u64) {
+        let account = &self.accounts[tier as usize];
+        account.units.fetch_add(units, Relaxed);
+        account.nanoseconds.fetch_add(nanoseconds, Relaxed);
+        self.queue.ran(nanoseconds);
+        let Some(next) = [Effort::Light, Effort::Full].into_iter().find(|e| Tier::from(*e) > tier) else { return };
+        if self.asked.load(Relaxed) >= Tier::from(next) as u8 {
+            return;
+        }
+        let expected = account.expected(left);
+        let cost = self.queue.estimate(next, self.program.instructions());
+        let pays = match tier {
+            // Launches are made again, as a rule, as often as they were made before; code runs in a small part of the time.
+            Tier::Reference => expected > TINY && expected - expected / 8 > cost,
+            _ if self.policy != Policy::WhenItPays => expected > HOT,
+            // The best code is some tenths faster, for this process and later ones.
+            _ => {
+                let needed = if self.recurs.load(Relaxed) { cost / 10 } else { cost / 2 };
+                expected > HOT.max(needed) && self.queue.affords(cost, expected)
+            }
+        };
+        if pays {
+            self.ask(next, expected);
+        }
+    }
+
+    /// Has code of an effort made in the background, once.
+    pub fn ask(self: &Arc<Slot>, effort: Effort, worth: u64) {
+        let tier = Tier::from(effort);
+        if self.asked.fetch_max(tier as u8, Relaxed) >= tier as u8 {
+            return;
+        }
+        // A kernel that nobody has any more is not compiled.
+        let slot = Arc::downgrade(self);
+        let work = move || {
+            let Some(slot) = slot.upgrade() else { return };
+            let busy = |since| *slot.busy.lock().unwrap_or_else(PoisonError::into_inner) = since;
+            busy(Some(Instant::now()));
+            slot.improve(effort);
+            busy(None);
+        };
+        self.queue.push(Job { worth, effort, work: Box::new(work) });
+    }
+
+    fn improve(&self, effort: Effort) {
+        // Another process or a kernel of the same content may have been faster.
+        if let Some((kernel, found)) = self.program.find(&self.shape, effort, &self.log) {
+            return self.put(kernel, found.into());
+        }
+        let started = Instant::now();
+        match self.program.compile(&self.shape, effort, &self.log) {
+            Ok(kernel) => {
+                self.queue.learn(effort, self.program.instructions(), started.elapsed());
+                self.put(kernel, effort.into());
+            }
+            // What there is goes on: it computes the same.
+            Err(why) if self.code().is_none() => _ = self.failed.set(why),
+            Err(_) => {}
+        }
+    }
+
+    /// Whether a launch with so many units left gains if one of its `workers` leaves its processor to the compiler.
+    pub fn holds_back(&self, left: u64, workers: usize) -> bool {
+        let cost = self.queue.estimate(Effort::Light, self.program.instructions());
+        let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where compiling takes longer than it should, nothing more is lost to it.
+        let soon = since.is_some_and(|since| since.elapsed().as_nanos() as u64 <= cost + cost / 2);
+        if !soon || self.code().is_some() {
+            return false;
+        }
+        let account = &self.accounts[Tier::Reference as usize];
+        let rest = account.expected(left).saturating_sub(account.nanoseconds.load(Relaxed)) / workers.max(1) as u64;
+        rest > 2 * cost
+    }
+
+    fn put(&self, kernel: Arc<dyn Kernel>, tier: Tier) {
+        let mut code = self.lock();
+        if code.as_ref().is_none_or(|(_, old)| *old < tier) {
+            *code = Some((kernel, tier));
+            self.asked.fetch_max(tier as u8, Relaxed);
+            self.version.fetch_add(1, Release);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(Arc<dyn Kernel>, Tier)>> {
+        self.code.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,55 @@
+//! `margay cache`: what compiled code takes on disk, and how to get rid of it.
+
+use super::Result;
+use crate::{args::CacheArgs, exit::Failure};
+
+#[cfg(not(feature = "simd"))]
+pub fn run(_: &CacheArgs) -> Result {
+    Err(Failure::usage("this margay was built without the SIMD engine, so it keeps no compiled code"))
+}
+
+#[cfg(feature = "simd")]
+pub fn run(args: &CacheArgs) -> Result {
+    use crate::{args::CacheAction, exit::Outcome, report::emit};
+    use margay_exec::Effort;
+    use margay_llvm::cache;
+
+    let Some(folder) = cache::folder() else {
+        return Err(Failure::usage("the cache is turned off (`MARGAY_CACHE=off`), or there is no home for it"));
+    };
+    let size =
+        match &args.to {
+            Some(_) if args.action != CacheAction::Trim => return Err(Failure::usage("`--to` belongs to `trim`")),
+            Some(text) => Some(cache::parse_size(text).ok_or_else(|| {
+                Failure::usage(format!("`{text}` is no size; expected bytes like 300, or 64K, 64M, 2G"))
+            })?),
+            None => None,
+        };
+    let removed = match args.action {
+        CacheAction::Show => {
+            let files = cache::files(&folder);
+            let of = |effort: Effort| files.iter().filter(|f| f.effort == Some(effort)).count();
+            let bytes: u64 = files.iter().map(|f| f.size).sum();
+            emit(&format!(
+                "{}\n{} of {}: {} kernels compiled with little effort, {} with all\n",
+                folder.display(),
+                shown(bytes),
+                shown(cache::bound()),
+                of(Effort::Light),
+                of(Effort::Full)
+            ));
+            return Ok(Outcome::Clean);
+        }
+        CacheAction::Trim => cache::trim(&folder, size.unwrap_or_else(cache::bound)),
+        CacheAction::Clear => cache::trim(&folder, 0),
+    };
+    let (files, bytes) = removed;
+    emit(&format!("{}\n{files} files of {} removed\n", folder.display(), shown(bytes)));
+    Ok(Outcome::Clean)
+}
+
+/// `1.5 MiB`
+#[cfg(feature = "simd")]
+fn shown(bytes: u64) -> String {
+    super::run::size(bytes)
+}
