@@ -216,7 +216,7 @@ fn compare(
     let input: Vec<u8> = (0..(srcs.max(1) as u32 * SETS)).flat_map(|_| value(&mut rng).to_le_bytes()).collect();
     for cta in [false, true] {
         let text = kernel(place.0, place.1, samples, if cta { "%ctaid.x" } else { "%tid.x" });
-        let [want, got] = [Reference.name(), context.device().engine_names()[1]]
+        let [want, got] = ["reference", context.device().engine_names()[1]]
             .map(|e| run(context, e, &text, (cta, plan.threads), &input, dsts));
         let (want, got) = match (want, got) {
             (Ok(want), Ok(got)) => (want, got),

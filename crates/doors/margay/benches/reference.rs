@@ -113,8 +113,8 @@ const CASES: &[Case] = &[
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
-    let options =
-        margay::DeviceOptions { threads: Some(1), engines: vec![std::sync::Arc::new(margay_exec::Reference)] };
+    let engines = vec![margay::Engine::interpreted(std::sync::Arc::new(margay_exec::Reference))];
+    let options = margay::DeviceOptions { threads: Some(1), engines, ..margay::DeviceOptions::default() };
     let device = margay::Device::with(options)?;
     let context = device.context();
     println!("{:20} {:>14} {:>14} {:>8}", "", "engine ns", "Rust ns", "ratio");

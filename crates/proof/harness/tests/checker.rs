@@ -133,9 +133,9 @@ fn show(module: &Module, label: &Label, findings: &[Finding]) -> String {
 fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     let ptx = path.with_extension("ptx");
     let text = std::fs::read_to_string(&ptx)?;
-    let reference: Arc<dyn margay::Engine> = Arc::new(margay_exec::Reference);
-    let device =
-        Device::with(DeviceOptions { threads: Some(1), engines: vec![reference] }).map_err(|e| e.to_string())?;
+    let engines = vec![margay::Engine::interpreted(Arc::new(margay_exec::Reference))];
+    let options = DeviceOptions { threads: Some(1), engines, ..DeviceOptions::default() };
+    let device = Device::with(options).map_err(|e| e.to_string())?;
     device.memory().track_writes();
     let context = device.context();
     let limits = margay::Limits { instructions: Some(50_000_000), ..margay::Limits::default() };

@@ -39,7 +39,8 @@ fn wrong(context: &Arc<Context>, m: &Module, engine: &str) -> Option<String> {
 fn random_kernels_communicate() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let from = number("MARGAY_COMMUNICATE_FROM").unwrap_or(0);
-    let device = Device::with(DeviceOptions { threads: Some(3), engines: margay::engines() }).expect("a device");
+    let engines = margay::engines().into_iter().chain(margay::alternating()).collect();
+    let device = Device::with(DeviceOptions { engines, ..margay::device_options(Some(3)) }).expect("a device");
     let context = device.context();
     for seed in from..from + number("MARGAY_COMMUNICATE").unwrap_or(16) {
         let m = Module::new(seed);

@@ -5,7 +5,7 @@
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText};
 use margay_harness::litmus::{APART, Config, LOCATIONS, Outcome, REGISTERS, RESULTS, SHAPES};
-use margay_runtime::{Context, Device, DeviceOptions};
+use margay_runtime::{Context, Device};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Runs a configuration; how often it ended how.
@@ -55,7 +55,7 @@ fn no_forbidden_outcome_is_seen() {
     let from = number("MARGAY_LITMUS_FROM").unwrap_or(0);
     let count = number("MARGAY_LITMUS");
     let launches = number("MARGAY_LITMUS_LAUNCHES").unwrap_or(1) as u32;
-    let device = Device::with(DeviceOptions { threads: Some(4), engines: margay::engines() }).expect("a device");
+    let device = Device::with(margay::device_options(Some(4))).expect("a device");
     let context = device.context();
     let (mut instances, mut varied, mut wrong) = (0, 0, Vec::new());
     for seed in from..from + count.unwrap_or(SHAPES.len() as u64 * 2) {

@@ -102,6 +102,7 @@ impl<'o> Object<'o> {
         let (table, count) = (self.size(40)?, usize::from(self.u16(60)?));
         let section = |i: usize| {
             let at = table.checked_add(64 * i)?;
+            self.bytes::<64>(at)?;
             Some(Section {
                 name: self.u32(at)? as usize,
                 kind: self.u32(at + 4)?,

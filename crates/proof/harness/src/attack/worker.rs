@@ -97,9 +97,13 @@ pub fn serve() {
     }
 }
 
-fn run(job: &Job<'_>, engines: &[Arc<dyn margay::Engine>]) -> End {
+fn run(job: &Job<'_>, engines: &[margay::Engine]) -> End {
     // Nothing outlives a job but the engines: what a kernel leaves on the device's heap would change the next one.
-    let device = match Device::with(DeviceOptions { threads: Some(job.shape.threads), engines: engines.to_vec() }) {
+    let device = match Device::with(DeviceOptions {
+        threads: Some(job.shape.threads),
+        engines: engines.to_vec(),
+        ..DeviceOptions::default()
+    }) {
         Ok(device) => device,
         Err(e) => return End::Exhausted(e.to_string()),
     };
