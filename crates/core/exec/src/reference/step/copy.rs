@@ -75,8 +75,11 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         }
         _ => ctx.doubles(s),
     });
+    let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
+    // A small copy is an access of its constant size; others are checked for each lane's size below.
+    let least = if small { sizes[ctx.first()] as u32 } else { 1 };
     let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
-    let to_region = addresses(ctx, &c.to, (1, true), &mut to)?;
+    let to_region = addresses(ctx, &c.to, (least, true), &mut to)?;
     let from_region = match &c.from {
         Some(a) => addresses(ctx, a, (1, false), &mut from)?,
         None => Region::Generic,
@@ -86,7 +89,6 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         None => Region::Generic,
     };
     ctx.cta.note_effect();
-    let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
     let right = match c.kind {
         CopyKind::Trimmed { right } => ctx.doubles(right),
         _ => [0; LANES],
@@ -94,6 +96,10 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     let mut buffer = Vec::new();
     for i in lanes(ctx.active) {
         let size = sizes[i];
+        // A bulk copy of nothing moves nothing and completes nothing, wherever it points: CUB's device-wide merge issues such.
+        if size == 0 && !small {
+            continue;
+        }
         let unit = match c.kind {
             CopyKind::Zero => 8,
             _ if small => size,

@@ -496,8 +496,8 @@ pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         match read {
             Some(read) => *v = read,
             None => {
-                let size = m.size;
-                return bad_access(ctx, ctx.first(), &m.address, Region::Params, at, (size, size), false);
+                let whole = m.size * m.count;
+                return bad_access(ctx, ctx.first(), &m.address, Region::Params, address, (whole, whole), false);
             }
         }
     }
