@@ -1,0 +1,3 @@
+"""The native half of the package."""
+
+__version__: str
