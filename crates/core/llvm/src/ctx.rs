@@ -31,7 +31,7 @@ pub struct WarpCtx {
     /// Bytes of a thread's local window.
     pub local_size: u64,
     /// What warps keep across barriers.
-    pub keep: u64,
+    pub spills: u64,
     /// By warp: lanes that have not ended.
     pub alive_lanes: u64,
     /// Lowest native stack address that device calls may reach.
@@ -89,7 +89,7 @@ pub mod at {
     pub const PARAMS: u64 = offset_of!(WarpCtx, params) as u64;
     pub const SITES: u64 = offset_of!(WarpCtx, sites) as u64;
     pub const LOCAL_SIZE: u64 = offset_of!(WarpCtx, local_size) as u64;
-    pub const KEEP: u64 = offset_of!(WarpCtx, keep) as u64;
+    pub const SPILLS: u64 = offset_of!(WarpCtx, spills) as u64;
     pub const ALIVE_LANES: u64 = offset_of!(WarpCtx, alive_lanes) as u64;
     pub const STACK_END: u64 = offset_of!(WarpCtx, stack_end) as u64;
     pub const GLOBALS: u64 = offset_of!(WarpCtx, globals) as u64;
@@ -120,7 +120,7 @@ pub mod at {
                 | PARAMS
                 | SITES
                 | LOCAL_SIZE
-                | KEEP
+                | SPILLS
                 | ALIVE_LANES
                 | STACK_END
                 | GLOBALS

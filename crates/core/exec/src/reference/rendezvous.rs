@@ -49,13 +49,13 @@ impl SingleStep {
             return Err(bug("an instruction of a function that is not there"));
         };
         machine.enter(cta_id);
-        let Machine { cta, windows, meetings, .. } = machine;
+        let Machine { cta, windows, rendezvous, .. } = machine;
         let new = || Rendezvous { warp: standing(code, grid.launch.block, warp_index), at: HashMap::new() };
-        let meeting = meetings[warp_index as usize].get_or_insert_with(new);
-        meeting.look(self, live);
-        let warp = &mut meeting.warp;
+        let rendezvous = rendezvous[warp_index as usize].get_or_insert_with(new);
+        rendezvous.look(self, live);
+        let warp = &mut rendezvous.warp;
         let frame = warp.new_frame(id.0, func.rows, mask);
-        meeting.at.insert(frame, (id, inst));
+        rendezvous.at.insert(frame, (id, inst));
         plan.put(&mut warp.frames[frame as usize].regs, input);
         let mut ctx = Ctx {
             code,
@@ -101,13 +101,13 @@ impl SingleStep {
         live: u32,
         output: &mut [Row],
     ) -> Option<(u32, usize)> {
-        let meeting = machine.meetings.get_mut(warp as usize)?.as_mut()?;
-        meeting.look(self, live);
-        let found = meeting.warp.ready.iter().position(|g| g.mask & lanes != 0)?;
-        let group = meeting.warp.ready.remove(found);
-        let (_, _, plan) = self.plan(meeting.at.get(&group.frame).copied()?)?;
-        plan.take(&meeting.warp.frames[group.frame as usize].regs, output);
-        meeting.warp.leave(group.frame, group.mask);
+        let rendezvous = machine.rendezvous.get_mut(warp as usize)?.as_mut()?;
+        rendezvous.look(self, live);
+        let found = rendezvous.warp.ready.iter().position(|g| g.mask & lanes != 0)?;
+        let group = rendezvous.warp.ready.remove(found);
+        let (_, _, plan) = self.plan(rendezvous.at.get(&group.frame).copied()?)?;
+        plan.take(&rendezvous.warp.frames[group.frame as usize].regs, output);
+        rendezvous.warp.leave(group.frame, group.mask);
         Some((group.mask, plan.written))
     }
 }
@@ -124,15 +124,15 @@ impl Rendezvous {
 impl Machine {
     /// The lanes of a warp that wait for others.
     pub fn waiters(&self, warp: u32) -> Vec<Waiter> {
-        let Some(Some(meeting)) = self.meetings.get(warp as usize) else { return Vec::new() };
+        let Some(Some(rendezvous)) = self.rendezvous.get(warp as usize) else { return Vec::new() };
         let waiter = |(g, why): &(Group, Wait)| {
-            let at = meeting.at.get(&g.frame).copied()?;
+            let at = rendezvous.at.get(&g.frame).copied()?;
             let what = match why {
                 Wait::Lanes { members, .. } => format!("wait for the other lanes of member mask {members:#010x}"),
                 _ => "wait for the other lanes of the warp".into(),
             };
             Some(Waiter { lanes: g.mask, at, what })
         };
-        meeting.warp.blocked.iter().filter_map(waiter).collect()
+        rendezvous.warp.blocked.iter().filter_map(waiter).collect()
     }
 }

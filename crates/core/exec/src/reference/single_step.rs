@@ -64,7 +64,7 @@ pub struct Machine {
     warps: Vec<Option<Warp>>,
     pub(super) windows: Windows,
     /// By warp: lanes that came to an instruction at which lanes wait for each other.
-    pub(super) meetings: Vec<Option<Rendezvous>>,
+    pub(super) rendezvous: Vec<Option<Rendezvous>>,
 }
 
 /// A warp of a CTA that is nowhere yet.
@@ -128,7 +128,7 @@ impl Machine {
         if self.cta.id != cta {
             self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
             self.windows.cluster = std::array::from_fn(|d| cta[d] / self.windows.cluster_size[d]);
-            self.meetings.iter_mut().for_each(|m| *m = None);
+            self.rendezvous.iter_mut().for_each(|m| *m = None);
         }
         (self.cta.id, self.cta.dirty) = (cta, false);
     }
@@ -180,8 +180,8 @@ impl SingleStep {
             freed: false,
             clock: 0,
         };
-        let meetings = (0..warps).map(|_| None).collect();
-        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, meetings }
+        let rendezvous = (0..warps).map(|_| None).collect();
+        Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, rendezvous }
     }
 
     /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers

@@ -122,8 +122,8 @@ impl Caller {
         let cfg = Cfg::new(&func, |_, _| false);
         // A loop that reads memory may wait for what others write there.
         let loads = func.insts.iter().any(|i| func.variant(i).op == Opcode::Ld);
-        let parted = risky || loads && !cfg.loops.is_empty();
-        Caller { func, cfg, warp: WarpShape { parted, interleaved: parted, ..WarpShape::default() } }
+        let divergent = risky || loads && !cfg.loops.is_empty();
+        Caller { func, cfg, warp: WarpShape { divergent, interleaved: divergent, ..WarpShape::default() } }
     }
 
     fn analyse(&mut self, original: &Func, formals: Option<&Vec<bool>>) -> Uniformity {

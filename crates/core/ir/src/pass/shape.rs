@@ -16,7 +16,7 @@ pub enum Shape {
     Uniform,
     /// In rows of `width` lanes: lane `i` holds the value of its row's first lane plus `stride * (i % width)`, in the
     /// arithmetic of the register's width.
-    Rows {
+    Affine {
         /// Lanes of a row: 4, 8, 16 or 32.
         width: u32,
         /// From one lane to the next.
@@ -39,7 +39,7 @@ pub struct WarpShape {
     pub interleaved: bool,
     /// Lanes of a warp may wait for each other in the middle of a sweep, so a block may be executed again for others of them: then
     /// lanes share only what nothing but constants and parameters had a hand in.
-    pub parted: bool,
+    pub divergent: bool,
     /// The question is about all threads of a CTA instead of the lanes of a warp: what is uniform is equal in all of them, and
     /// what is divergent is reached by a part of them. Threads of different warps are not in step, so only values that no
     /// memory but constants and parameters had a hand in count.
@@ -78,7 +78,7 @@ impl Fact {
     fn rows(self) -> Option<(u32, i64)> {
         match self.shape {
             Shape::Uniform => Some((32, 0)),
-            Shape::Rows { width, stride } => Some((width, stride)),
+            Shape::Affine { width, stride } => Some((width, stride)),
             Shape::Varying => None,
         }
     }
@@ -87,7 +87,7 @@ impl Fact {
         let shape = match (width, stride) {
             (32, 0) if sure => Shape::Uniform,
             (32, 0) => return Fact::VARYING,
-            _ => Shape::Rows { width, stride },
+            _ => Shape::Affine { width, stride },
         };
         Fact { shape, sure, align, high, outer: None }
     }
@@ -176,7 +176,7 @@ impl WarpShape {
             },
             Ntid | Ctaid | Nctaid | NwarpId | GridId | DynamicSmemSize | TotalSmemSize if self.cta => Fact::UNIFORM,
             _ if self.cta => Fact::VARYING,
-            Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi if self.parted => Fact::VARYING,
+            Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi if self.divergent => Fact::VARYING,
             Tid => self.tid(component),
             Ntid => match self.block {
                 Some(b) if component != Component::W => Fact::constant(u64::from(b[component as usize])),
@@ -218,16 +218,16 @@ pub(super) fn result(
         Effect::Memory if variant.op == Opcode::Ld && uniform => match space {
             Some(MemSpace::Local) | Some(MemSpace::Generic) | None => Fact::VARYING,
             Some(MemSpace::KernelParam | MemSpace::Const) => loaded(variant),
-            Some(_) if warp.cta || warp.parted => Fact::VARYING,
+            Some(_) if warp.cta || warp.divergent => Fact::VARYING,
             Some(_) => loaded(variant),
         },
         // So is the phase of one barrier object.
         _ if variant.op == Opcode::Mbarrier && (variant.has(Mod::TestWait) || variant.has(Mod::TryWait)) => {
-            if uniform && !warp.cta && !warp.parted { Fact::UNIFORM } else { Fact::VARYING }
+            if uniform && !warp.cta && !warp.divergent { Fact::UNIFORM } else { Fact::VARYING }
         }
         // Votes are the same for all lanes that take part together; lanes with other member masks take part in other votes.
-        Effect::Warp if variant.op == Opcode::Activemask && !warp.cta && !warp.parted => Fact::UNIFORM,
-        Effect::Warp if variant.op == Opcode::Vote && !warp.cta && !warp.parted => match srcs.get(1) {
+        Effect::Warp if variant.op == Opcode::Activemask && !warp.cta && !warp.divergent => Fact::UNIFORM,
+        Effect::Warp if variant.op == Opcode::Vote && !warp.cta && !warp.divergent => match srcs.get(1) {
             Some(members) if members.shape != Shape::Uniform => Fact::VARYING,
             _ => Fact::UNIFORM,
         },

@@ -207,7 +207,7 @@ impl Analysis<'_> {
             return true;
         }
         let looped = |b: &u32| self.cfg.innermost(self.cfg.position[*b as usize]).is_some();
-        if self.warp.parted && (self.defs[r].len() > 1 || self.defs[r].iter().any(looped)) {
+        if self.warp.divergent && (self.defs[r].len() > 1 || self.defs[r].iter().any(looped)) {
             return false;
         }
         if self.warp.interleaved && self.defs[r].iter().any(looped) {

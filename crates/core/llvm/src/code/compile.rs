@@ -52,7 +52,7 @@ pub struct Facts {
     /// Semantic functions of `Pure` sites.
     pub pure: Vec<Option<PureFn>>,
     /// Bytes that the warps of a CTA keep across barriers.
-    pub keep_size: u64,
+    pub spill_size: u64,
     /// The entry runs one warp, on a stack of its own, instead of a range of CTAs.
     pub by_warp: bool,
     /// Threads need local windows.
@@ -69,12 +69,12 @@ impl Facts {
 
     /// As bytes, if there is a way.
     fn store(&self, frames: Frames) -> Option<Vec<u8>> {
-        let Facts { reached, sites, pure: _, keep_size, by_warp, uses_local, recursive } = self;
+        let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, recursive } = self;
         let mut out = Out::default();
         [frames.sum, frames.largest].into_iter().for_each(|n| out.number(n as u64));
         out.numbers(reached.iter().map(|f| u64::from(f.0)));
         let flags = [by_warp, uses_local, recursive].map(|flag| u64::from(*flag));
-        [*keep_size].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
+        [*spill_size].into_iter().chain(flags).chain([sites.len() as u64]).for_each(|n| out.number(n));
         sites.iter().all(|site| out.site(site)).then_some(out.0)
     }
 
@@ -83,11 +83,11 @@ impl Facts {
         let mut size = || usize::try_from(bytes.number()?).ok();
         let frames = Frames { sum: size()?, largest: size()? };
         let reached = bytes.numbers()?.into_iter().map(FuncId).collect();
-        let keep_size = bytes.number()?;
+        let spill_size = bytes.number()?;
         let (by_warp, uses_local, recursive) = (bytes.bit()?, bytes.bit()?, bytes.bit()?);
         let sites = bytes.sites()?;
         let pure = pure_functions(ir, &sites).ok()?;
-        Some((Facts { reached, sites, pure, keep_size, by_warp, uses_local, recursive }, frames))
+        Some((Facts { reached, sites, pure, spill_size, by_warp, uses_local, recursive }, frames))
     }
 }
 
@@ -188,7 +188,7 @@ impl Draft {
         let mut sites = Vec::new();
         let mut declared = BTreeSet::new();
         let mut bodies = String::new();
-        let (mut keep_size, mut by_warp) = (0, false);
+        let (mut spill_size, mut by_warp) = (0, false);
         let mut functions = reachable(ir, kernel);
         // A kernel whose address is known is never called.
         functions.retain(|f| !ir.func(*f).blocks.is_empty() && (*f == kernel || ir.func(*f).kind != FuncKind::Kernel));
@@ -197,7 +197,7 @@ impl Draft {
             let emitted = emit::emit(ir, *f, options, &what, &mut sites)?;
             bodies.push_str(&emitted.text);
             declared.extend(emitted.declared);
-            keep_size = keep_size.max(emitted.keep_size);
+            spill_size = spill_size.max(emitted.spill_size);
             by_warp |= emitted.by_warp;
             uses_local |= emitted.uses_local;
         }
@@ -209,7 +209,7 @@ impl Draft {
             let what = format!("{} MB of code, which would be compiled for longer than it runs", text.len() >> 20);
             return Err(Refused { what, func: kernel, at: 0 });
         }
-        let facts = Facts { reached: functions, sites, pure, keep_size, by_warp, uses_local, recursive };
+        let facts = Facts { reached: functions, sites, pure, spill_size, by_warp, uses_local, recursive };
         Ok(Draft { text, facts: Arc::new(facts) })
     }
 

@@ -125,16 +125,16 @@ impl<'a> SimdCta<'a> {
             return Ok(false);
         }
         let woken = {
-            let mut mail = self.host.fibers.borrow_mut();
-            mail.running = s;
-            mail.woken
+            let mut pending = self.host.fibers.borrow_mut();
+            pending.running = s;
+            pending.woken
         };
         fiber.enter(&self.contexts[warp]);
         let status = fiber.fiber.resume();
         fiber.leave(&self.contexts[warp]);
         let (calls, finished, woke) = {
-            let mut mail = self.host.fibers.borrow_mut();
-            (std::mem::take(&mut mail.calls), std::mem::take(&mut mail.finished), mail.woken != woken)
+            let mut pending = self.host.fibers.borrow_mut();
+            (std::mem::take(&mut pending.calls), std::mem::take(&mut pending.finished), pending.woken != woken)
         };
         let back = match status {
             None => finished & fiber.left,

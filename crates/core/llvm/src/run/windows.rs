@@ -20,7 +20,7 @@ pub struct Windows {
     /// By access site, the range that was found valid last.
     pub ranges: Arc<Ranges>,
     /// What warps keep across barriers.
-    keep: Vec<Cell<Row>>,
+    spills: Vec<Cell<Row>>,
     alive: Vec<Cell<u32>>,
     tids: Vec<Row>,
     /// The memory in which `ranges` are valid, and its epoch.
@@ -105,7 +105,7 @@ impl Windows {
             local,
             stride,
             ranges: Arc::new(Ranges::new(compiled.sites.len())),
-            keep: vec![Cell::new(Row::ZERO); (compiled.keep_size as usize).div_ceil(128) + 1],
+            spills: vec![Cell::new(Row::ZERO); (compiled.spill_size as usize).div_ceil(128) + 1],
             alive: vec![Cell::new(0); warps as usize],
             tids,
             memory: None,
@@ -146,7 +146,7 @@ impl Windows {
             params: grid.params().block.base(),
             sites: self.ranges.address(),
             local_size: local_size(compiled, grid).into(),
-            keep: self.keep.as_ptr().expose_provenance() as u64,
+            spills: self.spills.as_ptr().expose_provenance() as u64,
             alive_lanes: self.alive.as_ptr().expose_provenance() as u64,
             stack_end: Cell::new(0),
             globals: grid.image.addresses.as_ptr().expose_provenance() as u64,

@@ -5,7 +5,7 @@
 //! arithmetic on them needs not bother. Double precision keeps payloads in PTX as on the host.
 
 use crate::emit::{
-    function::rows::Row,
+    function::affine::Row,
     function::{Emitter, Result},
     text::{Elem, Ty, Val, constant},
 };

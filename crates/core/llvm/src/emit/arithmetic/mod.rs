@@ -15,7 +15,7 @@ pub(in crate::emit) mod integer;
 pub(in crate::emit) mod nan;
 
 use crate::emit::{
-    function::rows::rows_of,
+    function::affine::rows_of,
     function::{Emitter, Result},
     text::{Elem, Val},
 };
@@ -37,7 +37,7 @@ impl Emitter<'_> {
                     Operand::Special(s, c) => e.options.warp.special(*s, *c),
                     _ => Shape::Uniform,
                 };
-                matches!(shape, Shape::Rows { .. })
+                matches!(shape, Shape::Affine { .. })
             };
             if let Some((width, _)) = rows_of(slot.shape)
                 && (width < 32 || srcs.iter().any(|s| in_rows(self, s)))

@@ -6,7 +6,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::rows::rows_of,
+    function::affine::rows_of,
     function::{Emitter, Result},
     text::{Elem, Ty, Val, constant, int},
 };
@@ -26,7 +26,7 @@ const FEW_SCALAR: u32 = 24;
 type Cost = Option<(u32, u32)>;
 
 /// How registers and frame variables cross barriers.
-pub struct Keep {
+pub struct SpillPlan {
     /// Bytes of the arrays over warps.
     pub size: u64,
     offsets: HashMap<u32, u64>,
@@ -42,9 +42,9 @@ pub struct Keep {
     shapes: Vec<Shape>,
 }
 
-impl Keep {
+impl SpillPlan {
     /// Prepares for a function; `cta` is there for kernels that are written as regions.
-    pub fn new(func: &Func, cfg: &Cfg, warp: &Uniformity, cta: Option<Uniformity>) -> Keep {
+    pub fn new(func: &Func, cfg: &Cfg, warp: &Uniformity, cta: Option<Uniformity>) -> SpillPlan {
         let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
         let mut times = vec![0u32; func.regs.len()];
         for b in &cfg.order {
@@ -59,7 +59,7 @@ impl Keep {
         definition.iter_mut().zip(times).filter(|(_, n)| *n != 1).for_each(|(d, _)| *d = None);
         let frame_live = if cta.is_some() { live_frame(func, cfg) } else { Vec::new() };
         let shapes = warp.shapes.clone();
-        Keep {
+        SpillPlan {
             size: 0,
             offsets: HashMap::new(),
             definition,
@@ -159,19 +159,19 @@ impl Emitter<'_> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let func = self.func;
-        live.into_iter().filter(|r| self.keep.cost(func, VReg(*r)).is_none()).collect()
+        live.into_iter().filter(|r| self.spills.cost(func, VReg(*r)).is_none()).collect()
     }
 
     fn kept_frame(&self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
-        self.keep.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
+        self.spills.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
     }
 
     /// Pointer to the current warp's spill slot.
     fn kept_at(&mut self, key: u32, bytes: u64) -> Val {
         let warps = u64::from(self.warps());
-        let offset = self.keep.place(key, bytes, warps);
-        let arrays = self.ctx_value(Elem::Ptr, at::KEEP);
+        let offset = self.spills.place(key, bytes, warps);
+        let arrays = self.ctx_value(Elem::Ptr, at::SPILLS);
         let here = self.w.offset_const(&arrays, offset);
         let warp = self.warp_index();
         let step = self.w.op_const("mul", &warp, i128::from(bytes));
@@ -217,7 +217,7 @@ impl Emitter<'_> {
     /// A warp arrives at a barrier: live registers are spilled.
     pub fn put_away(&mut self, barrier: u32) {
         for r in self.kept(barrier) {
-            if self.keep.once(r) {
+            if self.spills.once(r) {
                 let once = self.shared_variable(r);
                 let slot = self.slots[r as usize].clone();
                 let v = self.w.load(Ty::scalar(slot.elem), &slot.pointer, 1);
@@ -232,12 +232,12 @@ impl Emitter<'_> {
     }
 
     fn shared_variable(&mut self, r: u32) -> Val {
-        if let Some(v) = self.keep.once.get(&r) {
+        if let Some(v) = self.spills.once.get(&r) {
             return v.clone();
         }
         let ty = Ty::scalar(self.slots[r as usize].elem);
         let v = self.w.alloca(&ty.to_string(), 8);
-        self.keep.once.insert(r, v.clone());
+        self.spills.once.insert(r, v.clone());
         v
     }
 
@@ -245,7 +245,7 @@ impl Emitter<'_> {
     pub fn shared_values(&mut self, barrier: u32) -> Vec<(u32, Val)> {
         let mut values = Vec::new();
         for r in self.kept(barrier) {
-            if self.keep.once(r) {
+            if self.spills.once(r) {
                 let (once, elem) = (self.shared_variable(r), self.slots[r as usize].elem);
                 values.push((r, self.w.load(Ty::scalar(elem), &once, 1)));
             }
@@ -260,7 +260,7 @@ impl Emitter<'_> {
             self.w.store(v, &pointer, 1);
         }
         for r in self.kept(barrier) {
-            if !self.keep.once(r) {
+            if !self.spills.once(r) {
                 self.move_slot(r, false);
             }
         }
@@ -272,7 +272,7 @@ impl Emitter<'_> {
         let mut done = BitSet::new(self.func.regs.len());
         let func = self.func;
         for r in live {
-            if self.keep.cost(func, VReg(r)).is_some() {
+            if self.spills.cost(func, VReg(r)).is_some() {
                 self.recompute(VReg(r), &mut done)?;
             }
         }
@@ -280,7 +280,7 @@ impl Emitter<'_> {
     }
 
     fn recompute(&mut self, r: VReg, done: &mut BitSet) -> Result<()> {
-        let Some(i) = self.keep.definition[r.0 as usize].filter(|_| !done.has(r.0)) else { return Ok(()) };
+        let Some(i) = self.spills.definition[r.0 as usize].filter(|_| !done.has(r.0)) else { return Ok(()) };
         done.insert(r.0);
         let func = self.func;
         let inst = func.insts[i as usize];
@@ -307,7 +307,7 @@ impl Emitter<'_> {
     /// Zeroes registers that the program may read before it writes them, as the reference engine does: no value that LLVM may
     /// treat as undefined reaches a branch or an address.
     pub fn clear_unwritten(&mut self) {
-        for (variable, bytes) in self.unwritten.clone() {
+        for (variable, bytes) in self.uninitialised.clone() {
             self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
             self.w.line(format_args!(
                 "call void @llvm.memset.p0.i64(ptr align 64 {variable}, i8 0, i64 {bytes}, i1 false)"
@@ -320,7 +320,7 @@ impl Emitter<'_> {
                 self.w.store(&constant(ty, 0), p, if ty.vector { 4 } else { 1 });
             }
             if let Some(shadow) = shadow {
-                self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
+                self.w.store(&int(Elem::I1, 1), &shadow.wrapped, 1);
             }
         }
     }

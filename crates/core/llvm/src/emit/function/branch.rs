@@ -4,7 +4,7 @@
 //! it, and only divergent warps compare all lanes.
 
 use crate::emit::{
-    function::rows::{Row, rows_of},
+    function::affine::{Row, rows_of},
     function::{Emitter, Result},
     text::{Elem, Val, int},
 };

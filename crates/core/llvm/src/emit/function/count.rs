@@ -34,8 +34,8 @@ impl Emitter<'_> {
             return;
         }
         let shape = match address {
-            Address::Rows { stride: 0, .. } => Count::Uniform,
-            Address::Rows { stride, .. } if *stride == i64::from(bytes) => Count::Contiguous,
+            Address::Affine { stride: 0, .. } => Count::Uniform,
+            Address::Affine { stride, .. } if *stride == i64::from(bytes) => Count::Contiguous,
             _ => Count::Scattered,
         };
         self.count(shape, &int(Elem::I64, 1));

@@ -1,21 +1,21 @@
 //! One function: what it is specialised for, its slots, the order in which its blocks are written.
 
+pub(in crate::emit) mod affine;
 pub(in crate::emit) mod branch;
 pub(in crate::emit) mod context;
 pub(in crate::emit) mod control;
 pub(in crate::emit) mod count;
 pub(in crate::emit) mod prepare;
 pub(crate) mod reach;
-pub(in crate::emit) mod rows;
 pub(in crate::emit) mod value;
 
 use crate::ctx::{at, status};
 use crate::emit::{
     call::signature::{parameters, result},
     call::stack::moves_stack,
+    function::affine::{Row, Shadow, rows_of},
     function::prepare::Prepared,
     function::reach::{Reached, Waits, is_cluster_barrier},
-    function::rows::{Row, Shadow, rows_of},
     memory::group::Grouped,
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
@@ -112,7 +112,7 @@ pub(in crate::emit) struct Emitter<'a> {
     /// Loops may wait for other threads, so lanes that loop must let others go on.
     pub spins: bool,
     /// Lanes may wait for each other, so blocks are executed again for others of them.
-    pub parted: bool,
+    pub divergent: bool,
     /// Back edges left until they do, or until the host is asked.
     pub fuel: Option<Val>,
     pub mode: Mode,
@@ -140,7 +140,7 @@ pub(in crate::emit) struct Emitter<'a> {
     pub constants: HashMap<(u64, Elem), Val>,
     /// Parameters that were loaded there: by offset and element.
     pub loaded: HashMap<(u64, Elem), Val>,
-    pub keep: crate::emit::barrier::spill::Keep,
+    pub spills: crate::emit::barrier::spill::SpillPlan,
     pub sites: &'a mut Vec<Site>,
     /// Registers whose writes under a mask must keep the other lanes.
     pub blended: Vec<bool>,
@@ -151,7 +151,7 @@ pub(in crate::emit) struct Emitter<'a> {
     /// Ends of the lanes' stacks, where instructions move them.
     pub top: Option<Val>,
     /// Promoted frame variables that the program may read before it writes them, and their bytes.
-    pub unwritten: Vec<(Val, u64)>,
+    pub uninitialised: Vec<(Val, u64)>,
     /// Promoted frame variables: words of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
@@ -190,7 +190,7 @@ pub struct Emitted {
     /// Declarations of intrinsics.
     pub declared: std::collections::BTreeSet<String>,
     /// Bytes that all warps together keep across barriers.
-    pub keep_size: u64,
+    pub spill_size: u64,
     /// Whether threads need local windows.
     pub uses_local: bool,
     /// The kernel is called warp by warp, and warps need stacks of their own.
@@ -212,14 +212,14 @@ pub fn emit(
 ) -> Result<Emitted> {
     let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
-    let Prepared { func, cfg, uniformity, barriers, parted, loses, spins, polls } =
+    let Prepared { func, cfg, uniformity, barriers, divergent, loses, spins, polls } =
         Prepared::new(id, original, options, reached);
     let func = &func;
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
     let stacked = func.insts.iter().any(|i| moves_stack(func, i));
     let meets = func.insts.iter().any(|i| is_cluster_barrier(func, i));
-    let cta = (kernel && !stacks && !spins && !polls && !parted && !stacked && !meets)
+    let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !meets)
         .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
         .filter(|cta| crate::emit::barrier::kernel::fits(func, &cfg, cta, &barriers, options));
     let role = match (kernel, &cta) {
@@ -232,7 +232,7 @@ pub fn emit(
     let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || parts;
     let mut barrier_at = vec![None; func.blocks.len()];
     barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
-    let keep = crate::emit::barrier::spill::Keep::new(func, &cfg, &uniformity, cta);
+    let spills = crate::emit::barrier::spill::SpillPlan::new(func, &cfg, &uniformity, cta);
     let region = cfg.order.clone();
     let mut e = Emitter {
         ir,
@@ -249,7 +249,7 @@ pub fn emit(
         slots: Vec::new(),
         masks,
         spins,
-        parted,
+        divergent,
         fuel: None,
         mode: Mode::Full,
         active: constant(Ty::lanes(Elem::I1), 1),
@@ -265,13 +265,13 @@ pub fn emit(
         sums: HashMap::new(),
         constants: HashMap::new(),
         loaded: HashMap::new(),
-        keep,
+        spills,
         sites,
         blended: Vec::new(),
         lazy: crate::emit::arithmetic::nan::lazy_registers(func),
         pins: false,
         top: None,
-        unwritten: Vec::new(),
+        uninitialised: Vec::new(),
         frame: Vec::new(),
         inst: 0,
         at: 0,
@@ -380,7 +380,7 @@ impl Emitter<'_> {
         Emitted {
             text,
             declared: std::mem::take(&mut self.w.declared),
-            keep_size: self.keep.size,
+            spill_size: self.spills.size,
             uses_local: self.uses_local,
             by_warp: self.role == Role::Warp,
         }
@@ -488,7 +488,7 @@ impl Emitter<'_> {
                             .any(|p| self.live.live_in[self.cfg.order[p as usize].0 as usize].has(r as u32))
                     })
                 };
-                defs[r] > 1 || !self.cfg.reducible || self.spins || self.parted || escapes()
+                defs[r] > 1 || !self.cfg.reducible || self.spins || self.divergent || escapes()
             })
             .collect()
     }
@@ -498,7 +498,7 @@ impl Emitter<'_> {
         match (shape, elem) {
             (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
             (Shape::Varying, e) => Ty::lanes(e).to_string(),
-            (shape, e) => rows::slot_type(rows_of(shape).map_or(32, |(w, _)| w), e),
+            (shape, e) => affine::slot_type(rows_of(shape).map_or(32, |(w, _)| w), e),
         }
     }
 

@@ -23,7 +23,7 @@ pub(in crate::emit) struct Prepared {
     /// Barriers and other instructions at which lanes may have to wait for others, which end blocks.
     pub barriers: Vec<Cut>,
     /// Lanes of one warp may wait for each other, so that blocks are executed again for others of them.
-    pub parted: bool,
+    pub divergent: bool,
     /// By block: it ends with a call from which lanes may not come back.
     pub loses: Vec<bool>,
     /// Loops may wait for other threads, so lanes that loop must let others go on.
@@ -80,15 +80,15 @@ impl Prepared {
         if !plain.may_part() && !reached.is_apart(id, original) {
             return plain;
         }
-        Prepared::with(original, WarpShape { parted: true, ..options.warp }, reached)
+        Prepared::with(original, WarpShape { divergent: true, ..options.warp }, reached)
     }
 
     fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
         let mut func = original.clone();
-        let parted = warp.parted;
-        branch_around(&mut func, |f, i| unguarded(f, i) || parted && meets(f, i));
+        let divergent = warp.divergent;
+        branch_around(&mut func, |f, i| unguarded(f, i) || divergent && meets(f, i));
         let apart = |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
-        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || parted && meets(f, i) || apart(f, i);
+        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && meets(f, i) || apart(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
@@ -105,7 +105,7 @@ impl Prepared {
             spins = true;
             uniformity = analyse(true);
         }
-        Prepared { cfg, uniformity, barriers, parted, loses, spins, polls, func }
+        Prepared { cfg, uniformity, barriers, divergent, loses, spins, polls, func }
     }
 
     /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers, or end
@@ -154,7 +154,7 @@ impl Prepared {
             func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
         };
         self.spins
-            || self.parted
+            || self.divergent
             || self.cfg.order.iter().any(|b| leaves(b) || waits(b))
             || func.calls.iter().any(|c| reached.holds(&c.callee) && reached.may_part(&c.callee))
     }
@@ -163,7 +163,7 @@ impl Prepared {
     pub fn calls_apart(&self, reached: &Reached) -> bool {
         let func = &self.func;
         let apart = |b: &BlockId| {
-            let divergent = self.parted || self.spins || self.uniformity.divergent[b.0 as usize];
+            let divergent = self.divergent || self.spins || self.uniformity.divergent[b.0 as usize];
             let insts = func.insts(&func.blocks[b.0 as usize]);
             insts
                 .iter()

@@ -2,7 +2,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::rows::rows_of,
+    function::affine::rows_of,
     function::{Emitter, Mode, Result, elem_of},
     text::{Elem, Ty, Val, int, named, per_lane},
 };
@@ -21,7 +21,7 @@ impl Emitter<'_> {
             }
             (Shape::Varying, e) => self.w.load(Ty::lanes(e), &slot.pointer, 64),
             (Shape::Uniform, e) => self.w.load(Ty::scalar(e), &slot.pointer, 1),
-            (Shape::Rows { width, stride }, _) => self.read_spread(&slot, width, stride),
+            (Shape::Affine { width, stride }, _) => self.read_spread(&slot, width, stride),
         }
     }
 
@@ -35,7 +35,7 @@ impl Emitter<'_> {
             Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 && !(s.whole && self.mode == Mode::Masked) => {
                 let bases = vec![v.clone(); (32 / s.width) as usize];
                 self.write_rows(&s.bases, slot.elem, &bases);
-                self.w.store(&int(Elem::I1, 0), &s.bent, 1);
+                self.w.store(&int(Elem::I1, 0), &s.wrapped, 1);
             }
             _ => self.bend(r),
         }

@@ -6,7 +6,7 @@
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
-    function::rows::{rows, rows_of},
+    function::affine::{rows, rows_of},
     function::{Emitter, Mode, Result},
     memory::group::{Grouped, Member},
     site::SiteKind,
@@ -22,7 +22,7 @@ use margay_isa::Opcode;
 #[derive(Clone, Debug)]
 pub(in crate::emit) enum Address {
     /// First lanes of rows of `width`, and the bytes from one lane to the next.
-    Rows { bases: Vec<Val>, width: u32, stride: i64 },
+    Affine { bases: Vec<Val>, width: u32, stride: i64 },
     /// One for each lane.
     Lanes(Val),
 }
@@ -30,7 +30,7 @@ pub(in crate::emit) enum Address {
 impl Address {
     /// The same for all lanes.
     pub fn uniform(v: Val) -> Address {
-        Address::Rows { bases: vec![v], width: 32, stride: 0 }
+        Address::Affine { bases: vec![v], width: 32, stride: 0 }
     }
 }
 
@@ -83,8 +83,8 @@ define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %fr
   %offset = sub <32 x i64> %at, %lows
   %outside = icmp uge <32 x i64> %offset, %limits
   %rest = and <32 x i64> %at, %odds
-  %crooked = icmp ne <32 x i64> %rest, zeroinitializer
-  %bad = or <32 x i1> %outside, %crooked
+  %misaligned = icmp ne <32 x i64> %rest, zeroinitializer
+  %bad = or <32 x i1> %outside, %misaligned
   %bits = bitcast <32 x i1> %bad to i32
   %active = and i32 %bits, %mask
   %any = icmp ne i32 %active, 0
@@ -115,7 +115,7 @@ local:
   %starts = add <32 x i64> %windows, %behind
   %within = sub <32 x i64> %at, %starts
   %foreign = icmp uge <32 x i64> %within, %placess
-  %wrong = or <32 x i1> %foreign, %crooked
+  %wrong = or <32 x i1> %foreign, %misaligned
   %neither = and <32 x i1> %wrong, %bad
   %left = bitcast <32 x i1> %neither to i32
   %last = and i32 %left, %mask
@@ -170,7 +170,7 @@ impl Emitter<'_> {
     pub fn spread(&mut self, address: &Address) -> Val {
         match address {
             Address::Lanes(v) => v.clone(),
-            Address::Rows { bases, width, stride } => self.spread_rows(bases, Elem::I64, *width, *stride),
+            Address::Affine { bases, width, stride } => self.spread_rows(bases, Elem::I64, *width, *stride),
         }
     }
 
@@ -264,7 +264,7 @@ impl Emitter<'_> {
                 let v = e.w.resize(&v, elem, false);
                 bases.push(if narrow { v } else { e.w.op_const("add", &v, i128::from(*offset)) });
             }
-            let (apart, raw) = (if narrow { *offset } else { 0 }, Address::Rows { bases, width, stride });
+            let (apart, raw) = (if narrow { *offset } else { 0 }, Address::Affine { bases, width, stride });
             e.checked_at(space, raw, apart, grouped.as_ref(), mask)
         };
         let by_lanes = |e: &mut Self, check: Option<&Check>| {
@@ -284,9 +284,9 @@ impl Emitter<'_> {
             let address = by_lanes(self, grouped.as_ref());
             return f(self, &address);
         };
-        let bent = self.w.load(Ty::scalar(Elem::I1), &shadow.bent, 1);
-        let (cold, hot, done) = (self.w.label("bent"), self.w.label("straight"), self.w.label("accessed"));
-        self.w.branch_unlikely(&bent, &cold, &hot);
+        let wrapped = self.w.load(Ty::scalar(Elem::I1), &shadow.wrapped, 1);
+        let (cold, hot, done) = (self.w.label("wrapped"), self.w.label("straight"), self.w.label("accessed"));
+        self.w.branch_unlikely(&wrapped, &cold, &hot);
         self.w.block(&cold);
         let address = by_lanes(self, Some(&own));
         f(self, &address)?;
@@ -352,7 +352,7 @@ impl Emitter<'_> {
             (MemSpace::Local, raw) => {
                 let offsets = match raw {
                     Address::Lanes(v) => v,
-                    Address::Rows { bases, width, stride } => match (&bases[..], stride) {
+                    Address::Affine { bases, width, stride } => match (&bases[..], stride) {
                         ([one], 0) => one.clone(),
                         _ => self.spread_rows(&bases, Elem::I32, width, stride),
                     },
@@ -361,9 +361,9 @@ impl Emitter<'_> {
                 self.checked_local(&offsets, check, mask)
             }
             (MemSpace::Shared, Address::Lanes(offsets)) => self.checked_shared_lanes(&offsets, check, mask),
-            (_, Address::Rows { bases, width, stride }) => {
+            (_, Address::Affine { bases, width, stride }) => {
                 let bases = bases.iter().map(|b| self.based(space, b, apart)).collect();
-                let address = Address::Rows { bases, width, stride };
+                let address = Address::Affine { bases, width, stride };
                 if let Some(check) = check {
                     self.check(&address, check, space, mask);
                 }
@@ -428,7 +428,7 @@ impl Emitter<'_> {
             _ => Window::Cached,
         };
         let reach = match address {
-            Address::Rows { width, stride, .. } => i64::from(width - 1) * stride,
+            Address::Affine { width, stride, .. } => i64::from(width - 1) * stride,
             Address::Lanes(_) => 0,
         };
         let (least, end) = check.extent();
@@ -437,7 +437,7 @@ impl Emitter<'_> {
         // A place that is no multiple of what accesses must be aligned to becomes a huge number by a rotation: one comparison is
         // enough then.
         let shift = match address {
-            Address::Rows { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
+            Address::Affine { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
             _ => 0,
         };
         // Memory that may be written may be read.
@@ -456,7 +456,7 @@ impl Emitter<'_> {
             Window::Cached => self.cached(sites[lead]),
         };
         let firsts: Vec<Val> = match address {
-            Address::Rows { bases, .. } => bases.clone(),
+            Address::Affine { bases, .. } => bases.clone(),
             Address::Lanes(v) => vec![v.clone()],
         };
         let mut bad: Option<Val> = None;
@@ -477,10 +477,10 @@ impl Emitter<'_> {
         if odd > 0 {
             if shift == 0 {
                 let rest = self.w.op_const("and", &all, i128::from(odd));
-                let crooked = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
-                bad = self.w.op("or", &bad, &crooked);
+                let misaligned = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
+                bad = self.w.op("or", &bad, &misaligned);
             }
-            if let Address::Rows { stride, .. } = address
+            if let Address::Affine { stride, .. } = address
                 && stride & odd != 0
             {
                 bad = int(Elem::I1, 1);
@@ -551,8 +551,8 @@ impl Emitter<'_> {
         if odd > 0 {
             let aligned = self.w.op_const("add", offsets, i128::from(odd_at & odd));
             let rest = self.w.op_const("and", &aligned, i128::from(odd));
-            let crooked = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
-            bad = self.w.op("or", &bad, &crooked);
+            let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
+            bad = self.w.op("or", &bad, &misaligned);
         }
         let fast = self.unlikely(&bad, mask);
         let bits = self.lane_bits(mask);

@@ -79,7 +79,7 @@ impl Emitter<'_> {
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
-            if let Address::Rows { bases, width: 32, stride: 0 } = address
+            if let Address::Affine { bases, width: 32, stride: 0 } = address
                 && !code.result
                 && let Some(v) = e.reduced(name, &operands, mask)
             {

@@ -7,7 +7,7 @@ pub(in crate::emit) mod group;
 mod unit;
 
 use crate::emit::{
-    function::rows::{Row, rows, rows_of},
+    function::affine::{Row, rows, rows_of},
     function::{Emitter, Result},
     memory::address::Address,
     memory::unit::{Kind, in_units, kind},
@@ -280,7 +280,7 @@ impl Emitter<'_> {
     fn fetch(&mut self, address: &Address, elem: Elem, count: u32, mask: Option<&Val>, kind: Kind) -> Vec<Val> {
         let bytes = elem.bits() / 8;
         let lanes = self.lanes(mask);
-        if let Address::Rows { bases, width, stride } = address {
+        if let Address::Affine { bases, width, stride } = address {
             let (width, ty) = (*width, Ty::lanes(elem));
             let masked = lanes.as_ref().filter(|_| width < 32 || *stride != 0);
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
@@ -421,7 +421,7 @@ impl Emitter<'_> {
     fn put(&mut self, address: &Address, values: &[Val], bytes: u32, mask: Option<&Val>, kind: Kind) {
         let lanes = self.lanes(mask);
         let elem = values.first().map_or(Elem::I32, |v| v.ty.elem);
-        if let Address::Rows { bases, width, stride } = address {
+        if let Address::Affine { bases, width, stride } = address {
             let (width, ty) = (*width, Ty::lanes(elem));
             let pointers: Vec<Val> = bases.iter().map(|b| self.pointer(b)).collect();
             if *stride == 0 && (width == 32 || lanes.is_none()) {

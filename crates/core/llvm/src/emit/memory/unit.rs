@@ -11,7 +11,7 @@
 use super::{PROGRAM, lane_list, lane_loop};
 use crate::emit::{
     function::Emitter,
-    function::rows::{Row, rows},
+    function::affine::{Row, rows},
     text::{Elem, Ty, Val, int},
 };
 use margay_isa::{Mod, Variant};

@@ -9,7 +9,7 @@ pub(in crate::emit) mod rendezvous;
 pub(in crate::emit) mod single_step;
 
 use crate::emit::{
-    function::rows::{Row, rows},
+    function::affine::{Row, rows},
     function::{Emitter, Mode, Result},
     text::{Elem, Ty, Val, constant, int, per_lane},
 };

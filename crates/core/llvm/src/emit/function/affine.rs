@@ -26,7 +26,7 @@ pub(in crate::emit) struct Shadow {
     /// First lane of each row: `[32 / width x elem]`.
     pub bases: Val,
     /// `i1`: some lane is no longer affine, and the bases are invalid.
-    pub bent: Val,
+    pub wrapped: Val,
     /// Valid only after a write by all lanes.
     pub whole: bool,
 }
@@ -53,7 +53,7 @@ pub(in crate::emit) fn rows(width: u32) -> impl Iterator<Item = Row> {
 pub(in crate::emit) fn rows_of(shape: Shape) -> Option<(u32, i64)> {
     match shape {
         Shape::Uniform => Some((32, 0)),
-        Shape::Rows { width, stride } => Some((width, stride)),
+        Shape::Affine { width, stride } => Some((width, stride)),
         Shape::Varying => None,
     }
 }
@@ -74,12 +74,12 @@ impl Emitter<'_> {
             let Some((width, stride)) = rows_of(self.uniformity.hints[r as usize]) else { continue };
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
-            let bent = self.w.alloca("i1", 1);
+            let wrapped = self.w.alloca("i1", 1);
             self.pin_if_many(&bases);
-            self.pin_if_many(&bent);
-            let _ = writeln!(self.w.entry, "  store i1 true, ptr {bent}, align 1");
+            self.pin_if_many(&wrapped);
+            let _ = writeln!(self.w.entry, "  store i1 true, ptr {wrapped}, align 1");
             self.slots[r as usize].shadow =
-                Some(Shadow { width, stride, bases, bent, whole: self.uniformity.whole[r as usize] });
+                Some(Shadow { width, stride, bases, wrapped, whole: self.uniformity.whole[r as usize] });
         }
     }
 
@@ -275,33 +275,33 @@ impl Emitter<'_> {
         if shadow.whole && self.mode == Mode::Masked {
             return Ok(None);
         }
-        let mut bent = self.wraps(variant, srcs, shadow.width);
+        let mut wrapped = self.wraps(variant, srcs, shadow.width);
         for s in srcs {
             if let Operand::Reg(r) = s
                 && let Some(of) = self.slots[r.0 as usize].shadow.clone()
             {
-                let flag = self.w.load(Ty::scalar(Elem::I1), &of.bent, 1);
-                bent = self.w.op("or", &bent, &flag);
+                let flag = self.w.load(Ty::scalar(Elem::I1), &of.wrapped, 1);
+                wrapped = self.w.op("or", &wrapped, &flag);
             }
         }
-        Ok(Some((self.by_rows(shadow.width, f)?, bent)))
+        Ok(Some((self.by_rows(shadow.width, f)?, wrapped)))
     }
 
     /// Writes the shadow of a register after its vector.
-    pub fn write_shadow(&mut self, d: VReg, (bases, bent): &(Vec<Val>, Val)) {
+    pub fn write_shadow(&mut self, d: VReg, (bases, wrapped): &(Vec<Val>, Val)) {
         let slot = self.slots[d.0 as usize].clone();
         let Some(shadow) = slot.shadow else { return };
         self.write_rows(&shadow.bases, slot.elem, bases);
-        self.w.store(bent, &shadow.bent, 1);
+        self.w.store(wrapped, &shadow.wrapped, 1);
     }
 
     /// Whether widening makes an operand non-affine: `i1`.
     fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Val {
-        let mut bent = int(Elem::I1, 0);
+        let mut wrapped = int(Elem::I1, 0);
         let (widened, signed) = match variant.op {
             Opcode::Cvt => (1, variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed)),
             Opcode::Mul | Opcode::Mad if variant.has(Mod::Wide) => (2, variant.t().is_signed()),
-            _ => return bent,
+            _ => return wrapped,
         };
         for s in srcs.iter().take(widened) {
             let stride = match s {
@@ -326,11 +326,11 @@ impl Emitter<'_> {
                 let last = self.w.op_const("add", &first, i128::from(i64::from(width - 1) * stride));
                 let narrow = self.w.resize(&last, Elem::I32, false);
                 let again = self.w.resize(&narrow, Elem::I64, signed);
-                let wrapped = self.w.cmp("icmp ne", &last, &again);
-                bent = self.w.op("or", &bent, &wrapped);
+                let differs = self.w.cmp("icmp ne", &last, &again);
+                wrapped = self.w.op("or", &wrapped, &differs);
             }
         }
-        bent
+        wrapped
     }
 
     /// Rebuilds the shadow of a register from its vector, after something other than an instruction wrote it.
@@ -342,15 +342,15 @@ impl Emitter<'_> {
             rows(shadow.width).map(|row| self.w.extract(&v, &int(Elem::I32, i128::from(row.lane())))).collect();
         let straight = self.spread_rows(&bases, slot.elem, shadow.width, shadow.stride);
         let off = self.w.cmp("icmp ne", &v, &straight);
-        let bent = self.any(&off);
+        let wrapped = self.any(&off);
         self.write_rows(&shadow.bases, slot.elem, &bases);
-        self.w.store(&bent, &shadow.bent, 1);
+        self.w.store(&wrapped, &shadow.wrapped, 1);
     }
 
     /// Invalidates the shadow of a register that was written lane by lane.
     pub fn bend(&mut self, r: VReg) {
         if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
-            self.w.store(&int(Elem::I1, 1), &shadow.bent, 1);
+            self.w.store(&int(Elem::I1, 1), &shadow.wrapped, 1);
         }
     }
 }
