@@ -1,7 +1,27 @@
 """PyTorch's `cuda` device on margay: torch's own CPU kernels on the same memory, and margay for kernels that people write."""
 
-__all__ = ["install"]
+from __future__ import annotations
+
+__all__ = ["install", "summary"]
+
+_installed = False
 
 
 def install() -> None:
     """Serves the operators of torch's `cuda` device. Called once after `import torch`, by `margay.enable()` and `margay exec`."""
+    global _installed
+    if _installed:
+        return
+    _installed = True
+    from margay.torch import account, capture, operators
+
+    operators.register()
+    capture.install()
+    account.install()
+
+
+def summary() -> str:
+    """Which operators torch's CPU kernels computed and which kernels margay ran, with times."""
+    from margay.torch import account
+
+    return account.text()

@@ -1,0 +1,3 @@
+"""Attention: CUDA's fused operators by the CPU's."""
+
+OURS = {}

@@ -1,0 +1,176 @@
+"""CUDA graphs of operators.
+
+While a stream captures, an operator becomes a host node of the graph that computes it on the same memory, in its place among the
+kernels that Triton or an extension launches. It also runs once at capture, because its results need sizes; what it writes to then is put
+back, since capture computes nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import threading
+
+import torch
+
+
+class _State:
+    """Which graphs are being captured."""
+
+    def __init__(self):
+        self.graphs = []  # those under capture, the last begun last
+        self.inside = threading.local()
+
+
+STATE = _State()
+_nodes: dict[int, object] = {}
+_numbers = itertools.count(1)
+
+
+class CaptureError(RuntimeError):
+    """An operator that cannot be part of a CUDA graph."""
+
+
+def _run(number):
+    try:
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            _nodes[number]()
+    except BaseException as error:
+        sys.stderr.write(f"margay: a node of a CUDA graph failed: {error}\n")
+        STATE.error = error
+
+
+_CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_callback = _CALLBACK(_run)
+
+# What reads the device's memory on the host cannot be captured.
+_FORBIDDEN = {"aten::_local_scalar_dense", "aten::equal", "aten::nonzero", "aten::masked_select", "aten::is_set_to"}
+
+
+def record(name, kernel, schema, args, kwargs):
+    """Runs an operator and makes it a node of the graph, if the current stream captures."""
+    from margay.torch import driver, kernel as kernels, memory
+
+    if not torch._C._cuda_isCurrentStreamCapturing() or getattr(STATE.inside, "now", False):
+        return kernel(*args, **kwargs)
+    op = kernels.overload_of(name)
+    if name in _FORBIDDEN or torch.Tag.data_dependent_output in op.tags or torch.Tag.dynamic_output_shape in op.tags:
+        raise CaptureError(
+            f"CUDA error: operation not permitted when stream is capturing: {name} needs the values of its operands at capture"
+        )
+    written = _written(schema, args, kwargs)
+    saved = [(memory.alias(t), memory.alias(t).clone()) for t in written if t.is_cuda]
+    STATE.inside.now = True
+    try:
+        result = kernel(*args, **kwargs)
+    finally:
+        STATE.inside.now = False
+    for place, content in saved:
+        place.copy_(content)
+    results = [t for t in _tensors(result) if not any(t is w for w in written)]
+    node = _node(name, kernel, args, kwargs, results)
+    number = next(_numbers)
+    _nodes[number] = node
+    STATE.graphs[-1]._margay_nodes.append(number)
+    stream = torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
+    status = driver.library().cuLaunchHostFunc(ctypes.c_void_p(stream), _callback, ctypes.c_void_p(number))
+    if status != 0:
+        raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc says {status}")
+    return result
+
+
+def _node(name, kernel, args, kwargs, results):
+    """What replays an operator: on the same memory, whoever owns it by then."""
+    from margay.torch import memory
+
+    inputs = _map(args, _weak), {k: _map(v, _weak) for k, v in kwargs.items()}
+    outputs = [memory.alias(t) for t in results]
+
+    def replay():
+        revived.clear()
+        fresh = kernel(*_map(inputs[0], _revive), **{k: _map(v, _revive) for k, v in inputs[1].items()})
+        given = [t for t in _tensors(fresh) if not any(t is w for w in revived)]
+        for place, tensor in zip(outputs, given, strict=True):
+            source = memory.alias(tensor)
+            if source.data_ptr() != place.data_ptr():
+                place.copy_(source)
+        revived.clear()
+
+    revived = []
+
+    def _revive(value):
+        if isinstance(value, _Weak):
+            tensor = value.tensor()
+            revived.append(tensor)
+            return tensor
+        return value
+
+    return replay
+
+
+class _Weak:
+    """The memory of a CUDA tensor, not owned."""
+
+    def __init__(self, tensor):
+        self.data = tensor.data_ptr() - tensor.storage_offset() * tensor.itemsize
+        self.bytes = tensor.untyped_storage().nbytes()
+        self.shape = tensor.size(), tensor.stride(), tensor.storage_offset()
+        self.dtype, self.device = tensor.dtype, tensor.device
+
+    def tensor(self):
+        storage = torch._C._construct_storage_from_data_pointer(self.data, self.device, self.bytes)
+        return torch.empty(0, dtype=self.dtype, device=self.device).set_(storage, self.shape[2], self.shape[0], self.shape[1])
+
+
+def _weak(value):
+    return _Weak(value) if isinstance(value, torch.Tensor) and value.is_cuda and value.layout is torch.strided else value
+
+
+def _map(value, change):
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map(v, change) for v in value)
+    return change(value)
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in _tensors(v)]
+    return []
+
+
+def _written(schema, args, kwargs):
+    found = []
+    for i, argument in enumerate(schema.arguments):
+        alias = argument.alias_info
+        if alias is not None and alias.is_write:
+            found += _tensors(kwargs.get(argument.name, args[i] if i < len(args) else None))
+    return found
+
+
+def install() -> None:
+    """Lets graphs know when they are captured."""
+    from torch.cuda import graphs
+
+    class_ = graphs.CUDAGraph
+    begin, end, reset = class_.capture_begin, class_.capture_end, class_.reset
+
+    def capture_begin(self, *args, **kwargs):
+        result = begin(self, *args, **kwargs)
+        self._margay_nodes = []
+        STATE.graphs.append(self)
+        return result
+
+    def capture_end(self, *args, **kwargs):
+        if self in STATE.graphs:
+            STATE.graphs.remove(self)
+        return end(self, *args, **kwargs)
+
+    def reset_graph(self, *args, **kwargs):
+        for number in getattr(self, "_margay_nodes", ()):
+            _nodes.pop(number, None)
+        return reset(self, *args, **kwargs)
+
+    class_.capture_begin, class_.capture_end, class_.reset = capture_begin, capture_end, reset_graph

@@ -1,0 +1,40 @@
+"""What is asked of margay's driver library directly, because asking torch costs more."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+_library = None
+
+
+def library():
+    """margay's `libcuda.so.1`, which torch has loaded."""
+    global _library
+    if _library is None:
+        _library = ctypes.CDLL("libcuda.so.1")
+    return _library
+
+
+def is_margay() -> bool:
+    """Whether the driver of this process is margay's, and not that of a GPU."""
+    try:
+        return hasattr(library(), "margay_driver_version") or _says_margay()
+    except OSError:
+        return False
+
+
+def _says_margay() -> bool:
+    path = ctypes.create_string_buffer(256)
+    cuda = library()
+    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetName(path, 256, 0) != 0:
+        return False
+    return b"margay" in path.value.lower()
+
+
+def synchronize(device: int) -> None:
+    """Waits until what is enqueued on torch's current stream of the device has run: operators run on the caller's thread."""
+    status = library().cuStreamSynchronize(ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device)))
+    if status != 0:
+        torch.cuda.current_stream(device).synchronize()  # torch raises its usual error

@@ -1,0 +1,290 @@
+"""Kernels of device `cuda` made of torch's kernels of device `cpu`.
+
+For every operator a Python function is written from its schema. It makes aliases of the CUDA arguments, calls the operator on them, and
+makes CUDA tensors of what comes back:
+
+    aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+
+    def kernel(a0, a1, *rest, **options):
+        d = a0.get_device()
+        ...
+        r = call(dense(a0), dense(a1), *rest, **options)
+        return adopt(r, d, (a0, a1))
+
+What an argument is written to (`Tensor(a!)`) is returned itself. The dispatcher leaves out arguments that have their default values, so the
+function does too.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+import torch
+
+from margay.torch import account, capture, driver, memory, mixed, narrow, random
+
+_TENSOR = ("Tensor", "Optional[Tensor]")
+_TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]")
+_DEVICE = ("Device", "Optional[Device]")
+_GENERATOR = ("Generator", "Optional[Generator]")
+
+
+def schema_of(name: str):
+    """The schema of an operator by its full name, `aten::add.Tensor`."""
+    base, _, overload = name.partition(".")
+    return torch._C._get_schema(base, overload)
+
+
+def overload_of(name: str):
+    """The operator by its full name, as `torch.ops` has it."""
+    base, _, overload = name.partition(".")
+    space, _, base = base.partition("::")
+    return getattr(getattr(getattr(torch.ops, space), base), overload or "default")
+
+
+class _Argument:
+    """What the generator of code has to know of one argument."""
+
+    def __init__(self, index, argument):
+        kind = str(argument.type)
+        self.name = argument.name
+        self.kwarg_only = argument.kwarg_only
+        self.variable = f"a{index}"
+        self.single = kind in _TENSOR
+        self.many = kind in _TENSORS
+        self.device = kind in _DEVICE
+        self.generator = kind in _GENERATOR
+        self.has_default = argument.has_default_value()
+        self.default = argument.default_value if self.has_default else None
+        alias = argument.alias_info
+        self.written = alias is not None and alias.is_write
+        self.sets = frozenset(alias.before_set) if alias is not None else frozenset()
+        self.out = argument.is_out
+
+    @property
+    def named(self):
+        return self.single or self.many or self.device or self.generator
+
+
+def source(schema, tags=()):
+    """The text of an operator's kernel, and the values that its names stand for beside those of this file."""
+    arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
+    positional = [a for a in arguments if not a.kwarg_only]
+    last = max((i for i, a in enumerate(positional) if a.named), default=-1)
+    leading, options = positional[: last + 1], [a for a in arguments if a.kwarg_only and a.named]
+    values = {}
+    parameters = []
+    for a in leading:
+        if a.has_default:
+            values[f"default_{a.variable}"] = a.default
+            parameters.append(f"{a.variable}=default_{a.variable}")
+        else:
+            parameters.append(a.variable)
+    parameters += ["*rest"]
+    # Keyword arguments arrive by name; those that carry no tensor go through as they are.
+    for a in options:
+        values[f"default_{a.variable}"] = a.default
+        parameters.append(f"{a.name}=default_{a.variable}" if a.has_default else a.name)
+    parameters += ["**more"]
+    lines = [f"def kernel({', '.join(parameters)}):"]
+    lines += [f"    {a.variable} = {a.name}" for a in options]
+
+    tensors = [a for a in leading + options if a.single]
+    lists = [a for a in leading + options if a.many]
+    devices = [a for a in leading + options if a.device]
+    generators = [a for a in leading + options if a.generator]
+    body = []
+    # Which device: that of the first CUDA tensor.
+    names = ", ".join([a.variable for a in tensors] + [f"*({a.variable} or ())" for a in lists])
+    wanted = devices[0].variable if devices else "None"
+    if tensors:
+        first = tensors[0].variable
+        body.append("try:")
+        body.append(f"    d = {first}.get_device()")
+        body.append("except AttributeError:  # a number, or nothing")
+        body.append("    d = -1")
+        body.append(f"if d < 0: d = device_of(({names},), {wanted})")
+    else:
+        body.append(f"d = device_of(({names}{',' if names else ''}), {wanted})")
+    body.append("synchronize(d)")
+    for a in tensors:
+        body.append(f"{_passed(a)} = {'exact' if a.out else 'take'}(name, {a.variable}, d)")
+    for a in lists:
+        v, x = a.variable, a.variable.replace("a", "x")
+        how = "exact_list" if a.out else "list_of"
+        body.append(f"{x} = {how}(name, {v}, d)")
+    arguments_text = ", ".join(_passed(a) for a in leading) + (", " if leading else "") + "*rest"
+    if generators:
+        body.append(f"g = shadow({generators[0].variable}, d)")
+    implicit = not generators and torch.Tag.nondeterministic_seeded in tags
+    keywords = "".join(f", {a.name}={_passed(a)}" for a in options)
+    body.append("begin = clock()")
+    body.append("try:")
+    if implicit:
+        body.append("    with seeded(d):")
+        body.append(f"        r = call({arguments_text}{keywords}, **more)")
+    else:
+        body.append(f"    r = call({arguments_text}{keywords}, **more)")
+    outs = [a for a in arguments if a.out]
+    body.append("except Exception as error:")
+    passed = "".join(f"{_passed(a)}, " for a in leading)
+    named = "".join(f"'{a.name}': {_passed(a)}, " for a in options)
+    attempt = f"again(name, call, error, ({passed}*rest), {{{named}**more}}"
+    if outs:
+        grown = "".join(f"{_passed(a)}, " for a in outs)
+        body.append(f"    r, ({grown}) = {attempt}, {tuple(a.name for a in outs)!r})")
+    else:
+        body.append(f"    r = {attempt})")
+    body.append("count[1] += clock() - begin; count[0] += 1")
+    if generators:
+        body.append(f"advance({generators[0].variable}, d, g)")
+    body += _returns(schema, arguments, outs, tensors, lists)
+    lines += ["    " + line for line in body]
+    return "\n".join(lines) + "\n", values
+
+
+def _passed(a):
+    if a.single or a.many:
+        return a.variable.replace("a", "x")
+    if a.device:
+        return "cpu"
+    if a.generator:
+        return "g"
+    return a.variable
+
+
+def _returns(schema, arguments, outs, tensors, lists):
+    """The lines that make CUDA tensors of what the CPU operator returned in `r`."""
+    owners = [a.variable for a in tensors if not a.out] + [f"*({a.variable} or ())" for a in lists if not a.out]
+    owners = "(" + "".join(f"{o}, " for o in owners) + ")"
+    lines = []
+    for a in outs:
+        how = "finish_out_list" if a.many else "finish_out"
+        lines.append(f"{how}({a.variable}, {a.variable.replace('a', 'x')})")
+    if not schema.returns:
+        return [*lines, "return None"]
+    values = []
+    for i, returned in enumerate(schema.returns):
+        kind = str(returned.type)
+        part = "r" if len(schema.returns) == 1 else f"r[{i}]"
+        alias = returned.alias_info
+        same = None
+        if alias is not None and alias.is_write:
+            same = next((a for a in arguments if a.written and a.sets & frozenset(alias.before_set)), None)
+        if same is not None:
+            values.append(same.variable)
+        elif kind == "Tensor":
+            values.append(f"adopt({part}, d, {owners})")
+        elif kind in _TENSOR:
+            values.append(f"None if {part} is None else adopt({part}, d, {owners})")
+        elif kind in _TENSORS:
+            values.append(f"[adopt(t, d, {owners}) for t in {part}]")
+        else:
+            values.append(part)
+    return [*lines, "return " + ", ".join(values)]
+
+
+def device_of(tensors, wanted):
+    """The index of the CUDA device on which an operator runs."""
+    for tensor in tensors:
+        if getattr(tensor, "is_cuda", False):
+            return tensor.get_device()
+    if wanted is not None and wanted.index is not None:
+        return wanted.index
+    return torch.cuda.current_device()
+
+
+def list_of(name, tensors, d):
+    return None if tensors is None else [take(name, t, d) for t in tensors]
+
+
+def exact_list(name, tensors, d):
+    return [exact(name, t, d) for t in tensors]
+
+
+def exact(name, tensor, d):
+    return memory.exact(tensor) if tensor.get_device() == d else mixed.foreign(name, tensor, d)
+
+
+def take(name, tensor, d):
+    """What an operator on device `d` is given for an argument: an alias of a tensor; numbers and `None` as they are."""
+    try:
+        if tensor.get_device() == d:
+            return memory.dense(tensor)
+    except AttributeError:
+        return tensor
+    return mixed.foreign(name, tensor, d)
+
+
+def finish_out(out, result):
+    """Gives an `out=` argument the sizes and elements that the operator gave its alias."""
+    if result.data_ptr() != out.data_ptr() or out.numel() == 0:
+        out.resize_(result.size())
+        if out.stride() != result.stride():
+            out.as_strided_(result.size(), result.stride())
+        if out.numel():
+            memory.alias(out).copy_(result)
+    elif result.size() != out.size() or result.stride() != out.stride():
+        out.as_strided_(result.size(), result.stride(), result.storage_offset())
+
+
+def finish_out_list(outs, results):
+    for out, result in zip(outs, results, strict=True):
+        finish_out(out, result)
+
+
+def build(name: str, call=None):
+    """The kernel of an operator. `call` computes it on CPU tensors; else torch's own kernel does."""
+    op = overload_of(name)
+    schema = op._schema
+    text, values = source(schema, op.tags)
+    count = account.counter(name)
+    values |= {
+        "name": name,
+        "call": call or op._op,
+        "cpu": torch.device("cpu"),
+        "clock": perf_counter_ns,
+        "count": count,
+        "take": take,
+        "exact": exact,
+        "exact_list": exact_list,
+        "adopt": memory.adopt,
+        "list_of": list_of,
+        "device_of": device_of,
+        "synchronize": driver.synchronize,
+        "again": narrow.again,
+        "shadow": random.shadow,
+        "advance": random.advance,
+        "seeded": random.seeded,
+        "finish_out": finish_out,
+        "finish_out_list": finish_out_list,
+    }
+    exec(compile(text, f"<margay kernel of {name}>", "exec"), values)
+    return guarded(name, values["kernel"], schema)
+
+
+def guarded(name, kernel, schema):
+    """A kernel that is itself out of reach of `__torch_function__`, and that graphs capture."""
+    disable = torch._C.DisableTorchFunction
+    state = capture.STATE
+
+    def run(*args, **kwargs):
+        with disable():
+            if state.graphs:
+                return capture.record(name, kernel, schema, args, kwargs)
+            return kernel(*args, **kwargs)
+
+    return run
+
+
+def lazy(name: str, call=None):
+    """A kernel that is built when it is called first."""
+    kernel = None
+
+    def first(*args, **kwargs):
+        nonlocal kernel
+        if kernel is None:
+            kernel = build(name, call)
+        return kernel(*args, **kwargs)
+
+    return first

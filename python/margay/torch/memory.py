@@ -1,0 +1,136 @@
+"""The same memory as a tensor of device `cpu` and as one of device `cuda`.
+
+A device pointer of margay is a host address. So a CPU tensor over the memory of a CUDA tensor is a view, at the right offset, into one
+storage that spans the address space: making it costs no allocation, and two of them that share memory share a storage, as torch's
+checks for overlap want it. Such an alias owns nothing: it is valid while the CUDA tensor lives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+
+import torch
+
+_START = 4096
+_SPAN = 2**47  # the user half of the address space
+_CPU = torch.device("cpu")
+_space = torch._C._construct_storage_from_data_pointer(_START, _CPU, _SPAN)
+_SMALL = 1 << 15  # up to so many bytes, one `memmove` is cheaper than an operator
+
+
+class _Views(dict):
+    """dtype -> (`as_strided` of the address space as elements of that type, log2 of the element's size)."""
+
+    def __missing__(self, dtype):
+        with torch._C._AutoDispatchBelowAutograd(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a type is experimental, the user hears from torch
+            whole = torch.empty(0, dtype=dtype, device=_CPU).set_(_space, 0, (1,), (1,))
+        view = self[dtype] = (whole.as_strided, dtype.itemsize.bit_length() - 1)
+        return view
+
+
+_views = _Views()
+
+
+def alias(tensor):
+    """The memory of a CUDA tensor as a CPU tensor of the same sizes and strides."""
+    if tensor.layout is not torch.strided:
+        from margay.torch import sparse
+
+        return sparse.alias(tensor)
+    if tensor.is_quantized or tensor.is_nested:
+        from margay.torch import other_layouts
+
+        return other_layouts.alias(tensor)
+    view, shift = _views[tensor.dtype]
+    offset = tensor.data_ptr() - _START
+    if offset & ((1 << shift) - 1):
+        raise RuntimeError(f"margay: a tensor of {tensor.dtype} lies at {tensor.data_ptr():#x}, which is not a multiple of its element's size")
+    # Without elements there need be no memory.
+    result = view(tensor.size(), tensor.stride(), offset >> shift if offset > 0 else 0)
+    if tensor.is_conj():
+        result = torch._conj(result)
+    if tensor.is_neg():
+        result = torch._neg_view(result)
+    return result
+
+
+def dense(tensor):
+    """`alias` of a tensor of the dispatch key `CUDA`: strided, and negated or conjugated at most where it is complex."""
+    view, shift = _views[tensor.dtype]
+    offset = tensor.data_ptr() - _START
+    if offset <= 0 or offset & ((1 << shift) - 1) or tensor.is_conj() or tensor.is_neg():
+        return alias(tensor)
+    return view(tensor.size(), tensor.stride(), offset >> shift)
+
+
+def exact(tensor):
+    """Like `alias`, in a storage that ends where the tensor's ends: an operator that wants to resize it past that fails."""
+    if tensor.layout is not torch.strided:
+        return alias(tensor)
+    if tensor.numel() == 0:  # it may grow
+        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=_CPU)
+    storage = tensor.untyped_storage()
+    view = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), _CPU, storage.nbytes())
+    return torch.empty(0, dtype=tensor.dtype, device=_CPU).set_(view, tensor.storage_offset(), tensor.size(), tensor.stride())
+
+
+def is_alias(tensor) -> bool:
+    """Whether a CPU tensor is a view of memory that a CUDA tensor owns."""
+    return tensor.untyped_storage().data_ptr() == _START
+
+
+def adopt(result, device, arguments=()):
+    """What a CPU operator returned, as a CUDA tensor: a view of the argument whose memory it is, or a copy."""
+    if result.layout is not torch.strided:
+        from margay.torch import sparse
+
+        return sparse.adopt(result, device)
+    if result.is_quantized or result.is_nested:
+        from margay.torch import other_layouts
+
+        return other_layouts.adopt(result, device)
+    if result.is_conj() or result.is_neg():
+        result = result.resolve_conj().resolve_neg()
+    if is_alias(result):
+        if (owner := _owner(result, arguments)) is not None:
+            return owner
+    return copy_out(result, device)
+
+
+def copy_out(result, device):
+    """A new CUDA tensor with the sizes, strides and elements of a dense CPU tensor."""
+    size, stride = result.size(), result.stride()
+    new = torch.empty_strided(size, stride, dtype=result.dtype, device=device)
+    if result.is_contiguous():
+        count = result.numel() << _views[result.dtype][1]
+        if count <= _SMALL:
+            if count:
+                ctypes.memmove(new.data_ptr(), result.data_ptr(), count)
+            return new
+    view, shift = _views[result.dtype]
+    start = (new.data_ptr() - _START) >> shift
+    if 0 in stride:
+        # Expanded: every element that exists is copied once.
+        size = tuple(1 if step == 0 else n for n, step in zip(size, stride, strict=True))
+        result = result.as_strided(size, stride)
+    if result.numel():
+        view(size, stride, start).copy_(result)
+    return new
+
+
+def _owner(result, arguments):
+    """The argument in whose memory a result lies, or its view."""
+    at = result.data_ptr()
+    for argument in arguments:
+        if argument is None or argument.layout is not torch.strided or argument.dtype != result.dtype:
+            continue
+        if argument.data_ptr() == at and argument.size() == result.size() and argument.stride() == result.stride():
+            return argument
+        storage = argument.untyped_storage()
+        begin = storage.data_ptr()
+        if begin <= at < begin + storage.nbytes():
+            offset = (at - begin) >> _views[result.dtype][1]
+            return argument.as_strided(result.size(), result.stride(), offset)
+    return None

@@ -1,0 +1,103 @@
+"""A second attempt where torch's CPU kernel refuses what CUDA's takes: narrow types are computed in wider ones."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from margay.torch import memory
+
+_REFUSED = re.compile(
+    r"not implemented for '(\w+)'|not supported for|not support|expected scalar type|unsupported (data)?type|"
+    r"only .*(float|dtype)|does not support|dtype|Unsupported",
+    re.IGNORECASE,
+)
+_WIDER = {
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.complex32: torch.complex64,
+}
+# Where the CPU wants floating-point numbers and CUDA takes integers.
+_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool}
+_OVER_INTEGERS = {"aten::histc", "aten::histc.out", "aten::_histc"}
+
+
+def again(name, call, error, args, kwargs, outs=()):
+    """What an operator yields whose CPU kernel raised `error`, or that error with the operator's name.
+
+    With `outs`, the names of output arguments: also the tensors that took their place.
+    """
+    message = str(error)
+    if outs and "not resizable" in message:
+        kwargs = dict(kwargs)
+        for out in outs:
+            old = kwargs[out]
+            grown = lambda t: torch.empty(0, dtype=t.dtype)  # noqa: E731
+            kwargs[out] = [grown(t) for t in old] if isinstance(old, (list, tuple)) else grown(old)
+        try:
+            return call(*args, **kwargs), tuple(kwargs[out] for out in outs)
+        except Exception as second:
+            error, message = second, str(second)
+    if isinstance(error, (RuntimeError, NotImplementedError)) and _REFUSED.search(message):
+        done = _wider(name, call, args, kwargs)
+        if done is not None:
+            return (done[0], tuple(kwargs[out] for out in outs)) if outs else done[0]
+    if hasattr(error, "add_note"):
+        error.add_note(f"margay: torch's CPU kernel computed {name} for the device cuda")
+    raise error
+
+
+def _wider(name, call, args, kwargs):
+    """The operator on wider copies: its result with the narrow type, in a tuple; or `None` if nothing can be widened."""
+    copies = []  # (the narrow tensor, its wide copy)
+    narrow = None
+
+    def widen(value):
+        nonlocal narrow
+        if isinstance(value, torch.Tensor):
+            wide = _WIDER.get(value.dtype)
+            if wide is None and name in _OVER_INTEGERS and value.dtype in _INTEGERS:
+                wide = torch.float64
+            if wide is None:
+                return value
+            narrow = narrow or value.dtype
+            copies.append((value, value.to(wide)))
+            return copies[-1][1]
+        if isinstance(value, (list, tuple)):
+            return type(value)(widen(v) for v in value)
+        if isinstance(value, torch.dtype) and value in _WIDER:
+            narrow = narrow or value
+            return _WIDER[value]
+        return value
+
+    wide_args = [widen(a) for a in args]
+    wide_kwargs = {k: widen(v) for k, v in kwargs.items()}
+    if narrow is None:
+        return None
+    try:
+        result = call(*wide_args, **wide_kwargs)
+    except Exception:
+        return None
+    from margay.torch import kernel
+
+    schema = kernel.schema_of(name)
+    written = [a.alias_info is not None and a.alias_info.is_write for a in schema.arguments]
+    for i, (argument, is_written) in enumerate(zip(schema.arguments, written, strict=True)):
+        if is_written:
+            value = kwargs.get(argument.name, args[i] if i < len(args) else None)
+            for tensor in value if isinstance(value, (list, tuple)) else [value]:
+                for old, wide in copies:
+                    if old is tensor:
+                        old.copy_(wide)
+
+    widened = _WIDER.get(narrow, torch.float64)
+
+    def back(value):
+        if isinstance(value, torch.Tensor):
+            return value.to(narrow) if value.dtype is widened else value
+        if isinstance(value, (list, tuple)):
+            return [back(v) for v in value]
+        return value
+
+    return (back(result),)

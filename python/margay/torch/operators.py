@@ -1,0 +1,74 @@
+"""Which operators of torch's dispatcher get a kernel of ours for device `cuda`."""
+
+from __future__ import annotations
+
+import torch
+
+from margay.torch import attention, kernel, layers
+
+# What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
+_OWN = {
+    "aten::empty.memory_format",
+    "aten::empty_strided",
+    "aten::empty_permuted",
+    "aten::resize_",
+    "aten::record_stream",
+    "aten::is_pinned",
+    "aten::_pin_memory",
+    "aten::_efficientzerotensor",
+    "aten::_copy_from_and_resize",
+    "inductor_prims::inductor_reserve_rng_state",
+}
+_OWN_PREFIXES = ("aten::set_.", "aten::set_", "symm_mem::", "fsdp::", "_native::", "aten::miopen_")
+
+# Operators that torch composes of others on any device, but that have a better or a bit-equal form on the CPU.
+_COMPOSED = (
+    "aten::copy_",
+    "aten::convolution",
+    "aten::convolution_backward",
+    "aten::convolution_overrideable",
+    "aten::convolution_backward_overrideable",
+)
+
+
+def names() -> list[str]:
+    """The operators for which `register` puts a kernel, by their full names."""
+    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    found = []
+    for name in torch._C._dispatch_get_all_op_names():
+        if name in _OWN or name.startswith(_OWN_PREFIXES):
+            continue
+        if name in OURS:
+            found.append(name)
+        elif name in _COMPOSED or (has(name, "CUDA") and computed(name, "CPU")):
+            if not _is_view(name):
+                found.append(name)
+    return found
+
+
+def _is_view(name: str) -> bool:
+    """Whether an operator returns what shares memory with an argument: torch's own code needs no kernel for that."""
+    for returned in kernel.schema_of(name).returns:
+        alias = returned.alias_info
+        if alias is not None and not alias.is_write:
+            return True
+    return False
+
+
+#: operator without a CPU kernel of that name -> what computes it on CPU tensors
+OURS = {**attention.OURS, **layers.OURS}
+
+_libraries = {}
+
+
+def register() -> int:
+    """Puts the kernels in the place of torch's for the dispatch key `CUDA`: how many."""
+    count = 0
+    for name in names():
+        space, _, rest = name.partition("::")
+        library = _libraries.get(space)
+        if library is None:
+            library = _libraries[space] = torch.library.Library(space, "IMPL")
+        library.impl(rest, kernel.lazy(name, OURS.get(name)), "CUDA", allow_override=True)
+        count += 1
+    return count

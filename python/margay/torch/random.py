@@ -1,0 +1,90 @@
+"""Random numbers of device `cuda`, from torch's CPU generators.
+
+A CUDA generator is a seed and an offset. The numbers behind one such pair are always the same:
+
+* At offset 0 they are those of a CPU generator with that seed, so a program draws the same numbers on `cuda` as on `cpu`.
+* Behind every operator the CPU generator's state is kept under the new pair, for the first `_KEPT` operators of a seed. The new offset
+  depends on that state, so different histories do not share a pair.
+* Any other pair seeds the CPU generator by both of its numbers.
+
+So `manual_seed`, `get_rng_state`, `set_rng_state` and `fork_rng` keep their promises with the state that torch itself keeps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import zlib
+from collections import OrderedDict
+
+import torch
+
+from margay.torch import capture
+
+_KEPT = 2048  # states for one seed, of 5 KB each
+_SEEDS = 4
+_states: OrderedDict[int, dict] = OrderedDict()
+_generator = torch.Generator()  # used under the interpreter's lock only
+_captured = torch.Generator()
+
+
+def _of(generator, d):
+    if generator is None:
+        torch.cuda.init()
+        return torch.cuda.default_generators[d]
+    if generator.device.type != "cuda":
+        raise RuntimeError(f"Expected a 'cuda' device type for generator but found '{generator.device.type}'")
+    return generator
+
+
+def shadow(generator, d: int):
+    """A CPU generator that yields what the CUDA generator (`None`: the device's own) yields next."""
+    if capture.STATE.graphs:
+        return _captured
+    generator = _of(generator, d)
+    seed, offset = generator.initial_seed(), generator.get_offset()
+    state = _states.get(seed, {}).get(offset)
+    copy = torch.Generator()
+    if state is not None:
+        copy.set_state(state)
+    elif offset == 0:
+        copy.manual_seed(seed)
+    else:
+        digest = hashlib.blake2b(f"{seed}:{offset}".encode(), digest_size=8).digest()
+        copy.manual_seed(int.from_bytes(digest, "little"))
+    return copy
+
+
+def advance(generator, d: int, copy) -> None:
+    """Notes that an operator has drawn from `copy`, which `shadow` gave for the same generator."""
+    if capture.STATE.graphs:
+        return
+    generator = _of(generator, d)
+    seed, offset = generator.initial_seed(), generator.get_offset()
+    state = copy.get_state()
+    after = offset + 4 + 4 * (zlib.crc32(state.numpy()) >> 8)
+    kept = _states.get(seed)
+    if kept is None:
+        kept = _states[seed] = {}
+        if len(_states) > _SEEDS:
+            _states.popitem(last=False)
+    else:
+        _states.move_to_end(seed)
+    if len(kept) < _KEPT:
+        kept[after] = state
+    generator.set_offset(after)
+
+
+@contextlib.contextmanager
+def seeded(d: int):
+    """Has operators that draw from the CPU's own generator draw what the device's generator yields."""
+    copy = shadow(None, d)
+    own = torch.default_generator
+    before = own.get_state()
+    own.set_state(copy.get_state())
+    try:
+        yield
+    finally:
+        copy.set_state(own.get_state())
+        own.set_state(before)
+        advance(None, d, copy)
