@@ -99,6 +99,27 @@ impl Mod {
         }
     }
 
+    /// Whether the modifier tells a cache what to do with the line: an eviction priority, a prefetch size, a policy operand
+    /// (manual, section 9.7.9.2).
+    pub fn is_cache_hint(self) -> bool {
+        use Mod::*;
+        matches!(self, L1B32 | L1EvictNormal | L1EvictUnchanged | L1EvictFirst | L1EvictLast | L1NoAllocate)
+            || matches!(self, L2CacheHint | L2B64 | L2B128 | L2B256)
+            || self.is_l2_eviction()
+    }
+
+    /// Whether the modifier is an eviction priority of the L2 cache.
+    pub fn is_l2_eviction(self) -> bool {
+        matches!(self, Mod::L2EvictNormal | Mod::L2EvictFirst | Mod::L2EvictLast | Mod::L2EvictUnchanged)
+    }
+
+    /// Rows, columns and depth of a matrix product, for modifiers such as `.m16n8k16`: their spelling is their definition.
+    pub fn matrix_shape(self) -> Option<[usize; 3]> {
+        let (rows, rest) = self.name().strip_prefix('m')?.split_once('n')?;
+        let (columns, depth) = rest.split_once('k')?;
+        Some([rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?])
+    }
+
     /// The state space that the modifier names, without its sub-qualifier.
     pub fn space(self) -> Option<Space> {
         Some(match self {

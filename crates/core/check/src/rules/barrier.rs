@@ -7,14 +7,14 @@
 
 use crate::FxHashMap;
 use crate::body::{Body, Inst, Operand, RegId, Walker};
-use margay_isa::{Effect, Opcode, Role, Special};
+use margay_isa::{Effect, Mod, Opcode, Role, Special};
 use margay_syntax::diag::{Code, Diagnostic};
 
 /// Whether an instruction waits for the other threads of the CTA.
 fn waits(body: &Body, inst: &Inst) -> bool {
     let variant = &body.variants[inst.variant.0 as usize];
-    let named = |word: &str| variant.words.iter().any(|w| w.name() == word);
-    matches!(variant.op, Opcode::Bar | Opcode::Barrier) && !named("arrive") && !named("warp") && !named("cluster")
+    matches!(variant.op, Opcode::Bar | Opcode::Barrier)
+        && ![Mod::Arrive, Mod::Warp, Mod::Cluster].iter().any(|m| variant.has(*m))
 }
 
 /// After the last statement of a body.

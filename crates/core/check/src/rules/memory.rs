@@ -45,15 +45,10 @@ pub(crate) fn narrow_vector(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) 
     );
 }
 
-fn is_hint(m: Mod) -> bool {
-    let name = m.name();
-    name.starts_with("L1::") || name.starts_with("L2::")
-}
-
 /// Hints about caches are for generic and global addresses.
 pub(crate) fn global_hint(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     let hint = c.variant.words.iter().find_map(|word| match word {
-        Word::Mod(m) if is_hint(*m) => Some(*m),
+        Word::Mod(m) if m.is_cache_hint() => Some(*m),
         _ => None,
     });
     let (Some(hint), Some(space)) = (hint, c.space.filter(|s| *s != Mod::Global)) else { return };
@@ -68,7 +63,7 @@ pub(crate) fn global_hint(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
 /// An L2 eviction priority needs 256 bits.
 pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     let priority = c.variant.words.iter().find_map(|word| match word {
-        Word::Mod(m) if m.name().starts_with("L2::evict") => Some(*m),
+        Word::Mod(m) if m.is_l2_eviction() => Some(*m),
         _ => None,
     });
     if let Some(m) = priority.filter(|_| bits(c) != 256) {

@@ -58,15 +58,10 @@ fn run_product(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row]) {
     product::run(v, src, dst);
 }
 
-/// Rows, columns and depth of a product, read off the modifier: `.m16n8k16`.
+/// Rows, columns and depth of a product.
 fn shape(v: &Variant) -> Option<(usize, usize, usize)> {
     v.words.iter().find_map(|w| match w {
-        Word::Mod(m) => {
-            let rest = m.name().strip_prefix('m')?;
-            let (rows, rest) = rest.split_once('n')?;
-            let (columns, depth) = rest.split_once('k')?;
-            Some((rows.parse().ok()?, columns.parse().ok()?, depth.parse().ok()?))
-        }
+        Word::Mod(m) => m.matrix_shape().map(|[m, n, k]| (m, n, k)),
         Word::Type(_) => None,
     })
 }
