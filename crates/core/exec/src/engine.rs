@@ -1,11 +1,15 @@
 //! What an engine is: it prepares a kernel of a placed program, or compiles it, and runs CTAs of it piece by piece.
 
 use crate::{
-    Counts, Log, Memory, Observer, Stop,
+    Counts, Fault, Log, Memory, Observer, Stop,
     mem::{self, Allocation, Kind, Running},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
-use std::{ops::Range, sync::Arc, time::Instant};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 /// A program in memory: placed code, and the addresses that its variables got.
 #[derive(Debug)]
@@ -86,6 +90,8 @@ pub struct Grid<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// Sums of what is executed, if anybody wants them.
     pub counts: Option<&'a Counts>,
+    /// See [`Grid::note_undefined`].
+    undefined: OnceLock<Box<Fault>>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
     params: Arc<Allocation>,
     /// What cooperative groups synchronise the grid with, in cooperative launches.
@@ -129,6 +135,7 @@ impl<'a> Grid<'a> {
             output,
             observer: None,
             counts: None,
+            undefined: OnceLock::new(),
             params,
             workspace,
             started: Instant::now(),
@@ -146,6 +153,16 @@ impl<'a> Grid<'a> {
     pub fn counted(mut self, counts: Option<&'a Counts>) -> Grid<'a> {
         self.counts = counts;
         self
+    }
+
+    /// A thread did what PTX leaves undefined and every GPU does: the launch goes on, and the first such use is kept.
+    pub fn note_undefined(&self, what: impl FnOnce() -> Fault) {
+        self.undefined.get_or_init(|| Box::new(what()));
+    }
+
+    /// The first undefined use, as data like a fault's.
+    pub fn undefined(&self) -> Option<&Fault> {
+        self.undefined.get().map(|fault| &**fault)
     }
 
     /// The launch as its memory knows it.

@@ -90,7 +90,7 @@ pub enum FaultKind {
     Descriptor(String),
     /// A handle of a texture, sampler or surface that is none, or that nothing is bound to.
     BadHandle(String),
-    /// A use whose result the manual leaves undefined, found by a checker.
+    /// A use whose result the manual leaves undefined: found by a checker, or noted ([`crate::Grid::note_undefined`]).
     Hazard(String),
     /// An undefined function was called.
     Undefined(String),

@@ -36,7 +36,7 @@ pub use observe::{
     AccessKind, Actor, BarrierEvent, Concern, CtaEvent, MemoryEvent, ObjectStep, Observer, Ordering, Scope, Semantics,
     SyncEvent, SyncKind, UndefinedEvent,
 };
-pub use reference::{MULTIPROCESSORS, Reference, single_step};
+pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
 pub use target::{alloca_beyond, restore_beyond, stack_note};
 pub use unmodelled::unmodelled;
 pub use work::{Log, Work};

@@ -141,7 +141,7 @@ pub enum Helper {
     Check,
     /// `(ctx, site, mask, sources, destination)`: a pure row.
     Pure,
-    /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself.
+    /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself, or a use that is only noted.
     Fault,
     /// `(ctx) -> status`: the code has looped for a while; may it go on?
     Tick,

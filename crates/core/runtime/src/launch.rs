@@ -5,7 +5,7 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Grid, Launch, Observer};
+use margay_exec::{Counts, Fault, Grid, Launch, Observer, Stop};
 use std::time::{Duration, Instant};
 
 /// What to launch with.
@@ -69,12 +69,14 @@ impl std::fmt::Debug for LaunchConfig<'_> {
 }
 
 /// What a launch cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LaunchStats {
     /// Code for the launch's shape, if there was none yet.
     pub compile: Duration,
     /// From the first CTA's start to the last one's end.
     pub time: Duration,
+    /// The first use whose result PTX leaves undefined, and with which the launch went on as GPUs do. It is no error.
+    pub undefined: Option<Box<StopReport>>,
 }
 
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
@@ -106,7 +108,11 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     };
     let start = Instant::now();
     match schedule::run(&code, &grid, &schedule) {
-        Ok(()) => Ok(LaunchStats { compile, time: start.elapsed() }),
+        Ok(()) => {
+            let report = |f: &Fault| StopReport { stop: Stop::Fault(Box::new(f.clone())), image: kernel.image.clone() };
+            let undefined = grid.undefined().map(|f| Box::new(report(f)));
+            Ok(LaunchStats { compile, time: start.elapsed(), undefined })
+        }
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),
     }

@@ -12,9 +12,9 @@ use crate::{
     raw::{In, Out, SizeCallback, forever},
 };
 use margay_isa::Space;
-use margay_runtime::Kernel;
+use margay_runtime::{Kernel, StopReport};
 use std::sync::{
-    Arc, Mutex, OnceLock,
+    Arc, Mutex, Once, OnceLock,
     atomic::{AtomicI32, Ordering::Relaxed},
 };
 
@@ -43,6 +43,7 @@ pub struct Function {
     dynamic_shared: AtomicI32,
     carveout: AtomicI32,
     non_portable_clusters: AtomicI32,
+    told: Once,
     /// What programs set for launches of the old kind.
     pub setting: Mutex<Setting>,
 }
@@ -58,6 +59,7 @@ impl Function {
             dynamic_shared: AtomicI32::new(-1),
             carveout: AtomicI32::new(-1),
             non_portable_clusters: AtomicI32::new(0),
+            told: Once::new(),
             setting: Mutex::default(),
         }
     }
@@ -76,6 +78,11 @@ impl Function {
             })
         });
         made.as_ref().map_err(|code| *code)
+    }
+
+    /// Tells, once, of a launch that did what PTX leaves undefined.
+    pub fn tell_undefined(&self, report: &StopReport) {
+        self.told.call_once(|| crate::api::tell(&margay::render::undefined(report, false)));
     }
 
     /// Bytes of the parameter block.

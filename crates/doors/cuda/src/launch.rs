@@ -104,6 +104,9 @@ impl Launch {
         match ended {
             Ok(stats) => {
                 account::launched(kernel, &stats);
+                if let Some(undefined) = stats.undefined.as_ref().filter(|_| !watch::wanted().is_some_and(|w| w.sync)) {
+                    self.function.tell_undefined(undefined);
+                }
                 Ok(())
             }
             Err(error) => match context.fail(&error) {

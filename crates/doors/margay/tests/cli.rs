@@ -18,7 +18,8 @@ fn with_input(args: &[&str], input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_margay"));
     let pipes = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    // Whoever refuses the command line ends without having read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
 
@@ -324,6 +325,26 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         let (code, text) = check(body);
         assert_eq!(code, 0, "{body}:\n{text}");
     }
+}
+
+#[test]
+fn a_mask_that_leaves_the_lane_out_is_a_warning_and_a_finding_when_asked() {
+    // Manual, section 9.7.9.6: undefined. GPUs go on.
+    let module = one_warp("shfl.sync.bfly.b32 %v, %i, 1, 31, 0xffff;\nst.global.u32 [%o], %v;");
+    let run = |more: &[&str]| {
+        let arguments = [&["run", "-", "--block", "32", "--arg", "u32[32]=zeros", "--repeat", "2"], more].concat();
+        let output = with_input(&arguments, &module);
+        (code(&output), err(&output))
+    };
+    for engine in ["reference", "simd"] {
+        let (code, text) = run(&["--engine", engine]);
+        assert_eq!(code, 0, "{text}");
+        assert_eq!(text.matches("warning: lane 16 executes `shfl.sync.bfly.b32`").count(), 1, "{text}");
+    }
+    let (code, text) = run(&["--check", "sync"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("member mask 0x0000ffff, which leaves lane 16 out"), "{text}");
+    assert!(!text.contains("warning:"), "{text}");
 }
 
 #[test]

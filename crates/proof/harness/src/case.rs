@@ -54,6 +54,8 @@ pub struct Launch {
     pub expects: Vec<Expect>,
     /// The fault that must end it: the name of a `FaultKind`, and text that its data, a note, or who did it must hold.
     pub fault: Option<(String, String)>,
+    /// Text that the note of an undefined use must hold; without it, there must be none.
+    pub undefined: Option<String>,
     /// What the kernel must print.
     pub prints: Option<String>,
 }
@@ -173,6 +175,7 @@ impl Case {
                     let (kind, text) = value.split_once(' ').unwrap_or((value, ""));
                     case.last(number)?.fault = Some((kind.into(), text.trim().trim_matches('"').into()));
                 }
+                "undefined" => case.last(number)?.undefined = Some(value.trim_matches('"').into()),
                 "prints" => {
                     let text = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
                     let text = text.ok_or_else(|| fail("the text stands in quotes".into()))?;
@@ -201,7 +204,7 @@ impl Case {
             Case { ref launches, .. } if launches.is_empty() => Err(CaseError(0, "no `//@ launch:`".into())),
             // A launch that expects nothing may prepare the next one; the last one must expect something.
             _ => match case.launches.last() {
-                Some(l) if l.expects.is_empty() && l.fault.is_none() && l.prints.is_none() => {
+                Some(l) if l.expects.is_empty() && l.fault.is_none() && l.undefined.is_none() && l.prints.is_none() => {
                     Err(CaseError(l.line, "the last launch expects nothing".into()))
                 }
                 _ => Ok(case),
@@ -237,6 +240,7 @@ fn launch(line: usize, text: &str) -> Result<Launch, String> {
         args: split(args).into_iter().map(arg).collect::<Result<_, _>>()?,
         expects: Vec::new(),
         fault: None,
+        undefined: None,
         prints: None,
     };
     let mut words = options.split_whitespace();

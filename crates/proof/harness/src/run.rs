@@ -5,7 +5,7 @@ use crate::{
     expr::{Expr, Scope},
 };
 use margay::{
-    Buffer, Context, DeviceOptions, Error, LaunchConfig, LoadOptions, Options, SourceText, Stop,
+    Buffer, Context, DeviceOptions, Error, LaunchConfig, LaunchStats, LoadOptions, Options, SourceText, Stop,
     compare::{Tolerance, close},
     element::{Element, Number},
     image::{Image, reference},
@@ -131,7 +131,7 @@ fn under(
             ..LaunchConfig::new(launch.grid, launch.block)
         };
         let result = kernel.launch(&config, &block);
-        verdict(launch, result.map(drop))?;
+        verdict(launch, result)?;
         buffers.refresh()?;
         for arg in &launch.args {
             buffers.unchanged(arg)?;
@@ -150,11 +150,18 @@ fn under(
 }
 
 /// Compares how a launch ended with how it must end.
-fn verdict(launch: &Launch, result: Result<(), Error>) -> Result<(), String> {
+fn verdict(launch: &Launch, result: Result<LaunchStats, Error>) -> Result<(), String> {
     match (&launch.fault, result) {
-        (None, Ok(())) => Ok(()),
+        (None, Ok(stats)) => {
+            let noted = stats.undefined.map(|report| format!("{:?}", report.stop));
+            match (&launch.undefined, noted) {
+                (None, None) => Ok(()),
+                (Some(text), Some(noted)) if noted.contains(text.as_str()) => Ok(()),
+                (wanted, noted) => Err(format!("line {}: noted {noted:?}, expected {wanted:?}", launch.line)),
+            }
+        }
         (None, Err(e)) => Err(explain(&e)),
-        (Some((kind, _)), Ok(())) => Err(format!("line {}: ended well, expected the fault {kind}", launch.line)),
+        (Some((kind, _)), Ok(_)) => Err(format!("line {}: ended well, expected the fault {kind}", launch.line)),
         (Some((kind, text)), Err(Error::Stopped(report))) => {
             let Stop::Fault(fault) = &report.stop else { return Err(explain(&Error::Stopped(report))) };
             let debug = format!("{:?}", fault.kind);

@@ -231,6 +231,12 @@ impl<'a> Ctx<'a> {
         Flow::Stop
     }
 
+    /// Notes that a lane does what PTX leaves undefined, and that the launch goes on.
+    pub fn note_undefined(&self, lane: usize, what: impl FnOnce() -> FaultKind) {
+        let fault = || make_fault(self.code, self.cta, self.warp, (self.frame, self.pc), lane, what(), Vec::new());
+        self.grid.note_undefined(fault);
+    }
+
     /// Stops since the host has no more of something.
     pub fn exhausted(&mut self, what: &str) -> Flow {
         self.stop.get_or_insert(Stop::Exhausted(Exhausted(what.into())));

@@ -20,7 +20,7 @@ pub(crate) mod step;
 mod tensor_memory;
 mod uninitialised;
 
-pub use step::special::MULTIPROCESSORS;
+pub use step::{special::MULTIPROCESSORS, warp::left_out};
 
 use crate::{Cta, Engine, Grid, Image, Kernel, Stop, mem::Allocation};
 use margay_ir::FuncId;

@@ -2,6 +2,7 @@
 
 use crate::{
     code::compile::{Compiled, Object, Recipe},
+    emit::{Site, SiteKind},
     run::{batch::Worker, cluster::SimdCluster, cta::Stacks, windows::Pool},
 };
 use margay_exec::{Batch, Cta, Grid, Kernel, Log, Meter, Stop, single_step::SingleStep};
@@ -27,11 +28,12 @@ impl Code {
     /// Makes an object callable; an error is a bug of ours.
     pub fn new(recipe: &Recipe, object: &Object, log: &Log) -> Result<Arc<Code>, String> {
         let mut single_steps = BTreeSet::new();
-        for site in object.facts.single_steps() {
+        let often = |s: &&Site| !matches!(s.kind, SiteKind::Effect { seldom: true, .. });
+        for site in object.facts.single_steps().filter(often) {
             let func = &recipe.image.ir.funcs[site.func as usize];
             single_steps.insert(func.variant(&func.insts[site.inst as usize]).to_string());
         }
-        let single_step = match single_steps.is_empty() {
+        let single_step = match object.facts.single_steps().next().is_none() {
             true => None,
             false => {
                 let made = SingleStep::new(recipe.image.clone(), recipe.kernel);

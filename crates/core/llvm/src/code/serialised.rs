@@ -78,8 +78,8 @@ impl Out {
                 self.number(2);
                 [srcs, dsts].into_iter().for_each(|bits| self.numbers(bits.iter().map(|b| u64::from(*b))));
             }
-            SiteKind::Effect { reads, writes } => {
-                [3, *reads as u64, *writes as u64].into_iter().for_each(|n| self.number(n));
+            SiteKind::Effect { reads, writes, seldom } => {
+                [3, *reads as u64, *writes as u64, u64::from(*seldom)].into_iter().for_each(|n| self.number(n));
             }
             SiteKind::Barrier { counted, reduces, arrives } => {
                 let reduces = reduces.map_or(0, |m| place(REDUCTIONS.iter().position(|r| *r == m)).wrapping_add(1));
@@ -95,6 +95,7 @@ impl Out {
             SiteKind::Passed { size } => [11, u64::from(*size)].into_iter().for_each(|n| self.number(n)),
             SiteKind::Alloca => self.number(12),
             SiteKind::Restore => self.number(13),
+            SiteKind::LeftOut => self.number(14),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -172,7 +173,7 @@ impl In<'_> {
             },
             1 => SiteKind::Lanes,
             2 => SiteKind::Pure { srcs: self.numbers()?, dsts: self.numbers()? },
-            3 => SiteKind::Effect { reads: self.small()?, writes: self.small()? },
+            3 => SiteKind::Effect { reads: self.small()?, writes: self.small()?, seldom: self.bit()? },
             4 => SiteKind::Barrier {
                 counted: self.bit()?,
                 reduces: match self.small::<usize>()? {
@@ -189,6 +190,7 @@ impl In<'_> {
             11 => SiteKind::Passed { size: self.small()? },
             12 => SiteKind::Alloca,
             13 => SiteKind::Restore,
+            14 => SiteKind::LeftOut,
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -206,7 +208,7 @@ mod tests {
             SiteKind::Access { size: 16, write: true, space: "generic", span: 512, shift: 3 },
             SiteKind::Lanes,
             SiteKind::Pure { srcs: vec![32, 1], dsts: vec![64] },
-            SiteKind::Effect { reads: 3, writes: 0 },
+            SiteKind::Effect { reads: 3, writes: 0, seldom: true },
             SiteKind::Barrier { counted: true, reduces: Some(Mod::Popc), arrives: false },
             SiteKind::Barrier { counted: false, reduces: None, arrives: true },
             SiteKind::Fault("trap".into()),
@@ -215,6 +217,7 @@ mod tests {
             SiteKind::Passed { size: 8 },
             SiteKind::Alloca,
             SiteKind::Restore,
+            SiteKind::LeftOut,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),

@@ -34,6 +34,8 @@ pub enum SiteKind {
         reads: usize,
         /// Rows written.
         writes: usize,
+        /// Only where a program does what PTX leaves undefined.
+        seldom: bool,
     },
     /// A barrier of the CTA, where warps have stacks.
     Barrier {
@@ -71,6 +73,8 @@ pub enum SiteKind {
     },
     /// A fault that the code detected.
     Fault(Cow<'static, str>),
+    /// Lanes that their member mask leaves out: the launch notes it, and they go on.
+    LeftOut,
     /// A fault of every lane that comes here.
     Fails(margay_exec::FaultKind),
 }

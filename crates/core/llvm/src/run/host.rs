@@ -3,7 +3,7 @@
 use crate::{
     code::callable::Code,
     ctx::{WarpCtx, status},
-    emit::SiteKind,
+    emit::{Site, SiteKind},
     run::barrier_state::BarrierState,
     run::cta::Place,
     run::fiber::PendingCalls,
@@ -12,6 +12,7 @@ use crate::{
 };
 use margay_exec::{
     Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin, lanes,
+    left_out,
     mem::{self, Allocation, Ranges},
     restore_beyond,
     single_step::{self, OTHER_THREAD},
@@ -198,17 +199,31 @@ impl Host<'_> {
     }
 
     pub fn fault_at(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
+        Stop::Fault(Box::new(self.facts(ctx, site, lane, kind, notes)))
+    }
+
+    fn facts(&self, ctx: &WarpCtx, site: usize, lane: u32, kind: FaultKind, notes: Vec<String>) -> Fault {
         let site = &self.code.compiled.sites[site];
         let func = &self.grid.image.ir.funcs[site.func as usize];
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
-        Stop::Fault(Box::new(Fault {
+        Fault {
             kind,
             thread: thread(self.grid.launch.block, ctx.warp.get(), lane),
             cta: ctx.cta.get(),
             at: Some((FuncId(site.func), place)),
             stack: Vec::new(),
             notes,
-        }))
+        }
+    }
+
+    /// Notes that a lane executes a warp operation whose member mask leaves it out.
+    pub fn left_out(&self, ctx: &WarpCtx, site: usize, lane: u32) {
+        self.grid.note_undefined(|| {
+            let Site { func, inst, .. } = self.code.compiled.sites[site];
+            let func = &self.grid.image.ir.funcs[func as usize];
+            let kind = left_out(lane as usize, func.variant(&func.insts[inst as usize]));
+            self.facts(ctx, site, lane, kind, Vec::new())
+        });
     }
 
     /// The fault of a site that the code found itself.

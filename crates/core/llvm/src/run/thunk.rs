@@ -89,7 +89,7 @@ extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, o
 
 extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *const Row, output: *mut Row) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
-        let SiteKind::Effect { reads, writes } = host.code.compiled.sites[site as usize].kind else {
+        let SiteKind::Effect { reads, writes, .. } = host.code.compiled.sites[site as usize].kind else {
             return wrong_site();
         };
         // SAFETY: `input` and `output` are buffers on the caller's stack of as many rows as the site says.
@@ -134,6 +134,10 @@ extern "C" fn builtin(
 extern "C" fn fault(ctx: *mut WarpCtx, site: u32, mask: u32) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         let lane = mask.trailing_zeros().min(31);
+        if host.code.compiled.sites[site as usize].kind == SiteKind::LeftOut {
+            host.left_out(ctx, site as usize, lane);
+            return Ok(());
+        }
         Err(Box::new(host.fault(ctx, site as usize, lane)))
     };
     // SAFETY: generated code passes its own context.

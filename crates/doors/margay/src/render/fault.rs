@@ -10,7 +10,7 @@ use margay_syntax::Severity;
 pub fn stop(report: &StopReport, color: bool) -> String {
     let image = &report.image;
     match &report.stop {
-        Stop::Fault(fault) => of_fault(image, fault, color),
+        Stop::Fault(fault) => of_fault(image, fault, Severity::Error, color),
         Stop::Unsupported(u) => of_unsupported(image, u, color),
         Stop::Exhausted(e) => format!("error: the machine ran out: {}", e.0),
         Stop::Bug(b) => {
@@ -19,12 +19,24 @@ pub fn stop(report: &StopReport, color: bool) -> String {
     }
 }
 
-fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
-    let title = format!("unsupported: {}", u.what);
-    place(image, u.func.zip(u.at), &title, "margay does not execute this", &[], color)
+/// See [`super::undefined`].
+pub fn undefined(report: &StopReport, color: bool) -> String {
+    match &report.stop {
+        Stop::Fault(fault) => {
+            let mut fault = fault.clone();
+            fault.notes.push("PTX leaves undefined what it gets; the launch went on as GPUs do".into());
+            of_fault(&report.image, &fault, Severity::Warning, color)
+        }
+        _ => stop(report, color),
+    }
 }
 
-fn of_fault(image: &Image, fault: &Fault, color: bool) -> String {
+fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
+    let title = format!("unsupported: {}", u.what);
+    place(image, u.func.zip(u.at), (Severity::Error, &title, "margay does not execute this"), &[], color)
+}
+
+fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> String {
     let (title, here) = words(&fault.kind);
     let mut notes = Vec::new();
     if let Some((func, at)) = fault.at {
@@ -42,23 +54,23 @@ fn of_fault(image: &Image, fault: &Fault, color: bool) -> String {
         let cuda = cuda_line(image, frame.func, at).map(|l| format!(", {l}")).unwrap_or_default();
         notes.push(format!("called by `{}` at {}:{line}{cuda}", demangled(&func.name), func.source.name));
     }
-    place(image, fault.at, &title, &here, &notes, color)
+    place(image, fault.at, (severity, &title, &here), &notes, color)
 }
 
 fn place(
     image: &Image,
     at: Option<(FuncId, SourcePlace)>,
-    title: &str,
-    here: &str,
+    (severity, title, here): (Severity, &str, &str),
     notes: &[String],
     color: bool,
 ) -> String {
     let Some((func, at)) = at else {
         let notes: String = notes.iter().map(|n| format!("  = note: {n}\n")).collect();
-        return format!("error: {title}\n{notes}");
+        let word = if severity == Severity::Error { "error" } else { "warning" };
+        return format!("{word}: {title}\n{notes}");
     };
     let labels = vec![(at.span, here)];
-    let message = Message { severity: Severity::Error, code: None, title, labels, notes, suggestions: &[] };
+    let message = Message { severity, code: None, title, labels, notes, suggestions: &[] };
     render(&image.ir.func(func).source, &message, color)
 }
 

@@ -16,6 +16,11 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, color: bool) -> Stri
     human::diagnostic(source, diagnostic, color)
 }
 
+/// The first use with an undefined result of a launch that went on: like [`stop`], as a warning.
+pub fn undefined(report: &StopReport, color: bool) -> String {
+    fault::undefined(report, color)
+}
+
 /// Why an execution stopped: the PTX line, who, where, the CUDA line, the call stack.
 pub fn stop(report: &StopReport, color: bool) -> String {
     fault::stop(report, color)

@@ -2,6 +2,9 @@
 //!
 //! A `.sync` instruction waits until all lanes of its member mask that have not ended stand at an instruction with the same
 //! qualifiers and the same mask, be it this one or another.
+//!
+//! The manual leaves undefined what a lane gets whose member mask leaves it out. On a GPU the mask only says whom to wait for, and
+//! the lanes that then execute the instruction together take part; so it is here, and the launch notes it.
 
 use super::super::{
     code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
@@ -230,6 +233,9 @@ impl<'w> Witness<'w> {
             let concern = Concern::Participants;
             self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what });
         };
+        if let Some(lane) = lanes(lanes_here & !members).next() {
+            tell(lane, format!("`{name}` has member mask {members:#010x}, which leaves lane {lane} out"));
+        }
         let threads = self.threads.saturating_sub(warp * LANES as u32);
         let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
         if let Some(gone) = lanes(members & !present & born).next() {
@@ -275,6 +281,12 @@ fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     witness.meet(standing, here);
 }
 
+/// What is noted of a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
+/// 9.7.13.2: undefined).
+pub fn left_out(lane: usize, name: impl std::fmt::Display) -> FaultKind {
+    FaultKind::Hazard(format!("lane {lane} executes `{name}` with a member mask that leaves it out"))
+}
+
 /// A `.sync` instruction; the last source is the member mask.
 pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
@@ -293,16 +305,21 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let members = masks[left.trailing_zeros() as usize];
         let same = lanes(left).filter(|i| masks[*i] == members).fold(0u32, |m, i| m | 1 << i);
         left &= !same;
-        if let Some(lane) = lanes(same & !members).next() {
-            let name = ctx.func.variant(op);
-            let what = format!("lane {lane} executes `{name}` with member mask {members:#010x}, which it is not in");
-            return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
+        let (inside, outside) = (same & members, same & !members);
+        if let Some(lane) = lanes(outside).next() {
+            ctx.note_undefined(lane, || left_out(lane, ctx.func.variant(op)));
         }
-        if same == members & ctx.warp.live {
-            examine_here(ctx, op, w, same, members);
-            execute(ctx, w, same);
-        } else {
-            waiting.push((same, members));
+        // Nobody waits on behalf of a lane that its mask leaves out.
+        let together = match inside == members & ctx.warp.live {
+            true => same,
+            false => outside,
+        };
+        if together != 0 {
+            examine_here(ctx, op, w, together, members);
+            execute(ctx, w, together);
+        }
+        if inside & !together != 0 {
+            waiting.push((inside, members));
         }
     }
     if waiting.is_empty() {

@@ -416,18 +416,36 @@ impl Emitter<'_> {
     }
 
     fn stop_if(&mut self, condition: &Val, kind: SiteKind) {
-        let lanes = self.w.splat(condition);
-        let active = self.active.clone();
-        let lanes = if self.mode == Mode::Masked { self.w.op("and", &active, &lanes) } else { lanes };
-        let bits = self.bits(&lanes);
+        self.tell_if(condition, kind, "stop");
+    }
+
+    /// Notes the active lanes for which the condition holds, and goes on.
+    pub fn note_if(&mut self, condition: &Val, kind: SiteKind) {
+        let on = self.w.label("noted");
+        self.tell_if(condition, kind, &on);
+        self.w.jump(&on);
+        self.w.block(&on);
+    }
+
+    /// Tells the host of active lanes for which the condition holds; those that it lets go on come to a label.
+    fn tell_if(&mut self, condition: &Val, kind: SiteKind, told: &str) {
+        let bits = self.active_among(condition);
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
         let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
         self.w.branch_unlikely(&any, &bad, &good);
         self.w.block(&bad);
         let site = self.site(kind);
         self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
-        self.w.jump("stop");
+        self.w.jump(told);
         self.w.block(&good);
+    }
+
+    /// The active lanes for which the condition holds, a bit each.
+    pub fn active_among(&mut self, condition: &Val) -> Val {
+        let lanes = self.w.splat(condition);
+        let active = self.active.clone();
+        let lanes = if self.mode == Mode::Masked { self.w.op("and", &active, &lanes) } else { lanes };
+        self.bits(&lanes)
     }
 
     /// One instruction, by the effect of its row.

@@ -2,7 +2,8 @@
 //!
 //! All lanes in the member mask of a `.sync` instruction must be active where it executes: sweeps reconverge lanes at the
 //! post-dominator of the branch that split them, which is where compilers put such instructions. Where they stand on two sides
-//! of a branch, lanes are parked until the others arrive (`rendezvous`); elsewhere, inactive members are a fault.
+//! of a branch, lanes are parked until the others arrive (`rendezvous`); elsewhere, inactive members are a fault. Where a mask leaves
+//! out a lane that executes, all that execute take part (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
 
 pub(in crate::emit) mod matrix;
 pub(in crate::emit) mod rendezvous;
@@ -11,9 +12,10 @@ pub(in crate::emit) mod single_step;
 use crate::emit::{
     function::affine::{Row, rows},
     function::{Emitter, Mode, Result},
+    site::SiteKind,
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
-use margay_ir::{Inst, Operand};
+use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
@@ -24,12 +26,16 @@ impl Emitter<'_> {
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
         let results = match variant.op {
             Opcode::Shfl => self.shuffle(&variant, &srcs, &dsts)?,
+            Opcode::Vote if srcs.get(1).is_some_and(|members| self.varies(members)) => {
+                return self.vote_by_mask(inst, &variant, &srcs, &dsts);
+            }
             Opcode::Vote => vec![self.vote(&variant, &srcs)?],
+            // One group only: the mask must be the same in all lanes.
+            Opcode::Redux if variant.t().is_float() || srcs.len() != 2 || self.varies(&srcs[1]) => {
+                return self.effect(inst);
+            }
+            Opcode::Redux => vec![self.redux(&variant, &srcs)?],
             Opcode::Activemask => vec![self.active_bits()],
-            Opcode::Redux => match self.redux(&variant, &srcs)? {
-                Some(v) => vec![v],
-                None => return self.effect(inst),
-            },
             // The lowest member.
             Opcode::Elect if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
                 vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
@@ -40,43 +46,48 @@ impl Emitter<'_> {
             Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent | Opcode::Setmaxnreg => return Ok(()),
             _ => return self.effect(inst),
         };
-        for (d, v) in dsts.iter().zip(&results) {
+        self.write_all(&dsts, &results);
+        Ok(())
+    }
+
+    fn write_all(&mut self, dsts: &[Operand], results: &[Val]) {
+        for (d, v) in dsts.iter().zip(results) {
             if let Operand::Reg(r) = d {
                 self.write(*r, v, None);
             }
         }
-        Ok(())
     }
 
     /// `bar.warp.sync`: sweeps bring lanes together again, and memory is as all of them left it.
     pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
         let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
-        let guard = self.guard(inst);
-        self.member(&members, guard)
-    }
-
-    /// A lane's member mask must name the lane itself, where the guard lets it execute (manual, sections 9.7.9.6 and 9.7.13.2:
-    /// undefined otherwise).
-    fn member(&mut self, members: &Operand, guard: Option<Val>) -> Result<()> {
-        if constant_word(members) == Some(u32::MAX) {
+        if constant_word(&members) == Some(u32::MAX) {
             return Ok(());
         }
+        let mut outside = self.left_out(&members)?;
+        if let Some(guard) = self.guard(inst) {
+            let guard = self.w.splat(&guard);
+            outside = self.w.op("and", &outside, &guard);
+        }
+        self.note_if(&outside, SiteKind::LeftOut);
+        Ok(())
+    }
+
+    /// The lanes that their own member mask leaves out (manual, sections 9.7.9.6 and 9.7.13.2: undefined).
+    pub fn left_out(&mut self, members: &Operand) -> Result<Val> {
         let own = self.value(members, Elem::I32)?;
         let lane = per_lane(Elem::I32, i128::from);
         let own = self.w.op("lshr", &own, &lane);
         let own = self.w.op_const("and", &own, 1);
-        let mut outside = self.w.cmp("icmp eq", &own, &constant(own.ty, 0));
-        if let Some(guard) = guard {
-            let guard = self.w.splat(&guard);
-            outside = self.w.op("and", &outside, &guard);
-        }
-        self.fault_if(&outside, "a warp operation whose member mask leaves the lane out");
-        Ok(())
+        Ok(self.w.cmp("icmp eq", &own, &constant(own.ty, 0)))
     }
 
     /// All members of the mask must be active.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
-        self.member(members, None)?;
+        if constant_word(members) != Some(u32::MAX) {
+            let outside = self.left_out(members)?;
+            self.note_if(&outside, SiteKind::LeftOut);
+        }
         if self.mode == Mode::Full {
             return Ok(());
         }
@@ -212,6 +223,37 @@ impl Emitter<'_> {
         self.gather_lanes(&addresses)
     }
 
+    /// The lanes that take part in an operation whose member mask is the same in all lanes.
+    fn taking(&mut self, members: &Operand) -> Result<Val> {
+        let active = self.active_bits();
+        if constant_word(members) == Some(u32::MAX) {
+            return Ok(active);
+        }
+        let members = self.value(members, Elem::I32)?;
+        let named = self.w.op("and", &active, &members);
+        // Where one is left out, all take part.
+        let all = self.w.cmp("icmp ne", &named, &active);
+        Ok(self.w.select(&all, &active, &named))
+    }
+
+    /// A vote whose member mask differs between lanes.
+    fn vote_by_mask(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
+        let outside = self.left_out(&srcs[1])?;
+        let outside = self.active_among(&outside);
+        let outside = self.w.cmp("icmp ne", &outside, &int(Elem::I32, 0));
+        let (odd, usual, done) = (self.w.label("outside"), self.w.label("inside"), self.w.label("done"));
+        self.w.branch_unlikely(&outside, &odd, &usual);
+        self.w.block(&odd);
+        self.seldom_effect(inst)?;
+        self.w.jump(&done);
+        self.w.block(&usual);
+        let voted = self.vote(variant, srcs)?;
+        self.write_all(dsts, &[voted]);
+        self.w.jump(&done);
+        self.w.block(&done);
+        Ok(())
+    }
+
     fn vote(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         if let Some(members) = srcs.get(1) {
             self.gathered(members)?;
@@ -219,12 +261,14 @@ impl Emitter<'_> {
         let p = self.value(&srcs[0], Elem::I1)?;
         let p = self.w.splat(&p);
         let mut bits = self.bits(&p);
-        let active = self.active_bits();
-        let mut taking = active.clone();
-        if let Some(members) = srcs.get(1) {
-            let members = self.value(members, Elem::I32)?;
-            taking = self.w.op("and", &taking, &members);
-        }
+        let taking = match srcs.get(1) {
+            None => self.active_bits(),
+            Some(members) if self.varies(members) => {
+                let (active, members) = (self.active_bits(), self.value(members, Elem::I32)?);
+                self.w.op("and", &active, &members)
+            }
+            Some(members) => self.taking(members)?,
+        };
         bits = self.w.op("and", &bits, &taking);
         let ty = bits.ty;
         Ok(if variant.has(Mod::Ballot) {
@@ -240,22 +284,17 @@ impl Emitter<'_> {
         })
     }
 
-    fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
+    /// Whether an operand may differ between lanes.
+    fn varies(&self, o: &Operand) -> bool {
+        matches!(o, Operand::Reg(r) if self.slots[r.0 as usize].shape != Shape::Uniform)
+    }
+
+    fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         let t = variant.t();
-        if t.is_float() || srcs.len() != 2 {
-            return Ok(None);
-        }
-        // One group only: the mask must be the same in all lanes.
-        if let Operand::Reg(r) = srcs[1]
-            && self.slots[r.0 as usize].shape != margay_ir::pass::Shape::Uniform
-        {
-            return Ok(None);
-        }
         self.gathered(&srcs[1])?;
-        let (a, members) = (self.value(&srcs[0], Elem::I32)?, self.value(&srcs[1], Elem::I32)?);
+        let a = self.value(&srcs[0], Elem::I32)?;
         let a = self.w.splat(&a);
-        let active = self.active_bits();
-        let taking = self.w.op("and", &active, &members);
+        let taking = self.taking(&srcs[1])?;
         let taking = self.unpack_bits(&taking);
         let signed = t.is_signed();
         let (name, neutral) = match () {
@@ -270,7 +309,7 @@ impl Emitter<'_> {
         };
         let a = self.w.select(&taking, &a, &constant(a.ty, neutral));
         let full = format!("llvm.vector.reduce.{name}.v32i32");
-        Ok(Some(self.w.intrinsic_named(&full, Ty::scalar(Elem::I32), &[&a])))
+        Ok(self.w.intrinsic_named(&full, Ty::scalar(Elem::I32), &[&a]))
     }
 }
 

@@ -34,7 +34,7 @@ impl Emitter<'_> {
         self.set_pending(next.0, &all);
         self.next(position);
         self.w.block(&park);
-        let Spilled { site, input, .. } = self.spill()?;
+        let Spilled { site, input, .. } = self.spill(false)?;
         let (live, lanes) = (self.alive_bits(), self.active_bits());
         self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
         self.leave_waiting(k, &lanes);
@@ -42,7 +42,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a member of some active lane's mask is elsewhere; the member mask is the last operand.
+    /// Whether a member of some active lane's mask is elsewhere; the member mask is the last operand. (The host lets lanes go on
+    /// that their mask leaves out.)
     fn missing(&mut self, inst: &Inst) -> Result<Val> {
         let Some(members) = self.func.operands(inst.srcs).last().copied() else {
             return Ok(int(Elem::I1, 0));

@@ -24,12 +24,21 @@ pub(in crate::emit) struct Spilled {
 impl Emitter<'_> {
     /// A row with effects that the reference engine executes, if it can do so alone.
     pub fn effect(&mut self, inst: &Inst) -> Result<()> {
+        self.single_step(inst, false)
+    }
+
+    /// The same, where that happens only in programs that do what PTX leaves undefined.
+    pub fn seldom_effect(&mut self, inst: &Inst) -> Result<()> {
+        self.single_step(inst, true)
+    }
+
+    fn single_step(&mut self, inst: &Inst, seldom: bool) -> Result<()> {
         let func = self.ir.func(self.id);
         let original = &func.insts[self.inst as usize];
         if !single_step::executes_alone(func, original) {
             return self.refuse(func.variant(inst).to_string());
         }
-        let Spilled { site, input, writes, written } = self.spill()?;
+        let Spilled { site, input, writes, written } = self.spill(seldom)?;
         let [_, output] = self.buffers(0, written);
         let (live, mask) = (self.alive_bits(), self.active_bits());
         self.helper(Helper::Effect, &[&site, &live, &mask, &input, &output], true);
@@ -43,7 +52,7 @@ impl Emitter<'_> {
 
     /// Stores the rows of the registers that the current instruction reads, where the host finds it: with its guard, and with
     /// registers that are constants here.
-    pub fn spill(&mut self) -> Result<Spilled> {
+    pub fn spill(&mut self, seldom: bool) -> Result<Spilled> {
         let func = self.ir.func(self.id);
         let (reads, writes) = single_step::registers(func, &func.insts[self.inst as usize]);
         let rows = |list: &[VReg]| list.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>();
@@ -65,7 +74,7 @@ impl Emitter<'_> {
             }
             at += single_step::rows_of(ty) as u64;
         }
-        let site = self.site(SiteKind::Effect { reads: read, writes: written });
+        let site = self.site(SiteKind::Effect { reads: read, writes: written, seldom });
         Ok(Spilled { site: int(Elem::I32, site as i128), input, writes, written })
     }
 

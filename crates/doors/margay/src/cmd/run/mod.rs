@@ -8,7 +8,7 @@ mod watch;
 use super::{Result, device, failure, load, options};
 use crate::{
     args::{FindingFormat, RunArgs},
-    exit::{Failure, Outcome},
+    exit::{Failure, Outcome, complain},
     report::{Style, emit},
 };
 pub use stats::size;
@@ -142,7 +142,14 @@ fn launch(
     show(args, kernel, &found);
     match result {
         Ok(_) if !found.is_empty() => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
-        Ok(stats) => Ok(stats),
+        Ok(stats) => {
+            // What a checker looks for, it has told of.
+            let told = args.check.is_some_and(|what| what.sync) || number > 1;
+            if let Some(undefined) = stats.undefined.as_ref().filter(|_| !told) {
+                complain(margay::render::undefined(undefined, style.err).trim_end());
+            }
+            Ok(stats)
+        }
         Err(margay_runtime::Error::Cancelled) => Err(watch.cancelled(number)),
         Err(e) => Err(failure(e, style)),
     }
