@@ -1,3 +1,176 @@
-"""Attention: CUDA's fused operators by the CPU's."""
+"""Attention: CUDA's fused operators by the CPU's.
 
-OURS = {}
+`scaled_dot_product_attention` chooses among fused operators that exist for CUDA only: flash, memory-efficient and cuDNN attention. Each
+is the CPU's flash attention here. What that cannot do (dropout, a mask that needs a gradient, grouped queries) is composed of matrix
+products and a softmax.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from margay.torch.autograd import differentiable
+
+_aten = torch.ops.aten
+
+
+def _simple(query, key, value, bias, dropout_p):
+    """Whether the CPU's flash attention takes these."""
+    three = (query, key, value)
+    return (
+        dropout_p == 0
+        and all(t.stride(-1) == 1 and t.numel() > 0 for t in three)
+        and query.size(1) == key.size(1) == value.size(1)
+        and query.size(3) == value.size(3)
+        and (bias is None or bias.dtype in (query.dtype, torch.float32))
+    )
+
+
+def _composed(query, key, value, bias, dropout_p, is_causal, scale, seed):
+    """Attention as matrix products and a softmax; the seed says which weights drop out."""
+    groups = query.size(1) // max(key.size(1), 1)
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
+    scale = query.size(-1) ** -0.5 if scale is None else scale
+    wide = torch.float32 if query.dtype in (torch.float16, torch.bfloat16) else query.dtype
+    scores = query.to(wide) @ key.to(wide).transpose(-1, -2) * scale
+    if is_causal:
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), float("-inf"))
+    if bias is not None:
+        scores = scores + bias
+    lse = scores.logsumexp(-1)
+    weights = scores.softmax(-1)
+    if dropout_p > 0:
+        generator = torch.Generator().manual_seed(int(seed.view(-1)[0]))
+        kept = torch.empty(weights.shape, dtype=wide).bernoulli_(1 - dropout_p, generator=generator)
+        weights = weights * kept / (1 - dropout_p)
+    return (weights @ value.to(wide)).to(query.dtype), lse
+
+
+def _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, scale, seed, mask):
+    with differentiable():
+        given = (query, key, value, bias)
+        inputs = [None if t is None else t.detach().requires_grad_(wanted) for t, wanted in zip(given, mask, strict=True)]
+        result, _ = _composed(*inputs, dropout_p, is_causal, scale, seed)
+        wanted = [t for t in inputs if t is not None and t.requires_grad]
+        grads = iter(torch.autograd.grad(result, wanted, grad_out))
+        return tuple(next(grads) if t is not None and t.requires_grad else None for t in inputs)
+
+
+def _forward(query, key, value, bias, dropout_p, is_causal, scale):
+    """Output, logarithms of the sums, and the seed of dropout."""
+    seed = torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
+    if _simple(query, key, value, bias, dropout_p):
+        flash = _aten._scaled_dot_product_flash_attention_for_cpu
+        out, lse = flash(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
+    else:
+        out, lse = _composed(query, key, value, bias, dropout_p, is_causal, scale, seed)
+        out = out.transpose(1, 2).contiguous().transpose(1, 2)
+    return out, lse.contiguous(), seed
+
+
+def _backward(grad_out, query, key, value, bias, out, lse, dropout_p, is_causal, scale, seed, mask):
+    if not _simple(query, key, value, bias, dropout_p) or (bias is not None and mask[3]):
+        return _composed_backward(grad_out, query, key, value, bias, dropout_p, is_causal, scale, seed, mask)
+    flash = _aten._scaled_dot_product_flash_attention_for_cpu_backward
+    return (*flash(grad_out, query, key, value, out, lse, 0.0, is_causal, attn_mask=bias, scale=scale), None)
+
+
+def _padded_lse(lse, rows):
+    """The logarithms of the sums as CUDA's operator lays them out: rows rounded up to 32."""
+    result = lse.new_full((*lse.shape[:-1], -(-rows // 32) * 32), float("inf"))
+    result[..., :rows] = lse
+    return result
+
+
+def _flash(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    out, lse, seed = _forward(query, key, value, None, dropout_p, is_causal, scale)
+    return out, lse, None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
+
+
+def _flash_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    philox_seed,
+    philox_offset,
+    *,
+    scale=None,
+):
+    mask = [True, True, True, False]
+    return _backward(grad_out, query, key, value, None, out, logsumexp, dropout_p, is_causal, scale, philox_seed, mask)[:3]
+
+
+def _efficient(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
+    out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
+    lse = _padded_lse(lse, query.size(2)) if compute_log_sumexp else lse.new_empty((*lse.shape[:-1], 0))
+    return out, lse, seed, torch.zeros_like(seed)
+
+
+def _efficient_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    attn_bias,
+    out,
+    logsumexp,
+    philox_seed,
+    philox_offset,
+    dropout_p,
+    grad_input_mask,
+    is_causal=False,
+    *,
+    scale=None,
+):
+    lse = logsumexp[..., : query.size(2)].contiguous()
+    return _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
+
+
+def _cudnn(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+    out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
+    return out, lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
+
+
+def _cudnn_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    philox_seed,
+    philox_offset,
+    attn_bias,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    *,
+    scale=None,
+):
+    mask = [True, True, True, False]
+    lse = logsumexp.squeeze(-1)
+    return _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, mask)[:3]
+
+
+#: operators on CPU tensors
+OURS = {
+    "aten::_scaled_dot_product_flash_attention": _flash,
+    "aten::_scaled_dot_product_flash_attention_backward": _flash_backward,
+    "aten::_scaled_dot_product_efficient_attention": _efficient,
+    "aten::_scaled_dot_product_efficient_attention_backward": _efficient_backward,
+    "aten::_scaled_dot_product_cudnn_attention": _cudnn,
+    "aten::_scaled_dot_product_cudnn_attention_backward": _cudnn_backward,
+}

@@ -129,7 +129,7 @@ def source(schema, tags=()):
     body.append("except Exception as error:")
     passed = "".join(f"{_passed(a)}, " for a in leading)
     named = "".join(f"'{a.name}': {_passed(a)}, " for a in options)
-    attempt = f"again(name, call, error, ({passed}*rest), {{{named}**more}}"
+    attempt = f"again(name, call, error, ({passed}*rest,), {{{named}**more}}"
     if outs:
         grown = "".join(f"{_passed(a)}, " for a in outs)
         body.append(f"    r, ({grown}) = {attempt}, {tuple(a.name for a in outs)!r})")

@@ -1,3 +1,203 @@
-"""Layers that have kernels of their own on CUDA only: cuDNN's, and fused ones."""
+"""Layers that have kernels of their own on CUDA only, cuDNN's and fused ones, by the operators that the CPU uses for them."""
 
-OURS = {}
+from __future__ import annotations
+
+import torch
+
+_aten = torch.ops.aten
+
+
+def _convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
+    return _aten.convolution(self, weight, None, stride, padding, dilation, False, [0] * len(padding), groups)
+
+
+def _convolution_out(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32, *, out):
+    return out.copy_(_convolution(self, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32))
+
+
+def _convolution_transpose(self, weight, padding, output_padding, stride, dilation, groups, benchmark, deterministic, allow_tf32):
+    return _aten.convolution(self, weight, None, stride, padding, dilation, True, output_padding, groups)
+
+
+def _convolution_relu(self, weight, bias, stride, padding, dilation, groups):
+    return _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups).relu_()
+
+
+def _convolution_add_relu(self, weight, z, alpha, bias, stride, padding, dilation, groups):
+    result = _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), groups)
+    return result.add_(z, alpha=1 if alpha is None else alpha).relu_()
+
+
+def _depthwise(self, weight, kernel_size, bias, stride, padding, dilation):
+    return _aten.convolution(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), self.size(1))
+
+
+def _depthwise_out(self, weight, kernel_size, bias, stride, padding, dilation, *, out):
+    result = _depthwise(self, weight, kernel_size, bias, stride, padding, dilation)
+    return out.resize_(result.shape).copy_(result)
+
+
+def _batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon):
+    result = _aten.native_batch_norm(input, weight, bias, running_mean, running_var, training, exponential_average_factor, epsilon)
+    return (*result, input.new_empty(0, dtype=torch.uint8))
+
+
+def _batch_norm_backward(input, grad_output, weight, running_mean, running_var, save_mean, save_var, epsilon, reserve):
+    mask = [True, True, True]
+    return _aten.native_batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon, mask)
+
+
+def _channels(input):
+    """The dimensions that a statistic of channels runs over, and the shape in which such a statistic applies to the input."""
+    over = [d for d in range(input.dim()) if d != 1]
+    return over, [1, -1] + [1] * (input.dim() - 2)
+
+
+def _wide(tensor):
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def _stats(input, eps):
+    over, _ = _channels(input)
+    wide = _wide(input)
+    return wide.mean(over), (wide.var(over, unbiased=False) + eps).rsqrt()
+
+
+def _elemt(input, weight, bias, mean, invstd, eps):
+    _, shape = _channels(input)
+    result = (_wide(input) - mean.view(shape)) * invstd.view(shape)
+    if weight is not None:
+        result = result * weight.view(shape)
+    if bias is not None:
+        result = result + bias.view(shape)
+    return result.to(input.dtype)
+
+
+def _elemt_out(input, weight, bias, mean, invstd, eps, *, out):
+    return out.copy_(_elemt(input, weight, bias, mean, invstd, eps))
+
+
+def _gather(input, mean, invstd, running_mean, running_var, momentum, eps, counts):
+    counts = counts.to(mean.dtype).view(-1, 1)
+    total = counts.sum()
+    whole = (mean * counts).sum(0) / total
+    squares = ((invstd.reciprocal().square() - eps + (mean - whole).square()) * counts).sum(0)
+    if running_mean is not None:
+        running_mean.lerp_(whole.to(running_mean.dtype), momentum)
+    if running_var is not None:
+        running_var.lerp_((squares / (total - 1)).to(running_var.dtype), momentum)
+    return whole, (squares / total + eps).rsqrt()
+
+
+def _gather_stats(input, mean, invstd, running_mean, running_var, momentum, eps, count):
+    counts = torch.full((mean.size(0),), count, dtype=mean.dtype)
+    return _gather(input, mean, invstd, running_mean, running_var, momentum, eps, counts)
+
+
+def _backward_reduce(grad_out, input, mean, invstd, weight, input_g, weight_g, bias_g):
+    over, shape = _channels(input)
+    grad = _wide(grad_out)
+    sum_dy = grad.sum(over)
+    sum_dy_xmu = (grad * (_wide(input) - mean.view(shape))).sum(over)
+    grad_weight, grad_bias = sum_dy_xmu * invstd, sum_dy
+    if weight is not None:
+        grad_weight, grad_bias = grad_weight.to(weight.dtype), grad_bias.to(weight.dtype)
+    return sum_dy, sum_dy_xmu, grad_weight if weight_g else None, grad_bias if bias_g else None
+
+
+def _backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    _, shape = _channels(input)
+    total = count.sum().to(mean.dtype)
+    mean_dy, mean_dy_xmu = (sum_dy / total).view(shape), (sum_dy_xmu / total).view(shape)
+    scale = invstd if weight is None else invstd * weight
+    slope = invstd.square().view(shape) * mean_dy_xmu
+    result = (_wide(grad_out) - mean_dy - (_wide(input) - mean.view(shape)) * slope) * scale.view(shape)
+    return result.to(input.dtype)
+
+
+def _fused_dropout(self, p, generator=None):
+    mask = torch.empty_like(self, dtype=torch.float32).bernoulli_(p, generator=generator)
+    return self * mask.to(self.dtype) / p, mask.to(torch.uint8)
+
+
+def _masked_scale(self, mask, scale):
+    return self * mask * scale
+
+
+def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_mask):
+    over = list(range(input.dim() - len(normalized_shape), input.dim()))
+    batch = list(range(input.dim() - len(normalized_shape)))
+    x, grad = _wide(input), _wide(grad_out)
+    normal = x * rstd
+    scaled = grad if weight is None else grad * weight
+    grad_input = (scaled - normal * (scaled * normal).mean(over, keepdim=True)) * rstd if output_mask[0] else None
+    grad_weight = (grad * normal).sum(batch) if weight is not None and output_mask[1] else None
+    return (
+        None if grad_input is None else grad_input.to(input.dtype),
+        None if grad_weight is None else grad_weight.to(weight.dtype),
+    )
+
+
+def _grid_sampler(self, grid):
+    return _aten.grid_sampler_2d(self, grid, 0, 0, True)
+
+
+def _grid_sampler_backward(self, grid, grad_output):
+    return _aten.grid_sampler_2d_backward(grad_output, self, grid, 0, 0, True, [True, True])
+
+
+def _affine_grid(theta, N, C, H, W):
+    return _aten.affine_grid_generator(theta, [N, C, H, W], True)
+
+
+def _affine_grid_backward(grad, N, C, H, W):
+    return _aten.affine_grid_generator_backward(grad, [N, C, H, W], True)
+
+
+def _typed(product):
+    """A matrix product whose operands are narrow and whose result has the given type."""
+
+    def compute(*args, **kwargs):
+        *operands, out_dtype = args
+        out = kwargs.pop("out", None)
+        result = product(*(t.to(out_dtype) for t in operands), **kwargs)
+        return result if out is None else out.copy_(result)
+
+    return compute
+
+
+#: operators on CPU tensors
+OURS = {
+    "aten::cudnn_convolution": _convolution,
+    "aten::cudnn_convolution.out": _convolution_out,
+    "aten::cudnn_convolution_transpose": _convolution_transpose,
+    "aten::cudnn_convolution_relu": _convolution_relu,
+    "aten::cudnn_convolution_add_relu": _convolution_add_relu,
+    "aten::_conv_depthwise2d": _depthwise,
+    "aten::_conv_depthwise2d.out": _depthwise_out,
+    "aten::conv_depthwise3d": _depthwise,
+    "aten::cudnn_batch_norm": _batch_norm,
+    "aten::cudnn_batch_norm_backward": _batch_norm_backward,
+    "aten::batch_norm_stats": _stats,
+    "aten::batch_norm_elemt": _elemt,
+    "aten::batch_norm_elemt.out": _elemt_out,
+    "aten::batch_norm_gather_stats": _gather_stats,
+    "aten::batch_norm_gather_stats_with_counts": _gather,
+    "aten::batch_norm_backward_reduce": _backward_reduce,
+    "aten::batch_norm_backward_elemt": _backward_elemt,
+    "aten::_fused_dropout": _fused_dropout,
+    "aten::_masked_scale": _masked_scale,
+    "aten::_fused_rms_norm_backward": _rms_norm_backward,
+    "aten::cudnn_grid_sampler": _grid_sampler,
+    "aten::cudnn_grid_sampler_backward": _grid_sampler_backward,
+    "aten::cudnn_affine_grid_generator": _affine_grid,
+    "aten::cudnn_affine_grid_generator_backward": _affine_grid_backward,
+    "aten::mm.dtype": _typed(_aten.mm),
+    "aten::mm.dtype_out": _typed(_aten.mm),
+    "aten::bmm.dtype": _typed(_aten.bmm),
+    "aten::bmm.dtype_out": _typed(_aten.bmm),
+    "aten::addmm.dtype": _typed(_aten.addmm),
+    "aten::addmm.dtype_out": _typed(_aten.addmm),
+    "aten::baddbmm.dtype": _typed(_aten.baddbmm),
+    "aten::baddbmm.dtype_out": _typed(_aten.baddbmm),
+}

@@ -83,6 +83,8 @@ def is_alias(tensor) -> bool:
 
 def adopt(result, device, arguments=()):
     """What a CPU operator returned, as a CUDA tensor: a view of the argument whose memory it is, or a copy."""
+    if result is None:
+        return None
     if result.layout is not torch.strided:
         from margay.torch import sparse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch import attention, kernel, layers
+from margay.torch import attention, kernel, layers, recurrent
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -19,7 +19,7 @@ _OWN = {
     "aten::_copy_from_and_resize",
     "inductor_prims::inductor_reserve_rng_state",
 }
-_OWN_PREFIXES = ("aten::set_.", "aten::set_", "symm_mem::", "fsdp::", "_native::", "aten::miopen_")
+_OWN_PREFIXES = ("aten::set_.", "aten::set_", "symm_mem::", "fsdp::", "_native::")
 
 # Operators that torch composes of others on any device, but that have a better or a bit-equal form on the CPU.
 _COMPOSED = (
@@ -33,16 +33,13 @@ _COMPOSED = (
 
 def names() -> list[str]:
     """The operators for which `register` puts a kernel, by their full names."""
-    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
     found = []
     for name in torch._C._dispatch_get_all_op_names():
         if name in _OWN or name.startswith(_OWN_PREFIXES):
             continue
-        if name in OURS:
+        if name in OURS or name in ANSWERS or name in _COMPOSED or (has(name, "CUDA") and not _is_view(name)):
             found.append(name)
-        elif name in _COMPOSED or (has(name, "CUDA") and computed(name, "CPU")):
-            if not _is_view(name):
-                found.append(name)
     return found
 
 
@@ -56,7 +53,9 @@ def _is_view(name: str) -> bool:
 
 
 #: operator without a CPU kernel of that name -> what computes it on CPU tensors
-OURS = {**attention.OURS, **layers.OURS}
+OURS = {**attention.OURS, **layers.OURS, **recurrent.OURS}
+#: operator -> what answers it for CUDA tensors
+ANSWERS = {**recurrent.ANSWERS}
 
 _libraries = {}
 
@@ -69,6 +68,24 @@ def register() -> int:
         library = _libraries.get(space)
         if library is None:
             library = _libraries[space] = torch.library.Library(space, "IMPL")
-        library.impl(rest, kernel.lazy(name, OURS.get(name)), "CUDA", allow_override=True)
+        library.impl(rest, _kernel(name), "CUDA", allow_override=True)
         count += 1
+    for name, key, answer in recurrent.layers():
+        _libraries["aten"].impl(name, answer, key, allow_override=True)
     return count
+
+
+def _kernel(name: str):
+    if name in ANSWERS:
+        return ANSWERS[name]
+    call = OURS.get(name)
+    if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
+        return _absent(name)
+    return kernel.lazy(name, call)
+
+
+def _absent(name: str):
+    def refuse(*args, **kwargs):
+        raise NotImplementedError(f"margay: {name} has no kernel for torch's device cpu, so it has none for cuda here")
+
+    return refuse

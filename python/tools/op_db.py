@@ -1,0 +1,229 @@
+"""Runs torch's own operator database on device `cuda` against `cpu`.
+
+    margay exec -- python python/tools/op_db.py --out results.jsonl [--ops add,sum] [--dtypes float32,int64] [--grad] [--part 0/4]
+    python python/tools/op_db.py --report results.jsonl
+
+For every operator and type: torch's sample inputs, the operator on `cpu`, and the operator on `cuda` with copies of the same inputs and
+the same seed. One line of JSON for each operator and type. An operator that ends the process is noted as crashed and the run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+LIMIT = 120  # seconds for the samples of one operator and type
+
+
+def compare(torch, a, b, path="result"):
+    """How two results differ: `None`, `close`, or words."""
+    if isinstance(a, torch.Tensor):
+        if not isinstance(b, torch.Tensor):
+            return f"{path}: {type(b).__name__} instead of a tensor"
+        if b.device.type != "cuda" and a.device.type == "cpu" and a.numel() and a.dim():
+            return f"{path}: on {b.device}"
+        if a.dtype != b.dtype or a.shape != b.shape or a.layout != b.layout:
+            return f"{path}: {b.dtype} {tuple(b.shape)} {b.layout} instead of {a.dtype} {tuple(a.shape)} {a.layout}"
+        a, b = a.detach(), b.detach().cpu()
+        if a.layout != torch.strided:
+            a, b = a.to_dense(), b.to_dense()
+        if a.is_quantized:
+            a, b = a.int_repr(), b.int_repr()
+        if torch.equal(a.resolve_conj(), b.resolve_conj()):
+            return None
+        if a.dtype.is_floating_point or a.dtype.is_complex:
+            if ((a == b) | ((a != a) & (b != b))).all():
+                return None
+            if torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True):
+                return "close"
+        return f"{path}: values differ"
+    if isinstance(a, (list, tuple)):
+        if not isinstance(b, (list, tuple)) or len(a) != len(b):
+            return f"{path}: another number of results"
+        found = [compare(torch, x, y, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True))]
+        wrong = [f for f in found if f not in (None, "close")]
+        return wrong[0] if wrong else ("close" if "close" in found else None)
+    if isinstance(a, float) and a != a and b != b:
+        return None
+    return None if a == b else f"{path}: {b!r} instead of {a!r}"
+
+
+def run_operator(torch, op, dtype, grad):
+    """Runs all samples: (status, number of samples, words)."""
+    from torch.utils._pytree import tree_map
+
+    def moved(value):
+        def move(x):
+            if isinstance(x, torch.Tensor):
+                y = x.detach().to("cuda") if x.device.type == "cpu" else x
+                return y.requires_grad_(x.requires_grad) if x.requires_grad else y
+            if isinstance(x, torch.device):
+                return torch.device("cuda") if x.type == "cpu" else x
+            return x
+
+        return tree_map(move, value)
+
+    def fresh(value):
+        return tree_map(lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, value)
+
+    needs_grad = grad and op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
+    if grad and not needs_grad:
+        return "skipped", 0, "no gradient"
+    count, worst = 0, None
+    try:
+        samples = list(op.sample_inputs("cpu", dtype, requires_grad=needs_grad))
+    except Exception as error:
+        return "skipped", 0, f"no samples: {error}"[:200]
+    for sample in samples:
+        given = (sample.input, sample.args, sample.kwargs)
+        if "device" in sample.kwargs or any(isinstance(a, torch.device) for a in sample.args):
+            pass
+        gpu = moved(given)
+
+        def call(values):
+            torch.manual_seed(17)
+            result = op(values[0], *values[1], **values[2])
+            if sample.output_process_fn_grad is not None and needs_grad:
+                result = sample.output_process_fn_grad(result)
+            if not needs_grad:
+                return result
+            leaves = [t for t in torch.utils._pytree.tree_leaves(values) if isinstance(t, torch.Tensor) and t.requires_grad]
+            outputs = [t for t in torch.utils._pytree.tree_leaves(result) if isinstance(t, torch.Tensor) and t.requires_grad]
+            if not leaves or not outputs:
+                return result
+            seeds = [torch.ones_like(t) for t in outputs]
+            return list(torch.autograd.grad(outputs, leaves, seeds, allow_unused=True))
+
+        try:
+            expected = call(fresh(given) if not needs_grad else given)
+        except Exception:
+            continue  # not even the CPU does it
+        count += 1
+        try:
+            actual = call(gpu)
+        except Exception as error:
+            return "error", count, f"{type(error).__name__}: {error}"[:600]
+        how = compare(torch, expected, actual)
+        if how not in (None, "close"):
+            return "different", count, how
+        worst = worst or how
+    if count == 0:
+        return "skipped", 0, "no sample runs on the CPU"
+    return ("close" if worst else "equal"), count, ""
+
+
+def worker(options):
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    import margay.torch
+
+    margay.torch.install()
+    torch.set_num_threads(1)
+    with open(options.out, "a") as out:
+
+        def late(signum, frame):
+            raise TimeoutError(f"more than {LIMIT} s")
+
+        signal.signal(signal.SIGALRM, late)
+        for op in op_db:
+            for name in options.dtypes.split(","):
+                dtype = getattr(torch, name)
+                label = f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}:{name}{':grad' if options.grad else ''}"
+                if label not in options.todo or dtype not in op.supported_dtypes("cpu"):
+                    continue
+                print(json.dumps({"begin": label}), file=out, flush=True)
+                begin = time.time()
+                signal.alarm(LIMIT)
+                try:
+                    status, samples, words = run_operator(torch, op, dtype, options.grad)
+                except Exception as error:
+                    status, samples, words = "error", 0, f"{type(error).__name__}: {error}"[:600]
+                signal.alarm(0)
+                row = {"op": label, "status": status, "samples": samples, "words": words, "seconds": round(time.time() - begin, 2)}
+                print(json.dumps(row), file=out, flush=True)
+
+
+def read(path):
+    """The rows of a file, and the label of an operator that began and did not end."""
+    rows, begun = {}, None
+    if os.path.exists(path):
+        for line in open(path):
+            row = json.loads(line)
+            if "begin" in row:
+                begun = row["begin"]
+            else:
+                rows[row["op"]] = row
+                begun = None
+    return rows, begun
+
+
+def labels(options):
+    """What is to be run: the names only, so that the parent needs no device."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    import torch
+
+    found = []
+    for op in op_db:
+        if options.ops and op.name not in options.ops.split(","):
+            continue
+        for name in options.dtypes.split(","):
+            if getattr(torch, name) in op.supported_dtypes("cpu"):
+                found.append(f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}:{name}{':grad' if options.grad else ''}")
+    part, parts = map(int, options.part.split("/"))
+    return found[part::parts]
+
+
+def report(path):
+    rows, _ = read(path)
+    count = collections.Counter(row["status"] for row in rows.values())
+    ran = sum(n for status, n in count.items() if status != "skipped")
+    good = count["equal"] + count["close"]
+    print(f"{len(rows)} operators and types, {ran} ran: {count['equal']} equal, {count['close']} close, {good / max(ran, 1):.1%}; {dict(count)}")
+    for label, row in sorted(rows.items()):
+        if row["status"] not in ("equal", "close", "skipped"):
+            print(f"{label}: {row['status']}: {row['words']}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out")
+    parser.add_argument("--ops", default="")
+    parser.add_argument("--dtypes", default="float32,int64")
+    parser.add_argument("--grad", action="store_true")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--report")
+    parser.add_argument("--worker", action="store_true")
+    options = parser.parse_args()
+    if options.report:
+        return report(options.report)
+    wanted = labels(options) if not options.worker else None
+    if options.worker:
+        options.todo = set(json.load(sys.stdin))
+        return worker(options)
+    while True:
+        rows, begun = read(options.out)
+        if begun is not None:
+            row = {"op": begun, "status": "crashed", "samples": 0, "words": "the process ended", "seconds": 0}
+            with open(options.out, "a") as out:
+                print(json.dumps(row), file=out)
+            rows[begun] = row
+        todo = [label for label in wanted if label not in rows]
+        if not todo:
+            break
+        command = [sys.executable, __file__, "--worker", "--out", options.out, "--dtypes", options.dtypes]
+        done = subprocess.run(command + (["--grad"] if options.grad else []), input=json.dumps(todo), text=True, check=False)
+        if done.returncode == 0:
+            break
+    report(options.out)
+
+
+if __name__ == "__main__":
+    main()
