@@ -65,7 +65,6 @@ def _forward(query, key, value, bias, dropout_p, is_causal, scale):
         out, lse = flash(query, key, value, 0.0, is_causal, attn_mask=bias, scale=scale)
     else:
         out, lse = _composed(query, key, value, bias, dropout_p, is_causal, scale, seed)
-        out = out.transpose(1, 2).contiguous().transpose(1, 2)
     return out, lse.contiguous(), seed
 
 
@@ -83,9 +82,25 @@ def _padded_lse(lse, rows):
     return result
 
 
+def _like(tensor, model):
+    """The tensor with its dimensions in memory ordered as the model's are: so CUDA's operators promise it to compiled code."""
+    if tensor.shape == model.shape:
+        wanted = torch.empty_like(model)
+    else:
+        order = sorted(range(model.dim()), key=lambda d: (-model.stride(d), d))
+        wanted = torch.empty_permuted(tensor.shape, order, dtype=tensor.dtype)
+    return tensor if tensor.stride() == wanted.stride() else wanted.copy_(tensor)
+
+
+def _rows_first(tensor):
+    """The tensor of batch, heads, rows and columns, in memory by batch, row, head and column."""
+    return tensor if tensor.transpose(1, 2).is_contiguous() else tensor.transpose(1, 2).contiguous().transpose(1, 2)
+
+
 def _flash(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, None, dropout_p, is_causal, scale)
-    return out, lse, None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
+    state = torch.stack([seed, torch.zeros_like(seed)]).to(torch.uint64)
+    return _like(out, query), lse, None, None, query.size(2), key.size(2), state, state[1].clone(), query.new_empty(0)
 
 
 def _flash_backward(
@@ -107,13 +122,14 @@ def _flash_backward(
     scale=None,
 ):
     mask = [True, True, True, False]
-    return _backward(grad_out, query, key, value, None, out, logsumexp, dropout_p, is_causal, scale, philox_seed, mask)[:3]
+    grads = _backward(grad_out, query, key, value, None, out, logsumexp, dropout_p, is_causal, scale, philox_seed, mask)
+    return tuple(_like(g, t) for g, t in zip(grads, (query, key, value), strict=False))
 
 
 def _efficient(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
     lse = _padded_lse(lse, query.size(2)) if compute_log_sumexp else lse.new_empty((*lse.shape[:-1], 0))
-    return out, lse, seed, torch.zeros_like(seed)
+    return _rows_first(out), lse, seed, torch.zeros_like(seed)
 
 
 def _efficient_backward(
@@ -133,12 +149,13 @@ def _efficient_backward(
     scale=None,
 ):
     lse = logsumexp[..., : query.size(2)].contiguous()
-    return _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
+    grads = _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, grad_input_mask)
+    return (*(None if g is None else _rows_first(g) for g in grads[:3]), grads[3])
 
 
 def _cudnn(query, key, value, attn_bias, compute_log_sumexp, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
     out, lse, seed = _forward(query, key, value, attn_bias, dropout_p, is_causal, scale)
-    return out, lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
+    return _like(out, query), lse.unsqueeze(-1), None, None, query.size(2), key.size(2), seed, torch.zeros_like(seed), query.new_empty(0)
 
 
 def _cudnn_backward(
@@ -162,7 +179,8 @@ def _cudnn_backward(
 ):
     mask = [True, True, True, False]
     lse = logsumexp.squeeze(-1)
-    return _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, mask)[:3]
+    grads = _backward(grad_out, query, key, value, attn_bias, out, lse, dropout_p, is_causal, scale, philox_seed, mask)
+    return tuple(_like(g, t) for g, t in zip(grads, (query, key, value), strict=False))
 
 
 #: operators on CPU tensors
