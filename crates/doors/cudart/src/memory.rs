@@ -220,8 +220,13 @@ api! {
 }
 
 fn fill(to: PitchedPtr, value: i32, extent: Extent, stream: Stream) -> Outcome {
+    if extent.width == 0 || extent.height == 0 {
+        return Ok(());
+    }
+    let slice_pitch = to.pitch.checked_mul(to.height).ok_or(Code::INVALID_VALUE)?;
     (0..extent.depth).try_for_each(|z| {
-        let slice = to.address + (z * to.pitch * to.height) as u64;
+        let offset = z.checked_mul(slice_pitch).ok_or(Code::INVALID_VALUE)?;
+        let slice = to.address.checked_add(offset as u64).ok_or(Code::INVALID_VALUE)?;
         driver::cuMemsetD2D8Async(slice, to.pitch, value as u8, extent.width, extent.height, stream)
     })
 }
