@@ -1,52 +1,53 @@
-//! What generated code and the host share: one [`WarpCtx`] for each call of generated code in flight.
+//! The layout that generated code and the host share: one [`WarpCtx`] per call of generated code in flight, and the
+//! helpers.
 
 use std::{cell::Cell, mem::offset_of};
 
-/// State as generated code sees it. Pointers are held as addresses (their provenance is exposed where they are made). Field
-/// offsets are part of the code that is cached on disk. What changes while code runs is in cells: generated code and the host have it at
-/// the same time, on one thread.
+/// The state of one call of generated code. Pointers are held as addresses; their provenance is exposed where they are
+/// made. The field offsets are compiled into code that is cached on disk. Fields that change while code runs are cells,
+/// because generated code and the host access the context alternately on one thread.
 ///
-/// A kernel that loops over CTAs and warps itself keeps `cta`, `warp`, `local` up to date, for helpers and device functions; for
-/// one that is called warp by warp the host sets them.
+/// A kernel that loops over CTAs and warps itself keeps `cta`, `warp` and `local` up to date for helpers and device
+/// functions; for a kernel that is called once per warp the host sets them.
 #[repr(C, align(64))]
 pub struct WarpCtx {
-    /// The host's side, handed back to helpers.
+    /// Address of the [`crate::run::host::Host`], which helpers get back.
     pub host: u64,
-    /// Helper functions, in the order of [`Helper`].
+    /// Address of the table of helper functions, in the order of [`Helper`].
     pub helpers: u64,
     /// Host address of the CTA's shared window.
     pub shared: u64,
-    /// Bytes of it.
+    /// Size of the shared window in bytes.
     pub shared_size: u64,
     /// Host address of the local window of the warp's lane 0.
     pub local: Cell<u64>,
-    /// Bytes from one lane's local window to the next.
+    /// Distance from one lane's local window to the next, in bytes.
     pub local_stride: u64,
     /// `local` of warp 0.
     pub locals: u64,
     /// Host address of the kernel's parameter block.
     pub params: u64,
-    /// For each access site, the range of addresses that was found valid last: [`margay_exec::mem::Ranges`].
+    /// Per access site, the address range that the last slow check found valid: [`margay_exec::mem::Ranges`].
     pub sites: u64,
-    /// Bytes of a thread's local window.
+    /// Size of one thread's local window in bytes.
     pub local_size: u64,
-    /// What warps keep across barriers.
+    /// Spill area: values that stay live across barriers, per warp.
     pub spills: u64,
-    /// By warp: lanes that have not ended.
+    /// Per warp: lanes that have not exited.
     pub alive_lanes: u64,
-    /// Lowest native stack address that device calls may reach.
+    /// Lowest address that the native stack may reach when a device function is called.
     pub stack_end: Cell<u64>,
     /// Addresses of module variables, by id.
     pub globals: u64,
-    /// By warp: `%tid.x`, `.y`, `.z` of its 32 lanes.
+    /// Per warp: `%tid.x`, `.y`, `.z` of its 32 lanes.
     pub tids: u64,
-    /// Linear indices of the CTAs to run: from here ...
+    /// Linear index of the first CTA to run.
     pub first: Cell<u64>,
-    /// ... to before this.
+    /// Linear index after the last CTA to run.
     pub end: Cell<u64>,
-    /// Where control goes when the warp waits, for warps with stacks.
+    /// The yielder of the fiber in execution; only where warps run on fibers.
     pub yielder: Cell<u64>,
-    /// Cells of counts, for code that counts.
+    /// Address of the counters, for code compiled to count.
     pub counts: u64,
     /// `%ntid`
     pub block: [u32; 3],
@@ -56,27 +57,28 @@ pub struct WarpCtx {
     pub environment: [u32; 2],
     /// `%ctaid`
     pub cta: Cell<[u32; 3]>,
-    /// Lanes that have not ended: for the host in kernels that are called warp by warp, for device functions in all.
+    /// Lanes that have not exited. The host reads it in kernels called once per warp, device functions read it in all
+    /// kernels.
     pub alive: Cell<u32>,
     /// `%warpid`
     pub warp: Cell<u32>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
-    /// Calls of device functions until [`Helper::Tick`] is due.
+    /// Calls of device functions left until [`Helper::Tick`] is due.
     pub calls: Cell<u32>,
-    /// Result of a barrier's `.red` for the lanes that were released last.
+    /// Result of the `.red` of the barrier that released lanes last.
     pub reduced: Cell<u32>,
-    /// The warp waits for a barrier to release some of its lanes.
+    /// Nonzero while the warp is blocked until a barrier releases some of its lanes.
     pub waits: Cell<u32>,
-    /// Where the warp looked last for what others do: a site plus one, and the lanes that did.
+    /// The site at which the warp last polled memory, plus one; 0 if it has not.
     pub polls: Cell<u32>,
-    /// See `polls`.
+    /// The lanes that polled at `polls`.
     pub polled: Cell<u32>,
-    /// Native stack address below which nothing counts while others have their turn.
+    /// Stack pointer at the last suspension: the stack below it holds no state while the fiber is parked.
     pub parked: Cell<u64>,
 }
 
-/// Offsets that emission needs.
+/// Offsets of the fields that generated code accesses.
 #[allow(missing_docs)]
 pub mod at {
     use super::*;
@@ -109,7 +111,7 @@ pub mod at {
     pub const POLLED: u64 = offset_of!(WarpCtx, polled) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
 
-    /// Whether a field stays the same from the beginning of a call of generated code to its end, whoever calls.
+    /// Whether the field at `offset` keeps its value during a whole call of generated code, and so may be loaded once.
     pub const fn is_constant(offset: u64) -> bool {
         matches!(
             offset,
@@ -133,54 +135,55 @@ pub mod at {
     }
 }
 
-/// Helpers that generated code calls through [`WarpCtx::helpers`].
+/// Helpers that generated code calls through [`WarpCtx::helpers`], with their signatures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Helper {
-    /// `(ctx, site, mask, lanes' 64-bit addresses, size, write) -> status`: slow path of a bounds check.
+    /// `(ctx, site, mask, 64-bit addresses by lane, size, write) -> status`: slow path of a bounds check.
     Check,
-    /// `(ctx, site, mask, sources, destination)`: a pure row.
+    /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.
     Pure,
     /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself, or a use that is only noted.
     Fault,
-    /// `(ctx) -> status`: the code has looped for a while; may it go on?
+    /// `(ctx) -> status`: safepoint of a loop or of recursion: charges fuel, and suspends a warp that runs on a fiber.
     Tick,
-    /// `(ctx) -> status`: the warp spins on something that others must do; lets them. Only where warps have stacks.
+    /// `(ctx) -> status`: the warp polls memory that other warps write: suspends it. Fibers only.
     Yield,
-    /// `(ctx, site, mask, ids, counts, truth) -> status`: lanes arrive at a barrier. Only where warps have stacks.
+    /// `(ctx, site, mask, ids, counts, predicates) -> status`: lanes arrive at a CTA barrier. Fibers only.
     Arrive,
-    /// `(ctx, lanes, released, results, patient) -> status`: stores lanes that are released: some of those that wait at
-    /// barriers and warp operations, with the results of these, or some that come back from calls. If none are, one that is patient
-    /// waits. Only where warps have stacks.
+    /// `(ctx, lanes, released, results, patient) -> status`: stores to `released` a set of lanes that can be resumed:
+    /// lanes released by a barrier or a warp operation (with the results of the latter), or lanes that returned from a
+    /// call. If there are none, the fiber parks if `patient`, else 0 is stored. Fibers only.
     Wait,
-    /// `(ctx, site, live, mask, rows read, rows written) -> status`: an instruction by the reference engine.
+    /// `(ctx, site, live, mask, rows read, rows written) -> status`: the reference engine executes one instruction.
     Effect,
-    /// `(ctx, site, mask, arguments, results) -> status`: a function of the device library.
+    /// `(ctx, site, mask, arguments, results) -> status`: calls a function of the device library.
     Builtin,
-    /// `(ctx, site, live, mask, rows read) -> status`: lanes come to a warp operation without its other members.
+    /// `(ctx, site, live, mask, rows read) -> status`: parks lanes that arrive at a warp operation before its other
+    /// members.
     Park,
-    /// `(ctx, site)`: a function that was called at the site has stopped.
+    /// `(ctx, site)`: the function called at the site has stopped; adds its caller to the fault's call stack.
     Unwind,
-    /// `(ctx, site, lanes, frame, arguments, results, entry) -> status`: begins a call on a stack of its own.
+    /// `(ctx, site, lanes, frame, arguments, results, entry) -> status`: starts a call on a fiber of its own.
     Spawn,
-    /// `(ctx, lanes)`: lanes have come to the end of a function that has a stack of its own.
+    /// `(ctx, lanes)`: lanes return from a function that runs on a fiber of its own.
     Finish,
-    /// `(ctx, site, lanes) -> status`: lanes arrive at the cluster's barrier, or wait there. Only where warps have stacks.
+    /// `(ctx, site, lanes) -> status`: lanes arrive at the cluster's barrier, or wait at it. Fibers only.
     Cluster,
-    /// `(ctx, site, lanes, three numbers) -> status`: a guard of a call or of the stack says no, with what the fault tells of it: the
-    /// address of a function; the address of an access and the bytes passed; the bytes and the place of an `alloca`; the value of a
-    /// `stackrestore` and its bounds. Never 0.
+    /// `(ctx, site, lanes, a, b, c) -> status`: a guard of a call or of the stack failed. The three numbers depend on
+    /// the site: the address of the function called; the address of an access and the bytes passed; the bytes and the
+    /// address of an `alloca`; the value of a `stackrestore` and its bounds. Never returns 0.
     Refuse,
 }
 
 /// Number of helpers.
 pub const HELPERS: usize = Helper::Refuse as usize + 1;
 
-/// How a compiled function ended.
+/// How a call of a compiled function ended.
 #[allow(missing_docs)]
 pub mod status {
-    /// All is done.
+    /// It ran to its end.
     pub const DONE: u32 = 0;
-    /// A helper recorded a stop.
+    /// A helper recorded a stop, which the caller must propagate.
     pub const STOP: u32 = 1;
 }

@@ -1,8 +1,8 @@
 //! The SIMD engine: whole warps as vectors, compiled by LLVM.
 //!
-//! `emit` writes LLVM IR, `code` turns it into something that can be called, `run` calls it. The engine compiles what it is told to,
-//! when it is told to; who waits for code, and what runs until it is there, is the runtime's business. What the engine has no
-//! code for it refuses by name.
+//! `emit` writes LLVM IR, `code` compiles it to callable code, `run` calls that. The engine compiles synchronously, on
+//! request: who waits for code, and what runs meanwhile, is up to the runtime. A construct that the engine cannot
+//! compile is refused by name.
 
 mod code;
 mod ctx;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub struct SimdEngine;
 
 impl SimdEngine {
-    /// The code of a kernel for a block shape, for people; an error says why there is none.
+    /// Renders a kernel's code for a block shape, as text; an error says why the engine has no code for it.
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
         let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false });
         let refused = |r: emit::Refused| {
@@ -37,7 +37,7 @@ impl SimdEngine {
     }
 }
 
-/// What was refused, and where.
+/// Says which construct was refused, and in which line.
 fn explain(ir: &Ir<Placed>, refused: &emit::Refused) -> String {
     let func = ir.func(refused.func);
     let line = func.places.get(refused.at as usize).map(|p| func.source.lines.line(p.span.start));
@@ -45,7 +45,7 @@ fn explain(ir: &Ir<Placed>, refused: &emit::Refused) -> String {
     format!("{}{at}", refused.what)
 }
 
-/// A form of compiled code that people can read.
+/// The stage at which compiled code is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// LLVM IR as the engine writes it.
@@ -56,7 +56,7 @@ pub enum Form {
     Assembly,
 }
 
-/// How code for launches of a shape is to be written.
+/// The emission options for launches of a shape.
 fn options(shape: &Shape) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);
     emit::Options {
@@ -77,7 +77,7 @@ impl Compiler for SimdEngine {
     }
 }
 
-/// A kernel to be compiled.
+/// A kernel of an image that this engine may compile.
 struct Source {
     image: Arc<Image>,
     kernel: FuncId,

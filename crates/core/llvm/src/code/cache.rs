@@ -1,10 +1,10 @@
 //! Compiled objects on disk, keyed by the content of the program ([`CacheKey`]) and the optimisation effort.
 //!
-//! Files are written under a temporary name and renamed, so concurrent processes see whole files or none, and nobody waits for
-//! anybody; a process that is killed loses what it was just making. The folder is `$MARGAY_CACHE_DIR`, else
-//! `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=off` turns it off. When it grows beyond its bound
-//! (`MARGAY_CACHE_SIZE`), the files that were not used for longest go first. A cache that cannot be read or written is as good as none: it
-//! never fails a launch.
+//! Files are written under a temporary name and renamed: concurrent processes see whole files or none and never lock
+//! each other out, and a process that is killed loses only the file it was writing. The folder is `$MARGAY_CACHE_DIR`,
+//! else `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=off` disables the cache. When the folder
+//! exceeds its bound (`MARGAY_CACHE_SIZE`), the least recently used files are evicted. A cache that cannot be read or
+//! written is ignored: it never fails a launch.
 
 use crate::code::key::CacheKey;
 use margay_exec::Effort;
@@ -16,23 +16,23 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Bytes that the folder may hold, unless `MARGAY_CACHE_SIZE` says otherwise.
+/// Bound of the folder's size in bytes, unless `MARGAY_CACHE_SIZE` is set.
 const BOUND: u64 = 256 << 20;
 
-/// First bytes of every file; changes with its format.
+/// Magic number of every file; changes with the format.
 const MAGIC: &[u8; 8] = b"margay03";
 
-/// Endings of names, by effort.
+/// File extensions, by effort.
 const ENDINGS: [&str; 2] = ["light", "full"];
-/// Beginning of the names of files that are being written.
+/// Prefix of the names of files that are being written.
 const TEMPORARY: &str = "tmp.";
 
-/// A file that was used within this time need not be marked as used again.
+/// A file last used within this time is not marked as used again.
 const FRESH: Duration = Duration::from_secs(60);
-/// A file that has been in writing for so long has lost its writer.
+/// A temporary file older than this has lost its writer.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// What is kept for a kernel: what the host must know, and the object.
+/// What the cache holds for a kernel: the serialised [`crate::code::compile::Facts`], and the object.
 pub(crate) struct Entry {
     pub facts: Vec<u8>,
     pub object: Vec<u8>,
@@ -43,11 +43,11 @@ pub(crate) struct Entry {
 pub struct File {
     /// Where it is.
     pub path: PathBuf,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// When it was used last, to the minute.
+    /// Time of the last use, to the minute.
     pub used: SystemTime,
-    /// The effort that was put into the code; none for a file that is being written.
+    /// Effort of the compilation; none for a temporary file.
     pub effort: Option<Effort>,
 }
 
@@ -55,7 +55,7 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|v| !v.is_empty())
 }
 
-/// The folder, unless the cache is turned off or there is no home for it.
+/// The cache folder; `None` if the cache is off or no home directory is known.
 pub fn folder() -> Option<PathBuf> {
     if variable("MARGAY_CACHE").is_some_and(|v| v == "0" || v == "off") {
         return None;
@@ -66,12 +66,12 @@ pub fn folder() -> Option<PathBuf> {
     explicit.or_else(xdg).or_else(home)
 }
 
-/// Bytes that the folder may hold. A size that cannot be read is as good as none.
+/// Bound of the folder's size in bytes. A malformed `MARGAY_CACHE_SIZE` is ignored.
 pub fn bound() -> u64 {
     variable("MARGAY_CACHE_SIZE").and_then(|v| parse_size(v.to_str()?)).unwrap_or(BOUND)
 }
 
-/// `300`, `64K`, `64M`, `2G` (powers of 1024) as bytes.
+/// Parses a size in bytes such as `300`, `64K`, `64M` or `2G` (powers of 1024).
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let shift = match text.chars().last()?.to_ascii_uppercase() {
@@ -89,14 +89,14 @@ fn name(content: CacheKey, effort: Effort) -> String {
     format!("{a:016x}{b:016x}.{}", ENDINGS[effort as usize])
 }
 
-/// Guards against files that a full disk cut short, or that somebody wrote into.
+/// Checksum against files that were truncated or overwritten.
 fn check(bytes: &[u8]) -> u64 {
     let mut h = DefaultHasher::new();
     bytes.hash(&mut h);
     h.finish()
 }
 
-/// What an earlier compilation left.
+/// Looks up the result of an earlier compilation and marks it as used.
 pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     let path = folder()?.join(name(content, effort));
     let bytes = fs::read(&path).ok()?;
@@ -117,7 +117,7 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
     Some(entry)
 }
 
-/// Keeps what was compiled.
+/// Stores the result of a compilation.
 pub(crate) fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
     let Some(folder) = folder() else { return };
     if fs::create_dir_all(&folder).is_err() {
@@ -132,8 +132,8 @@ pub(crate) fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8
         let _ = fs::remove_file(&temporary);
         return;
     }
-    // Looking through the folder takes time: that is done when this process first writes, and whenever it has written a share of the
-    // bound since.
+    // Listing the folder takes time: trim at this process's first write, and each time a sixteenth of the bound has
+    // been written.
     static WRITTEN: AtomicU64 = AtomicU64::new(u64::MAX);
     let bound = bound();
     let written = WRITTEN.load(Relaxed).saturating_add(bytes.len() as u64);
@@ -145,7 +145,8 @@ pub(crate) fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8
     }
 }
 
-/// The files of the cache in a folder, those first that were not used for longest. Nothing else in the folder is touched, ever.
+/// The cache files in a folder, least recently used first. Other files in the folder are never listed, and so never
+/// removed.
 pub fn files(folder: &Path) -> Vec<File> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let file = |entry: fs::DirEntry| {
@@ -169,8 +170,8 @@ pub fn files(folder: &Path) -> Vec<File> {
     files
 }
 
-/// Removes files until the folder holds no more than so many bytes, and those whose writer is gone; how many files, and their bytes.
-/// Code in use stays in memory.
+/// Evicts files until the folder holds at most `bound` bytes, and removes abandoned temporary files; returns the number
+/// of files removed and their bytes. Code that a process has loaded stays usable.
 pub fn trim(folder: &Path, bound: u64) -> (usize, u64) {
     let files = files(folder);
     let mut total: u64 = files.iter().map(|f| f.size).sum();
@@ -179,7 +180,7 @@ pub fn trim(folder: &Path, bound: u64) -> (usize, u64) {
     for file in files {
         let abandoned = file.effort.is_none() && now.duration_since(file.used).is_ok_and(|age| age > ABANDONED);
         let surplus = total > bound && (file.effort.is_some() || bound == 0);
-        // Another process may have been faster.
+        // Another process may have removed it first.
         if (abandoned || surplus) && fs::remove_file(&file.path).is_ok() {
             (count, bytes) = (count + 1, bytes + file.size);
             total -= file.size;
@@ -220,7 +221,7 @@ mod tests {
         put("tmp.1.2", 10);
         put("notes.txt", 9000);
         assert_eq!(files(&folder).len(), 5);
-        // 500 bytes: what nobody writes any more goes in any case, then the oldest.
+        // 500 bytes: the abandoned file goes in any case, then the least recently used one.
         assert_eq!(trim(&folder, 350), (2, 200));
         let left: Vec<String> =
             files(&folder).iter().map(|f| f.path.file_name().unwrap().to_str().unwrap().to_owned()).collect();

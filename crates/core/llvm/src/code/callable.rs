@@ -1,4 +1,4 @@
-//! Code of a kernel for launches of one shape: linked, with what those need who run it.
+//! Linked code of a kernel for launches of one shape, with the pools that its runs draw from.
 
 use crate::{
     code::compile::{Compiled, Object, Recipe},
@@ -8,24 +8,24 @@ use crate::{
 use margay_exec::{Batch, Cta, Grid, Kernel, Log, Meter, Stop, single_step::SingleStep};
 use std::{collections::BTreeSet, sync::Arc};
 
-/// Compiled code, and windows for those who run it.
+/// Callable code of a kernel.
 pub struct Code {
     /// The code.
     pub compiled: Compiled,
-    /// Windows that nobody uses.
+    /// Windows that are not in use.
     pub pool: Pool,
-    /// Stacks that nobody uses.
+    /// Fiber stacks that are not in use.
     pub stacks: Stacks,
-    /// Executes the instructions that there is no code for.
+    /// The reference engine's form of the kernel, if some instructions have no native code.
     pub single_step: Option<Arc<SingleStep>>,
-    /// Their mnemonics.
+    /// Mnemonics of these instructions.
     single_steps: Vec<String>,
-    /// CTAs run by the range.
+    /// The entry runs a range of CTAs rather than one warp.
     by_range: bool,
 }
 
 impl Code {
-    /// Makes an object callable; an error is a bug of ours.
+    /// Links an object; an error is a bug of the engine.
     pub fn new(recipe: &Recipe, object: &Object, log: &Log) -> Result<Arc<Code>, String> {
         let mut single_steps = BTreeSet::new();
         let often = |s: &&Site| !matches!(s.kind, SiteKind::Effect { seldom: true, .. });

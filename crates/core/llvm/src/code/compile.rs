@@ -1,4 +1,4 @@
-//! A kernel and all that it calls, from IR to linked code.
+//! Compilation of a kernel with all that it calls: IR, object, linked code.
 
 use crate::{
     Form,
@@ -30,7 +30,7 @@ pub struct Compiled {
     pub entry: usize,
     /// The kernel.
     pub kernel: FuncId,
-    /// What it needs of a stack.
+    /// Native stack that its functions need.
     pub frames: Frames,
     facts: Arc<Facts>,
 }
@@ -43,31 +43,31 @@ impl std::ops::Deref for Compiled {
     }
 }
 
-/// What the host must know of a kernel's code.
+/// What the host must know of a kernel's code; stored beside it in the cache.
 pub struct Facts {
-    /// Functions that the code consists of.
+    /// Functions that were compiled: the kernel and all that it may call.
     reached: Vec<FuncId>,
-    /// Sites by number.
+    /// Sites by number. The code passes these numbers to helpers.
     pub sites: Vec<Site>,
-    /// Semantic functions of `Pure` sites.
+    /// Per site: the semantic function, for `Pure` sites.
     pub pure: Vec<Option<PureFn>>,
-    /// Bytes that the warps of a CTA keep across barriers.
+    /// Size in bytes of a CTA's spill area.
     pub spill_size: u64,
-    /// The entry runs one warp, on a stack of its own, instead of a range of CTAs.
+    /// The entry runs one warp, on a fiber, rather than a range of CTAs.
     pub by_warp: bool,
-    /// Threads need local windows.
+    /// Some function accesses local windows.
     pub uses_local: bool,
-    /// Device functions may call themselves, so the host's stack must be deep.
+    /// Device functions may recurse, which calls for a deep native stack.
     pub recursive: bool,
 }
 
 impl Facts {
-    /// Sites of instructions that are left to the reference engine.
+    /// Sites of instructions that the reference engine executes.
     pub fn single_steps(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|s| matches!(s.kind, SiteKind::Effect { .. }))
     }
 
-    /// As bytes, if there is a way.
+    /// Serialises the facts; `None` if a site has no serialised form.
     fn store(&self, frames: Frames) -> Option<Vec<u8>> {
         let Facts { reached, sites, pure: _, spill_size, by_warp, uses_local, recursive } = self;
         let mut out = Out::default();
@@ -91,20 +91,20 @@ impl Facts {
     }
 }
 
-/// Bytes of native stack that functions take.
+/// Native stack of the compiled functions, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// All together.
+    /// Sum of all frames.
     pub sum: usize,
-    /// The largest one.
+    /// Largest frame.
     pub largest: usize,
 }
 
 impl Frames {
-    /// What LLVM does not count: the return address, saved registers, what alignment may take.
+    /// What LLVM's sizes omit: return address, saved registers, alignment.
     const BESIDE: usize = 256;
 
-    /// From what LLVM says about functions that have the attribute `warn-stack-size` with a limit of nothing.
+    /// Reads the diagnostics that LLVM emits for functions with the attribute `"warn-stack-size"="0"`.
     fn from_notes(notes: &[String], functions: usize) -> Frames {
         let size = |note: &String| {
             let (number, _) = note.split_once("stack frame size (")?.1.split_once(')')?;
@@ -118,7 +118,7 @@ impl Frames {
     }
 }
 
-/// Which code is wanted.
+/// What to compile, and under which key it is cached.
 pub struct Recipe {
     pub image: Arc<Image>,
     pub kernel: FuncId,
@@ -126,7 +126,7 @@ pub struct Recipe {
     content: CacheKey,
 }
 
-/// Code that a host can link, and what it must know of it.
+/// Relocatable object code, and what the host must know of it.
 pub struct Object {
     pub facts: Arc<Facts>,
     frames: Frames,
@@ -140,19 +140,19 @@ impl Recipe {
         Recipe { image, kernel, options, content }
     }
 
-    /// What an earlier compilation left in the cache.
+    /// Looks up the object of an earlier compilation in the cache.
     pub fn cached(&self, effort: Effort) -> Option<Object> {
         let entry = cache::find(self.content, effort)?;
         let (facts, frames) = Facts::restore(&entry.facts, &self.image.ir)?;
         Some(Object { facts: Arc::new(facts), frames, bytes: entry.object })
     }
 
-    /// Writes the kernel as LLVM IR.
+    /// Emits the kernel as LLVM IR.
     pub fn emit(&self) -> Result<Draft, Refused> {
         Draft::new(&self.image.ir, self.kernel, &self.options)
     }
 
-    /// Compiles a draft of it, and keeps the result.
+    /// Compiles a draft and stores the object in the cache.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
         let Some(_inside) = Inside::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
         log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
@@ -163,7 +163,7 @@ impl Recipe {
         Ok(Object { facts: draft.facts.clone(), frames, bytes })
     }
 
-    /// Makes an object callable.
+    /// Links an object, so that it can be called.
     pub fn link(&self, object: &Object) -> Result<Compiled, String> {
         let linked = Linked::object(&object.bytes)?;
         let entry = linked.address(&emit::symbol(self.kernel))?;
@@ -172,17 +172,17 @@ impl Recipe {
     }
 }
 
-/// Bytes of LLVM IR beyond which a kernel is left to the reference engine: LLVM takes most of a minute for it.
+/// Size of a kernel's LLVM IR in bytes beyond which it is refused: LLVM would take most of a minute.
 const LARGEST: usize = 16 << 20;
 
-/// A kernel as LLVM IR.
+/// A kernel as LLVM IR text.
 pub struct Draft {
     text: String,
     facts: Arc<Facts>,
 }
 
 impl Draft {
-    /// Writes the LLVM IR of a kernel and what it reaches.
+    /// Emits a kernel and all that it may call.
     pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> Result<Draft, Refused> {
         let mut uses_local = false;
         let mut sites = Vec::new();
@@ -190,7 +190,7 @@ impl Draft {
         let mut bodies = String::new();
         let (mut spill_size, mut by_warp) = (0, false);
         let mut functions = reachable(ir, kernel);
-        // A kernel whose address is known is never called.
+        // A kernel is never a call target, even if its address is taken.
         functions.retain(|f| !ir.func(*f).blocks.is_empty() && (*f == kernel || ir.func(*f).kind != FuncKind::Kernel));
         let what = emit::Reached::new(ir, &functions, kernel, options);
         for f in &functions {
@@ -227,7 +227,7 @@ impl Draft {
         context.create_module_from_ir(buffer).map_err(|e| e.to_string())
     }
 
-    /// The code, for people.
+    /// The code of the given form as text.
     pub fn show(self, form: Form) -> Result<String, String> {
         if form == Form::Emitted {
             return Ok(self.text);
@@ -243,7 +243,7 @@ impl Draft {
     }
 }
 
-/// Semantic functions of the rows that go through the host.
+/// The semantic function of every `Pure` site.
 fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>, Refused> {
     let find = |site: &Site| {
         let SiteKind::Pure { srcs, dsts } = &site.kind else { return Ok(None) };
@@ -257,9 +257,9 @@ fn pure_functions(ir: &Ir<Placed>, sites: &[Site]) -> Result<Vec<Option<PureFn>>
     sites.iter().map(find).collect()
 }
 
-/// The text of a module: declarations, helpers, functions, attributes, metadata.
+/// Assembles the text of a module: declarations, helpers, functions, attributes, metadata.
 fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
-    // Definitions of helpers bring declarations of their own: one line each, once.
+    // Definitions of helpers carry declarations, one per line; each is kept once.
     let lines: BTreeSet<&str> = declared.iter().flat_map(|d| d.lines().filter(|l| l.starts_with("declare"))).collect();
     let mut out = String::with_capacity(bodies.len() + 4096);
     for line in lines {
@@ -275,7 +275,7 @@ fn module(bodies: &str, declared: &BTreeSet<String>) -> String {
     }
     out.push_str(bodies);
     out.push_str(
-        // LLVM tells the size of each frame, and large frames touch every page, so that none jumps over a guard page.
+        // LLVM reports the size of each frame; large frames probe every page, so that none can skip a guard page.
         "attributes #0 = { nounwind \"warn-stack-size\"=\"0\" \"probe-stack\"=\"inline-asm\" }\nattributes #1 = { nounwind }\nattributes #2 = { nounwind noinline cold }\n!0 = !{!\"branch_weights\", i32 1, i32 4000}\n\
          !1 = distinct !{!1, !\"margay\"}\n!2 = distinct !{!2, !1, !\"the program's memory\"}\n!3 = !{!2}\n!4 = !{}\n",
     );

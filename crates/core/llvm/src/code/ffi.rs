@@ -1,4 +1,4 @@
-//! What inkwell has no binding for: what LLVM says while it compiles. And how a process ends while it does.
+//! Bindings that inkwell lacks: LLVM's diagnostics during a compilation, and the end of a process while LLVM compiles.
 //!
 //! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
@@ -19,16 +19,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Hears what LLVM has to say about the code that it compiles in a context.
+/// Collects the diagnostics that LLVM emits in a context while it compiles.
 pub struct Listener<'c> {
     context: &'c Context,
     notes: Box<RefCell<Vec<String>>>,
 }
 
 extern "C" fn hear(info: LLVMDiagnosticInfoRef, notes: *mut c_void) {
-    // SAFETY: `notes` is what `Listener::new` gave, and its drop takes the handler away; LLVM calls on the thread that compiles.
+    // SAFETY: `notes` was set by `Listener::new` and is valid until its drop removes the handler; LLVM calls on the
+    // compiling thread.
     let notes = unsafe { &*notes.cast::<RefCell<Vec<String>>>() };
-    // SAFETY: `info` is alive for the call; the message is copied before it is disposed of.
+    // SAFETY: `info` is valid during the call; the message is copied before it is disposed of.
     let note = unsafe {
         let text = LLVMGetDiagInfoDescription(info);
         let note = CStr::from_ptr(text).to_string_lossy().into_owned();
@@ -39,16 +40,16 @@ extern "C" fn hear(info: LLVMDiagnosticInfoRef, notes: *mut c_void) {
 }
 
 impl Listener<'_> {
-    /// Begins to listen.
+    /// Installs the diagnostic handler of a context.
     pub fn new(context: &Context) -> Listener<'_> {
         let notes: Box<RefCell<Vec<String>>> = Box::default();
         let cookie = ptr::from_ref(&*notes).cast_mut().cast();
-        // SAFETY: the context is alive, and `notes` stays where it is until the handler is gone.
+        // SAFETY: the context is alive, and `notes` is boxed, so its address is stable until the handler is removed.
         unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), cookie) };
         Listener { context, notes }
     }
 
-    /// What was said so far.
+    /// Takes the diagnostics collected so far.
     pub fn notes(&self) -> Vec<String> {
         self.notes.take()
     }
@@ -61,44 +62,44 @@ impl Drop for Listener<'_> {
     }
 }
 
-// How a process ends.
+// The end of a process.
 //
-// When a process ends, destructors of LLVM's static data run, and a thread that is inside of LLVM then may fall over them. So
-// before they run, threads are given a moment, in which one finishes that is nearly done; the others are stopped where they are, by
-// a signal whose handler never returns. That is safe only while they hold no lock of the C library, which the end of the
-// process may need: so the handler looks where it has interrupted the thread, and returns, to be tried again, unless that is in LLVM's
-// own code. While the library is being loaded, that is never so.
+// At exit, destructors of LLVM's static data run, and a thread that compiles at that time may crash on freed data. So
+// before they run, compiling threads get a short time to finish; those that do not are stopped by a signal whose
+// handler never returns. That is safe only while they hold no lock of the C library, which `exit` itself may need: the
+// handler checks where it has interrupted the thread, and returns unless that is in LLVM's own code; the signal is then
+// sent again. Before the library is loaded, it always returns.
 //
-// Functions that are registered for the end of a process run in the opposite order of their registration, so what LLVM registers while
-// it compiles runs before anything of ours. But first of all run the destructors of the thread that ends the process, which as a
-// rule is its first one, and as a rule that one has asked for a kernel.
+// `atexit` functions run in the reverse order of their registration, so what LLVM registers while it compiles runs
+// before ours. Thread destructors run first of all: those of the thread that calls `exit`, which is usually the main
+// thread and has usually asked for a kernel.
 
-/// A thread that is inside of LLVM.
+/// A thread that is executing code of LLVM.
 struct Guest {
     thread: libc::pthread_t,
     since: Instant,
 }
 
 static GUESTS: Mutex<Vec<Guest>> = Mutex::new(Vec::new());
-/// The process ends.
+/// Set once the process is ending.
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// Answers of interrupted threads: how often one was somewhere else, and how many have stopped.
+/// Counted by the signal handler: interruptions outside LLVM's code, and threads stopped.
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 static STOPPED: AtomicU32 = AtomicU32::new(0);
 
-/// Nobody waits longer than that for a thread, nor longer than an eighth of the time that it was inside for.
+/// Longest wait for a thread; nor is a thread waited for longer than an eighth of the time it has been compiling.
 const MOMENT: Duration = Duration::from_millis(150);
-/// By default this signal does nothing, and hardly any program uses it.
+/// Ignored by default, and rarely used by programs.
 const SIGNAL: c_int = libc::SIGURG;
-/// Stays after which the end of the process is registered again: LLVM makes some of its static data when it first needs them, and
-/// what is registered last runs first.
+/// Number of compilations after each of which `at_end` is registered again: LLVM creates some static data on first use,
+/// and what is registered last runs first.
 const UNSETTLED: u32 = 16;
 
-/// A stay inside of LLVM.
+/// Marks the current thread as executing code of LLVM, until it is dropped.
 pub struct Inside(());
 
 impl Inside {
-    /// Enters; `None` when the process ends.
+    /// Registers the thread; `None` when the process is ending.
     pub fn enter() -> Option<Inside> {
         if LOST.load(SeqCst) {
             return None;
@@ -131,7 +132,7 @@ fn guests() -> std::sync::MutexGuard<'static, Vec<Guest>> {
     GUESTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the process's first thread leaves when it ends.
+/// Its thread-local value is dropped when the thread ends.
 struct Leaving;
 
 impl Drop for Leaving {
@@ -143,24 +144,24 @@ impl Drop for Leaving {
     }
 }
 
-/// If this thread ends the process, threads that are inside of LLVM are stopped first.
+/// Makes the end of this thread stop compiling threads, if the thread is the main thread.
 pub fn watch_thread() {
     thread_local!(static LEAVING: Leaving = const { Leaving });
-    // A thread that is ending already needs no watch.
+    // Fails for a thread that is already being destroyed, which needs no watch.
     let _ = LEAVING.try_with(|_| ());
 }
 
-/// Asks to be called at the end of the process, before everything that was registered earlier.
+/// Registers `at_end` with `atexit`, so that it runs before everything registered earlier.
 pub fn register() {
     static FORK: Once = Once::new();
-    // SAFETY: the functions are of this process and stay there; they use nothing that may not be used at those times.
+    // SAFETY: the functions are never unloaded, and restrict themselves to what is allowed after a fork and at exit.
     unsafe {
         FORK.call_once(|| _ = libc::pthread_atfork(None, None, Some(forked)));
         libc::atexit(at_end);
     }
 }
 
-/// The child of a fork has none of its parent's threads. Whether one of them held the lock, nobody can tell any more.
+/// The child of a fork has none of its parent's other threads; one of them may have held the lock.
 extern "C" fn forked() {
     match GUESTS.try_lock() {
         Ok(mut guests) => guests.clear(),
@@ -168,7 +169,7 @@ extern "C" fn forked() {
     }
 }
 
-/// The lock of [`GUESTS`] will never be free: this process does without LLVM.
+/// The lock of [`GUESTS`] was held across a fork and will never be released: this process must not use LLVM.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn at_end() {
@@ -187,18 +188,18 @@ extern "C" fn at_end() {
         }
         nap();
     }
-    // SAFETY: `action` is all zero but for what is set; the handler is a function of this signature.
+    // SAFETY: `action` is zeroed and then filled in; the handler has the signature that `SA_SIGINFO` requires.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = stop as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
         libc::sigaction(SIGNAL, &action, ptr::null_mut());
     }
-    // A thread that is somewhere else comes back to LLVM, or out of it, soon; one that blocks the signal cannot be helped.
+    // A thread outside LLVM's code will soon be back in it or leave; one that blocks the signal is given up.
     while began.elapsed() < 10 * MOMENT {
         let Some(thread) = guests().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
         let (elsewhere, stopped) = (ELSEWHERE.load(SeqCst), STOPPED.load(SeqCst));
-        // SAFETY: the thread has entered and, by its entry, cannot have ended: it leaves before.
+        // SAFETY: the thread is registered, and it unregisters before it ends, so it is alive.
         unsafe { libc::pthread_kill(thread, SIGNAL) };
         let asked = Instant::now();
         while ELSEWHERE.load(SeqCst) == elsewhere && STOPPED.load(SeqCst) == stopped && asked.elapsed() < MOMENT {
@@ -212,9 +213,9 @@ extern "C" fn at_end() {
     }
 }
 
-/// Stops the thread that it interrupts, if that was in code of LLVM.
+/// Signal handler: stops the thread that it interrupts, if that was in code of LLVM.
 extern "C" fn stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system hands a `ucontext_t` to handlers that were installed with `SA_SIGINFO`.
+    // SAFETY: handlers installed with `SA_SIGINFO` receive a `ucontext_t`.
     let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
     if !load::code().contains(&(at as usize)) {
         ELSEWHERE.fetch_add(1, SeqCst);
@@ -222,7 +223,7 @@ extern "C" fn stop(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     }
     STOPPED.fetch_add(1, SeqCst);
     loop {
-        // SAFETY: waits for signals, whose handlers may run as ever.
+        // SAFETY: waits for signals, whose handlers may run as usual.
         unsafe { libc::pause() };
     }
 }

@@ -1,18 +1,18 @@
-//! What a kernel's code follows from, as one number: two kernels with the same number have the same code.
+//! The cache key of a kernel: a hash of everything that its code depends on, so that equal keys mean equal code.
 //!
-//! The instructions of all that the kernel reaches, their places under the ABI, and what is known of variables go in; names and
-//! places in the source stay out, so a module that was only moved or renamed finds its code again.
+//! Hashed are the instructions of all functions that the kernel may call, their locations under the ABI, and the
+//! properties of variables; names and source positions are not, so a module that was only moved or renamed still hits.
 
 use crate::{code::target, emit::Options};
 use margay_ir::{Func, FuncId, Global, Ir, Placed, pass::reachable};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A number of 128 bits for a kernel, what it reaches, and how it is to be compiled.
+/// A 128-bit hash of a kernel, its callees and the way it is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheKey(pub [u64; 2]);
 
 impl CacheKey {
-    /// Of a kernel under options, for this version of the engine on this host.
+    /// The key of a kernel under `options`, for this version of the engine on this host.
     pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> CacheKey {
         let mut h = Twice([1, 2].map(|salt: u64| {
             let mut h = DefaultHasher::new();
@@ -21,7 +21,7 @@ impl CacheKey {
         }));
         (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::library()).hash(&mut h);
         options.hash(&mut h);
-        // The whole of it: a new field must be looked at.
+        // Destructured without `..`: whoever adds a field must decide whether to hash it.
         let Ir { funcs, globals, func_names: _, global_names: _, target, version, address_size, thread_block, stage } =
             ir;
         (funcs.len(), target, version, address_size, thread_block, stage.abi).hash(&mut h);
@@ -32,7 +32,7 @@ impl CacheKey {
         for f in reachable(ir, kernel) {
             f.hash(&mut h);
             function(ir.func(f), &mut h);
-            // A call of a function that is not there fails with its name.
+            // A call of an undefined function fails with its name.
             ir.func(f).blocks.is_empty().then_some(&ir.func(f).name).hash(&mut h);
             stage.funcs.get(f.0 as usize).hash(&mut h);
         }
@@ -71,7 +71,7 @@ fn function(func: &Func, h: &mut Twice) {
     (noreturn, reqntid, maxntid, reqnctapercluster).hash(h);
 }
 
-/// Two hashes of the same.
+/// Two hashes of the same data with different salts.
 struct Twice([DefaultHasher; 2]);
 
 impl Hasher for Twice {

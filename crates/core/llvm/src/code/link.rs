@@ -1,9 +1,9 @@
-//! Makes object code in memory callable: sections mapped, relocations applied, pages protected.
+//! Links object code in memory: maps sections, applies relocations, protects pages.
 //!
-//! LLVM's own linker would do, but a process whose code all comes from the cache needs nothing else of LLVM, and loading that
-//! library takes longer than such a process has to live. The objects are our own: ELF for x86-64, position-independent code of the
-//! small model, without exceptions and thread-local data. What else an object asks for is an error.
-//! (System V Application Binary Interface, "Object Files" and the AMD64 supplement, "Relocation".)
+//! LLVM's own linker would do, but a process whose code all comes from the cache needs nothing else of LLVM, and
+//! loading that library takes longer than such a process runs. The objects are our own: ELF for x86-64,
+//! position-independent code of the small model, without exceptions or thread-local data. Anything else in an object is
+//! an error. (System V Application Binary Interface, "Object Files", and its AMD64 supplement, "Relocation".)
 //!
 //! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
@@ -14,48 +14,49 @@ use std::{
     ptr::{self, NonNull},
 };
 
-/// Bytes of a page, at which sections with different rights are parted.
+/// Page size in bytes: sections with different protections start on pages of their own.
 const PAGE: usize = 4096;
-/// `SHF_ALLOC`, `SHF_EXECINSTR`: the section takes memory; it is code.
+/// `SHF_ALLOC` (the section occupies memory) and `SHF_EXECINSTR` (it holds code).
 const ALLOC: u64 = 2;
 const CODE: u64 = 4;
 /// `SHF_WRITE`
 const WRITE: u64 = 1;
-/// Kinds of sections: `SHT_SYMTAB`, `SHT_RELA`, `SHT_NOBITS`.
+/// Section types: `SHT_SYMTAB`, `SHT_RELA`, `SHT_NOBITS`.
 const SYMBOLS: u32 = 2;
 const RELOCATIONS: u32 = 4;
 const NO_BITS: u32 = 8;
-/// Kinds of relocations: `R_X86_64_64`, `R_X86_64_PC32`, `R_X86_64_PLT32`.
+/// Relocation types: `R_X86_64_64`, `R_X86_64_PC32`, `R_X86_64_PLT32`.
 const ABSOLUTE: u32 = 1;
 const RELATIVE: u32 = 2;
 const RELATIVE_CALL: u32 = 4;
-/// `R_X86_64_GOTPCREL`, `R_X86_64_GOTPCRELX`, `R_X86_64_REX_GOTPCRELX`: the same of a word that holds the symbol's address.
+/// `R_X86_64_GOTPCREL`, `R_X86_64_GOTPCRELX`, `R_X86_64_REX_GOTPCRELX`: relative to the table entry with the symbol's
+/// address.
 const BY_TABLE: [u32; 3] = [9, 41, 42];
-/// `SHN_UNDEF`, and the first of the numbers that are no sections.
+/// `SHN_UNDEF`, and `SHN_LORESERVE`: the first of the section indices with special meanings.
 const UNDEFINED: u16 = 0;
 const RESERVED: u16 = 0xff00;
-/// Bytes of a jump to a function of this process: `jmp *0(%rip)`, its address, and two bytes to align the next.
+/// Size in bytes of a stub that jumps to a function of this process: `jmp *0(%rip)`, the address, two bytes of padding.
 const JUMP: usize = 16;
 
-/// Linked code. Dropping it unmaps the code, so whoever holds addresses of it holds this too.
+/// Linked code. Dropping it unmaps the code: whoever holds addresses into it must hold this too.
 pub struct Linked {
     start: NonNull<u8>,
     size: usize,
     symbols: HashMap<String, usize>,
 }
 
-// SAFETY: the mapping is written before it is shared, and never again.
+// SAFETY: the mapping is written before it is shared and is read-only from then on.
 unsafe impl Send for Linked {}
 // SAFETY: as above.
 unsafe impl Sync for Linked {}
 
-/// An object file, read with care: it may come from a disk.
+/// An object file. It may come from disk, so every access is checked.
 struct Object<'o>(&'o [u8]);
 
-/// A section header, as far as it matters here.
+/// The fields of a section header that matter here.
 #[derive(Clone, Copy)]
 struct Section {
-    /// Place of its name in the table of names.
+    /// Offset of its name in the string table.
     name: usize,
     kind: u32,
     flags: u64,
@@ -66,7 +67,7 @@ struct Section {
     align: usize,
 }
 
-/// A symbol: its name, the number of its section, its place in that.
+/// A symbol: name, section index, offset in the section.
 struct Symbol<'o> {
     name: &'o str,
     section: u16,
@@ -94,7 +95,7 @@ impl<'o> Object<'o> {
         usize::try_from(self.u64(at)?).ok()
     }
 
-    /// The section headers of a relocatable object for x86-64.
+    /// Parses the section headers of a relocatable object for x86-64.
     fn sections(&self) -> Option<Vec<Section>> {
         // `\x7fELF`, 64 bits, little-endian; `ET_REL`; `EM_X86_64`.
         let known =
@@ -124,7 +125,7 @@ impl<'o> Object<'o> {
         self.0.get(section.offset..section.offset.checked_add(section.size)?)
     }
 
-    /// Whether some section holds variables. Tables of addresses are written by relocations only, and called `.data.rel.ro`.
+    /// Whether a section holds variables. `.data.rel.ro` is allowed: it holds constant tables of relocated addresses.
     fn has_variables(&self, sections: &[Section]) -> Option<bool> {
         let names = self.content(sections.get(usize::from(self.u16(62)?))?)?;
         let mut writable = sections.iter().filter(|s| s.flags & (ALLOC | WRITE) == ALLOC | WRITE && s.size > 0);
@@ -146,13 +147,13 @@ impl<'o> Object<'o> {
     }
 }
 
-/// Where everything goes, relative to the beginning of the mapping: code and jumps first, then data that is only read.
+/// Offsets in the mapping: code and stubs first, then read-only data.
 struct Layout {
-    /// By section; none for those that take no memory.
+    /// By section; `None` for sections that occupy no memory.
     sections: Vec<Option<usize>>,
     jumps: usize,
     code: usize,
-    /// A word for the address of each symbol.
+    /// One word per symbol, for its address.
     addresses: usize,
     size: usize,
 }
@@ -180,15 +181,15 @@ impl Layout {
         let addresses = size.checked_next_multiple_of(8)?;
         let size = addresses.checked_add(symbols.checked_mul(8)?)?;
         let size = size.checked_next_multiple_of(PAGE)?.max(PAGE);
-        // Distances must fit into 32 bits.
+        // Displacements must fit into 32 bits.
         (size < 1 << 30).then_some(Layout { sections: places, jumps: jumps_at, code, addresses, size })
     }
 }
 
-/// The address of a function of this process: `memcpy` and its like, which LLVM calls by itself.
+/// The address of a function of this process, such as `memcpy`, which LLVM calls on its own account.
 fn outside(name: &str) -> Result<u64, String> {
     let symbol = CString::new(name).map_err(|e| e.to_string())?;
-    // SAFETY: the name ends in a NUL and lives for the call.
+    // SAFETY: the name is NUL-terminated and outlives the call.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
     match address.is_null() {
         true => Err(format!("compiled code calls `{name}`, which this process does not have")),
@@ -197,7 +198,7 @@ fn outside(name: &str) -> Result<u64, String> {
 }
 
 impl Linked {
-    /// Links one relocatable object; undefined symbols come from this process.
+    /// Links one relocatable object; undefined symbols are resolved in this process.
     pub fn object(bytes: &[u8]) -> Result<Linked, String> {
         let damaged = || "an object that cannot be read".to_owned();
         let object = Object(bytes);
@@ -221,7 +222,7 @@ impl Linked {
             jump[6..14].copy_from_slice(&outside(name)?.to_le_bytes());
         }
         let mut linked = Linked::map(layout.size)?;
-        // Where a symbol is, relative to the beginning of the mapping.
+        // Offset of a symbol in the mapping.
         let place = |symbol: &Symbol<'_>| match symbol.section {
             UNDEFINED => wanted.iter().position(|n| *n == symbol.name).map(|i| layout.jumps + JUMP * i),
             RESERVED.. => None,
@@ -265,10 +266,10 @@ impl Linked {
         Ok(linked)
     }
 
-    /// Pages that can be written, until [`Linked::fill`].
+    /// Maps writable pages, to be protected by [`Linked::fill`].
     fn map(size: usize) -> Result<Linked, String> {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the system's choice touches nothing that exists.
+        // SAFETY: an anonymous mapping at an address of the kernel's choice affects no existing memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), size, rights, flags, -1, 0) };
         match NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED) {
             Some(start) => Ok(Linked { start, size, symbols: HashMap::new() }),
@@ -276,14 +277,14 @@ impl Linked {
         }
     }
 
-    /// Puts the image there: `code` bytes that can be executed, the rest can be read; nothing can be written any more.
+    /// Copies the image and protects it: the first `code` bytes become executable, the rest read-only.
     fn fill(&mut self, image: &[u8], code: usize) -> Result<(), String> {
         assert!(image.len() <= self.size && code <= self.size && code.is_multiple_of(PAGE));
         let start = self.start.as_ptr();
-        // SAFETY: the mapping has `size` writable bytes, at least as many as the image, and nobody else knows it yet.
+        // SAFETY: the mapping has `size` writable bytes, at least as many as the image, and is not shared yet.
         unsafe { ptr::copy_nonoverlapping(image.as_ptr(), start, image.len()) };
         let protect = |at: usize, size: usize, rights| {
-            // SAFETY: the pages lie in the mapping, whose owner is `self`; no reference into it exists.
+            // SAFETY: the pages lie in the mapping, which `self` owns; no reference into it exists.
             let failed = size > 0 && unsafe { libc::mprotect(start.add(at).cast::<c_void>(), size, rights) } != 0;
             if failed { Err(format!("code cannot be protected: {}", std::io::Error::last_os_error())) } else { Ok(()) }
         };
@@ -299,7 +300,7 @@ impl Linked {
 
 impl Drop for Linked {
     fn drop(&mut self) {
-        // SAFETY: the mapping is our own, and whoever could call into it has held this value.
+        // SAFETY: the mapping is owned, and whoever could call into it has held this value.
         unsafe { libc::munmap(self.start.as_ptr().cast::<c_void>(), self.size) };
     }
 }
@@ -308,7 +309,8 @@ impl Drop for Linked {
 mod tests {
     use super::*;
 
-    /// An object with one function `f` in `.text` (`lea 0(%rip), %rax; ret`) whose displacement is a relocation against `.rodata`.
+    /// An object with a function `f` in `.text` (`lea 0(%rip), %rax; ret`), whose displacement is relocated against
+    /// `.rodata`.
     fn object(kind: u32) -> Vec<u8> {
         let code = [0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xc3];
         let names = b"\0f\0memcpy\0";
@@ -364,7 +366,7 @@ mod tests {
     fn code_finds_its_data() {
         let linked = Linked::object(&object(RELATIVE)).unwrap();
         let f = linked.address("f").unwrap();
-        // SAFETY: the bytes of the function above lie there, and take no argument.
+        // SAFETY: the code of `f` lies there; it takes no arguments and returns a pointer.
         let f = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const u8>(f) };
         // SAFETY: what comes back is the address of `.rodata`, which lives as long as `linked`.
         assert_eq!(unsafe { *f() }, 7);
@@ -375,7 +377,7 @@ mod tests {
     fn addresses_come_from_a_table() {
         let linked = Linked::object(&object(BY_TABLE[2])).unwrap();
         let f = linked.address("f").unwrap();
-        // SAFETY: as above; what comes back is the word with the address of `.rodata`.
+        // SAFETY: as above; `f` returns the address of the word that holds the address of `.rodata`.
         let word = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const *const u8>(f) }();
         // SAFETY: both lie in the mapping of `linked`.
         assert_eq!(unsafe { **word }, 7);
@@ -388,7 +390,7 @@ mod tests {
         for n in 0..whole.len() {
             assert!(Linked::object(&whole[..n]).is_err(), "{n} bytes");
         }
-        // Single bytes that are wrong may give an object or an error, but nothing else.
+        // A corrupted byte may give an object or an error, but no panic.
         for n in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[n] ^= 0x80;

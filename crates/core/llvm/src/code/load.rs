@@ -1,8 +1,9 @@
-//! LLVM's library, loaded when the first kernel is compiled.
+//! Loads LLVM's shared library when the first kernel is compiled.
 //!
-//! Loading it costs tens of megabytes and milliseconds, which a process that only checks modules should not pay. So nothing links
-//! the library: the functions of its C API that this crate and inkwell call are defined here, and each hands its arguments on.
-//! A function that is missing from the list is an undefined symbol when the program is linked.
+//! Loading it takes milliseconds and tens of megabytes, which a process that only checks modules should not pay. So
+//! nothing links the library: the functions of its C API that this crate and inkwell call are defined here as
+//! trampolines that resolve the library's function on first use. A function missing from the list is an undefined
+//! symbol when the program is linked.
 //!
 //! One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
@@ -23,7 +24,7 @@ use std::{
     },
 };
 
-/// Where the library may be, in this order; `MARGAY_LLVM` stands before all.
+/// Names of the library, tried in this order, after `MARGAY_LLVM`.
 pub const NAMES: [&str; 3] = if cfg!(feature = "llvm22") {
     ["libLLVM.so.22.1", "libLLVM-22.so", "/usr/lib/llvm-22/lib/libLLVM.so.22.1"]
 } else if cfg!(feature = "llvm21") {
@@ -40,7 +41,7 @@ unsafe extern "C" {
     fn dlerror() -> *const c_char;
 }
 
-/// Resolve functions when they are called first.
+/// Bind functions lazily.
 const RTLD_LAZY: c_int = 1;
 
 /// The handle of the library, or why there is none.
@@ -50,10 +51,10 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
     let mut why = String::new();
     for name in names {
         let Ok(name) = CString::new(name.as_bytes()) else { continue };
-        // SAFETY: the name ends in a NUL. LLVM's constructors run here; they depend on nothing of ours.
+        // SAFETY: the name is NUL-terminated. LLVM's constructors run here and depend on nothing of ours.
         let library = unsafe { dlopen(name.as_ptr(), RTLD_LAZY) } as usize;
         if library == 0 {
-            // SAFETY: after a failure `dlerror` gives a message that lives until the next call in this thread.
+            // SAFETY: after a failure `dlerror` returns a message that is valid until the next call in this thread.
             let message = unsafe { dlerror() };
             if why.is_empty() && !message.is_null() {
                 // SAFETY: as above.
@@ -65,7 +66,7 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
             return Err(format!("{} has no {}", name.to_string_lossy(), missing.to_string_lossy()));
         }
         find_code(address(library, c"LLVMContextCreate"));
-        // What the library has registered for the end of the process is to come after this.
+        // `atexit` order: our function must be registered after the library's own.
         ffi::register();
         return Ok(library);
     }
@@ -73,22 +74,22 @@ static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
 });
 
 fn address(library: usize, name: &CStr) -> usize {
-    // SAFETY: the handle is one of `dlopen` and never closed; the name ends in a NUL.
+    // SAFETY: the handle comes from `dlopen` and is never closed; the name is NUL-terminated.
     unsafe { dlsym(library as *mut c_void, name.as_ptr()) as usize }
 }
 
-/// First address of the library's code, and the first behind it.
+/// Address range of the library's code.
 static CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Addresses of the library's code; none before it is loaded. May be asked in a signal handler.
+/// Address range of the library's code; empty before it is loaded. Async-signal-safe.
 pub fn code() -> Range<usize> {
     CODE[0].load(Relaxed)..CODE[1].load(Relaxed)
 }
 
-/// Finds the code around an address.
+/// Finds the executable segment that contains an address.
 fn find_code(inside: usize) {
     extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, inside: *mut c_void) -> c_int {
-        // SAFETY: the dynamic linker hands over what describes a library, alive for the call.
+        // SAFETY: the dynamic linker passes a description of a loaded library that is valid during the call.
         let (base, headers) = unsafe {
             let info = &*info;
             (info.dlpi_addr as usize, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
@@ -104,19 +105,19 @@ fn find_code(inside: usize) {
         }
         0
     }
-    // SAFETY: `look` is a function of this signature, and its last argument is a number.
+    // SAFETY: `look` has the callback's signature; its last argument is a number, never dereferenced.
     unsafe { libc::dl_iterate_phdr(Some(look), inside as *mut c_void) };
 }
 
-/// Loads the library; everything else of LLVM needs that first.
+/// Loads the library; must succeed before any other function of LLVM is called.
 pub fn ready() -> Result<(), String> {
     LIBRARY.as_ref().map(|_| ()).map_err(String::clone)
 }
 
-/// Defines functions that hand their arguments on to the library.
+/// Defines trampolines to functions of the library.
 macro_rules! forward {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)?;)*) => {
-        /// Every function that is forwarded.
+        /// Names of all functions that have a trampoline.
         const FUNCTIONS: &[&CStr] = &[$($(#[$meta])* name(concat!(stringify!($name), "\0")),)*];
 
         $($(#[$meta])*
@@ -124,12 +125,12 @@ macro_rules! forward {
         unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
             static ADDRESS: LazyLock<usize> = LazyLock::new(|| match &*LIBRARY {
                 Ok(library) => address(*library, name(concat!(stringify!($name), "\0"))),
-                // No caller gets here without `ready`.
+                // Nobody calls LLVM before `ready` has succeeded.
                 Err(why) => panic!("{why}"),
             });
-            // SAFETY: the library's function of this name has this type, by LLVM's headers, from which llvm-sys has it, too.
+            // SAFETY: the library's function of this name has this type, according to LLVM's headers and llvm-sys.
             let function: unsafe extern "C" fn($($ty),*) $(-> $ret)? = unsafe { std::mem::transmute(*ADDRESS) };
-            // SAFETY: the caller vouches for the arguments.
+            // SAFETY: the caller guarantees the arguments.
             unsafe { function($($arg),*) }
         })*
     };

@@ -1,4 +1,4 @@
-//! From emitted LLVM IR to machine code: LLVM itself, what is asked of it, and where its results are kept.
+//! From LLVM IR to callable code: compilation by LLVM, the cache on disk, linking.
 
 pub mod cache;
 pub mod callable;

@@ -1,18 +1,18 @@
-//! What the host must know of compiled code, as bytes beside the code on disk.
+//! Serialisation of [`crate::code::compile::Facts`], stored beside the code on disk.
 
 use crate::emit::{Site, SiteKind};
 use margay_exec::FaultKind;
 use margay_ir::Builtin;
 use margay_isa::Mod;
 
-/// Spaces as [`SiteKind::Access`] names them.
+/// Names of spaces in [`SiteKind::Access`]; serialised by index.
 const SPACES: [&str; 6] = [".shared", ".local", ".param", ".global", ".const", "generic"];
-/// How barriers reduce.
+/// Reductions of barriers; serialised by index.
 const REDUCTIONS: [Mod; 3] = [Mod::And, Mod::Or, Mod::Popc];
 
-/// Functions of the device library.
+/// Functions of the device library; serialised by index.
 const BUILTINS: [Builtin; 4] = [Builtin::Vprintf, Builtin::Malloc, Builtin::Free, Builtin::AssertFail];
-/// Faults that consist of a text.
+/// Fault kinds that carry a text; serialised by index.
 const FAULTS: [fn(String) -> FaultKind; 6] = [
     FaultKind::Stack,
     FaultKind::BadTarget,
@@ -22,7 +22,7 @@ const FAULTS: [fn(String) -> FaultKind; 6] = [
     FaultKind::Undefined,
 ];
 
-/// Number in [`FAULTS`], and the text.
+/// The index of a kind in [`FAULTS`], and its text.
 fn fault(kind: &FaultKind) -> Option<(u64, &str)> {
     Some(match kind {
         FaultKind::Stack(text) => (0, text),
@@ -35,7 +35,7 @@ fn fault(kind: &FaultKind) -> Option<(u64, &str)> {
     })
 }
 
-/// Writes numbers and texts. Most numbers are small: they take seven bits a byte, the lowest first, and the eighth says that more follow.
+/// Writes numbers and texts. Numbers are LEB128: seven bits per byte, lowest first; the eighth bit marks continuation.
 #[derive(Default)]
 pub struct Out(pub Vec<u8>);
 
@@ -59,7 +59,7 @@ impl Out {
         self.0.extend(bytes);
     }
 
-    /// Whether there is a way to write it.
+    /// Writes a site; false if it has no serialised form.
     #[must_use]
     pub fn site(&mut self, site: &Site) -> bool {
         for n in [site.func, site.inst, site.at] {
@@ -111,7 +111,7 @@ impl Out {
     }
 }
 
-/// Reads them again; `None` where the bytes are none that [`Out`] has written.
+/// Reads what [`Out`] has written; `None` for anything else.
 pub struct In<'a>(pub &'a [u8]);
 
 impl In<'_> {
@@ -137,7 +137,7 @@ impl In<'_> {
         (0..self.length()?).map(|_| T::try_from(self.number()?).ok()).collect()
     }
 
-    /// As many as there are.
+    /// Reads all sites.
     pub fn sites(&mut self) -> Option<Vec<Site>> {
         (0..self.length()?).map(|_| self.site()).collect()
     }

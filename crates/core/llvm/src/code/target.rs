@@ -1,4 +1,4 @@
-//! The host as a target: its CPU, its features, and how much the optimiser is asked to do.
+//! The host as LLVM's target: CPU, features, pass pipelines.
 
 use crate::code::load;
 use inkwell::{
@@ -13,11 +13,11 @@ use std::{
     sync::{LazyLock, Once},
 };
 
-/// What tells hosts apart whose code differs, as the cache key needs it. Known without LLVM, which need not be loaded for code
-/// from the cache.
+/// Identifies hosts for the cache key: code for one runs on every host with the same text. Needs no LLVM, which is not
+/// loaded for cached code.
 pub fn host() -> &'static str {
     static HOST: LazyLock<String> = LazyLock::new(|| {
-        // Of the first processor; all have the same features.
+        // The first processor's entry; all have the same features.
         let mut text = Vec::new();
         let _ = std::fs::File::open("/proc/cpuinfo").and_then(|file| file.take(1 << 14).read_to_end(&mut text));
         let text = String::from_utf8_lossy(&text);
@@ -30,12 +30,13 @@ pub fn host() -> &'static str {
     &HOST
 }
 
-/// Which LLVM makes code, as the cache key needs it.
+/// Identifies the LLVM library for the cache key.
 pub fn library() -> (&'static str, Option<std::ffi::OsString>) {
     (load::NAMES[0], std::env::var_os("MARGAY_LLVM"))
 }
 
-/// Loads LLVM and registers the host's target with it; everything else here needs that first. An error says why there is no LLVM.
+/// Loads LLVM and registers the host's target; must succeed before anything else here. An error says why LLVM is
+/// unavailable.
 pub fn initialize() -> Result<(), String> {
     static INIT: Once = Once::new();
     load::ready()?;
@@ -43,22 +44,22 @@ pub fn initialize() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the host has registers for masks of lanes.
+/// Whether the host has mask registers (AVX-512VL).
 pub fn mask_registers() -> bool {
     is_x86_feature_detected!("avx512vl")
 }
 
-/// Whether the host converts between half and single precision.
+/// Whether the host converts between half and single precision (F16C).
 pub fn half_floats() -> bool {
     is_x86_feature_detected!("f16c")
 }
 
-/// Whether the host reads, writes and exchanges 16 bytes at once.
+/// Whether the host has 16-byte atomic operations (`cmpxchg16b`).
 pub fn wide_atomics() -> bool {
     is_x86_feature_detected!("cmpxchg16b")
 }
 
-/// A target machine for the host.
+/// The host's target machine.
 pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
     let triple = TargetMachine::get_default_triple();
     let target = Target::from_triple(&triple).map_err(|e| e.to_string())?;
@@ -73,7 +74,7 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
         .ok_or_else(|| format!("LLVM has no machine for {triple}"))
 }
 
-/// Runs the passes of an effort.
+/// Runs the pass pipeline of an effort.
 pub fn optimize(module: &Module<'_>, effort: Effort) -> Result<TargetMachine, String> {
     let machine = machine(effort)?;
     module.set_triple(&machine.get_triple());
@@ -88,13 +89,13 @@ pub fn optimize(module: &Module<'_>, effort: Effort) -> Result<TargetMachine, St
     Ok(machine)
 }
 
-/// Instructions of the host for an optimised module, as an object.
+/// Compiles an optimised module to an object.
 pub fn emit_object(module: &Module<'_>, machine: &TargetMachine) -> Result<Vec<u8>, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Object).map_err(|e| e.to_string())?;
     Ok(buffer.as_slice().to_vec())
 }
 
-/// The same as assembly, for people.
+/// Compiles an optimised module to assembly text.
 pub fn emit_assembly(module: &Module<'_>, machine: &TargetMachine) -> Result<String, String> {
     let buffer = machine.write_to_memory_buffer(module, FileType::Assembly).map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(buffer.as_slice()).into_owned())

@@ -1,16 +1,18 @@
-//! From a placed function to LLVM IR.
+//! Emission: from a placed function to LLVM IR.
 //!
-//! A warp is 32 lanes. A register that is equal in all lanes is a scalar, one that counts up along rows of lanes is a scalar for
-//! each row, everything else is a vector. Each function is written twice: a *full* version that runs while all 32 lanes are active
-//! and knows no masks, and a *masked* version for parts of a warp. Control moves from full to masked where lanes part, and
-//! back where all 32 have met again.
+//! A warp is 32 lanes. A uniform register is a scalar, an affine one is a scalar per row of lanes, every other one is a
+//! vector. Each function is emitted twice: a *full* version that runs while all 32 lanes are active and has no masks,
+//! and a *masked* version for parts of a warp. Control moves from full to masked where lanes diverge, and back where
+//! all 32 have reconverged.
 //!
-//! The masked version visits blocks in layout order. Each block has a mask of lanes that wait to execute it; a block without
-//! any is skipped; the last block of a loop goes back to the header while lanes wait there. Every lane that waits at a block
-//! before the sweep comes by executes it in one go, so lanes meet again at the post-dominator of the branch that parted them.
+//! The masked version sweeps over the blocks in layout order. Each block has a mask of pending lanes; a block without
+//! any is skipped; the last block of a loop jumps back to the header while lanes are pending there. All lanes that are
+//! pending at a block when the sweep reaches it execute it together, so lanes reconverge at the post-dominator of the
+//! branch at which they diverged.
 //!
-//! A kernel whose threads all reach the same barriers loops over CTAs and warps itself (`kernel`, `keep`). One that waits in
-//! other ways (`barrier`, loops that spin) is called warp by warp, each warp on a stack of its own.
+//! A kernel whose threads all reach the same barriers loops over CTAs and warps itself (`barrier/kernel.rs`,
+//! `barrier/spill.rs`). One that waits in other ways (divergent barriers, loops that poll) runs one warp per call, each
+//! on a fiber.
 
 mod arithmetic;
 mod barrier;

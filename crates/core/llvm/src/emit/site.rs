@@ -1,77 +1,78 @@
-//! Places in generated code that come back to the host: what a helper must know about them.
+//! Sites: the places in generated code from which helpers are called, and what a helper must know about each.
 
 use std::borrow::Cow;
 
-/// What a site does.
+/// The kind of a site, with the parameters that its helper needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SiteKind {
-    /// A memory access whose range is checked; `WarpCtx::sites` keeps where the accesses of a whole row may begin: an address
-    /// and a number of bytes. [`SiteKind::Lanes`] comes next.
+    /// A checked memory access. `WarpCtx::sites` caches where an access of a whole affine row may start: an address,
+    /// and a number of steps. A [`SiteKind::Lanes`] follows.
     Access {
-        /// Bytes of one lane's access.
+        /// Size of one lane's access in bytes.
         size: u32,
-        /// Writes.
+        /// Whether it is a store.
         write: bool,
-        /// The space as people write it.
+        /// The state space, as in messages.
         space: &'static str,
-        /// Bytes from the first to behind the last lane of a row.
+        /// Bytes from the start of a row's first access to the end of its last.
         span: u64,
-        /// Rows begin at multiples of two to this from where the memory begins, and are counted in steps of as much.
+        /// Log2 of the alignment of a row's start within the memory, which is also the step in which starts are
+        /// counted.
         shift: u32,
     },
-    /// The same for the lanes of the access before one by one.
+    /// The preceding access, checked lane by lane.
     Lanes,
-    /// A pure row without native code: bits of each source and destination.
+    /// A pure row evaluated by its semantic function.
     Pure {
-        /// Source widths.
+        /// Widths of the sources in bits.
         srcs: Vec<u32>,
-        /// Destination widths.
+        /// Widths of the destinations in bits.
         dsts: Vec<u32>,
     },
-    /// An instruction that the reference engine executes: rows of the registers read, and of those written.
+    /// An instruction executed by the reference engine.
     Effect {
-        /// Rows read.
+        /// Rows of the registers read.
         reads: usize,
-        /// Rows written.
+        /// Rows of the registers written.
         writes: usize,
         /// Only where a program does what PTX leaves undefined.
         seldom: bool,
     },
-    /// A barrier of the CTA, where warps have stacks.
+    /// A barrier of the CTA, in code on fibers.
     Barrier {
-        /// It has a thread count.
+        /// Has a thread count.
         counted: bool,
-        /// How predicates are combined.
+        /// The reduction of predicates, if any.
         reduces: Option<margay_isa::Mod>,
-        /// Nobody waits.
+        /// Arrives without waiting (`bar.arrive`).
         arrives: bool,
     },
-    /// The barrier of the cluster, where warps have stacks.
+    /// The barrier of the cluster, in code on fibers.
     Cluster {
-        /// Lanes wait, instead of arriving.
+        /// Waits, rather than arrives.
         waits: bool,
     },
-    /// A call, for the callers that a fault names.
+    /// A call, recorded for the call stack of a fault.
     Call,
-    /// An access of so many bytes by the name of a formal without size; it may lie outside of what was passed.
+    /// An access through an unsized parameter, which may lie beyond what was passed.
     Passed {
-        /// Bytes.
+        /// Size of the access in bytes.
         size: u32,
     },
     /// An `alloca`.
     Alloca,
     /// A `stackrestore`.
     Restore,
-    /// Where threads look for what others do.
+    /// A load in a loop that polls memory.
     Poll,
-    /// A function of the device library, with so many arguments.
+    /// A call of a function of the device library.
     Builtin {
-        /// Which.
+        /// The function.
         builtin: margay_ir::Builtin,
-        /// Arguments.
+        /// Number of its arguments.
         args: usize,
     },
-    /// A fault that the code detected.
+    /// A fault that generated code detects.
     Fault(Cow<'static, str>),
     /// Lanes that their member mask leaves out: the launch notes it, and they go on.
     LeftOut,
@@ -79,7 +80,7 @@ pub enum SiteKind {
     Fails(margay_exec::FaultKind),
 }
 
-/// A site: function, instruction, kind.
+/// A site, with the instruction that it belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Index into `Ir::funcs`.
@@ -88,6 +89,6 @@ pub struct Site {
     pub inst: u32,
     /// Index into `Func::places`.
     pub at: u32,
-    /// What it does.
+    /// What the helper must know.
     pub kind: SiteKind,
 }

@@ -1,15 +1,15 @@
-//! Writing LLVM IR: typed values and the handful of operations that lowering is made of.
+//! A writer of LLVM IR text: typed values, and the operations that lowering uses.
 //!
-//! IR is written as text and read by LLVM's own parser: what is emitted can be read, compared and kept, and no builder call
-//! can be given a value of a wrong type without LLVM saying where. Values are scalars or vectors of 32 lanes; an operation on
-//! a scalar and a vector splats the scalar.
+//! Emission writes text that LLVM's parser reads: it can be inspected, compared and cached, and LLVM's verifier locates
+//! every type error. Values are scalars or vectors of 32 lanes; an operation on a scalar and a vector splats the
+//! scalar.
 
 use std::{
     collections::BTreeSet,
     fmt::{self, Write},
 };
 
-/// Element of a value.
+/// Element type of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Elem {
@@ -26,7 +26,7 @@ pub enum Elem {
 }
 
 impl Elem {
-    /// The integer element of so many bits.
+    /// The integer type of `bits` bits.
     pub fn int(bits: u32) -> Elem {
         match bits {
             1 => Elem::I1,
@@ -66,34 +66,34 @@ impl Elem {
     }
 }
 
-/// Type of a value: one element, or one for each of the 32 lanes.
+/// Type of a value: a scalar, or a vector of 32 lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ty {
     /// The element.
     pub elem: Elem,
-    /// A vector of 32.
+    /// Whether it is a vector of 32.
     pub vector: bool,
 }
 
 impl Ty {
-    /// A scalar.
+    /// A scalar type.
     pub const fn scalar(elem: Elem) -> Ty {
         Ty { elem, vector: false }
     }
 
-    /// 32 lanes.
+    /// A vector of 32 lanes.
     pub const fn lanes(elem: Elem) -> Ty {
         Ty { elem, vector: true }
     }
 
-    /// The same shape with another element.
+    /// The same type with another element type.
     pub const fn with(self, elem: Elem) -> Ty {
         Ty { elem, vector: self.vector }
     }
 }
 
 impl Ty {
-    /// The name of a vector of so many of its elements.
+    /// The LLVM type of a vector of `lanes` such elements.
     pub fn part(self, lanes: u32) -> String {
         format!("<{lanes} x {}>", self.elem.name())
     }
@@ -123,7 +123,7 @@ enum Name {
     Text(Box<str>),
 }
 
-/// A value of the function being written.
+/// An SSA value or constant of the function being written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Val {
     /// Its type.
@@ -161,26 +161,26 @@ pub fn int(elem: Elem, value: i128) -> Val {
     named(Ty::scalar(elem), text)
 }
 
-/// A constant of a type, the same in all lanes.
+/// A constant of type `ty`, the same in all lanes.
 pub fn constant(ty: Ty, value: i128) -> Val {
     let scalar = int(ty.elem, value);
     if ty.vector { named(ty, format!("splat ({} {scalar})", Ty::scalar(ty.elem))) } else { scalar }
 }
 
-/// A vector constant, lane by lane.
+/// A vector constant, given by lane.
 pub fn per_lane(elem: Elem, f: impl Fn(u32) -> i128) -> Val {
     let lanes: Vec<String> = (0..32).map(|l| format!("{} {}", Ty::scalar(elem), int(elem, f(l)))).collect();
     named(Ty::lanes(elem), format!("<{}>", lanes.join(", ")))
 }
 
-/// Text of one function under construction, and what it needs declared.
+/// The text of a function under construction, and the declarations that it needs.
 #[derive(Default, Debug)]
 pub struct Writer {
-    /// Instructions so far.
+    /// Instructions written so far.
     pub body: String,
-    /// The entry block: `alloca`s, and what is computed once.
+    /// The entry block: `alloca`s, and values computed once.
     pub entry: String,
-    /// Declarations of intrinsics.
+    /// Declarations and definitions that the function refers to.
     pub declared: BTreeSet<String>,
     next: u32,
 }
@@ -191,44 +191,44 @@ impl Writer {
         Val { ty, name: Name::Temp(self.next) }
     }
 
-    /// A new label.
+    /// Creates a unique label.
     pub fn label(&mut self, hint: &str) -> String {
         self.next += 1;
         format!("{hint}.{}", self.next)
     }
 
-    /// Writes a line without a result.
+    /// Writes an instruction without a result.
     pub fn line(&mut self, text: fmt::Arguments<'_>) {
         let _ = writeln!(self.body, "  {text}");
     }
 
-    /// Begins a block.
+    /// Starts a basic block.
     pub fn block(&mut self, label: &str) {
         let _ = writeln!(self.body, "{label}:");
     }
 
-    /// Writes a line with a result.
+    /// Writes an instruction with a result.
     pub fn value(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
         let v = self.fresh(ty);
         let _ = writeln!(self.body, "  {v} = {text}");
         v
     }
 
-    /// A variable of the function's frame.
+    /// Adds an `alloca` to the entry block.
     pub fn alloca(&mut self, ty: &str, align: u32) -> Val {
         let v = self.fresh(Ty::scalar(Elem::Ptr));
         let _ = writeln!(self.entry, "  {v} = alloca {ty}, align {align}");
         v
     }
 
-    /// Writes a line with a result into the entry block.
+    /// Writes an instruction with a result into the entry block.
     pub fn at_entry(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
         let v = self.fresh(ty);
         let _ = writeln!(self.entry, "  {v} = {text}");
         v
     }
 
-    /// To all lanes; vectors stay.
+    /// Broadcasts a scalar to all lanes; a vector is returned as it is.
     pub fn splat(&mut self, v: &Val) -> Val {
         if v.ty.vector {
             return v.clone();
@@ -243,7 +243,7 @@ impl Writer {
         self.value(ty, format_args!("shufflevector {ty} {one}, {ty} poison, <32 x i32> zeroinitializer"))
     }
 
-    /// Makes both scalar or both vector.
+    /// Splats one operand if the other one is a vector.
     pub fn agree(&mut self, a: &Val, b: &Val) -> (Val, Val) {
         if a.ty.vector == b.ty.vector { (a.clone(), b.clone()) } else { (self.splat(a), self.splat(b)) }
     }
@@ -266,7 +266,7 @@ impl Writer {
         self.value(a.ty.with(Elem::I1), format_args!("{name} {} {a}, {b}", a.ty))
     }
 
-    /// `c ? a : b`; the condition may be a scalar over vectors.
+    /// `c ? a : b`; a scalar condition may select between vectors.
     pub fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Val {
         let (mut a, mut b) = self.agree(a, b);
         if c.ty.vector {
@@ -275,7 +275,7 @@ impl Writer {
         self.value(a.ty, format_args!("select {} {c}, {} {a}, {} {b}", c.ty, a.ty, b.ty))
     }
 
-    /// A conversion: `zext`, `bitcast`, `fptosi`. Nothing if the type is right already.
+    /// A conversion such as `zext`, `bitcast` or `fptosi`; a no-op if the element type is right already.
     pub fn cast(&mut self, name: &str, v: &Val, elem: Elem) -> Val {
         if v.ty.elem == elem {
             return v.clone();
@@ -284,7 +284,7 @@ impl Writer {
         self.value(ty, format_args!("{name} {} {v} to {ty}", v.ty))
     }
 
-    /// Integer of another width: truncation, or extension by `zext` or `sext`.
+    /// Resizes an integer: truncates it, or extends it by `zext` or `sext`.
     pub fn resize(&mut self, v: &Val, elem: Elem, signed: bool) -> Val {
         let name = match elem.bits().cmp(&v.ty.elem.bits()) {
             std::cmp::Ordering::Less => "trunc",
@@ -295,13 +295,13 @@ impl Writer {
         self.cast(name, v, elem)
     }
 
-    /// Calls an intrinsic whose name is mangled with the type of its first argument.
+    /// Calls an intrinsic that is overloaded on the type of its first argument.
     pub fn intrinsic(&mut self, name: &str, result: Ty, args: &[&Val]) -> Val {
         let full = args.first().map_or(name.to_string(), |a| format!("{name}.{}", mangle(a.ty)));
         self.intrinsic_named(&full, result, args)
     }
 
-    /// Calls an intrinsic by its full name.
+    /// Calls an intrinsic by its mangled name.
     pub fn intrinsic_named(&mut self, full: &str, result: Ty, args: &[&Val]) -> Val {
         let types: Vec<String> = args.iter().map(|a| a.ty.to_string()).collect();
         self.declared.insert(format!("declare {result} @{full}({})", types.join(", ")));
@@ -314,7 +314,7 @@ impl Writer {
         self.value(ty, format_args!("load {ty}, ptr {pointer}, align {align}"))
     }
 
-    /// Loads what never changes while generated code runs.
+    /// Loads a value that is constant while generated code runs (`!invariant.load`).
     pub fn fixed_load(&mut self, ty: Ty, pointer: &Val, align: u32) -> Val {
         self.value(ty, format_args!("load {ty}, ptr {pointer}, align {align}, !invariant.load !4"))
     }
@@ -324,33 +324,33 @@ impl Writer {
         self.line(format_args!("store {} {v}, ptr {pointer}, align {align}", v.ty));
     }
 
-    /// Pointer plus bytes.
+    /// `pointer + bytes`
     pub fn offset(&mut self, pointer: &Val, bytes: &Val) -> Val {
         self.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i8, ptr {pointer}, {} {bytes}", bytes.ty))
     }
 
-    /// Pointer plus constant bytes.
+    /// `pointer + bytes` for a constant.
     pub fn offset_const(&mut self, pointer: &Val, bytes: u64) -> Val {
         if bytes == 0 { pointer.clone() } else { self.offset(pointer, &int(Elem::I64, i128::from(bytes))) }
     }
 
-    /// An element of a vector.
+    /// Extracts an element of a vector.
     pub fn extract(&mut self, v: &Val, index: &Val) -> Val {
         let ty = Ty::scalar(v.ty.elem);
         self.value(ty, format_args!("extractelement {} {v}, {} {index}", v.ty, index.ty))
     }
 
-    /// Unconditional branch.
+    /// An unconditional branch.
     pub fn jump(&mut self, label: &str) {
         self.line(format_args!("br label %{label}"));
     }
 
-    /// Conditional branch on a scalar.
+    /// A conditional branch on a scalar.
     pub fn branch(&mut self, c: &Val, yes: &str, no: &str) {
         self.line(format_args!("br i1 {c}, label %{yes}, label %{no}"));
     }
 
-    /// Conditional branch whose condition is almost always false.
+    /// A conditional branch that is almost never taken.
     pub fn branch_unlikely(&mut self, c: &Val, yes: &str, no: &str) {
         self.line(format_args!("br i1 {c}, label %{yes}, label %{no}, !prof !0"));
     }

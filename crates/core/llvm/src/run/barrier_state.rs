@@ -1,33 +1,33 @@
-//! Who waits at which barrier, among the warps of a CTA that have stacks of their own.
+//! The barriers of a CTA whose warps run on fibers: which lanes have arrived, wait, or were released.
 
 use margay_exec::barrier::{BARRIERS, Barrier, expected};
 use margay_isa::Mod;
 
-/// Lanes of a warp that a barrier has released and that have not gone on yet, and what its reduction came to.
+/// Lanes of a warp that a barrier has released but that were not resumed yet, and the result of its reduction.
 #[derive(Clone, Copy, Debug)]
 struct Release {
     lanes: u32,
     reduced: u32,
 }
 
-/// Barriers of a CTA, and the lanes that wait at them.
+/// The state of a CTA's barriers and of its share in the cluster's barrier.
 #[derive(Default)]
 pub struct BarrierState {
     barriers: Vec<Barrier>,
-    /// By barrier and warp: lanes that wait, without those that only arrived.
+    /// Per barrier and warp: lanes that wait, without lanes that only arrived (`bar.arrive`).
     waiting: Vec<Vec<u32>>,
-    /// By barrier and warp: the site at which lanes arrived last.
+    /// Per barrier and warp: the site of the last arrival.
     sites: Vec<Vec<usize>>,
     reduces: Vec<Option<Mod>>,
-    /// By warp.
+    /// Per warp: released lanes that have not been resumed.
     released: Vec<Vec<Release>>,
-    /// By warp: lanes that have arrived at the cluster's barrier, those that wait there, and where.
+    /// Per warp: lanes that have arrived at the cluster's barrier, lanes that wait at it, and the site where they wait.
     cluster: Vec<(u32, u32, usize)>,
     block: [u32; 3],
 }
 
 impl BarrierState {
-    /// For a CTA of that shape.
+    /// Creates the barriers of a CTA with this block shape.
     pub fn new(block: [u32; 3]) -> BarrierState {
         let warps = block.iter().product::<u32>().div_ceil(32) as usize;
         BarrierState {
@@ -41,7 +41,7 @@ impl BarrierState {
         }
     }
 
-    /// Lanes arrive; an error names the lane and what it did wrong.
+    /// Lanes arrive at the barriers `ids`; an error gives the lane that broke a rule and what it did.
     pub fn arrive(
         &mut self,
         (warp, site): (usize, usize),
@@ -69,7 +69,7 @@ impl BarrierState {
         Ok(())
     }
 
-    /// Lanes arrive at the cluster's barrier; an error names one that had arrived before.
+    /// Lanes arrive at the cluster's barrier; an error names a lane that arrives twice in one phase.
     pub fn arrive_in_cluster(&mut self, warp: usize, lanes: u32) -> Result<(), (usize, String)> {
         let (arrived, ..) = &mut self.cluster[warp];
         let again = (*arrived & lanes).trailing_zeros() as usize;
@@ -81,7 +81,7 @@ impl BarrierState {
         Ok(())
     }
 
-    /// Lanes wait at the cluster's barrier: those whose arrival it has used up go on at once.
+    /// Lanes wait at the cluster's barrier; those whose phase has already completed are released at once.
     pub fn wait_in_cluster(&mut self, (warp, site): (usize, usize), lanes: u32) {
         let (arrived, waiting, place) = &mut self.cluster[warp];
         (*waiting, *place) = (*waiting | lanes & *arrived, site);
@@ -91,13 +91,13 @@ impl BarrierState {
         }
     }
 
-    /// Whether some lane has arrived at the cluster's barrier, and whether all of `live` have.
+    /// Returns whether any lane has arrived at the cluster's barrier, and whether all lanes of `live` have.
     pub fn cluster_arrivals(&self, live: &[u32]) -> (bool, bool) {
         let some = self.cluster.iter().any(|c| c.0 != 0);
         (some, self.cluster.iter().zip(live).all(|(c, live)| live & !c.0 == 0))
     }
 
-    /// The phase of the cluster's barrier is over.
+    /// Completes the phase of the cluster's barrier: releases all lanes that wait at it.
     pub fn open_cluster_barrier(&mut self) {
         for ((arrived, waiting, _), released) in self.cluster.iter_mut().zip(&mut self.released) {
             *arrived = 0;
@@ -108,7 +108,7 @@ impl BarrierState {
         }
     }
 
-    /// Opens barriers at which enough threads are; `live` gives the lanes of each warp that have not ended.
+    /// Releases every barrier that is complete; `live` holds the lanes of each warp that have not exited.
     pub fn settle(&mut self, live: &[u32]) {
         for (id, barrier) in self.barriers.iter_mut().enumerate() {
             if !barrier.is_complete(live.iter().copied()) {
@@ -125,7 +125,7 @@ impl BarrierState {
         }
     }
 
-    /// Some of the lanes of a warp that were released, all by one barrier, and what its reduction came to.
+    /// Takes released lanes of a warp out of `lanes`, all of one barrier, with the result of its reduction.
     pub fn take(&mut self, warp: usize, lanes: u32) -> Option<(u32, u32)> {
         let list = &mut self.released[warp];
         let at = list.iter().position(|r| r.lanes & lanes != 0)?;
@@ -137,12 +137,12 @@ impl BarrierState {
         Some((found.lanes & lanes, found.reduced))
     }
 
-    /// Whether a warp has lanes that were released.
+    /// Whether a warp has released lanes that were not resumed yet.
     pub fn can_go_on(&self, warp: usize) -> bool {
         !self.released[warp].is_empty()
     }
 
-    /// Who waits where: warp, lanes, site, and what for.
+    /// Lanes that wait: warp, lanes, site, and a description of the barrier.
     pub fn waiters(&self) -> Vec<(usize, u32, usize, String)> {
         let mut out = Vec::new();
         for (id, by_warp) in self.waiting.iter().enumerate() {

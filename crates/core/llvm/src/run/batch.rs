@@ -1,15 +1,15 @@
-//! Ranges of CTAs in one call of generated code.
+//! Execution of kernels that loop over CTAs themselves: one call of generated code runs a range of CTAs.
 
 use crate::{code::callable::Code, code::compile::Frames, ctx::status, run::enter::Context, run::host::Host};
 use margay_exec::{Batch, Grid, Meter, Stop};
 use std::{ops::Range, rc::Rc, sync::Arc};
 
-/// Host stack that calls of device functions may use beside their frames, in bytes: in general, and where they recurse.
+/// Native stack in bytes that device functions may use beyond the frames computed: without recursion, and with it.
 const HOST_STACK: [usize; 2] = [256 << 10, 256 << 20];
-/// What helpers may use on top of that.
+/// Native stack in bytes for helpers, on top of [`HOST_STACK`].
 const HELPERS_STACK: usize = 256 << 10;
 
-/// A thread of the host that runs CTAs.
+/// The state with which one host thread runs CTAs of a launch.
 pub struct Worker<'a> {
     host: Rc<Host<'a>>,
     context: Context<'a>,
@@ -17,7 +17,7 @@ pub struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// A worker for a launch.
+    /// Creates a worker for a launch, with windows from the pool of `code`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, meter: &'a dyn Meter) -> Result<Worker<'a>, Stop> {
         let windows = code.pool.take(&code.compiled, grid)?;
         let host = Host::of_worker(grid, code.clone(), windows, meter);
@@ -39,7 +39,8 @@ impl Batch for Worker<'_> {
         let compiled = &self.code.compiled;
         let Frames { sum, largest } = compiled.frames;
         let stack = HOST_STACK[usize::from(compiled.recursive)] + sum;
-        // A function is called if its caller begins above the end: both may lie below.
+        // A call's stack check only asks whether the caller's frame begins above the end: both caller's and callee's
+        // frame may lie below.
         let beyond = 2 * largest + HELPERS_STACK;
         stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.go(stack))
     }

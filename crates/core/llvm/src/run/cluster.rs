@@ -1,4 +1,5 @@
-//! The CTAs of a cluster, which wait for each other and see each other's shared memory: one CTA where there are no clusters.
+//! The CTAs of one cluster (or a single CTA): they synchronise and access each other's shared memory, and take turns on
+//! one thread.
 
 use crate::{
     code::callable::Code,
@@ -11,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Time after which another cluster gets its turn.
+/// Time slice of a cluster, after which the thread runs another one.
 const SLICE: Duration = Duration::from_millis(5);
 
 /// A cluster in flight.
@@ -21,7 +22,7 @@ pub struct SimdCluster<'a> {
 }
 
 impl<'a> SimdCluster<'a> {
-    /// Begins the cluster whose first CTA is `first`.
+    /// Starts the CTAs of the cluster whose first CTA is `first`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<SimdCluster<'a>, Stop> {
         let [x, y, z] = grid.launch.cluster.map(|n| n.max(1));
         let windows = (0..x * y * z).map(|_| code.pool.take(&code.compiled, grid)).collect::<Result<Vec<_>, Stop>>()?;
@@ -36,7 +37,7 @@ impl<'a> SimdCluster<'a> {
         Ok(SimdCluster { members, watch: Watch::default() })
     }
 
-    /// Lets every warp run until it waits or lets others go on; whether any could run.
+    /// Runs every fiber of the cluster until it parks or yields; returns whether any was runnable.
     fn round(&mut self) -> Result<bool, Stop> {
         let mut ran = false;
         for member in &mut self.members {
@@ -45,7 +46,8 @@ impl<'a> SimdCluster<'a> {
         Ok(self.settle() || ran)
     }
 
-    /// Completes the phase of the cluster's barrier when all threads that have not ended have arrived; whether they had.
+    /// Completes the phase of the cluster's barrier when all threads that have not exited have arrived; returns whether
+    /// they had.
     fn settle(&self) -> bool {
         let arrivals = self.members.iter().map(SimdCta::cluster_arrivals);
         let (some, all) = arrivals.fold((false, true), |(some, all), a| (some | a.0, all & a.1));
@@ -55,7 +57,7 @@ impl<'a> SimdCluster<'a> {
         some && all
     }
 
-    /// Everybody waits: who, and where.
+    /// The deadlock fault, with a note per group of waiting threads.
     fn deadlock(&self) -> Stop {
         let waiters: Vec<(&SimdCta<'_>, Waiter)> =
             self.members.iter().flat_map(|m| m.waiters().into_iter().map(move |w| (m, w))).collect();
@@ -72,7 +74,7 @@ impl<'a> SimdCluster<'a> {
     }
 
     fn rounds(&mut self, fuel: u64, start: Instant) -> Result<Progress, Stop> {
-        // A round is at least one loop's patience of every warp.
+        // One turn of a warp is at least 1024 units of fuel: the back edges between two safepoints.
         for _ in 0..=fuel / 1024 {
             if !self.round()? {
                 let done = self.members.iter().all(SimdCta::is_done);
@@ -88,7 +90,8 @@ impl<'a> SimdCluster<'a> {
                 break;
             }
         }
-        // Time also goes by while the host runs somebody else: CTAs that wait have not got on for that.
+        // CTAs that wait in memory do not progress while the thread runs another cluster: time alone is no sign of
+        // progress.
         Ok(if self.watch.report() { Progress::Waiting(true) } else { Progress::More })
     }
 }

@@ -1,4 +1,4 @@
-//! A CTA whose warps wait for each other: each has stacks of its own (`fiber`), and they take turns.
+//! A CTA whose warps synchronise with each other: every warp runs on a fiber, and the fibers take turns on one thread.
 
 use crate::{
     code::callable::Code,
@@ -19,39 +19,39 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Bytes of a warp's stack beside the frames of the kernel's functions, of one whose device functions recurse, and of what is kept
-/// free for helpers. Pages that nobody touches cost nothing.
+/// Stack of a warp in bytes beyond the frames of the kernel's functions: without recursion, and with it. Pages that are
+/// never touched cost nothing.
 const STACK: [usize; 2] = [1 << 20, 15 << 20];
 const RESERVE: usize = 256 << 10;
-/// Stacks that nobody uses at the moment.
+/// Pool of fiber stacks that are not in use.
 #[derive(Default)]
 pub struct Stacks(Mutex<Vec<Stack>>);
 
 impl Stacks {
-    /// One that has a size at least.
+    /// Takes a stack of at least `size` bytes.
     fn take(&self, size: usize) -> Option<Stack> {
         let mut stacks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         stacks.pop().filter(|s| s.size() >= size)
     }
 }
 
-/// The fibers of a warp, of which the first is the kernel itself.
+/// The fibers of a warp; the first runs the kernel itself, the others run device functions.
 #[derive(Default)]
 struct Warp<'a> {
     fibers: Vec<Option<Fiber<'a>>>,
-    /// Counts what fibers did that lets others go on which wait.
+    /// Counts events that may make a parked fiber of the warp runnable.
     events: u64,
 }
 
 /// A CTA in flight.
 pub struct SimdCta<'a> {
     warps: Vec<Warp<'a>>,
-    /// One a warp.
+    /// One context per warp.
     contexts: Vec<Context<'a>>,
     host: Rc<Host<'a>>,
 }
 
-/// Where a CTA is, and the shared windows of its cluster by rank.
+/// The position of a CTA in the grid and in its cluster, and the shared windows of the cluster by rank.
 #[derive(Clone)]
 pub struct Place {
     pub cta: [u32; 3],
@@ -59,11 +59,11 @@ pub struct Place {
     pub cluster: Arc<[Arc<Allocation>]>,
 }
 
-/// Lanes of a warp that wait: warp, lanes, site, what for.
+/// Lanes of a warp that wait: warp, lanes, site, and a description of what they wait for.
 pub type Waiter = (usize, u32, usize, String);
 
 impl<'a> SimdCta<'a> {
-    /// Begins a CTA.
+    /// Clears the shared window and creates a fiber per warp.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: Place) -> Result<SimdCta<'a>, Stop> {
         let shared = &windows.shared.block;
         mem::fill(shared, shared.base(), &[0], shared.len());
@@ -88,7 +88,7 @@ impl<'a> SimdCta<'a> {
         Stack::new(size).map_err(|e| Stop::Exhausted(Exhausted(format!("the host has no stack for a warp: {e}"))))
     }
 
-    /// Bytes at the end of a stack that are kept free: for helpers, and for a function whose caller begins just above.
+    /// Bytes at the end of a stack reserved for helpers, and for a callee whose caller began just above the end.
     fn reserve(&self) -> u64 {
         (RESERVE + 2 * self.host.code.compiled.frames.largest) as u64
     }
@@ -98,13 +98,13 @@ impl<'a> SimdCta<'a> {
         self.warps.iter().zip(&self.contexts).map(lanes).collect()
     }
 
-    /// Lets every warp run until it waits or lets others go on; whether any could run. Notes when something has come about.
+    /// Runs every fiber until it parks or yields; returns whether any was runnable. Reports progress to `watch`.
     pub fn round(&mut self, watch: &mut Watch) -> Result<bool, Stop> {
         let mut ran = false;
         let effects = self.host.effects();
         for warp in 0..self.warps.len() {
             let mut s = 0;
-            // Calls that begin meanwhile have their turn too.
+            // Fibers of calls that start in this round run in it too.
             while s < self.warps[warp].fibers.len() {
                 ran |= self.turn(warp, s, watch)?;
                 s += 1;
@@ -116,7 +116,7 @@ impl<'a> SimdCta<'a> {
         Ok(ran)
     }
 
-    /// Lets a fiber run, unless it waits in vain; whether anything came of it.
+    /// Resumes a fiber unless it is parked and nothing has happened since; returns whether it ran.
     fn turn(&mut self, warp: usize, s: usize, watch: &mut Watch) -> Result<bool, Stop> {
         let Warp { fibers, events } = &mut self.warps[warp];
         let Some(fiber) = &mut fibers[s] else { return Ok(false) };
@@ -163,7 +163,7 @@ impl<'a> SimdCta<'a> {
         Ok(ran)
     }
 
-    /// A call gets a fiber of its own.
+    /// Starts a call on a fiber of its own.
     fn begin(&mut self, warp: usize, caller: usize, call: Call) -> Result<(), Stop> {
         let free = self.warps[warp].fibers.iter().position(Option::is_none);
         if free.is_none() && self.warps[warp].fibers.len() == fiber::MOST {
@@ -182,7 +182,7 @@ impl<'a> SimdCta<'a> {
         Ok(())
     }
 
-    /// A fiber has stopped: those that wait for it end too, and add to the reason who they are.
+    /// Unwinds the callers of a fiber that has stopped; each adds itself to the fault's call stack.
     fn unwind(&mut self, warp: usize, mut s: usize) -> Stop {
         while let Some((caller, site)) = self.warps[warp].fibers[s].as_ref().and_then(|s| s.caller) {
             self.host.unwind(site);
@@ -194,12 +194,12 @@ impl<'a> SimdCta<'a> {
         self.host.reason()
     }
 
-    /// Everything that has not ended.
+    /// All fibers that have not ended, with their warps.
     fn fibers(&self) -> impl Iterator<Item = (usize, &Fiber<'a>)> {
         self.warps.iter().enumerate().flat_map(|(w, warp)| warp.fibers.iter().flatten().map(move |s| (w, s)))
     }
 
-    /// A number for all that the CTA can change but global memory, mixed into another.
+    /// Mixes into `all` a hash of the CTA's whole state except global memory.
     pub fn fingerprint(&self, all: u64) -> u64 {
         let shared = &self.host.shared.block;
         let word = |i: u64| mem::load::<u64>(shared, shared.base() + 8 * i).unwrap_or(0);
@@ -213,7 +213,7 @@ impl<'a> SimdCta<'a> {
         })
     }
 
-    /// Whether all threads have ended.
+    /// Whether all threads have exited.
     pub fn is_done(&self) -> bool {
         self.fibers().next().is_none()
     }
@@ -223,17 +223,17 @@ impl<'a> SimdCta<'a> {
         self.contexts.first().map_or([0; 3], |c| c.cta.get())
     }
 
-    /// Whether some thread has arrived at the cluster's barrier, and whether all have that have not ended.
+    /// Returns whether any thread has arrived at the cluster's barrier, and whether all that have not exited have.
     pub fn cluster_arrivals(&self) -> (bool, bool) {
         self.host.barriers.borrow().cluster_arrivals(&self.live())
     }
 
-    /// Threads that wait at the cluster's barrier go on.
+    /// Releases the threads that wait at the cluster's barrier.
     pub fn open_cluster_barrier(&self) {
         self.host.barriers.borrow_mut().open_cluster_barrier();
     }
 
-    /// Who waits.
+    /// All groups of lanes that wait at barriers, in warp operations or by polling memory.
     pub fn waiters(&self) -> Vec<Waiter> {
         let mut waiters = self.host.barriers.borrow().waiters();
         let polls = |(warp, s): (usize, &Fiber<'_>)| {
@@ -252,13 +252,13 @@ impl<'a> SimdCta<'a> {
         waiters
     }
 
-    /// A waiter for people.
+    /// Describes a waiter in a note of a fault.
     pub fn describe(&self, (warp, lanes, site, what): &Waiter) -> String {
         let ([x, y, z], place) = (self.index(), self.host.position(*site));
         format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
     }
 
-    /// A fault where one waits.
+    /// The fault `kind` at the place of a waiter.
     pub fn fault_of(&self, (warp, lanes, site, _): &Waiter, kind: FaultKind, notes: Vec<String>) -> Stop {
         self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
     }

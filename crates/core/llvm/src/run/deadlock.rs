@@ -1,41 +1,41 @@
-//! Launches that wait in vain: CTAs that do the same again and again.
+//! Detection of deadlocks among polling warps: a CTA that returns to a state it was in before waits for somebody else.
 
 use std::collections::HashSet;
 
-/// Finds out that a CTA does the same again and again: then it waits for what it cannot bring about itself.
+/// Records hashes of the states of a cluster to find that it repeats one.
 #[derive(Default)]
 pub struct Watch {
-    /// Rounds since something came about.
+    /// Rounds since the last visible progress.
     idle: u32,
-    /// What the CTA looked like since.
+    /// Hashes of the states since then.
     seen: HashSet<u64>,
-    /// The last look found nothing new.
+    /// The last state recorded was a repeated one.
     recurred: bool,
-    /// Some look since the last report found something new: memory that others write let it get on.
+    /// Some state since the last report was new: memory written by others allowed progress.
     moved: bool,
 }
 
-/// Rounds without news before a CTA is looked at, and from one look to the next.
+/// Rounds without progress before a state is recorded, and between two records.
 const IDLE_ROUNDS: u32 = 64;
 const LOOKS: u32 = 16;
-/// States that are remembered: those of longer cycles go undetected.
+/// States that are kept; longer cycles go undetected.
 const MOST_SEEN: usize = 1 << 12;
 
 impl Watch {
-    /// Something has come about.
+    /// Notes visible progress and forgets the states recorded.
     pub fn news(&mut self) {
         if self.idle > 0 {
             *self = Watch::default();
         }
     }
 
-    /// A round is over; whether it is time to look at the CTA.
+    /// Counts a round; returns whether the state should be recorded now.
     pub fn is_due(&mut self) -> bool {
         self.idle += 1;
         self.idle >= IDLE_ROUNDS && self.idle.is_multiple_of(LOOKS)
     }
 
-    /// Whether the CTA has looked like that before.
+    /// Records a state; returns whether it was recorded before.
     pub fn recurs(&mut self, state: u64) -> bool {
         if self.seen.len() >= MOST_SEEN {
             self.seen.clear();
@@ -46,7 +46,7 @@ impl Watch {
         known
     }
 
-    /// Whether all looks since the last report found it do the same again and again, and nothing has come about since.
+    /// Whether every state since the last report was a repeated one.
     pub fn report(&mut self) -> bool {
         !std::mem::take(&mut self.moved) && self.recurred
     }
@@ -60,7 +60,7 @@ mod tests {
     fn who_gets_on_now_and_then_does_not_wait() {
         let mut watch = Watch::default();
         for state in 0..5 {
-            // It polls in a loop of two states until others let it get on.
+            // Polls in a loop of two states until somebody else's write allows progress.
             for _ in 0..3 {
                 watch.recurs(2 * state);
                 watch.recurs(2 * state + 1);

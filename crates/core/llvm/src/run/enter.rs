@@ -1,7 +1,8 @@
-//! Calling compiled kernels, on this stack or on another one. One of the five files of this crate that may use `unsafe`.
+//! Entry to compiled kernels, on this stack or on a fiber's. One of the five files of this crate that may use `unsafe`.
 //!
-//! What generated code may rely on is in the types: a [`Context`] owns, or borrows for as long as it lives, everything that its
-//! [`WarpCtx`] points to, and a [`Coroutine`] owns its context. That generated code keeps to it is what `emit` is responsible for.
+//! The types guarantee what generated code relies on: a [`Context`] owns, or borrows for its lifetime, everything that
+//! its [`WarpCtx`] points to, and a [`Coroutine`] owns its context. That generated code stays within that is up to
+//! `emit`.
 #![allow(unsafe_code)]
 
 use crate::{code::compile::Compiled, ctx::WarpCtx, run::host::Host};
@@ -12,10 +13,10 @@ use corosensei::{
 use std::{ops::Deref, rc::Rc};
 
 type Entry = extern "C" fn(*mut WarpCtx) -> u32;
-/// With lanes, frame, arguments and results.
+/// A device function: context, lanes, offset of the frame, address of the arguments, address of the results.
 type Function = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
 
-/// A warp's context with all that it points to: the host's side with its windows, its code, and the launch.
+/// A warp's context together with everything that it points to: windows, code, launch.
 #[derive(Clone)]
 pub struct Context<'a> {
     ctx: Rc<WarpCtx>,
@@ -23,18 +24,18 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// For a warp of a CTA, or for a worker as warp 0.
+    /// Creates the context of a warp of a CTA; of warp 0 for code that loops over warps itself.
     pub fn new(host: &Rc<Host<'a>>, warp: u32) -> Context<'a> {
         Context { ctx: Rc::new(Host::context(host, warp)), host: host.clone() }
     }
 
-    /// Runs the kernel to its end on this stack, of which it may use so many bytes; gives the status.
+    /// Runs the kernel to its end on the current stack, of which it may use `stack` bytes; returns its status.
     pub fn enter(&self, stack: usize) -> u32 {
         self.ctx.stack_end.set(stack_pointer() - stack as u64);
         entry(&self.host.code.compiled)(self.address())
     }
 
-    /// What generated code is given. It writes only what is in cells.
+    /// The pointer passed to generated code, which writes only to fields that are cells.
     fn address(&self) -> *mut WarpCtx {
         Rc::as_ptr(&self.ctx).cast_mut()
     }
@@ -53,33 +54,33 @@ fn entry(compiled: &Compiled) -> Entry {
     unsafe { std::mem::transmute::<usize, Entry>(compiled.entry) }
 }
 
-/// An address near the top of the native stack in use.
+/// The current stack pointer, approximately.
 fn stack_pointer() -> u64 {
     let here = 0u8;
     std::ptr::from_ref(std::hint::black_box(&here)).expose_provenance() as u64
 }
 
-/// A stack for a warp, with a guard page.
+/// A fiber's stack with a guard page.
 pub struct Stack(DefaultStack);
 
 impl Stack {
-    /// Of so many bytes.
+    /// Allocates a stack of `bytes` bytes.
     pub fn new(bytes: usize) -> std::io::Result<Stack> {
         DefaultStack::new(bytes).map(Stack)
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.0.base().get() - self.0.limit().get()
     }
 
-    /// Its lowest address.
+    /// Lowest address.
     pub fn end(&self) -> u64 {
         self.0.limit().get() as u64
     }
 }
 
-/// A call that begins: the function's entry and its arguments, and the site.
+/// A call to be started on a fiber of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     entry: usize,
@@ -91,7 +92,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that generated code wants.
+    /// Describes a call that generated code requests.
     ///
     /// # Safety
     /// `entry` is a function of the kernel's code that takes these arguments, and what `args` and `rets` point to stays where it is until
@@ -101,24 +102,24 @@ impl Call {
     }
 }
 
-/// A warp on a stack of its own.
+/// Generated code on a stack of its own: a kernel or a device function.
 pub struct Coroutine<'a> {
-    /// Taken away with its stack only.
+    /// `None` only after [`Coroutine::into_stack`].
     coroutine: Option<Switch<(), (), u32, DefaultStack>>,
     /// The lowest and the highest address of the stack.
     bounds: (u64, u64),
-    /// What the code uses.
+    /// Keeps alive everything that the code accesses.
     _context: Context<'a>,
 }
 
 impl<'a> Coroutine<'a> {
-    /// A warp that has not begun.
+    /// A warp at the kernel's entry.
     pub fn new(stack: Stack, context: &Context<'a>) -> Coroutine<'a> {
         let code = entry(&context.host.code.compiled);
         Coroutine::begin(stack, context, move |ctx| code(ctx))
     }
 
-    /// A call of a device function that another fiber of the warp wants.
+    /// A device function called by another fiber of the warp.
     pub fn call(stack: Stack, context: &Context<'a>, call: Call) -> Coroutine<'a> {
         // SAFETY: generated code took `entry` from its table of functions of this very signature (`Call::new`).
         let code = unsafe { std::mem::transmute::<usize, Function>(call.entry) };
@@ -137,7 +138,7 @@ impl<'a> Coroutine<'a> {
         Coroutine { coroutine: Some(coroutine), bounds, _context: context.clone() }
     }
 
-    /// A number for everything on the stack of a warp that waits, from `parked` up.
+    /// A hash of the stack of a parked fiber, from `parked` up.
     pub fn fingerprint(&self, parked: u64) -> u64 {
         let (end, base) = self.bounds;
         let parked = parked.clamp(end, base);
@@ -148,7 +149,7 @@ impl<'a> Coroutine<'a> {
         (0..words).fold(parked, |h, i| (h ^ word(i)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29))
     }
 
-    /// Lets it run; its status when it has ended.
+    /// Runs the code until it suspends or ends; returns its status if it has ended.
     pub fn resume(&mut self) -> Option<u32> {
         match self.coroutine.as_mut()?.resume(()) {
             CoroutineResult::Yield(()) => None,
@@ -156,7 +157,7 @@ impl<'a> Coroutine<'a> {
         }
     }
 
-    /// Its stack, for another warp. A warp that has not ended is forgotten where it stands.
+    /// Returns the stack for reuse. Code that has not ended is abandoned where it stands.
     pub fn into_stack(mut self) -> Option<Stack> {
         self.stop();
         Some(Stack(self.coroutine.take()?.into_stack()))
@@ -172,12 +173,12 @@ impl<'a> Coroutine<'a> {
 
 impl Drop for Coroutine<'_> {
     fn drop(&mut self) {
-        // Unwinding, which a coroutine does by itself, would end at generated code.
+        // The coroutine's own drop would unwind the stack, which must not pass through generated code.
         self.stop();
     }
 }
 
-/// Gives control back to whoever resumed the warp.
+/// Suspends the current fiber: control returns to whoever resumed it.
 ///
 /// # Safety
 /// The caller is a helper that was called by code on the stack of a [`Coroutine`] with this context, and owns nothing.

@@ -1,57 +1,57 @@
-//! Control flows of a warp. It begins with one. A call in which lanes may wait for others of their warp that do not take part, or
-//! from which they come back at different times, is another one with a stack of its own: the caller goes on with its other
-//! lanes, and lanes that come back leave the call one group after the other.
+//! The fibers of a warp. A warp starts with one. A call in which lanes may wait for lanes of their warp that do not
+//! take part, or from which lanes return at different times, runs on another fiber: the caller continues with its other
+//! lanes, and lanes leave the callee group by group.
 
 use crate::{
     ctx::WarpCtx,
     run::enter::{Call, Context, Coroutine, Stack},
 };
 
-/// Fibers that a warp may have at a time.
+/// The largest number of fibers per warp.
 pub const MOST: usize = 1 << 11;
 
-/// What the fibers of a CTA and their scheduler tell each other.
+/// Messages between the running fibers of a CTA and their scheduler.
 #[derive(Default)]
 pub struct PendingCalls {
-    /// The fiber that runs, by its number in its warp.
+    /// Index in its warp of the fiber that runs.
     pub running: usize,
-    /// Calls that it wants to begin.
+    /// Calls that it has requested.
     pub calls: Vec<Call>,
-    /// Lanes that have come to the end of its function.
+    /// Lanes that have returned from its function.
     pub finished: u32,
-    /// Lanes that came back from calls: warp, fiber that called, lanes.
+    /// Lanes that returned from calls and were not resumed yet: warp, calling fiber, lanes.
     returned: Vec<(usize, usize, u32)>,
-    /// How often lanes went on that had waited.
+    /// How often waiting lanes were resumed.
     pub woken: u64,
 }
 
 impl PendingCalls {
-    /// Lanes come back to a fiber.
+    /// Notes that lanes have returned to a fiber.
     pub fn give_back(&mut self, warp: usize, fiber: usize, lanes: u32) {
         if lanes != 0 {
             self.returned.push((warp, fiber, lanes));
         }
     }
 
-    /// Lanes that came back to the fiber that runs.
+    /// Takes lanes that have returned to the running fiber.
     pub fn take_returned(&mut self, warp: usize) -> Option<u32> {
         let found = self.returned.iter().position(|r| (r.0, r.1) == (warp, self.running))?;
         Some(self.returned.swap_remove(found).2)
     }
 }
 
-/// One control flow.
+/// A fiber of a warp.
 pub struct Fiber<'a> {
     pub fiber: Coroutine<'a>,
-    /// The fiber that called and the site where it did; none for the kernel itself.
+    /// The calling fiber and the site of the call; `None` for the kernel itself.
     pub caller: Option<(usize, usize)>,
-    /// Lanes that have not come back yet.
+    /// Lanes that have not returned yet.
     pub left: u32,
-    /// It waits until lanes are released.
+    /// Whether it is parked until lanes are released.
     pub waits: bool,
     /// The warp's count of events when it ran last.
     pub seen: u64,
-    /// As in [`WarpCtx`], while others run.
+    /// The fields of that name in [`WarpCtx`], while another fiber runs.
     pub parked: u64,
     pub polls: u32,
     pub polled: u32,
@@ -65,20 +65,20 @@ impl<'a> Fiber<'a> {
         Fiber { fiber, caller: None, left: 0, waits: false, seen: 0, parked: 0, polls, polled, yielder: 0, stack_end }
     }
 
-    /// A warp from its beginning; `reserve` bytes of the stack are for helpers.
+    /// A warp at the kernel's entry; `reserve` bytes of the stack are kept for helpers.
     pub fn warp(stack: Stack, reserve: u64, context: &Context<'a>) -> Fiber<'a> {
         let end = stack.end() + reserve;
         Fiber::new(Coroutine::new(stack, context), end)
     }
 
-    /// A call that another fiber makes.
+    /// A call requested by the fiber `caller`.
     pub fn call(stack: Stack, reserve: u64, context: &Context<'a>, caller: usize, call: Call) -> Fiber<'a> {
         let end = stack.end() + reserve;
         let fiber = Fiber::new(Coroutine::call(stack, context, call), end);
         Fiber { caller: Some((caller, call.site)), left: call.lanes, ..fiber }
     }
 
-    /// Its turn begins: the warp's context becomes its own.
+    /// Loads the fiber's registers into the warp's context, before it is resumed.
     pub fn enter(&self, ctx: &WarpCtx) {
         ctx.yielder.set(self.yielder);
         ctx.stack_end.set(self.stack_end);
@@ -88,7 +88,7 @@ impl<'a> Fiber<'a> {
         ctx.polled.set(self.polled);
     }
 
-    /// Its turn is over.
+    /// Saves the fiber's registers from the warp's context, after it was suspended.
     pub fn leave(&mut self, ctx: &WarpCtx) {
         (self.yielder, self.waits, self.parked) = (ctx.yielder.get(), ctx.waits.get() != 0, ctx.parked.get());
         (self.polls, self.polled) = (ctx.polls.get(), ctx.polled.get());

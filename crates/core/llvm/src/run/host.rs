@@ -1,4 +1,4 @@
-//! The host's side of generated code: what helpers find when code comes back.
+//! The host's state of a call of generated code: what helpers work on.
 
 use crate::{
     code::callable::Code,
@@ -28,50 +28,52 @@ use std::{
     },
 };
 
-/// Callers that a fault names at most.
+/// The largest number of callers in a fault's call stack.
 const MOST_CALLERS: usize = 64;
 
-/// Sources that a pure row has at most: `wmma.mma` has three fragments of eight registers.
+/// The largest number of source registers of a pure row: `wmma.mma` has three fragments of eight.
 const MOST_SOURCES: usize = 24;
 
-/// Memory around an address.
+/// The valid range around an address.
 struct Window {
     start: u64,
     length: u64,
     writable: bool,
-    /// It belongs to one lane, so that it is nothing for others.
+    /// Belongs to one lane: invalid for the others.
     of_lane: bool,
 }
 
-/// What helpers need to know about the code that calls them.
+/// The state behind the helpers of one CTA or worker.
 pub struct Host<'a> {
     pub grid: &'a Grid<'a>,
     pub code: Arc<Code>,
     pub shared: Arc<Allocation>,
     pub local: Arc<Allocation>,
-    /// By access site, what was found valid last.
+    /// Per access site, the range found valid last.
     ranges: Arc<Ranges>,
-    /// The windows that these belong to; given back in the end.
+    /// Where `ranges` and the local arrays come from; returned to the pool on drop.
     windows: Option<Windows>,
     counts: [Cell<u64>; COUNTS],
-    /// Shared windows of the cluster's CTAs, by rank; none without clusters.
+    /// Shared windows of the cluster's CTAs by rank; empty without clusters.
     cluster: Arc<[Arc<Allocation>]>,
     rank: u32,
-    /// `%ctaid`, where it is always the same.
+    /// `%ctaid`, where it does not change.
     cta: [u32; 3],
-    /// Asked by code that loops.
+    /// Charged by code that loops; `None` on fibers, whose scheduler counts fuel.
     pub meter: Option<&'a dyn Meter>,
-    /// Who waits where, for warps with stacks.
+    /// Barriers of the CTA, where warps run on fibers.
     pub barriers: RefCell<BarrierState>,
-    /// What the fibers of the CTA's warps tell.
+    /// Messages between fibers and scheduler.
     pub fibers: RefCell<PendingCalls>,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<single_step::Machine>>,
-    /// Code came by a parameter block: where that lies is nothing to be remembered for the next launch.
+    /// A range came from a parameter block or a cluster, which the next launch places elsewhere: the ranges must not be
+    /// reused.
     fleeting: Cell<bool>,
-    /// A thread's stack is full: what the fault says of it wants the number of calls, which are counted while they end.
+    /// Size of a thread's stack that has overflowed; the note of the fault needs the depth, which is counted while
+    /// calls unwind.
     overflow: Cell<Option<u32>>,
-    /// Calls that ended because of the stop.
+    /// Calls unwound because of the stop.
     unwound: Cell<u32>,
     stopped: RefCell<Option<Stop>>,
 }
@@ -83,13 +85,13 @@ pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
 }
 
 impl<'a> Host<'a> {
-    /// The host's side of one worker, that takes CTA after CTA and asks a meter whether to go on.
+    /// Creates the state of a worker that runs one CTA after another, with a meter that may stop it.
     pub fn of_worker(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, meter: &'a dyn Meter) -> Rc<Host<'a>> {
         let place = Place { cta: [0; 3], rank: 0, cluster: Arc::default() };
         Host::new(grid, code, windows, Some(meter), BarrierState::default(), place)
     }
 
-    /// The host's side of one CTA, whose warps have stacks.
+    /// Creates the state of a CTA whose warps run on fibers.
     pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: Place) -> Rc<Host<'a>> {
         Host::new(grid, code, windows, None, BarrierState::new(grid.launch.block), place)
     }
@@ -102,7 +104,7 @@ impl<'a> Host<'a> {
         barriers: BarrierState,
         place: Place,
     ) -> Rc<Host<'a>> {
-        // Behind a pointer from the beginning: contexts hold its address.
+        // Behind a pointer from the beginning, since contexts hold its address.
         Rc::new(Host {
             grid,
             code,
@@ -125,8 +127,8 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// A context for code that comes back to this. It points into what the host's side owns and what it borrows, and lives no longer than
-    /// that ([`crate::run::enter::Context`]).
+    /// Creates the context of a warp. It points into what `this` owns and borrows, and must not outlive it
+    /// ([`crate::run::enter::Context`]).
     pub fn context(this: &Rc<Host<'a>>, warp: u32) -> WarpCtx {
         let Some(windows) = &this.windows else { unreachable!("they go when the host's side does") };
         let mut ctx = windows.context(&this.code.compiled, this.grid, this.cta, warp);
@@ -136,7 +138,7 @@ impl<'a> Host<'a> {
         ctx
     }
 
-    /// Why code stopped.
+    /// Takes the reason why code stopped.
     pub fn reason(&self) -> Stop {
         let mut stop = self.stopped.borrow_mut().take();
         if let (Some(Stop::Fault(fault)), Some(size)) = (&mut stop, self.overflow.take()) {
@@ -161,18 +163,18 @@ impl Drop for Host<'_> {
 }
 
 impl Host<'_> {
-    /// Keeps the reason for a stop.
+    /// Records the reason of a stop, unless there is one already.
     pub fn stop(&self, stop: Stop) -> u32 {
         self.stopped.borrow_mut().get_or_insert(stop);
         status::STOP
     }
 
-    /// Whether code has stopped.
+    /// Whether a stop was recorded.
     pub fn is_stopped(&self) -> bool {
         self.stopped.borrow().is_some()
     }
 
-    /// A function that was called at a site has stopped: its caller belongs to the fault.
+    /// Adds the caller at `site` to the call stack of the fault: the function it called has stopped.
     pub fn unwind(&self, site: usize) {
         let site = &self.code.compiled.sites[site];
         let places = &self.grid.image.ir.funcs[site.func as usize].places;
@@ -185,7 +187,7 @@ impl Host<'_> {
         }
     }
 
-    /// Where a site is, for messages.
+    /// Function and line of a site, for messages.
     pub fn position(&self, site: usize) -> String {
         let Some(site) = self.code.compiled.sites.get(site) else { return String::new() };
         let func = &self.grid.image.ir.funcs[site.func as usize];
@@ -193,7 +195,7 @@ impl Host<'_> {
         line.map_or(String::new(), |line| format!(" in `{}`, line {line}", func.name))
     }
 
-    /// Counts what instructions left to the reference engine did that others can see.
+    /// Number of side effects of instructions executed by the reference engine: its growth is progress.
     pub fn effects(&self) -> u64 {
         self.machine.borrow().as_ref().map_or(0, single_step::Machine::effects)
     }
@@ -226,7 +228,7 @@ impl Host<'_> {
         });
     }
 
-    /// The fault of a site that the code found itself.
+    /// The fault that a site stands for, detected by generated code.
     pub fn fault(&self, ctx: &WarpCtx, site: usize, lane: u32) -> Stop {
         let what = match &self.code.compiled.sites[site].kind {
             SiteKind::Fault(what) => &**what,
@@ -244,7 +246,7 @@ impl Host<'_> {
         self.fault_at(ctx, site, lane, kind, Vec::new())
     }
 
-    /// Why a guard of a call or of the stack says no; [`crate::ctx::Helper::Refuse`] tells what the numbers are.
+    /// The fault of a failed guard; [`crate::ctx::Helper::Refuse`] documents the numbers.
     pub fn refusal(&self, ctx: &WarpCtx, site: usize, lane: u32, [a, b, c]: [u64; 3]) -> Stop {
         let place = &self.code.compiled.sites[site];
         let (address, known) = match place.kind {
@@ -275,19 +277,19 @@ impl Host<'_> {
         self.fault_at(ctx, site, lane, kind, Vec::new())
     }
 
-    /// Checks every active lane's access, and remembers the range that the first one lies in.
+    /// Checks the access of every active lane and caches the range around the first lane's for the site.
     pub fn check(&self, ctx: &WarpCtx, site: usize, mask: u32, addresses: &[u64; LANES]) -> Result<(), Box<Stop>> {
         let epoch = self.grid.memory.epoch();
         let [start, length] = self.find_range(ctx, site, mask, addresses)?;
         let SiteKind::Access { size, span, shift, .. } = self.code.compiled.sites[site].kind else { return Ok(()) };
-        // The place of a whole row, and behind it the one of single lanes.
+        // Site `site` holds the range for affine rows, `site + 1` the one for single lanes.
         for (at, span, shift) in [(site, span, shift), (site + 1, u64::from(size), 0)] {
             let low = start.next_multiple_of(1 << shift);
             let places = (length + 1).saturating_sub(span).saturating_sub(low - start);
             self.ranges.set(at, low, places.div_ceil(1 << shift));
         }
-        // Whoever freed the memory meanwhile has emptied the range before it was written down, or changed the epoch before this
-        // line.
+        // Whoever frees this memory concurrently has either emptied the range before `set`, or changed the epoch before
+        // this load.
         fence(SeqCst);
         if self.grid.memory.epoch() != epoch {
             [site, site + 1].iter().for_each(|at| self.ranges.empty(*at));
@@ -295,7 +297,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Checks every active lane's access; gives the range (start, length) that the first one lies in.
+    /// Checks the access of every active lane; returns start and length of the range around the first lane's address.
     fn find_range(
         &self,
         ctx: &WarpCtx,
@@ -316,7 +318,7 @@ impl Host<'_> {
                 offset.is_some_and(|o| u64::from(size) <= w.length - o)
             };
             let relative = address.wrapping_sub(self.start(ctx, lane, space));
-            // Offsets in the windows have 32 bits.
+            // Offsets into the windows are 32 bits wide.
             let relative =
                 if matches!(space, ".shared" | ".local") { relative & u64::from(u32::MAX) } else { relative };
             let access = Access { write, address: relative, size, space };
@@ -338,7 +340,7 @@ impl Host<'_> {
         Ok(range)
     }
 
-    /// Where the addresses of a space begin.
+    /// The address at which a space's window starts.
     fn start(&self, ctx: &WarpCtx, lane: u32, space: &str) -> u64 {
         match space {
             ".shared" => self.shared.block.base(),
@@ -348,7 +350,7 @@ impl Host<'_> {
         }
     }
 
-    /// What is said of an address outside of everything.
+    /// The note of a fault at an address outside all memory.
     fn note(&self, ctx: &WarpCtx, address: u64, space: &str) -> String {
         let own = std::slice::from_ref(&self.shared);
         match space {
@@ -362,7 +364,7 @@ impl Host<'_> {
         }
     }
 
-    /// The memory around an address.
+    /// The valid range around an address of a space, if any.
     fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<Window> {
         let inside = |a: &Allocation| a.block.contains(address, 1);
         let all = |a: &Allocation| Window {
@@ -385,11 +387,11 @@ impl Host<'_> {
                 return Some(all(self.grid.params()));
             }
             "generic" if inside(&self.shared) => return Some(all(&self.shared)),
-            // Of local memory a thread has its own only.
+            // A thread may only access its own local window.
             "generic" if inside(&self.local) => return Some(own()),
             "generic" => {
                 if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
-                    // Another CTA has another cluster.
+                    // The windows of a cluster are other ones in the next cluster.
                     self.fleeting.set(true);
                     return Some(all(a));
                 }
@@ -403,7 +405,7 @@ impl Host<'_> {
         Some(all(&a))
     }
 
-    /// An instruction by the reference engine; false if it must be tried again when others have had their turn.
+    /// The reference engine executes the instruction of a site; false if it must be retried after other warps have run.
     pub fn effect(
         &self,
         ctx: &WarpCtx,
@@ -431,7 +433,7 @@ impl Host<'_> {
         }
     }
 
-    /// Lanes come to a warp operation without its other members.
+    /// Lanes arrive at a warp operation whose other members have not arrived.
     pub fn park(&self, ctx: &WarpCtx, site: usize, lanes: (u32, u32), input: &[Row]) -> Result<(), Box<Stop>> {
         let place = &self.code.compiled.sites[site];
         let Some(single_step) = &self.code.single_step else {
@@ -443,12 +445,12 @@ impl Host<'_> {
         single_step.arrive(machine, self.grid, (ctx.cta.get(), ctx.warp.get()), lanes, at, input).map_err(Box::new)
     }
 
-    /// Some of the lanes of a warp that need not wait for others any more, and how many rows of results they got.
+    /// Takes lanes of a warp that their rendezvous has released, and the number of result rows written to `output`.
     pub fn met(&self, warp: u32, lanes: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
         self.code.single_step.as_ref()?.released(self.machine.borrow_mut().as_mut()?, (warp, lanes), live, output)
     }
 
-    /// The lanes of a warp that wait for others of it: which, at which site, what for.
+    /// Lanes of a warp that wait in a rendezvous: lanes, site, description.
     pub fn waiters(&self, warp: u32) -> Vec<(u32, usize, String)> {
         let machine = self.machine.borrow();
         let waiters = machine.as_ref().map_or(Vec::new(), |m| m.waiters(warp));
@@ -457,7 +459,7 @@ impl Host<'_> {
         waiters.into_iter().map(|w| (w.lanes, site(w.at), w.what)).collect()
     }
 
-    /// A function of the device library.
+    /// Calls a function of the device library for the lanes of `mask`.
     pub fn builtin(
         &self,
         ctx: &WarpCtx,
@@ -482,7 +484,7 @@ impl Host<'_> {
             .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }
 
-    /// A pure row by its semantic function.
+    /// Evaluates a pure row by its semantic function.
     pub fn pure(&self, site: usize, mask: u32, input: &[Row], output: &mut [Row]) {
         let site_data = &self.code.compiled.sites[site];
         let (SiteKind::Pure { srcs, .. }, Some(f)) = (&site_data.kind, self.code.compiled.pure[site]) else { return };

@@ -1,4 +1,4 @@
-//! Running compiled kernels: CTAs and their warps, fibers, barriers, what generated code asks of the host.
+//! Execution of compiled kernels: CTAs and clusters, fibers, barriers, and the helpers that generated code calls.
 
 pub mod barrier_state;
 pub mod batch;

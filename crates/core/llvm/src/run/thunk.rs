@@ -1,4 +1,4 @@
-//! Helpers that generated code calls. One of the five files of this crate that may use `unsafe`.
+//! The helpers that generated code calls, as C functions. One of the five files of this crate that may use `unsafe`.
 #![allow(unsafe_code)]
 
 use crate::{
@@ -14,7 +14,7 @@ use std::{
     sync::LazyLock,
 };
 
-/// The helpers in the order of [`Helper`].
+/// Addresses of the helpers, in the order of [`Helper`].
 pub fn table() -> &'static [usize; HELPERS] {
     static TABLE: LazyLock<[usize; HELPERS]> = LazyLock::new(|| {
         let mut table = [0; HELPERS];
@@ -38,22 +38,22 @@ pub fn table() -> &'static [usize; HELPERS] {
     &TABLE
 }
 
-/// Runs the body of a helper with its caller's context and the host's side of it. An error ends the launch, and so does a panic, which
-/// must not unwind into generated code.
+/// Runs the body of a helper with the caller's context and host state. An error ends the launch, and so does a panic,
+/// which must not unwind into generated code.
 ///
-/// # Safety
-/// `ctx` is what generated code was given that runs at the moment ([`enter::Context`]): then both it and its `host` are alive.
+/// # Safety `ctx` is the context of the generated code that is running ([`enter::Context`]), so both it and its `host`
+/// are alive.
 unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Result<(), Box<Stop>>) -> u32 {
-    // SAFETY: the context is alive, and what others write in it are cells.
+    // SAFETY: the context is alive, and whatever is written while this reference lives is a cell.
     let ctx = unsafe { &*ctx };
-    // SAFETY: the host's side is alive, and nobody has a unique reference to it.
+    // SAFETY: the host state is alive, and no unique reference to it exists.
     let host = unsafe { &*std::ptr::with_exposed_provenance::<Host<'_>>(ctx.host as usize) };
     match catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
         tests::inject();
         body(ctx, host)
     })) {
-        // Some helpers have no status: their panics end the launch here.
+        // Helpers without a status still end the launch if they panicked.
         Ok(Ok(())) if !host.is_stopped() => 0,
         Ok(Ok(())) => status::STOP,
         Ok(Err(stop)) => host.stop(*stop),
@@ -61,7 +61,7 @@ unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Resu
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it does not say why")
@@ -76,7 +76,8 @@ extern "C" fn pure(ctx: *mut WarpCtx, site: u32, mask: u32, input: *const Row, o
     let body = |_: &WarpCtx, host: &Host<'_>| {
         let SiteKind::Pure { srcs, dsts } = &host.code.compiled.sites[site as usize].kind else { return wrong_site() };
         let rows = |bits: &[u32]| bits.iter().map(|b| lanes::rows(*b)).sum::<usize>();
-        // SAFETY: `input` and `output` are buffers on the caller's stack of as many rows as the site's widths say.
+        // SAFETY: `input` and `output` are buffers on the caller's stack, with as many rows as the site's widths
+        // require.
         let (input, output) = unsafe {
             (std::slice::from_raw_parts(input, rows(srcs)), std::slice::from_raw_parts_mut(output, rows(dsts)))
         };
@@ -96,10 +97,10 @@ extern "C" fn effect(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: 
         let (input, output) =
             unsafe { (std::slice::from_raw_parts(input, reads), std::slice::from_raw_parts_mut(output, writes)) };
         while !host.effect(ctx, site as usize, (live, mask), input, output)? {
-            // Only where warps have stacks.
+            // Retries happen on fibers only.
             ctx.polls.set(site + 1);
             ctx.polled.set(mask);
-            // SAFETY: called by generated code; only references are alive here.
+            // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
             if host.is_stopped() {
                 break;
@@ -122,7 +123,8 @@ extern "C" fn builtin(
         let SiteKind::Builtin { builtin, args } = host.code.compiled.sites[site as usize].kind else {
             return wrong_site();
         };
-        // SAFETY: `input` and `output` are buffers on the caller's stack, of as many arguments as the site says and of one.
+        // SAFETY: `input` and `output` are buffers on the caller's stack: the site's number of arguments, and one
+        // result.
         let (input, output) = unsafe { (std::slice::from_raw_parts(input, args), &mut *output) };
         *output = host.builtin(ctx, site as usize, builtin, mask, input)?;
         Ok(())
@@ -161,15 +163,15 @@ extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {
     unsafe { help(ctx, body) };
 }
 
-/// Warp instructions that a back edge stands for.
+/// Warp instructions charged per back edge.
 const LOOP_BODY: u64 = 8;
 
 extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| match host.meter {
         Some(meter) => meter.spend(u64::from(PERIOD) * LOOP_BODY).map_err(Box::new),
-        // A warp with a stack: its CTA's owner looks after fuel.
+        // On a fiber: the scheduler of its CTA counts fuel.
         None => {
-            // SAFETY: called by generated code; only references are alive here.
+            // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
             Ok(())
         }
@@ -180,12 +182,12 @@ extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
 
 extern "C" fn let_others(ctx: *mut WarpCtx) -> u32 {
     let body = |ctx: &WarpCtx, _: &Host<'_>| {
-        // SAFETY: called by generated code; only references are alive here.
+        // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
         unsafe { enter::suspend(ctx) };
         Ok(())
     };
-    // SAFETY: generated code passes its own context. (A function that was called from here may have stopped meanwhile: `help` sees to
-    // that.)
+    // SAFETY: generated code passes its own context. (A device function may have stopped meanwhile, which `help`
+    // reports.)
     unsafe { help(ctx, body) }
 }
 
@@ -199,7 +201,8 @@ extern "C" fn spawn(
     entry: usize,
 ) -> u32 {
     let body = |_: &WarpCtx, host: &Host<'_>| {
-        // SAFETY: generated code passes a function of its table, and places in a frame that waits for the call.
+        // SAFETY: generated code passes an entry of its table of functions, and buffers in a frame that outlives the
+        // call.
         let call = unsafe { Call::new(entry, (lanes, frame), (args, rets), site as usize) };
         host.fibers.borrow_mut().calls.push(call);
         Ok(())
@@ -259,7 +262,7 @@ extern "C" fn cluster(ctx: *mut WarpCtx, site: u32, lanes: u32) -> u32 {
     unsafe { help(ctx, body) }
 }
 
-/// The fault of a lane that used a barrier against its rules.
+/// The fault of a lane that broke a rule of barriers.
 fn misused(ctx: &WarpCtx, host: &Host<'_>, site: u32, (lane, what): (usize, String)) -> Box<Stop> {
     Box::new(host.fault_at(ctx, site as usize, lane as u32, FaultKind::Barrier(what), Vec::new()))
 }
@@ -279,7 +282,7 @@ extern "C" fn park(ctx: *mut WarpCtx, site: u32, live: u32, mask: u32, input: *c
     unsafe { help(ctx, body) }
 }
 
-/// Rows of results that a warp operation has at most.
+/// The largest number of result rows of a warp operation.
 const MOST_RESULTS: usize = 4;
 
 extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, patient: u32) -> u32 {
@@ -293,7 +296,8 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
             if found.is_none() && !output.is_null() {
                 let mut rows = [Row::ZERO; MOST_RESULTS];
                 if let Some((lanes, count)) = host.met(warp, lanes, ctx.alive.get(), &mut rows) {
-                    // SAFETY: `output` has room for the results of any operation that lanes of this function wait at.
+                    // SAFETY: `output` has room for the results of every operation at which lanes of this function
+                    // wait.
                     unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);
                     found = Some((lanes, 0));
                 }
@@ -310,7 +314,7 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                 unsafe { *released = lanes };
                 return Ok(());
             }
-            // SAFETY: called by generated code; only references are alive here.
+            // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
             if host.is_stopped() {
                 return Ok(());

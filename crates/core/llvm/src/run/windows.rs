@@ -1,4 +1,4 @@
-//! What one CTA after another uses: windows, arrays over warps, the table of thread indices.
+//! The memory that CTAs use one after another: shared and local windows, spill area, per-warp arrays, thread indices.
 
 use crate::{code::compile::Compiled, ctx::WarpCtx, emit::PERIOD, run::host::thread};
 use margay_exec::{
@@ -10,26 +10,26 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Windows and tables for one CTA at a time.
+/// Windows and tables of one CTA at a time.
 pub struct Windows {
     /// The shared window.
     pub shared: Arc<Allocation>,
     /// The local windows of all threads.
     pub local: Arc<Allocation>,
     stride: u64,
-    /// By access site, the range that was found valid last.
+    /// Per access site, the range found valid last.
     pub ranges: Arc<Ranges>,
-    /// What warps keep across barriers.
+    /// Spill area: values that stay live across barriers.
     spills: Vec<Cell<Row>>,
     alive: Vec<Cell<u32>>,
     tids: Vec<Row>,
-    /// The memory in which `ranges` are valid, and its epoch.
+    /// The memory for which `ranges` hold, and its epoch.
     memory: Option<(usize, u64)>,
-    /// The launch that keeps them so.
+    /// Number of the launch that empties `ranges` when memory is freed.
     launch: u64,
 }
 
-/// Windows that nobody uses at the moment.
+/// Windows that are not in use.
 #[derive(Default)]
 pub struct Pool(Mutex<Vec<Windows>>);
 
@@ -38,7 +38,7 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Windows for a launch.
+    /// Takes windows of the right sizes for a launch, or allocates them.
     pub fn take(&self, compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
         let (shared, stride) = sizes(compiled, grid);
         let found = {
@@ -59,7 +59,7 @@ impl Pool {
         }
     }
 
-    /// Gives windows back.
+    /// Returns windows to the pool.
     pub fn give(&self, windows: Windows) {
         let mut pool = self.lock();
         if pool.len() < 64 {
@@ -68,17 +68,17 @@ impl Pool {
     }
 }
 
-/// Tells memories apart, and whether anything in one was freed.
+/// Identity and epoch of a grid's memory: equal if nothing in it was freed in between.
 fn memory(grid: &Grid<'_>) -> Option<(usize, u64)> {
     Some((std::ptr::from_ref(grid.memory).addr(), grid.memory.epoch()))
 }
 
-/// Bytes of a thread's local window, whether or not it is ever used.
+/// Size in bytes of a thread's local window, used or not.
 fn local_size(compiled: &Compiled, grid: &Grid<'_>) -> u32 {
     grid.image.ir.stage.funcs[compiled.kernel.0 as usize].local_size(grid.launch.stack_limit)
 }
 
-/// Bytes of the shared window, and from one local window to the next.
+/// Size of the shared window and distance between two local windows, in bytes.
 fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
     let (fixed, dynamic) = (grid.image.static_shared, grid.launch.dynamic_shared);
     let shared = if dynamic > 0 { fixed.next_multiple_of(16) + dynamic } else { fixed };
@@ -113,25 +113,25 @@ impl Windows {
         })
     }
 
-    /// A launch uses them from now on.
+    /// Prepares the windows for a launch: registers `ranges` with it, and clears them if they may be stale.
     fn enter(&mut self, grid: &Grid<'_>) {
         let launch = grid.running().number();
         if std::mem::replace(&mut self.launch, launch) != launch {
             grid.running().watch(&self.ranges);
         }
-        // After that: what is freed from here on empties the ranges by itself.
+        // Only after registering: from there on, whoever frees memory empties the ranges.
         let memory = memory(grid);
         if std::mem::replace(&mut self.memory, memory) != memory {
             self.ranges.clear();
         }
     }
 
-    /// What was found valid is so no longer.
+    /// Marks the cached ranges as stale.
     pub fn forget(&mut self) {
         self.memory = None;
     }
 
-    /// The context of a warp of a CTA, for code that runs with these windows; the rest is the host's side's.
+    /// Creates the context of a warp; the caller fills in host, helpers and counters.
     pub fn context(&self, compiled: &Compiled, grid: &Grid<'_>, cta: [u32; 3], warp: u32) -> WarpCtx {
         let launch = grid.launch;
         let locals = self.local.block.base();
@@ -172,7 +172,7 @@ impl Windows {
     }
 }
 
-/// Lanes of a warp that exist.
+/// Mask of the lanes of a warp that exist.
 fn alive(warp: u32, threads: u32) -> u32 {
     match threads.saturating_sub(warp * 32) {
         left if left >= 32 => u32::MAX,

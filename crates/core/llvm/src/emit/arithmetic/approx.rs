@@ -1,5 +1,6 @@
-//! Approximate functions as vector code: operation by operation what `margay_exec::sem::approx` computes, in double precision
-//! with one rounding at the end, so that both engines agree bit for bit. Nothing here may be fused or reordered.
+//! Approximate functions as vector code: the operations of `margay_exec::sem::approx` in the same order, in double
+//! precision with one final rounding, so that both engines agree bit for bit. Nothing here may be fused or
+//! reassociated.
 
 use crate::emit::{
     function::Emitter,
@@ -18,7 +19,7 @@ impl Emitter<'_> {
         self.w.op(name, a, &b)
     }
 
-    /// `p * x + c` in two roundings.
+    /// `p * x + c` with two roundings.
     fn horner(&mut self, p: &Val, x: &Val, c: f64) -> Val {
         let product = self.w.op("fmul", p, x);
         self.f64_op("fadd", &product, c)
@@ -100,7 +101,7 @@ impl Emitter<'_> {
         self.w.select(&upper, &magnitude, &negative)
     }
 
-    /// One of the approximate rows of one `.f32` operand, NaNs not yet canonical; `None` for others.
+    /// Emits an approximate row with one `.f32` operand, NaNs not canonicalised; `None` for other rows.
     pub fn approximate(&mut self, op: Opcode, x: &Val) -> Option<Val> {
         Some(match op {
             Opcode::Ex2 => {

@@ -8,12 +8,12 @@ use margay_ir::Operand;
 use margay_isa::{Mod, Var, Variant};
 
 impl Emitter<'_> {
-    /// The smaller of a number and a constant, unsigned.
+    /// Unsigned minimum with a constant.
     fn at_most(&mut self, v: &Val, most: i128) -> Val {
         self.w.intrinsic("llvm.umin", v.ty, &[v, &constant(v.ty, most)])
     }
 
-    /// `1 << n` less one, for `n` up to the width.
+    /// A mask of the `n` lowest bits, for `n` from 0 to the width.
     fn low_ones(&mut self, n: &Val) -> Val {
         let bits = i128::from(n.ty.elem.bits());
         let amount = self.w.op_const("and", n, bits - 1);
@@ -23,7 +23,7 @@ impl Emitter<'_> {
         self.w.select(&all, &constant(n.ty, -1), &ones)
     }
 
-    /// `bfe` on 64 bits: positions and lengths are 8 bits; beyond the top, the sign (or zero) goes on.
+    /// `bfe` on 64 bits: position and length are 8 bits wide; bits beyond the top are the sign or zero.
     pub fn bfe(&mut self, a: &Val, position: &Val, length: &Val, signed: bool, bits: u32) -> Val {
         let wide = self.w.resize(a, Elem::I64, signed);
         let [position, length] = [position, length].map(|v| {
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         self.w.resize(&both, elem, false)
     }
 
-    /// `bfind`: all ones where no bit differs from the sign.
+    /// `bfind`: all ones if every bit equals the sign.
     pub fn bfind(&mut self, a: &Val, signed: bool, amount: bool) -> Val {
         let bits = i128::from(a.ty.elem.bits());
         let magnitude = if signed {
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         self.w.select(&beyond, &constant(mask.ty, 0), &mask)
     }
 
-    /// `prmt` in all its modes.
+    /// `prmt` in all modes.
     pub fn prmt(&mut self, variant: &Variant, a: &Val, b: &Val, control: &Val, operand: &Operand) -> Val {
         let modes = [Mod::F4e, Mod::B4e, Mod::Rc8, Mod::Ecl, Mod::Ecr, Mod::Rc16];
         let mode = modes.into_iter().find(|m| variant.has(*m));
@@ -172,7 +172,7 @@ impl Emitter<'_> {
         word.unwrap_or_else(|| constant(a.ty, 0))
     }
 
-    /// Four of the eight bytes of two words by a constant control without signs: one shuffle of bytes.
+    /// `prmt` with a constant control that replicates no sign: one byte shuffle.
     fn pick_bytes(&mut self, a: &Val, b: &Val, control: u32) -> Val {
         let words = if a.ty.vector { 32 } else { 1 };
         let bytes = Ty::lanes(Elem::I8).part(4 * words);
@@ -191,7 +191,7 @@ impl Emitter<'_> {
         self.w.value(a.ty, format_args!("bitcast {bytes} {picked} to {}", a.ty))
     }
 
-    /// `dp4a` and `dp2a`: products of bytes with bytes, or of halves with bytes of one half, added to `c`.
+    /// `dp4a` and `dp2a`: dot product of bytes with bytes, or of halves with the bytes of one half, plus `c`.
     pub fn dot(&mut self, variant: &Variant, halves: bool, v: &[Val; 3]) -> Val {
         let signs = [variant.t().is_signed(), variant.ty(Var::U).is_some_and(margay_isa::Type::is_signed)];
         let (count, bits) = if halves { (2, 16) } else { (4, 8) };
@@ -206,7 +206,7 @@ impl Emitter<'_> {
         sum
     }
 
-    /// A field of a word, extended.
+    /// Extracts a bit field of a word, with sign or zero extension.
     fn field(&mut self, v: &Val, at: u32, bits: u32, signed: bool) -> Val {
         let up = self.w.op_const("shl", v, i128::from(32 - bits - at));
         self.w.op_const(if signed { "ashr" } else { "lshr" }, &up, i128::from(32 - bits))

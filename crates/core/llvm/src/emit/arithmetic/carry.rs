@@ -1,5 +1,5 @@
-//! Extended precision (manual, section 9.7.2): the carry is a predicate, the last source of a row that reads it and the last
-//! destination of one that writes it. After subtractions it is set where there was no borrow.
+//! Extended-precision arithmetic (manual, section 9.7.2). The carry is a predicate: the last source of rows that read
+//! it, the last destination of rows that write it. After a subtraction it is set if there was no borrow.
 
 use crate::emit::{
     function::{Emitter, Result},
@@ -9,7 +9,7 @@ use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
-    /// Sum and carry of a row that reads or writes the carry; `None` for other rows.
+    /// Emits a row that reads or writes the carry: result, then carry. `None` for other rows.
     pub fn carry_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Vec<Val>>> {
         let reads = matches!(variant.op, Opcode::Addc | Opcode::Subc | Opcode::Madc);
         let bits = variant.t().bits();

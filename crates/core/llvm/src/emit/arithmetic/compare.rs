@@ -16,7 +16,7 @@ fn operator(variant: &Variant) -> Option<Mod> {
     })
 }
 
-/// LLVM's comparison of floats.
+/// The LLVM instruction of a float comparison.
 fn float_relation(operator: Mod) -> Option<&'static str> {
     Some(match operator {
         Mod::Eq => "fcmp oeq",
@@ -37,7 +37,7 @@ fn float_relation(operator: Mod) -> Option<&'static str> {
     })
 }
 
-/// LLVM's comparison of integers.
+/// The LLVM instruction of an integer comparison.
 fn integer_relation(operator: Mod, signed: bool) -> Option<&'static str> {
     Some(match (operator, signed) {
         (Mod::Eq, _) => "icmp eq",
@@ -55,7 +55,7 @@ fn integer_relation(operator: Mod, signed: bool) -> Option<&'static str> {
 }
 
 impl Emitter<'_> {
-    /// `setp`: the result, and that of the complement, or for pairs of halves that of the upper ones.
+    /// `setp`: the result and its complement; for pairs of halves, the results of the low and the high half.
     pub fn setp(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Vec<Val>>> {
         let t = variant.t();
         let Some(compared) = self.compare(variant, &srcs[0], &srcs[1], t)? else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Emitter<'_> {
         Ok(Some(out))
     }
 
-    /// A comparison's result and the predicate in source 2, if there is one.
+    /// Combines a comparison with the predicate in source 2, if there is one.
     fn combined(&mut self, variant: &Variant, v: &Val, srcs: &[Operand]) -> Result<Val> {
         let Some(c) = srcs.get(2) else { return Ok(v.clone()) };
         let c = self.value(c, Elem::I1)?;
@@ -82,7 +82,7 @@ impl Emitter<'_> {
         Ok(self.w.op(name, v, &c))
     }
 
-    /// A comparison as a predicate; two for pairs of halves.
+    /// A comparison as a predicate; two predicates for pairs of halves.
     fn compare(&mut self, variant: &Variant, a: &Operand, b: &Operand, t: Type) -> Result<Option<Vec<Val>>> {
         let Some(operator) = operator(variant) else { return Ok(None) };
         let ftz = variant.has(Mod::Ftz);
@@ -115,7 +115,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `set`: all ones, or 1.0, where a comparison holds.
+    /// `set`: all ones or 1.0 where the comparison holds, else zero.
     pub fn set(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (t, Some(u)) = (variant.t(), variant.ty(Var::U)) else { return Ok(None) };
         let one = match t {
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         }))
     }
 
-    /// `slct`: `a` where `c` is not below zero; `b` where it is a NaN.
+    /// `slct`: `a` where `c >= 0`, else `b`, also where `c` is a NaN.
     pub fn slct(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (elem, Some(u)) = (Elem::int(variant.t().bits()), variant.ty(Var::U)) else { return Ok(None) };
         let (a, b) = (self.value(&srcs[0], elem)?, self.value(&srcs[1], elem)?);
@@ -154,7 +154,7 @@ impl Emitter<'_> {
         Ok(Some(self.w.select(&first, &a, &b)))
     }
 
-    /// `testp`: on the bits; zero counts as normal.
+    /// `testp`, on the bits; zero is normal.
     pub fn testp(&mut self, variant: &Variant, operand: &Operand) -> Result<Option<Val>> {
         let t = variant.t();
         let elem = Elem::int(t.bits());
@@ -170,7 +170,7 @@ impl Emitter<'_> {
         let v = self.value(operand, elem)?;
         let v = self.w.op_const("and", &v, magnitude);
         let is = |e: &mut Self, name: &str, bound: i128| e.w.cmp(name, &v, &constant(v.ty, bound));
-        // All numbers less one: zero comes out on top.
+        // Compares `v - 1`, so that zero wraps around to the top of the range.
         let less = |e: &mut Self, name: &str, bound: i128| {
             let v = e.w.op_const("sub", &v, 1);
             e.w.cmp(name, &v, &constant(v.ty, bound - 1))

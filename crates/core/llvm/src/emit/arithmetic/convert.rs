@@ -8,20 +8,20 @@ use crate::emit::{
 use margay_ir::Operand;
 use margay_isa::{Mod, Type, Var, Variant, Word};
 
-/// What a `cvt` asks for beside its types.
+/// The modifiers of a `cvt`.
 #[derive(Clone, Copy)]
 struct Modes {
     ftz: bool,
     sat: bool,
     relu: bool,
-    /// How to round to an integral value.
+    /// The rounding to an integral value, if any.
     integral: Option<&'static str>,
-    /// The direction of rounding, if it is not to nearest.
+    /// The rounding direction, unless to nearest even.
     direction: Option<Mod>,
 }
 
 impl Modes {
-    /// `None` for modifiers that there is no code for.
+    /// Reads the modifiers; `None` if there is no native code for one of them.
     fn of(variant: &Variant) -> Option<Modes> {
         let mut modes = Modes { ftz: false, sat: false, relu: false, integral: None, direction: None };
         for word in &variant.words {
@@ -42,13 +42,13 @@ impl Modes {
         Some(modes)
     }
 
-    /// Whether a conversion from a format to itself changes nothing.
+    /// Whether a conversion of a format to itself is a plain move.
     fn moves(self) -> bool {
         !(self.ftz || self.sat || self.relu) && self.integral.is_none()
     }
 }
 
-/// The format of a scalar.
+/// The class of a scalar format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Integer,
@@ -72,7 +72,7 @@ fn format(t: Type) -> Format {
 }
 
 impl Emitter<'_> {
-    /// `cvt` between integers and floats, and to pairs of halves; `None` for the helper.
+    /// `cvt` among integers and floats and to pairs of halves; `None` where the helper must do it.
     pub fn cvt(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (to, Some(from), Some(modes)) = (variant.t(), variant.ty(Var::U), Modes::of(variant)) else {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Emitter<'_> {
         if to.bits() > 64 || from.bits() > 64 || from.bits() < 8 {
             return Ok(None);
         }
-        // Of singles and halves in words it is zero.
+        // The result for NaN is zero in destinations of 32 bits and less.
         let nan = if to.bits() == 64 { 1 << 63 } else { 0 };
         match (format(from), format(to)) {
             (Format::Integer, Format::Integer) => {
@@ -138,7 +138,7 @@ impl Emitter<'_> {
                 let v = self.narrowed(&v, modes.direction);
                 Ok(Some(if modes.ftz { self.flush(&v) } else { v }))
             }
-            // Nothing to do, also for NaNs.
+            // A plain move, which preserves NaNs.
             (Format::Single | Format::Double, to_format) if to_format == format(from) && modes.moves() => {
                 Ok(Some(self.value(source, Elem::int(from.bits()))?))
             }
@@ -163,7 +163,7 @@ impl Emitter<'_> {
         if modes.sat { self.saturate(v, Type::F32) } else { self.canonical_float(v) }
     }
 
-    /// An integer clamped to the range of another type.
+    /// Clamps an integer to the range of another type.
     fn clamped(&mut self, v: &Val, from: Type, to: Type) -> Val {
         let range = |t: Type| match t.is_signed() {
             true => (-(1i128 << (t.bits() - 1)), (1i128 << (t.bits() - 1)) - 1),
@@ -180,7 +180,8 @@ impl Emitter<'_> {
         v
     }
 
-    /// An integer as a float. In a direction only where double precision holds the integer.
+    /// Converts an integer to a float. Directed rounding goes through double precision, so the integer must fit into
+    /// that exactly.
     fn integer_to_float(&mut self, source: &Operand, from: Type, to: Type, modes: Modes) -> Result<Option<Val>> {
         if modes.sat || modes.relu || modes.direction.is_some() && from.bits() == 64 {
             return Ok(None);
@@ -197,13 +198,14 @@ impl Emitter<'_> {
         }))
     }
 
-    /// Double to single precision, in any direction: where the nearest number lies on the wrong side, the one next to it.
+    /// Converts double to single precision. For directed rounding, a nearest result on the wrong side is moved by one
+    /// ulp.
     fn narrowed(&mut self, x: &Val, direction: Option<Mod>) -> Val {
         let y = self.w.cast("fptrunc", x, Elem::F32);
         let Some(direction) = direction else { return y };
         let back = self.w.cast("fpext", &y, Elem::F64);
         let bits = self.w.cast("bitcast", &y, Elem::I32);
-        // Towards zero is one less, away from it one more.
+        // Decrementing the bits moves towards zero, incrementing them away from it.
         let negative = self.w.cmp("icmp slt", &bits, &constant(bits.ty, 0));
         let (less, more) = (constant(bits.ty, -1), constant(bits.ty, 1));
         let (wrong, step) = match direction {
@@ -219,7 +221,7 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &bits, Elem::F32)
     }
 
-    /// A number in single precision as a half.
+    /// Converts single precision to a half.
     fn rounded_to_half(&mut self, v: &Val, half: Half, modes: Modes) -> Option<Val> {
         if modes.integral.is_some() || !self.has_halves(half.brain) {
             return None;
@@ -236,7 +238,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Bits in single precision with a mantissa of ten bits.
+    /// Rounds the bits of a single to ten mantissa bits (`tf32`).
     fn rounded_to_tf32(&mut self, bits: &Val, modes: Modes) -> Option<Val> {
         if modes.sat || modes.relu || modes.ftz || modes.integral.is_some() {
             return None;
@@ -258,7 +260,7 @@ impl Emitter<'_> {
         Some(self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &rounded))
     }
 
-    /// A float as an integer of a type: `nan` for NaN, the nearest end for what is out of range.
+    /// Converts a float to an integer, saturating; NaN becomes `nan`.
     fn float_to_integer(&mut self, v: &Val, to: Type, modes: Modes, nan: i128) -> Option<Val> {
         let name = modes.integral?;
         if modes.relu {

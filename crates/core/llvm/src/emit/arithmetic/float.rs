@@ -1,8 +1,9 @@
 //! Arithmetic on single and double precision (manual, section 9.7.3).
 //!
-//! NaN results of single-precision arithmetic are canonical in PTX (`0x7fffffff`) and not on the host: values are made canonical
-//! where their bits can be seen (a store, an integer operation), and registers that only arithmetic writes are marked so that
-//! arithmetic on them needs not bother. Double precision keeps payloads in PTX as on the host.
+//! NaN results of single-precision arithmetic are canonical in PTX (`0x7fffffff`) but not on the host. They are
+//! canonicalised where their bits become visible (a store, an integer operation): registers that only arithmetic writes
+//! are marked *lazy*, so that arithmetic on them needs no canonicalisation. In double precision, PTX preserves payloads
+//! as the host does.
 
 use crate::emit::{
     function::affine::Row,
@@ -12,19 +13,19 @@ use crate::emit::{
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
-/// Single-precision rows whose results may carry the host's NaNs until somebody looks at their bits.
+/// Whether a row is single-precision arithmetic whose result may keep the host's NaN until its bits become visible.
 pub(in crate::emit) fn arithmetic(variant: &Variant) -> bool {
     let row = matches!(variant.op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad);
     row && variant.t() == Type::F32 && direction(variant).is_none() && variant.ty(Var::U).is_none()
 }
 
-/// The direction of rounding, if it is not to nearest: AVX-512's number for it, with exceptions suppressed.
+/// The embedded-rounding immediate of AVX-512 with exceptions suppressed; `None` for rounding to nearest even.
 fn direction(variant: &Variant) -> Option<u32> {
     [(Mod::Rm, 9), (Mod::Rp, 10), (Mod::Rz, 11)].into_iter().find(|(m, _)| variant.has(*m)).map(|(_, code)| code)
 }
 
 impl Emitter<'_> {
-    /// An operand on its way into a register: NaNs stay as they are where the register may hold the host's.
+    /// An operand to be copied to a register: a lazy register may receive the host's NaNs.
     pub fn copied_value(&mut self, source: &Operand, to: &Operand, elem: Elem) -> Result<Val> {
         match to {
             Operand::Reg(r) if self.lazy[r.0 as usize] => self.raw_value(source, elem),
@@ -32,16 +33,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes single-precision NaNs canonical.
+    /// Canonicalises single-precision NaNs.
     pub fn canonical(&mut self, v: &Val) -> Val {
-        // Tested on the bits: LLVM drops floating-point tests for NaN behind square roots.
+        // An integer test: LLVM folds floating-point NaN tests of square roots.
         let bits = self.w.cast("bitcast", v, Elem::I32);
         let magnitude = self.w.op_const("and", &bits, 0x7fff_ffff);
         let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
         self.w.select(&is_nan, &constant(bits.ty, 0x7fff_ffff), &bits)
     }
 
-    /// Subnormals to zeros of their sign.
+    /// Flushes subnormals to zero, preserving the sign.
     pub fn flush(&mut self, v: &Val) -> Val {
         let bits = self.w.cast("bitcast", v, Elem::I32);
         let exponent = self.w.op_const("and", &bits, 0x7f80_0000);
@@ -51,7 +52,7 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &flushed, Elem::F32)
     }
 
-    /// A float operand in arithmetic: host NaNs of lazy registers are welcome.
+    /// An operand of arithmetic, where a lazy register's NaNs need no canonicalisation.
     pub fn float(&mut self, operand: &Operand, ty: Type, ftz: bool) -> Result<Val> {
         let (integer, float) = if ty == Type::F64 { (Elem::I64, Elem::F64) } else { (Elem::I32, Elem::F32) };
         let v = self.raw_value(operand, integer)?;
@@ -59,7 +60,7 @@ impl Emitter<'_> {
         Ok(if ftz && ty == Type::F32 { self.flush(&v) } else { v })
     }
 
-    /// LLVM takes `x * 1` and its like for `x`, and leaves signaling NaNs as they are.
+    /// Quiets signaling NaNs, since LLVM folds operations such as `x * 1` to `x`.
     fn quiet(&mut self, v: &Val) -> Val {
         let bits = self.w.cast("bitcast", v, Elem::I64);
         let quiet = self.w.op_const("or", &bits, 0x0008_0000_0000_0000);
@@ -71,7 +72,7 @@ impl Emitter<'_> {
 
     pub fn float_row(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Val>> {
         let (op, t, ftz) = (variant.op, variant.t(), variant.has(Mod::Ftz));
-        // Rows of two types widen their operands first (section 9.7.5).
+        // Rows with two types widen their operands first (section 9.7.5).
         let direction = direction(variant);
         let single = t == Type::F32;
         let directed = direction.is_some();
@@ -104,7 +105,7 @@ impl Emitter<'_> {
         }
         let mut v = Vec::new();
         for s in srcs {
-            // Rows that keep a NaN's bits must not see the host's.
+            // Rows that copy a NaN's bits need canonical operands.
             let x = if matches!(op, Opcode::Neg | Opcode::Abs) {
                 let x = self.value(s, if single { Elem::I32 } else { Elem::I64 })?;
                 let x = self.w.cast("bitcast", &x, if single { Elem::F32 } else { Elem::F64 });
@@ -132,7 +133,7 @@ impl Emitter<'_> {
                 if !variant.has(Mod::Approx) {
                     q
                 } else {
-                    // Zero of the sign for divisors beyond 2^126 (manual 9.7.3.8).
+                    // Divisors beyond 2^126 give a zero of the right sign (manual, section 9.7.3.8).
                     let size = self.w.intrinsic("llvm.fabs", b.ty, &[b]);
                     let limit = constant(b.ty, 0x7e80_0000);
                     let big = self.w.cmp("fcmp ogt", &size, &limit);
@@ -147,7 +148,7 @@ impl Emitter<'_> {
             (Opcode::Abs, [a]) => self.w.intrinsic("llvm.fabs", a.ty, &[a]),
             (Opcode::Min | Opcode::Max, _) if single => self.extreme_of(variant, &v),
             (Opcode::Min | Opcode::Max, [a, b]) => {
-                // Only where both are NaNs the result is one.
+                // The result is a NaN only if both operands are.
                 let (a, b) = self.w.agree(a, b);
                 let r = self.extreme(op == Opcode::Min, &a, &b);
                 self.quiet(&r)
@@ -165,12 +166,12 @@ impl Emitter<'_> {
             !single && matches!(op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma | Opcode::Mad | Opcode::Div);
         let result = if folds && srcs.iter().any(trivial) { self.quiet(&result) } else { result };
         let result = if variant.has(Mod::Sat) { self.saturate(&result, t) } else { result };
-        // A register that other rows write as well is read without a look at its NaNs.
+        // A lazy register needs no canonical value.
         let lazy = matches!(dsts, [Operand::Reg(d)] if self.lazy[d.0 as usize]);
         Ok(Some(if single && !lazy && !keeps_bits { self.canonical_float(&result) } else { result }))
     }
 
-    /// Whether the host rounds a row in any direction.
+    /// Whether the host has embedded rounding for a row.
     fn rounds(&self, variant: &Variant, single: bool) -> bool {
         let op = variant.op;
         let known = matches!(
@@ -184,11 +185,11 @@ impl Emitter<'_> {
                 | Opcode::Sqrt
                 | Opcode::Rcp
         );
-        // NaNs of double precision are those of the first operand that is one; a fused operation may swap them.
+        // The NaN is that of the first NaN operand in double precision; a fused operation may reorder its operands.
         known && self.options.mask_registers && (single || !matches!(op, Opcode::Fma | Opcode::Mad))
     }
 
-    /// An operation rounded in a direction that its instruction says: on a register of 512 bits at a time.
+    /// Emits an operation with embedded rounding, 512 bits at a time.
     fn directed(&mut self, op: Opcode, direction: u32, v: &[Val]) -> Val {
         let scalar = v.iter().all(|v| !v.ty.vector);
         let mut v: Vec<Val> = v.iter().map(|v| self.w.splat(v)).collect();
@@ -221,7 +222,7 @@ impl Emitter<'_> {
         self.w.value(scalar, format_args!("extractelement {part} {}, i32 0", pieces[0]))
     }
 
-    /// `min` and `max` of two or three numbers in single precision, with `.NaN`, `.abs` and `.xorsign`.
+    /// `min` and `max` of two or three single-precision operands, with `.NaN`, `.abs` and `.xorsign`.
     fn extreme_of(&mut self, variant: &Variant, v: &[Val]) -> Val {
         let min = variant.op == Opcode::Min;
         let sized: Vec<Val> = v
@@ -252,15 +253,15 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &bits, Elem::F32)
     }
 
-    /// The smaller or larger of two floats; the other one where one is NaN; -0 is below +0 (manual 9.7.3.11, 9.7.3.12).
-    /// `llvm.minimumnum` is this, from LLVM 20 on.
+    /// The smaller or larger of two floats: a NaN operand loses, and -0 is below +0 (manual, sections 9.7.3.11 and
+    /// 9.7.3.12). LLVM has this as `llvm.minimumnum` from version 20 on.
     fn extreme(&mut self, min: bool, a: &Val, b: &Val) -> Val {
         let (relation, merge) = if min { ("fcmp olt", "or") } else { ("fcmp ogt", "and") };
         let wins = self.w.cmp(relation, a, b);
         let only = self.w.cmp("fcmp uno", b, b);
         let first = self.w.op("or", &wins, &only);
         let chosen = self.w.select(&first, a, b);
-        // Equal values differ at most in the signs of zeros.
+        // Operands that compare equal differ at most in the sign of zero.
         let equal = self.w.cmp("fcmp oeq", a, b);
         let bits = Elem::int(a.ty.elem.bits());
         let (a_bits, b_bits) = (self.w.cast("bitcast", a, bits), self.w.cast("bitcast", b, bits));
@@ -274,7 +275,7 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &bits, Elem::F32)
     }
 
-    /// Clamps to [0, 1]; NaN gives +0.
+    /// Clamps to [0, 1]; NaN becomes +0.
     pub fn saturate(&mut self, v: &Val, t: Type) -> Val {
         let one = if t == Type::F64 { 1f64.to_bits() } else { u64::from(1f32.to_bits()) };
         let (zero, one) = (constant(v.ty, 0), constant(v.ty, i128::from(one)));

@@ -1,8 +1,8 @@
 //! Half precision: `.f16` and `.bf16`, scalars and pairs (manual, section 9.7.4).
 //!
-//! Operands are widened to single precision, which is exact, and results rounded back once. Where single precision does not
-//! hold a result exactly it is rounded *to odd* on the way: a lowest bit says that something is missing, so that the second
-//! rounding is right. All NaNs that come out are `0x7fff`.
+//! Operands are widened to single precision, which is exact, and results are rounded back once. An intermediate result
+//! that single precision cannot hold is rounded *to odd*: its lowest bit is sticky, so that the second rounding is
+//! correct. NaN results are `0x7fff`.
 
 use crate::emit::{
     function::{Emitter, Result},
@@ -11,10 +11,10 @@ use crate::emit::{
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Variant, Word};
 
-/// The NaN that half-precision rows return.
+/// The canonical NaN of half-precision rows.
 const NAN: i128 = 0x7fff;
 
-/// A half format and what the modifiers of a row ask for.
+/// A half-precision format with the modifiers of a row.
 #[derive(Clone, Copy)]
 pub(in crate::emit) struct Half {
     pub brain: bool,
@@ -26,7 +26,7 @@ pub(in crate::emit) struct Half {
 }
 
 impl Half {
-    /// Of a row on halves of a type; `None` for modifiers that there is no code for.
+    /// The format and modifiers of a row; `None` if there is no native code for a modifier.
     pub fn of(variant: &Variant, t: Type) -> Option<Half> {
         let brain = match t {
             Type::F16 | Type::F16x2 => false,
@@ -55,12 +55,12 @@ impl Half {
         Half { brain, ftz: false, sat: false, relu: false, propagate: false, xorsign: false }
     }
 
-    /// A format whose subnormals may count as zeros.
+    /// A format, with or without flushing of subnormal operands.
     pub fn flushing(brain: bool, ftz: bool) -> Half {
         Half { ftz, ..Half::plain(brain) }
     }
 
-    /// The same with these modifiers.
+    /// The same format with these modifiers.
     pub fn with(self, sat: bool, relu: bool) -> Half {
         Half { sat, relu, ..self }
     }
@@ -71,7 +71,7 @@ impl Half {
 }
 
 impl Emitter<'_> {
-    /// Applies `f` to the lower and to the upper halves of words.
+    /// Applies `f` to the low and to the high halves of words.
     pub fn by_halves<T>(&mut self, words: &[Val], mut f: impl FnMut(&mut Self, &[Val]) -> T) -> [T; 2] {
         [0, 16].map(|shift| {
             let part = |v: &Val| {
@@ -83,14 +83,14 @@ impl Emitter<'_> {
         })
     }
 
-    /// A word of two halves.
+    /// Packs two halves into a word.
     pub fn join_halves(&mut self, low: &Val, high: &Val) -> Val {
         let (low, high) = (self.w.cast("zext", low, Elem::I32), self.w.cast("zext", high, Elem::I32));
         let high = self.w.op_const("shl", &high, 16);
         self.w.op("or", &low, &high)
     }
 
-    /// Arithmetic on halves; `None` for the helper.
+    /// Emits arithmetic on halves; `None` where the helper must do it.
     pub fn half_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (op, t) = (variant.op, variant.t());
         let Some(half) = Half::of(variant, t).filter(|h| self.has_halves(h.brain)) else { return Ok(None) };
@@ -113,7 +113,7 @@ impl Emitter<'_> {
         Ok(Some(self.join_halves(&low, &high)))
     }
 
-    /// Whether the host converts such halves, which takes instructions of its own for `.f16`.
+    /// Whether the host converts this format: `.f16` needs F16C.
     pub fn has_halves(&self, brain: bool) -> bool {
         brain || self.options.half_floats
     }
@@ -125,7 +125,7 @@ impl Emitter<'_> {
                     Opcode::Neg => self.w.op_const("xor", &v[0], 0x8000),
                     _ => self.w.op_const("and", &v[0], 0x7fff),
                 };
-                // Brain floats are never flushed by these two.
+                // `neg` and `abs` never flush `.bf16`.
                 if half.ftz && !half.brain { self.flush_half(half, &v) } else { v }
             }
             Opcode::Min | Opcode::Max => self.half_extreme(op == Opcode::Max, half, &v[0], &v[1]),
@@ -152,7 +152,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Subnormals to zeros of their sign.
+    /// Flushes subnormals to zero, preserving the sign.
     fn flush_half(&mut self, half: Half, v: &Val) -> Val {
         let exponent = self.w.op_const("and", v, half.infinity());
         let small = self.w.cmp("icmp eq", &exponent, &constant(v.ty, 0));
@@ -160,7 +160,7 @@ impl Emitter<'_> {
         self.w.select(&small, &zero, v)
     }
 
-    /// A half in single precision, exactly; NaNs are any.
+    /// Widens a half to single precision, exactly; NaN payloads are unspecified.
     pub fn read_half(&mut self, half: Half, v: &Val) -> Val {
         let v = if half.ftz { self.flush_half(half, v) } else { v.clone() };
         if half.brain {
@@ -172,7 +172,7 @@ impl Emitter<'_> {
         self.w.cast("fpext", &v, Elem::F32)
     }
 
-    /// Rounds a number in single precision to nearest, and applies the modifiers.
+    /// Rounds a single to nearest even and applies the modifiers.
     pub fn write_half(&mut self, half: Half, v: &Val) -> Val {
         let v = if half.sat { self.saturate(v, Type::F32) } else { v.clone() };
         let zero = constant(v.ty, 0);
@@ -198,14 +198,15 @@ impl Emitter<'_> {
         if half.ftz { self.flush_half(half, &rounded) } else { rounded }
     }
 
-    /// The NaN of halves where bits in single precision are a NaN.
+    /// Replaces a half by the canonical NaN where the single it came from is a NaN.
     pub fn canonical_half(&mut self, bits: &Val, half: &Val) -> Val {
         let magnitude = self.w.op_const("and", bits, 0x7fff_ffff);
         let is_nan = self.w.cmp("icmp ugt", &magnitude, &constant(bits.ty, 0x7f80_0000));
         self.w.select(&is_nan, &constant(half.ty, NAN), half)
     }
 
-    /// `min` and `max` on the codes, which are in the order of the values once negative ones are inverted; -0 is below +0.
+    /// `min` and `max` on the encodings, which are ordered like the values once negative ones are inverted; -0 is below
+    /// +0.
     fn half_extreme(&mut self, max: bool, half: Half, a: &Val, b: &Val) -> Val {
         let signs = self.w.op("xor", a, b);
         let signs = self.w.op_const("and", &signs, 0x8000);
@@ -235,7 +236,7 @@ impl Emitter<'_> {
         self.w.select(&bad, &constant(d.ty, NAN), &d)
     }
 
-    /// `a * b + c` of which the product is exact, rounded to odd: Knuth's TwoSum says what the sum lacks.
+    /// `a * b + c` with an exact product, rounded to odd: Knuth's TwoSum yields the rounding error of the sum.
     pub fn fused_odd(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
         let p = self.w.op("fmul", a, b);
         let s = self.w.op("fadd", &p, c);
@@ -257,7 +258,7 @@ impl Emitter<'_> {
         self.w.cast("bitcast", &bits, s.ty.elem)
     }
 
-    /// Double to single precision, rounded to odd.
+    /// Converts double to single precision, rounding to odd.
     fn narrow_odd(&mut self, x: &Val) -> Val {
         let y = self.w.cast("fptrunc", x, Elem::F32);
         let back = self.w.cast("fpext", &y, Elem::F64);

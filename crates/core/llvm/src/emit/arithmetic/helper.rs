@@ -1,5 +1,5 @@
-//! Pure rows without native code: the host executes them by their semantic functions. Registers travel through rows of 32 words
-//! in memory.
+//! Pure rows without native code: a helper evaluates their semantic functions. Operands and results are passed in
+//! memory as rows of 32 words.
 
 use crate::ctx::Helper;
 use crate::emit::{
@@ -10,7 +10,7 @@ use crate::emit::{
 use margay_ir::{Inst, Operand};
 
 impl Emitter<'_> {
-    /// Calls the semantic function: sources to rows in memory, results back.
+    /// Calls the semantic function of a row and writes its results.
     pub fn thunk(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
         let results = self.through_rows(inst, srcs, dsts, Helper::Pure)?;
         let guard = self.guard(inst);
@@ -22,7 +22,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Buffers of so many rows that a helper reads, and of so many that it writes.
+    /// The function's buffers of `read` rows for a helper's operands and `written` rows for its results; shared by all
+    /// calls.
     pub fn buffers(&mut self, read: usize, written: usize) -> [Val; 2] {
         [(read, false), (written, true)].map(|(rows, out)| {
             let w = &mut self.w;

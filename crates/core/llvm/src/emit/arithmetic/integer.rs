@@ -8,7 +8,7 @@ use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 impl Emitter<'_> {
-    /// A row on integers of 16 to 64 bits or predicates; `None` for the helper.
+    /// Emits a row on integers of 16 to 64 bits or predicates; `None` where the helper must do it.
     pub fn integer_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (op, t) = (variant.op, variant.t());
         let (elem, signed, bits) = (Elem::int(t.bits()), t.is_signed(), t.bits());
@@ -136,7 +136,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A product, or its upper half.
+    /// The product, its high half (`.hi`), or the full product (`.wide`).
     pub fn product(&mut self, variant: &Variant, a: &Val, b: &Val, signed: bool) -> Val {
         let bits = a.ty.elem.bits();
         if !variant.has(Mod::Wide) && !variant.has(Mod::Hi) {
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         self.w.resize(&high, a.ty.elem, false)
     }
 
-    /// The upper 64 bits of a product of 64-bit numbers, from four products of their halves.
+    /// The high 64 bits of a 64-bit product, from four products of 32-bit halves.
     fn upper_half(&mut self, a: &Val, b: &Val, signed: bool) -> Val {
         let low = 0xffff_ffff;
         let [(a0, a1), (b0, b1)] = [a, b].map(|v| (self.w.op_const("and", v, low), self.w.op_const("lshr", v, 32)));
@@ -180,7 +180,7 @@ impl Emitter<'_> {
         high
     }
 
-    /// Bits 31 to 0, or 47 to 16, of a product of 24-bit numbers.
+    /// Bits 31 to 0, or 47 to 16 (`.hi`), of a product of 24-bit integers.
     fn product24(&mut self, variant: &Variant, a: &Val, b: &Val, signed: bool) -> Val {
         let [a, b] = [a, b].map(|v| {
             let v = self.w.op_const("shl", v, 8);
@@ -192,7 +192,7 @@ impl Emitter<'_> {
         self.w.cast("trunc", &p, Elem::I32)
     }
 
-    /// Shifts by the width or more give zeros, or copies of the sign.
+    /// Shifts; amounts of the width or more give zero, or copies of the sign.
     fn shift(&mut self, op: Opcode, a: &Val, b: &Val, bits: u32, signed: bool) -> Val {
         let limit = i128::from(bits) - 1;
         let big = self.w.cmp("icmp ugt", b, &constant(b.ty, limit));
@@ -208,7 +208,7 @@ impl Emitter<'_> {
         self.w.select(&big, &beyond, &shifted)
     }
 
-    /// Sum of minterms, simplified by LLVM.
+    /// A sum of minterms, which LLVM simplifies.
     fn lop3(&mut self, a: &Val, b: &Val, c: &Val, table: u8) -> Val {
         let mut result: Option<Val> = None;
         for row in 0..8u8 {
@@ -232,8 +232,9 @@ impl Emitter<'_> {
         result.unwrap_or_else(|| constant(a.ty, 0))
     }
 
-    /// Division that cannot trap: divisors that would are replaced and the results set as the semantics say. 32 bits go
-    /// through doubles, which are exact enough for every quotient; wider ones and scalars through the machine's division.
+    /// Division that cannot trap: divisors that would are replaced, and the results fixed up. Up to 32 bits, vectors
+    /// are divided in double precision, which is exact enough for every quotient; wider ones and scalars use the host's
+    /// division.
     fn divide(&mut self, op: Opcode, a: &Val, b: &Val, signed: bool, bits: u32) -> Option<Val> {
         if bits > 32 || !(a.ty.vector || b.ty.vector) {
             return Some(self.divide_integers(op, a, b, signed));
@@ -245,7 +246,7 @@ impl Emitter<'_> {
         let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
         let (x, y) = (self.w.cast(to, &a, Elem::F64), self.w.cast(to, &safe, Elem::F64));
         let q = self.w.op("fdiv", &x, &y);
-        // Through 64 bits, so that -2^31 / -1 does not leave the range of the conversion.
+        // Through 64 bits, so that -2^31 / -1 stays within the range of the conversion.
         let _ = from;
         let q = self.w.cast("fptosi", &q, Elem::I64);
         let q = self.w.cast("trunc", &q, Elem::I32);
@@ -259,7 +260,7 @@ impl Emitter<'_> {
         Some(self.w.resize(&r, Elem::int(bits), signed))
     }
 
-    /// Division by zero gives all ones, and so does its remainder; the least number by -1 gives itself.
+    /// Division by zero gives all ones, as quotient and as remainder; the least number by -1 gives itself.
     fn divide_integers(&mut self, op: Opcode, a: &Val, b: &Val, signed: bool) -> Val {
         let zero = self.w.cmp("icmp eq", b, &constant(b.ty, 0));
         let minus = self.w.cmp("icmp eq", b, &constant(b.ty, -1));
@@ -281,7 +282,7 @@ impl Emitter<'_> {
         self.w.select(&zero, &constant(r.ty, -1), &r)
     }
 
-    /// A row on pairs of 16-bit integers.
+    /// Emits a row on pairs of 16-bit integers.
     pub fn packed_row(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Option<Val>> {
         let (op, t) = (variant.op, variant.t());
         if !matches!(t, Type::U16x2 | Type::S16x2) || variant.ty(margay_isa::Var::U).is_some() {

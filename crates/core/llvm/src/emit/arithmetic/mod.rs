@@ -1,7 +1,7 @@
-//! Pure rows: native vector code where a row has earned it, the semantic function of `exec` through a helper elsewhere.
+//! Pure rows: native vector code where there is some, else the semantic function of `exec` through a helper.
 //!
-//! Native code must yield the very bits of the semantic function; `tests/native.rs` proves that. Inactive lanes hold anything, so
-//! nothing that traps on the host (division) may see them.
+//! Native code must give the same bits as the semantic function, which `tests/native.rs` checks. Inactive lanes hold
+//! arbitrary values, so nothing that can trap on the host (division) may see them.
 
 pub(in crate::emit) mod approx;
 pub(in crate::emit) mod bits;
@@ -23,12 +23,12 @@ use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Kind, Mod, Opcode, Type, Variant};
 
 impl Emitter<'_> {
-    /// A row with effect `Pure`.
+    /// Emits a row with effect `Pure`.
     pub fn pure(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let dsts: Vec<Operand> = self.func.operands(inst.dsts).to_vec();
-        // Results in rows: arithmetic on the first lane of each is all there is.
+        // An affine result: only the scalar of each row of lanes is computed.
         if let [Operand::Reg(d)] = dsts[..] {
             let slot = self.slots[d.0 as usize].clone();
             let in_rows = |e: &Self, o: &Operand| {
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A result as the bits of a register's element.
+    /// Converts a result to the element type of a register.
     fn fit(&mut self, v: &Val, elem: Elem, variant: &Variant) -> Val {
         if v.ty.elem.bits() == elem.bits() {
             return self.w.cast("bitcast", v, elem);
@@ -80,7 +80,7 @@ impl Emitter<'_> {
         self.w.resize(&v, elem, variant.t().is_signed())
     }
 
-    /// The only result of a row while operands read as scalars.
+    /// The result of a row whose operands all read as scalars.
     fn scalar_result(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand], elem: Elem) -> Result<Val> {
         match self.native(variant, srcs, dsts)?.as_deref() {
             Some([v]) if !v.ty.vector => Ok(self.fit(v, elem, variant)),
@@ -88,7 +88,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Native code of a row: one value for each destination, or `None` for the helper.
+    /// Native code of a row: one value per destination, or `None` where the helper must do it.
     fn native(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Option<Vec<Val>>> {
         let (op, t) = (variant.op, variant.t());
         if srcs.iter().any(|s| matches!(s, Operand::Sink)) {
@@ -131,7 +131,7 @@ impl Emitter<'_> {
         let bits = variant.t().bits();
         Ok(match (srcs, dsts) {
             ([s], [d]) => Some(vec![self.copied_value(s, d, Elem::int(bits))?]),
-            // Unpack: parts from the low end.
+            // Unpack, low part first.
             ([s], parts) if bits <= 64 => {
                 let whole = self.value(s, Elem::int(bits))?;
                 let part = bits / parts.len() as u32;
@@ -159,7 +159,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// The magnitude of the second with the sign of the first.
+    /// The magnitude of the second operand with the sign of the first.
     fn copysign(&mut self, t: Type, srcs: &[Operand]) -> Result<Option<Vec<Val>>> {
         let elem = Elem::int(t.bits());
         let (sign, size) = (self.value(&srcs[0], elem)?, self.value(&srcs[1], elem)?);

@@ -1,20 +1,20 @@
-//! Registers that may hold the host's NaNs where PTX has canonical ones, until somebody looks at their bits.
+//! Finds the *lazy* registers: those that may hold the host's NaNs until their bits become visible (see `float.rs`).
 
 use crate::emit::arithmetic::float::arithmetic;
 use margay_ir::Operand;
 use margay_isa::{Mod, Opcode, Type, Variant};
 
-/// How instructions define a register, as far as NaNs go.
+/// What a register is defined by, as far as NaNs are concerned.
 #[derive(Clone, Default)]
 struct Definitions {
     arithmetic: bool,
-    /// Something that may yield any NaN.
+    /// By an instruction that may yield any NaN.
     other: bool,
-    /// Copies of these registers.
+    /// By copies of these registers.
     copies: Vec<u32>,
 }
 
-/// Operands that a row passes on bit by bit, for rows of one word.
+/// The operands that a 32-bit row copies bit by bit.
 fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
     let word = matches!(variant.t(), Type::F32 | Type::B32);
     match (variant.op, srcs) {
@@ -25,7 +25,7 @@ fn copied<'o>(variant: &Variant, srcs: &'o [Operand]) -> Option<&'o [Operand]> {
     }
 }
 
-/// Registers that hold canonical values up to NaNs: written by arithmetic, by constants, and by copies of such registers.
+/// The lazy registers: defined only by arithmetic, constants and copies of lazy registers.
 pub(in crate::emit) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
     let mut found = vec![Definitions::default(); func.regs.len()];
     for inst in &func.insts {
@@ -46,7 +46,7 @@ pub(in crate::emit) fn lazy_registers(func: &margay_ir::Func) -> Vec<bool> {
         margay_ir::pass::liveness::inst_writes(func, inst, &mut |r| {
             let d = &mut found[r.0 as usize];
             d.arithmetic |= arithmetic;
-            // A shuffle's second destination is a predicate.
+            // The second destination of a shuffle is a predicate.
             d.other |= other || !std::mem::take(&mut first) || func.regs[r.0 as usize].bits() != 32;
             d.copies.extend(&copies);
         });

@@ -1,4 +1,4 @@
-//! A kernel that loops over CTAs and warps itself: one call runs a range of CTAs.
+//! Kernels that loop over CTAs and warps themselves: one call runs a range of CTAs.
 //!
 //! The code between two barriers is a *region*, and a region is a loop over the warps of the CTA (loop fission). All threads of
 //! the CTA must reach the same barriers in the same order; a kernel for which that is not known runs one fiber per warp instead.
@@ -15,16 +15,16 @@ use margay_ir::{
 };
 use margay_isa::{Effect, Mod, Opcode, Space};
 
-/// The warp and CTA that code is being written for.
+/// Warp and CTA of the loop iteration that is being emitted.
 #[derive(Clone, Debug)]
 pub struct Current {
     /// Index of the warp.
     pub warp: Val,
     /// Address of the local window of its lane 0.
     pub local: Val,
-    /// The CTA's index.
+    /// Index of the CTA.
     pub cta: [Val; 3],
-    /// Variable: the region to run after the current one; 0 for none.
+    /// Variable that holds the number of the region to run next; 0 if there is none.
     pub next: Val,
 }
 
@@ -32,7 +32,7 @@ fn instruction<'f>(func: &'f Func, barrier: &Cut) -> Option<&'f Inst> {
     func.insts(&func.blocks[barrier.block.0 as usize]).last()
 }
 
-/// Whether a kernel can be written as regions.
+/// Whether a kernel can be split into regions: barriers that all threads reach, not too much duplicated code.
 pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Cut], options: &Options) -> bool {
     let Some(block) = options.warp.block else { return false };
     if barriers.is_empty() {
@@ -51,18 +51,18 @@ pub fn fits(func: &Func, cfg: &Cfg, cta: &Uniformity, barriers: &[Cut], options:
         };
         known && inst.guard.is_none() && !variant.has(Mod::Arrive) && !cta.divergent[barrier.block.0 as usize]
     };
-    // Code that several regions share is emitted once for each.
+    // Code shared by several regions is emitted once for each.
     let size = Regions::new(cfg, barriers).size();
     cfg.reducible && barriers.iter().all(plain) && size <= 4 * func.blocks.len() + 32
 }
 
 impl Emitter<'_> {
-    /// Warps of a CTA.
+    /// Number of warps of a CTA.
     pub fn warps(&self) -> u32 {
         self.options.warp.block.map_or(1, |b| b.iter().product::<u32>().div_ceil(32))
     }
 
-    /// The loop over CTAs, and in it one loop over warps for each region.
+    /// Emits the loop over CTAs and, inside it, one loop over warps per region.
     pub fn grid(&mut self) -> Result<()> {
         let wide = Ty::scalar(Elem::I64);
         let linear = self.w.alloca("i64", 8);
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         let size = [0, 4].map(|o| self.ctx_value(Elem::I32, at::GRID + o));
         self.w.store(&first, &linear, 8);
         let mut rest = first;
-        // The index lives in the context: a component that the kernel does not read takes no register.
+        // The index is kept in the context: components that the kernel does not read cost no registers.
         let cta = [0, 1, 2].map(|i| self.ctx_pointer(at::CTA + 4 * i));
         for (p, n) in cta.iter().zip(&size) {
             let n = self.w.cast("zext", n, Elem::I64);
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         let here = self.w.load(wide, &linear, 8);
         let here = self.w.op_const("add", &here, 1);
         self.w.store(&here, &linear, 8);
-        // x first, then y, then z; most grids have x only.
+        // Increments x, carries into y, then into z; most grids only use x.
         for (i, p) in cta.iter().enumerate() {
             let old = self.w.load(Ty::scalar(Elem::I32), p, 4);
             let new = self.w.op_const("add", &old, 1);
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether every barrier is reached by all threads of the CTA, in whole warps: no thread ends in a region that is followed by one.
+    /// Whether all threads reach every barrier, in full warps: no thread exits in a region that another one follows.
     fn stay_together(&self, regions: &Regions) -> bool {
         let func = self.func;
         let whole = self.options.warp.block.is_some_and(|b| b.iter().product::<u32>() % 32 == 0);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         whole && func.calls.is_empty() && !waits.flat_map(|r| &r.blocks).any(ends)
     }
 
-    /// Whether the kernel, or what it calls, may read shared memory.
+    /// Whether the kernel or its callees may access shared memory.
     fn mentions_shared(&self) -> bool {
         let func = self.func;
         let shared = |g: GlobalId| self.ir.globals[g.0 as usize].space == Space::Shared;
@@ -155,7 +155,7 @@ impl Emitter<'_> {
         !func.calls.is_empty() || func.insts.iter().any(mentions)
     }
 
-    /// Shared memory starts zeroed. The window is padded to a multiple of 64 bytes.
+    /// Zeroes the shared window, which is padded to a multiple of 64 bytes.
     fn clear_shared(&mut self) {
         let wide = Ty::scalar(Elem::I64);
         let at = self.w.alloca("i64", 8);
@@ -227,7 +227,7 @@ impl Emitter<'_> {
         }
         self.begin(&lanes, entry);
         self.bodies()?;
-        // All lanes of the warp have ended.
+        // All lanes of the warp have exited.
         let done = self.done_label();
         self.w.block(&done);
         if self.masks && !self.barriers.is_empty() && !self.together {
@@ -251,7 +251,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The warp arrives at a barrier: live values are spilled, and the next warp runs.
+    /// A warp arrives at a barrier: spills live values; the next warp runs.
     pub fn leave_region(&mut self, barrier: u32) -> Result<()> {
         if self.is_reduction(barrier) {
             self.vote_at(barrier)?;
@@ -274,7 +274,7 @@ impl Emitter<'_> {
         instruction(self.func, &self.barriers[barrier as usize]).is_some_and(|i| self.func.variant(i).has(Mod::Red))
     }
 
-    /// Variables that count the true predicates and all predicates at a barrier.
+    /// Variables that count the true predicates, and all predicates, at a barrier.
     fn sums(&mut self, barrier: u32) -> [Val; 2] {
         if let Some(sums) = self.sums.get(&barrier) {
             return sums.clone();
@@ -300,7 +300,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The result of a barrier's reduction, and the register that receives it.
+    /// The result of a barrier's reduction and the register that receives it.
     fn reduction(&mut self, barrier: u32) -> Result<Option<(VReg, Val)>> {
         let func = self.func;
         let inst = instruction(func, &self.barriers[barrier as usize]).filter(|i| func.variant(i).has(Mod::Red));
@@ -317,14 +317,14 @@ impl Emitter<'_> {
         Ok(Some((*r, v)))
     }
 
-    /// Pointer to the current warp's mask of lanes that have not ended.
+    /// Address of the current warp's mask of lanes that have not exited.
     fn alive_lanes(&mut self) -> Val {
         let table = self.ctx_value(Elem::Ptr, at::ALIVE_LANES);
         let warp = self.warp_index();
         self.w.value(Ty::scalar(Elem::Ptr), format_args!("getelementptr i32, ptr {table}, i32 {warp}"))
     }
 
-    /// Lanes of the current warp that enter a region; a warp without any jumps to `after`.
+    /// The lanes of the current warp that run a region; jumps to `after` if there are none.
     fn lanes_of(&mut self, later: bool, after: &str) -> Val {
         if !self.masks || self.together && later {
             return int(Elem::I32, -1);

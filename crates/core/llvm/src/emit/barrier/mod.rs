@@ -1,7 +1,7 @@
 //! Barriers of kernels that run one fiber per warp: in divergent code, in device functions, with counts, arrivals and guards.
 //!
-//! Lanes that arrive are parked outside the sweep, so that other lanes of the warp can arrive elsewhere. When no lane is
-//! left to run, the fiber suspends until some of its lanes are released; those continue after their barrier.
+//! Lanes that arrive are parked outside the sweep, so that other lanes of the warp can arrive elsewhere. When no lane
+//! is left to run, the fiber suspends until some of its lanes are released; those resume after their barrier.
 
 pub(in crate::emit) mod kernel;
 pub(in crate::emit) mod spill;
@@ -24,7 +24,7 @@ impl Emitter<'_> {
         self.func.insts(&self.func.blocks[block.0 as usize]).last().copied()
     }
 
-    /// The active lanes arrive at a barrier.
+    /// The active lanes arrive at a barrier, at a rendezvous or at a call on a fiber of its own.
     pub fn wait_at(&mut self, barrier: u32) -> Result<()> {
         let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
         if meets(self.func, &inst) {
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
         let stays = !variant.has(Mod::Arrive);
         if self.mode == Mode::Full && past.is_none() && (!stays || alike) {
-            // All 32 lanes arrive at one barrier: they go on together.
+            // All 32 lanes arrive at one barrier: they wait and resume together.
             if stays {
                 self.released(&bits, None, true);
                 self.write_reduction(&inst, None);
@@ -104,7 +104,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Adds lanes to those that are parked at a cut.
+    /// Adds lanes to the mask of those parked at a cut.
     pub fn leave_waiting(&mut self, place: u32, lanes: &Val) {
         let waiting = self.waiting[place as usize].clone();
         let old = self.w.load(lanes.ty, &waiting, 4);
@@ -112,7 +112,7 @@ impl Emitter<'_> {
         self.w.store(&all, &waiting, 4);
     }
 
-    /// Ends a block at which lanes were parked: the rest of a full warp continues in the masked version.
+    /// Ends a block at which lanes were parked: what is left of a full warp continues in the masked version.
     pub fn go_on_masked(&mut self, next: BlockId, position: u32) {
         match self.mode {
             Mode::Full => {
@@ -132,14 +132,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The active lanes arrive at the cluster's barrier, or are to wait there.
+    /// The active lanes arrive at the cluster's barrier, or wait at it.
     pub fn cluster_barrier(&mut self, waits: bool) {
         let site = int(Elem::I32, self.site(SiteKind::Cluster { waits }) as i128);
         let bits = self.active_bits();
         self.helper(Helper::Cluster, &[&site, &bits], true);
     }
 
-    /// The released lanes among these; with `patient`, suspends until there are some.
+    /// Takes the released lanes out of `lanes`; if `patient`, suspends until there are some.
     fn released(&mut self, lanes: &Val, output: Option<&Val>, patient: bool) -> Val {
         let place = self.w.alloca("i32", 4);
         let output = output.cloned().unwrap_or(named(Ty::scalar(Elem::Ptr), "null"));
@@ -148,7 +148,7 @@ impl Emitter<'_> {
         self.w.load(lanes.ty, &place, 4)
     }
 
-    /// Writes the result of a barrier's reduction for the released lanes.
+    /// Writes the result of a barrier's reduction in the released lanes.
     fn write_reduction(&mut self, inst: &Inst, lanes: Option<&Val>) {
         let variant = self.func.variant(inst);
         let Some(Operand::Reg(r)) = self.func.operands(inst.dsts).first().copied() else { return };
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         self.write(r, &v, lanes);
     }
 
-    /// The parked lanes: all of them, and those that are not parked in calls.
+    /// The parked lanes: all of them, and those parked elsewhere than in calls.
     fn waiting_lanes(&mut self) -> [Val; 2] {
         let [mut all, mut here] = [0, 0].map(|none| int(Elem::I32, none));
         for (k, p) in self.waiting.clone().into_iter().enumerate() {
@@ -171,7 +171,7 @@ impl Emitter<'_> {
         [all, here]
     }
 
-    /// End of the sweep: suspends while lanes are parked, else the function is done.
+    /// End of the sweep: suspends while lanes are parked, else jumps to `done`.
     pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
         if self.waiting.is_empty() {
             self.w.jump(done);
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes are still pending: other warps run first, then the sweep restarts.
+    /// Lanes are still pending in a loop that polls: yields to other warps, then restarts the sweep.
     pub fn let_others_go_on(&mut self) -> Result<()> {
         self.w.block("overtake");
         let first = self.masked_label(self.region[0]);
@@ -213,7 +213,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes that have finished the function return without waiting for the others.
+    /// Returns lanes that have finished the function, while others are still parked in it.
     fn finish_others(&mut self, here: &Val) {
         if self.role != Role::Device || !self.reached.fibers {
             return;
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         self.helper(Helper::Finish, &[&gone], false);
     }
 
-    /// Released lanes continue after their barriers.
+    /// Resumes released lanes after their barriers.
     fn go_on(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
@@ -235,7 +235,7 @@ impl Emitter<'_> {
             let Some(inst) = self.barrier_inst(k as u32) else { continue };
             let call = call_number(self.func, &inst);
             if call.is_some() {
-                // Threads may have ended there.
+                // Threads may have exited in the call.
                 let alive = self.alive_bits();
                 go = self.w.op("and", &go, &alive);
             }

@@ -1,8 +1,8 @@
 //! Spills across barriers, in kernels that run every warp up to a barrier before any continues.
 //!
-//! Only live values cross, in three ways. Values that follow from constants, parameters and thread indices by a few integer
-//! operations are rematerialised. Values uniform over the CTA are kept once, in the host's registers. Everything else is
-//! spilled to an array indexed by warp.
+//! Only live values cross, in one of three ways. Values computed from constants, parameters and thread indices by a few
+//! integer operations are rematerialised. Values uniform over the CTA are kept once, in variables of the function. All
+//! others are spilled to an array indexed by warp.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -17,33 +17,33 @@ use margay_ir::{
 use margay_isa::{Effect, Kind, Mod, Opcode, Special, Type};
 use std::collections::HashMap;
 
-/// Vector operations that are cheaper than storing and loading one word a lane.
+/// Vector operations up to which rematerialising is cheaper than storing and loading a word per lane.
 const FEW: u32 = 4;
-/// Scalar operations, likewise.
+/// The same bound for scalar operations.
 const FEW_SCALAR: u32 = 24;
 
-/// Cost of rematerialising a register: operations on vectors of words, and on scalars.
+/// Cost of rematerialising a register, in vector and in scalar operations; `None` if it cannot be.
 type Cost = Option<(u32, u32)>;
 
-/// How registers and frame variables cross barriers.
+/// How registers and frame variables cross the barriers of a function.
 pub struct SpillPlan {
-    /// Bytes of the arrays over warps.
+    /// Size of the spill area in bytes, for all warps of a CTA.
     pub size: u64,
     offsets: HashMap<u32, u64>,
-    /// By register: the instruction that defines it, if only one does, without a guard.
+    /// Per register: its only, unguarded definition, if it has one.
     definition: Vec<Option<u32>>,
     cost: HashMap<u32, Cost>,
     /// Uniformity over the threads of the CTA.
     cta: Option<Uniformity>,
-    /// By register that is equal in the whole CTA: the variable that holds it between regions.
+    /// Per register that is uniform over the CTA: the variable that holds it between regions.
     once: HashMap<u32, Val>,
     frame_live: Vec<BitSet>,
-    /// By register: analysed shapes over the warp.
+    /// Per register: its shape over the warp.
     shapes: Vec<Shape>,
 }
 
 impl SpillPlan {
-    /// Prepares for a function; `cta` is there for kernels that are written as regions.
+    /// Prepares the plan of a function; `cta` is set for kernels split into regions.
     pub fn new(func: &Func, cfg: &Cfg, warp: &Uniformity, cta: Option<Uniformity>) -> SpillPlan {
         let mut definition: Vec<Option<u32>> = vec![None; func.regs.len()];
         let mut times = vec![0u32; func.regs.len()];
@@ -137,7 +137,7 @@ impl SpillPlan {
             && self.cta.as_ref().is_some_and(|c| c.shapes[r as usize] == Shape::Uniform)
     }
 
-    /// Offset in the spill arrays of a value of so many bytes per warp.
+    /// Offset in the spill area of a value with `bytes` bytes per warp.
     fn place(&mut self, key: u32, bytes: u64, warps: u64) -> u64 {
         let next = self.size;
         let offset = *self.offsets.entry(key).or_insert(next);
@@ -154,7 +154,7 @@ fn is_index(s: Special) -> bool {
 }
 
 impl Emitter<'_> {
-    /// Registers live after a barrier, without the rematerialised ones.
+    /// Registers that are live after a barrier and not rematerialised.
     fn kept(&mut self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
@@ -167,7 +167,7 @@ impl Emitter<'_> {
         self.spills.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
     }
 
-    /// Pointer to the current warp's spill slot.
+    /// Address of the current warp's spill slot for `key`.
     fn kept_at(&mut self, key: u32, bytes: u64) -> Val {
         let warps = u64::from(self.warps());
         let offset = self.spills.place(key, bytes, warps);
@@ -178,7 +178,7 @@ impl Emitter<'_> {
         self.w.offset(&here, &step)
     }
 
-    /// The parts of a register's slot: a vector, or scalars. Pointers, and bytes of all.
+    /// The pieces of a register's variable (one vector, or scalars): type, pointers, total size in bytes.
     fn slot_parts(&mut self, r: u32) -> (Ty, Vec<Val>, u64) {
         let slot = self.slots[r as usize].clone();
         let bytes = |ty: Ty| u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 };
@@ -197,7 +197,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Moves a register between its slot and its spill slot.
+    /// Copies a register to its spill slot, or back.
     fn move_slot(&mut self, r: u32, out: bool) {
         let (ty, parts, bytes) = self.slot_parts(r);
         let place = self.kept_at(r, bytes);
@@ -214,7 +214,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A warp arrives at a barrier: live registers are spilled.
+    /// Spills the registers that are live after a barrier.
     pub fn put_away(&mut self, barrier: u32) {
         for r in self.kept(barrier) {
             if self.spills.once(r) {
@@ -241,7 +241,7 @@ impl Emitter<'_> {
         v
     }
 
-    /// Before the loop over warps: values that all warps share.
+    /// Before the loop over warps: loads the values that are uniform over the CTA.
     pub fn shared_values(&mut self, barrier: u32) -> Vec<(u32, Val)> {
         let mut values = Vec::new();
         for r in self.kept(barrier) {
@@ -253,7 +253,7 @@ impl Emitter<'_> {
         values
     }
 
-    /// A warp continues after a barrier: live registers are reloaded or rematerialised.
+    /// Reloads or rematerialises the registers that are live after a barrier.
     pub fn fetch_back(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
         for (r, v) in shared {
             let pointer = self.slots[*r as usize].pointer.clone();
@@ -304,8 +304,8 @@ impl Emitter<'_> {
         ));
     }
 
-    /// Zeroes registers that the program may read before it writes them, as the reference engine does: no value that LLVM may
-    /// treat as undefined reaches a branch or an address.
+    /// Zeroes registers that the program may read before writing them, as the reference engine does, so that no `undef`
+    /// reaches a branch or an address.
     pub fn clear_unwritten(&mut self) {
         for (variable, bytes) in self.uninitialised.clone() {
             self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
@@ -325,9 +325,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// A warp enters a region: registers hold anything, except that in the first region those that nothing wrote are zero.
+    /// Resets the state of a warp that enters a region: what an earlier warp left behind becomes poison, and in the
+    /// first region registers that may be read uninitialised become zero.
     pub fn forget(&mut self, first: bool) {
-        // Registers that the region defines: what an earlier warp left there is dead, and LLVM must see that it is.
+        // What an earlier warp left in the registers defined here is dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
         for b in &self.region {

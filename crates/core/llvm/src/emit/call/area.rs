@@ -1,8 +1,9 @@
-//! Blocks of lanes: where values lie that a plan puts on the stack, into the parameter block or behind a pointer.
+//! Areas: memory for the values that a plan passes on the stack, in the parameter block or behind a pointer, for all 32
+//! lanes.
 //!
-//! The bytes of 32 lanes stand unit by unit (a unit is an element of a scalar or vector, a word of an array, a byte of what is
-//! left of one): the unit at byte `b` of the area is a vector of 32 integers at byte `32 * b` of the block. Large arrays move by
-//! loops, so that the size of the code does not depend on theirs.
+//! The bytes of the lanes are interleaved by unit (a unit is an element of a scalar or vector, a word of an array, or
+//! one of the remaining bytes): the unit at byte `b` of the area is a vector of 32 integers at byte `32 * b` of the
+//! block. Large arrays are moved by loops, so that code size does not depend on theirs.
 
 use crate::emit::{
     call::signature::integer,
@@ -11,22 +12,22 @@ use crate::emit::{
 };
 use std::ops::Range;
 
-/// Words of an array that moves by single loads and stores at most.
+/// The largest array, in words, that is moved by unrolled loads and stores.
 const UNROLLED: u32 = 32;
 
-/// Where a value lives on this side of a call, ready to be read or written.
+/// Where a value lives within a function: the source or the destination of a transfer.
 pub(in crate::emit) enum Side {
-    /// Integers of so many bytes each.
+    /// In registers: integers of this many bytes each.
     Elements(Vec<Val>, u32),
-    /// A variable of the frame in words of 32 lanes.
+    /// In a promoted frame variable: words of 32 lanes.
     Words(Val),
-    /// A variable of the frame in the threads' local windows.
+    /// In a frame variable in the threads' local windows.
     Window(u32),
     /// Nowhere.
     Nowhere,
 }
 
-/// Parts of a range of bytes that are 4, 2 or 1 bytes at a multiple of their size.
+/// Splits a range into naturally aligned parts of 4, 2 or 1 bytes.
 fn parts(range: &Range<u32>) -> Vec<Range<u32>> {
     let (mut at, mut parts) = (range.start, Vec::new());
     while at < range.end {
@@ -37,7 +38,7 @@ fn parts(range: &Range<u32>) -> Vec<Range<u32>> {
     parts
 }
 
-/// Whole units of a range, and the bytes that are left.
+/// Splits a range into units, and bytes for the rest.
 fn units(range: &Range<u32>, unit: u32) -> Vec<Range<u32>> {
     let whole = (range.end - range.start) / unit * unit;
     let ends = (0..whole / unit).map(|k| range.start + k * unit..range.start + (k + 1) * unit);
@@ -46,7 +47,7 @@ fn units(range: &Range<u32>, unit: u32) -> Vec<Range<u32>> {
 
 const MEMCPY: &str = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)";
 
-/// Copies rows of words for some lanes.
+/// `blend(to, from, rows, mask)`: copies rows of words in the lanes of `mask`.
 const BLEND: &str = "\
 define internal void @margay.rows.blend(ptr %to, ptr %from, i64 %rows, i32 %mask) #1 {
   %lanes = bitcast i32 %mask to <32 x i1>
@@ -67,7 +68,7 @@ end:
   ret void
 }";
 
-/// Copies words of some lanes from addresses of their own to rows.
+/// `take(to, from, rows, mask)`: copies words from an address per lane to rows, in the lanes of `mask`.
 const TAKE: &str = "\
 define internal void @margay.rows.take(ptr %to, <32 x i64> %from, i64 %rows, i32 %mask) #1 {
   %none = icmp eq i32 %mask, 0
@@ -99,7 +100,7 @@ end:
   ret void
 }";
 
-/// Copies words of some lanes from rows to addresses of their own.
+/// `give(to, from, rows, mask)`: copies words from rows to an address per lane, in the lanes of `mask`.
 const GIVE: &str = "\
 define internal void @margay.rows.give(<32 x i64> %to, ptr %from, i64 %rows, i32 %mask) #1 {
   %none = icmp eq i32 %mask, 0
@@ -132,7 +133,7 @@ end:
 }";
 
 impl Emitter<'_> {
-    /// A variable of the frame as a side of a transfer.
+    /// A frame variable as one end of a transfer.
     pub fn variable(&self, f: u32) -> Side {
         match self.frame[f as usize].clone() {
             Some(words) => Side::Words(words),
@@ -140,7 +141,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Bytes of a value as an integer, low byte first.
+    /// Reads a range of bytes of a value as an integer, lowest byte first.
     pub fn side_bytes(&mut self, side: &Side, range: &Range<u32>) -> Result<Val> {
         let elem = integer(range.end - range.start);
         match side {
@@ -190,7 +191,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Adds bytes to an integer, `at` bytes above its lowest.
+    /// Ors `v`, shifted up by `at` bytes, into an integer.
     pub fn join(&mut self, whole: Option<Val>, v: &Val, at: u32) -> Val {
         let v = if at > 0 { self.w.op_const("shl", v, i128::from(at) * 8) } else { v.clone() };
         match whole {
@@ -199,7 +200,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes bytes of a variable for the active lanes that a mask allows.
+    /// Writes a range of bytes of a variable in the active lanes of `mask`.
     pub fn set_variable(&mut self, side: &Side, range: &Range<u32>, v: &Val, mask: Option<&Val>) {
         let whole = range.end - range.start == 8 && range.start.is_multiple_of(4);
         let pieces = if whole && matches!(side, Side::Words(_)) { vec![range.clone()] } else { parts(range) };
@@ -222,12 +223,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// The unit at a byte of an area.
+    /// Address of the unit at byte `at` of an area.
     fn unit(&mut self, block: &Val, at: u32) -> Val {
         self.w.offset_const(block, u64::from(at) * 32)
     }
 
-    /// Copies bytes of a value to an area from byte `at` on; other lanes keep what they have there if `blend`.
+    /// Copies a range of bytes of a value to byte `at` of an area; with `blend`, inactive lanes keep what they have
+    /// there.
     pub fn store_area(
         &mut self,
         side: &Side,
@@ -259,7 +261,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Copies bytes of a variable from an area, for the active lanes that a mask allows.
+    /// Copies a range of bytes of a variable from byte `at` of an area, in the active lanes of `mask`.
     pub fn load_area(
         &mut self,
         side: &Side,
@@ -281,7 +283,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A unit of an area as an integer of so many bytes.
+    /// Reads a unit of an area as an integer of `bytes` bytes.
     pub fn area_unit(&mut self, (block, at): (&Val, u32), bytes: u32) -> Val {
         let p = self.unit(block, at);
         self.w.load(Ty::lanes(integer(bytes)), &p, 32)
@@ -339,7 +341,7 @@ impl Emitter<'_> {
         self.w.line(format_args!("call void @margay.rows.blend(ptr {to}, ptr {from}, i64 {rows}, i32 {bits})"));
     }
 
-    /// From the threads' local windows, at an offset that all share or each has, to rows.
+    /// Copies words from the threads' local windows to rows; the offset is uniform or per lane.
     pub fn take_rows(&mut self, to: &Val, offset: &Val, rows: u32, bits: &Val) {
         let address = self.local_lanes(offset);
         let lanes = self.spread(&address);
@@ -348,7 +350,7 @@ impl Emitter<'_> {
         self.w.line(format_args!("call void @margay.rows.take(ptr {to}, <32 x i64> {lanes}, i64 {rows}, i32 {bits})"));
     }
 
-    /// From rows to the threads' local windows.
+    /// Copies words from rows to the threads' local windows.
     pub fn give_rows(&mut self, offset: &Val, from: &Val, rows: u32, bits: &Val) {
         let address = self.local_lanes(offset);
         let lanes = self.spread(&address);

@@ -1,4 +1,4 @@
-//! Calls of the device library's functions (`vprintf`, `malloc`, `free`, `__assertfail`): the host does the work for all lanes.
+//! Calls of device library functions (`vprintf`, `malloc`, `free`, `__assertfail`): a helper serves all lanes at once.
 
 use crate::ctx::Helper;
 use crate::emit::{
@@ -8,11 +8,11 @@ use crate::emit::{
 };
 use margay_ir::{Arg, Builtin, CallSite, Operand};
 
-/// Bytes of 32 values of 64 bits.
+/// Size of a row of 32 64-bit values in bytes.
 const ROW: u64 = 256;
 
 impl Emitter<'_> {
-    /// A call of one by the active lanes, or by those of them that a mask allows.
+    /// Calls a function of the device library for the active lanes, or for those of `lanes`.
     pub fn builtin(&mut self, builtin: Builtin, call: &CallSite, lanes: Option<&Val>) -> Result<()> {
         let count = call.args.len();
         let input = self.w.alloca(&format!("[{} x <32 x i64>]", count.max(1)), 64);
@@ -58,14 +58,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The active lanes fail, whatever they are.
+    /// Stops with a fault in the active lanes.
     pub fn fail(&mut self, kind: margay_exec::FaultKind) {
         let bits = self.active_bits();
         let site = self.site(SiteKind::Fails(kind));
         self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
     }
 
-    /// A value that is the same in all active lanes, taken from the first of them.
+    /// The value of the first active lane; for values that are uniform over the active lanes.
     pub fn first_active(&mut self, v: &Val) -> Val {
         let bits = self.active_bits();
         let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 0)]);

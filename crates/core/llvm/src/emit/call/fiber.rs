@@ -1,8 +1,8 @@
-//! Calls of functions in which lanes may wait for others of their warp that do not take part in the call, or from which they come
-//! back at different times.
+//! Calls in which lanes may wait for lanes of their warp that do not take part in the call, or from which lanes return
+//! at different times.
 //!
-//! Such a call ends a block, and the lanes that call wait beside the sweep as at a barrier, while a stack of its own executes
-//! the function. Lanes that come back go on behind the call.
+//! Such a call ends a block. The calling lanes are parked outside the sweep as at a barrier, while the function runs on
+//! a fiber of its own; lanes that return resume behind the call.
 
 use crate::ctx::Helper;
 use crate::emit::{
@@ -19,11 +19,11 @@ use margay_ir::{
 use std::sync::Arc;
 
 impl Emitter<'_> {
-    /// The active lanes call a function.
+    /// The active lanes call a function; they are parked if it runs on a fiber of its own.
     pub fn call_apart(&mut self, k: u32, number: u32) -> Result<()> {
         let (next, own) = (self.barriers[k as usize].next, self.barriers[k as usize].block);
         let position = self.cfg.position[own.0 as usize];
-        // The block's last instruction.
+        // The call is the block's last instruction.
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         self.at = self.func.insts[self.inst as usize].at;
         let call = self.begin_call(number, true)?;
@@ -32,7 +32,7 @@ impl Emitter<'_> {
             Callee::Indirect(..) => false,
         };
         if together && self.mode == Mode::Full {
-            // The whole warp calls, and comes back as one but for threads that ended.
+            // The full warp calls and returns together, except for threads that exit in the function.
             self.call_directly(&call)?;
             let alive = self.alive_bits();
             let all = self.w.cmp("icmp eq", &alive, &int(Elem::I32, -1));
@@ -106,7 +106,7 @@ impl Emitter<'_> {
             match c.carries {
                 Carries::Pointer => self.w.store(v, &p, 8),
                 Carries::Lanes | Carries::Uniform => {
-                    // Lanes that wait in an earlier call of the site have theirs here too.
+                    // Lanes parked in an earlier call from this site have their arguments in the same block.
                     let v = self.w.splat(v);
                     let (group, old) = (self.unpack_bits(lanes), self.w.load(v.ty, &p, 64));
                     let v = self.w.select(&group, &v, &old);
@@ -122,13 +122,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A call site and how it moves what it passes.
+    /// A call site and its transfers.
     pub fn sequence(&self, number: u32) -> (CallSite, Arc<Sequence>) {
         let sequences = &self.ir.stage.funcs[self.id.0 as usize].sequences;
         (self.func.calls[number as usize].clone(), sequences[number as usize].clone())
     }
 
-    /// Lanes come back from a call.
+    /// Lanes return from a call: takes their results.
     pub fn come_back(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
         let own = self.barriers[k as usize].block;
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;

@@ -1,4 +1,4 @@
-//! Frame variables: those without an address live in vectors of words, the others in the thread's local window.
+//! Frame variables: promoted ones live in vectors of words, the others in the threads' local windows.
 
 use crate::emit::{
     function::Emitter,
@@ -11,8 +11,8 @@ use margay_ir::{
 };
 use margay_isa::Opcode;
 
-/// Chooses frame variables that can live in vectors of words: those that are only loaded, stored and passed at constant
-/// offsets. They never have an address.
+/// Promotes the frame variables that are only loaded, stored and passed at constant offsets, so that no address of them
+/// exists.
 pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
     let func = e.func;
     let mut fits: Vec<bool> = func
@@ -36,7 +36,7 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
             }
         }
     }
-    // What the program may read before it writes it is zero: nothing that LLVM could take for undefined reaches a branch.
+    // Uninitialised variables are zeroed, so that no `undef` reaches a branch.
     let read = live_frame(func, &e.cfg);
     let mut variables = Vec::with_capacity(fits.len());
     for (f, (var, fits)) in func.frame.iter().zip(fits).enumerate() {
@@ -59,7 +59,7 @@ impl Emitter<'_> {
         self.w.offset_const(frame, u64::from(index) * 128)
     }
 
-    /// Reads an integer of a promoted variable.
+    /// Reads an integer of `bytes` bytes from a promoted variable.
     pub fn frame_load(&mut self, frame: &Val, offset: u32, bytes: u32) -> Val {
         let p = self.word(frame, offset / 4);
         let low = self.w.load(Ty::lanes(Elem::I32), &p, 64);
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes an integer of a promoted variable for the active lanes that `mask` allows.
+    /// Writes an integer of `bytes` bytes to a promoted variable, in the active lanes of `mask`.
     pub fn frame_store(&mut self, frame: &Val, offset: u32, bytes: u32, v: &Val, mask: Option<&Val>) {
         let v = self.w.splat(v);
         let put = |e: &mut Self, index: u32, word: Val| {

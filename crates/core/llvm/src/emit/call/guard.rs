@@ -1,4 +1,4 @@
-//! The guards of a call: the callee is one that the site admits, and its frame fits into the thread's stack.
+//! The guards of a call: the site admits the callee, and the callee's frame fits into the thread's stack.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -11,11 +11,11 @@ use margay_exec::Image;
 use margay_ir::{Callee, FuncId, explicit::Target};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// An entry of a table of targets: the function's code, the bytes of its frame, and its alignment less one.
+/// An entry of a table of call targets: code address, frame size in bytes, frame alignment minus one.
 const TARGET: &str = "{ ptr, i32, i32 }";
 
 impl Emitter<'_> {
-    /// Where the frame of a function begins that is called by name.
+    /// The offset of a directly called function's frame in the local window, checked against the stack's size.
     pub(in crate::emit) fn place_frame(&mut self, call: &Begun, callee: FuncId) -> Val {
         let places = &self.ir.stage.funcs[callee.0 as usize];
         let low = i128::from(places.frame_align.max(1)) - 1;
@@ -24,8 +24,7 @@ impl Emitter<'_> {
         self.fit_frame(call, &size, &low, (&call.lanes, &address))
     }
 
-    /// Where a frame of a size begins, whose address ends in as many zeros as `low` has ones; a fault if the thread's stack has no
-    /// room for it.
+    /// The offset of a frame of `size` bytes, aligned to `low + 1`; faults if the thread's stack has no room for it.
     fn fit_frame(&mut self, call: &Begun, size: &Val, low: &Val, (lanes, address): (&Val, &Val)) -> Val {
         let frame = self.w.op("add", &call.top, low);
         let high = self.w.op_const("xor", low, -1);
@@ -39,7 +38,8 @@ impl Emitter<'_> {
         frame
     }
 
-    /// Lanes fault that call the function at an address, if it cannot be entered: the host finds out why.
+    /// Faults in `lanes` if `bad`: they call the function at `address`, which may not be entered; the helper finds out
+    /// why.
     fn refuse_call_if(&mut self, bad: &Val, lanes: &Val, address: &Val) {
         let (refused, admitted) = (self.w.label("refused"), self.w.label("admitted"));
         self.w.branch_unlikely(bad, &refused, &admitted);
@@ -51,7 +51,7 @@ impl Emitter<'_> {
         self.w.block(&admitted);
     }
 
-    /// Lanes fault whose stack has no room, or gets a wrong end: `numbers` are what the host tells of the first of them.
+    /// Faults in the lanes of `bad`, whose stack is full or gets an invalid end; `numbers` describe the first of them.
     pub(in crate::emit) fn refuse_stack_if(&mut self, bad: &Val, kind: SiteKind, numbers: [&Val; 3]) {
         let bad = match self.lanes(None) {
             Some(active) => self.w.op("and", bad, &active),
@@ -73,9 +73,9 @@ impl Emitter<'_> {
         self.w.block(&admitted);
     }
 
-    /// Does something for each function that the register of an indirect call names, if the site admits it: with its entry, the
-    /// lanes that call it, and where its frame begins. Functions of the device library are called at once; gives a variable with
-    /// their lanes, if there may be any.
+    /// Calls `act` for each target of an indirect call that the site admits, with its entry, the lanes that call it and
+    /// the offset of its frame. Functions of the device library are called here; their lanes are returned in a
+    /// variable, if there may be any.
     pub(in crate::emit) fn each_target(
         &mut self,
         call: &Begun,
@@ -113,7 +113,7 @@ impl Emitter<'_> {
         for (f, answered) in builtins.iter().zip(answered.iter().cycle()) {
             self.indirect_builtin(call, *f, (&address, &group), answered, &head)?;
         }
-        // Functions have addresses 16 apart; what lies between two becomes a huge number by the rotation.
+        // Functions have addresses 16 apart; the rotation turns a misaligned address into a huge index.
         let base = i128::from(Image::function_address(first));
         let off = self.w.op_const("sub", &address, base);
         let index = self.w.intrinsic("llvm.fshr", off.ty, &[&off, &off, &int(Elem::I64, 4)]);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
         Ok(answered)
     }
 
-    /// Calls a function of the device library for a group of lanes, if the address is its own.
+    /// Calls the device library's function `f` for a group of lanes, if `address` is that of `f`.
     fn indirect_builtin(
         &mut self,
         call: &Begun,
@@ -163,8 +163,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A table of the functions that an indirect call site may enter, by id from the first of them on: its name, that function,
-    /// and how many entries it has.
+    /// The table of the functions that an indirect call site may enter, indexed by id relative to the first of them:
+    /// its symbol, that first function, its length.
     fn targets(&mut self, admitted: &[FuncId]) -> (Val, FuncId, u32) {
         let compiled: Vec<FuncId> = admitted.iter().copied().filter(|f| self.reached.compiled[f.0 as usize]).collect();
         let (first, last) = match (compiled.first(), compiled.last()) {
@@ -183,7 +183,7 @@ impl Emitter<'_> {
             });
         }
         let (count, entries) = (entries.len() as u32, entries.join(", "));
-        // Sites that admit the same functions share one.
+        // Sites that admit the same functions share a table.
         let mut hasher = DefaultHasher::new();
         entries.hash(&mut hasher);
         let name = format!("@targets.{:016x}", hasher.finish());

@@ -1,4 +1,5 @@
-//! Calls as [`margay_ir::explicit`] says: formals from the places of the plan, call sites, indirect calls lane group by lane group.
+//! Calls, lowered from [`margay_ir::explicit`]: formals and returns, call sites, indirect calls by groups of lanes with
+//! one target.
 
 pub(in crate::emit) mod area;
 pub(in crate::emit) mod builtin;
@@ -25,38 +26,38 @@ use margay_ir::{
 use margay_isa::{Opcode, Type};
 use std::{collections::HashMap, sync::Arc};
 
-/// A bug of the plan's, which no engine repeats.
+/// A piece of a value without a location is a bug of the plan, and refused.
 const NOWHERE: &str = "a piece of a value that is nowhere";
 
-/// Memory of a call site: blocks of lanes, and what a call on a stack of its own needs. The same in both versions of the code, for
-/// lanes of one version may still be in the function while others call it in the other.
+/// Memory of a call site: areas, and the argument and result blocks of a call on a fiber. Both versions of the code
+/// share it, since lanes of one may still be in the function while lanes of the other call it.
 #[derive(Clone, Default)]
 pub(in crate::emit) struct Blocks {
     pub stack: Option<Val>,
     pub space: Option<Val>,
-    /// Values behind pointers, by register.
+    /// Areas of values passed behind pointers, by register.
     pub behind: HashMap<Reg, Val>,
-    /// Registers and results, for a call on a stack of its own.
+    /// Argument and result blocks of a call on a fiber.
     pub args: Option<Val>,
     pub rets: Option<Val>,
 }
 
-/// A call whose arguments are in place.
+/// A call whose arguments have been stored.
 pub(in crate::emit) struct Begun {
     pub site: CallSite,
     pub sequence: Arc<Sequence>,
-    /// Lanes that call.
+    /// The calling lanes.
     pub lanes: Val,
-    /// Where the caller's stack ends, in the thread's local window.
+    /// End of the caller's stack, as an offset in the local window.
     pub top: Val,
-    /// What the registers of the plan carry.
+    /// Values of the plan's argument registers.
     pub inputs: Vec<Val>,
-    /// What comes after them: areas, and what goes through a formal without size.
+    /// The arguments after the registers: areas, then the unsized parameter's location.
     pub beside: Vec<Val>,
     pub blocks: Blocks,
 }
 
-/// The call that an instruction is: its number.
+/// Index of the call site of a call instruction; `None` for other instructions.
 pub(in crate::emit) fn call_number(func: &Func, inst: &Inst) -> Option<u32> {
     match func.operands(inst.srcs).last() {
         Some(Operand::Call(site)) if func.variant(inst).op == Opcode::Call => Some(*site),
@@ -64,15 +65,15 @@ pub(in crate::emit) fn call_number(func: &Func, inst: &Inst) -> Option<u32> {
     }
 }
 
-/// The call that an instruction is.
+/// The call site of a call instruction.
 pub(in crate::emit) fn call_site<'f>(func: &'f Func, inst: &Inst) -> Option<&'f CallSite> {
     func.calls.get(call_number(func, inst)? as usize)
 }
 
 impl Emitter<'_> {
-    // ---- the callee's side ----
+    // ---- callee ----
 
-    /// Takes the formals from their places, before the two versions part.
+    /// Loads the formals from where the plan passes them, before full and masked version part.
     pub fn load_formals(&mut self) -> Result<()> {
         if self.func.kind == margay_check::FuncKind::Kernel {
             return Ok(());
@@ -93,7 +94,7 @@ impl Emitter<'_> {
                     self.deliver_elements(t, &dsts, value.ty, &places, None)?;
                 }
                 (Home::Variable(f), _) => {
-                    // Threads that do not call may have something of their own where the frame lies.
+                    // The frame's place in the windows of lanes that do not call may hold data of theirs.
                     let side = self.variable(f.0);
                     let mask = matches!(side, Side::Window(_)).then_some(&called);
                     self.deliver_variable(t, &side, &places, mask)?;
@@ -104,7 +105,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Puts the returns of the active lanes on their places.
+    /// Stores the return values of the active lanes where the plan returns them.
     pub fn store_returns(&mut self) -> Result<()> {
         if self.func.kind == margay_check::FuncKind::Kernel {
             return Ok(());
@@ -143,7 +144,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Variables for the results of a function, or where its caller wants them.
+    /// Creates variables for the results, or uses the caller's result block.
     pub fn allocate_results(&mut self) {
         if self.role != Role::Device {
             return;
@@ -170,7 +171,7 @@ impl Emitter<'_> {
 
     // ---- transfers ----
 
-    /// The elements of a value that lives in registers or constants.
+    /// The elements of a value in registers or constants.
     fn elements(&mut self, t: &Transfer, operands: &[Operand], ty: Type) -> Result<Side> {
         let Home::Elements(bytes) = t.home else { return Ok(Side::Nowhere) };
         let mut values = Vec::new();
@@ -181,7 +182,7 @@ impl Emitter<'_> {
         Ok(Side::Elements(values, bytes))
     }
 
-    /// Writes the elements of a value, for the active lanes that a mask allows.
+    /// Writes the elements of a value in the active lanes of `mask`.
     fn deliver_elements(
         &mut self,
         t: &Transfer,
@@ -220,7 +221,7 @@ impl Emitter<'_> {
         self.write(r, &v, mask);
     }
 
-    /// Writes a variable of the frame, for the active lanes that a mask allows.
+    /// Writes a frame variable in the active lanes of `mask`.
     fn deliver_variable(&mut self, t: &Transfer, side: &Side, places: &Crossing, mask: Option<&Val>) -> Result<()> {
         for p in &t.pieces {
             match places.memory(p) {
@@ -235,7 +236,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Stores a vector to a variable, keeping inactive lanes.
+    /// Stores a vector to a variable; inactive lanes keep their value.
     pub fn store_lanes(&mut self, v: &Val, pointer: &Val) {
         let v = match self.lanes(None) {
             Some(active) => {
@@ -247,9 +248,9 @@ impl Emitter<'_> {
         self.w.store(&v, pointer, 64);
     }
 
-    // ---- the caller's side ----
+    // ---- caller ----
 
-    /// A call: guards, arguments to their places, the callee, returns from theirs.
+    /// Emits a call: guards, arguments, the call itself, return values.
     pub fn call(&mut self, inst: &Inst) -> Result<()> {
         let Some(number) = call_number(self.func, inst) else { return self.refuse("a call without a call site") };
         let (site, sequence) = self.sequence(number);
@@ -279,7 +280,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Memory of the call that is being written; `apart` if it is made on a stack of its own.
+    /// The memory of the current call site; `apart` if the call runs on a fiber of its own.
     fn blocks_of_call(&mut self, sequence: &Sequence, apart: bool) -> Blocks {
         if let Some(blocks) = self.call_blocks.get(&self.inst) {
             return blocks.clone();
@@ -303,8 +304,8 @@ impl Emitter<'_> {
         blocks
     }
 
-    /// Everything before the call itself: arguments on their places, room on the native stack. With a stack of its own, lanes
-    /// that wait in an earlier call of the site must find what they passed.
+    /// Everything before the call itself: stores the arguments and checks the native stack. With a fiber of its own,
+    /// the arguments of lanes that are still in an earlier call from this site are preserved.
     pub(in crate::emit) fn begin_call(&mut self, number: u32, apart: bool) -> Result<Begun> {
         let (site, sequence) = self.sequence(number);
         let blocks = self.blocks_of_call(&sequence, apart);
@@ -336,7 +337,7 @@ impl Emitter<'_> {
                 Carries::Pointer => v.clone(),
                 Carries::Lanes => self.w.splat(&v.clone()),
                 Carries::Uniform if !v.ty.vector => v.clone(),
-                // What the caller's frame holds, or what only looks as if it varied.
+                // A uniform value held in a vector: it comes from the frame, or was not known to be uniform.
                 Carries::Uniform => self.first_active(v),
             };
             inputs.push(v);
@@ -368,7 +369,7 @@ impl Emitter<'_> {
         Ok(Begun { site, sequence, lanes, top, inputs, beside, blocks })
     }
 
-    /// What a call returned to the active lanes that a mask allows.
+    /// Takes the return values in the active lanes of `mask`.
     pub(in crate::emit) fn take_returns(&mut self, call: &Begun, outputs: &[Val], mask: Option<&Val>) -> Result<()> {
         let regs = call.sequence.carriers.outputs.iter().map(|c| c.reg).zip(outputs.iter().cloned());
         let places =
@@ -389,7 +390,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Native stack left? A device recursion that is too deep is a fault, not a crash.
+    /// Faults if the native stack is exhausted, by too deep a recursion.
     fn check_stack(&mut self) {
         let here = self.w.intrinsic_named("llvm.frameaddress.p0", Ty::scalar(Elem::Ptr), &[&int(Elem::I32, 0)]);
         let here = self.w.cast("ptrtoint", &here, Elem::I64);
@@ -398,7 +399,7 @@ impl Emitter<'_> {
         self.fault_if(&deep, "native stack");
     }
 
-    /// Counts calls, so that a recursion without loops can be ended from outside.
+    /// Counts calls, so that a recursion without loops reaches a safepoint too.
     fn count_call(&mut self) {
         let p = self.ctx_pointer(at::CALLS);
         let left = self.w.load(Ty::scalar(Elem::I32), &p, 4);
@@ -414,7 +415,7 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    /// Calls a function for some of a call's lanes; gives what its registers carry back.
+    /// Calls a function for some lanes of a call; returns the values of its result registers.
     pub(in crate::emit) fn invoke(&mut self, callee: &str, call: &Begun, lanes: &Val, frame: &Val) -> Vec<Val> {
         let carriers = &call.sequence.carriers;
         let list: String = call.inputs.iter().chain(&call.beside).map(|v| format!(", {} {v}", v.ty)).collect();
@@ -440,7 +441,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What lies between the two sides of a call: registers, and blocks of lanes.
+/// The locations of values that cross a call: areas and registers.
 #[derive(Clone, Default)]
 struct Crossing {
     stack: Option<Val>,
@@ -449,13 +450,13 @@ struct Crossing {
 }
 
 impl Crossing {
-    /// Areas as a function finds them.
+    /// The locations as the callee sees them.
     fn own() -> Crossing {
         let area = |name: &str| Some(named(Ty::scalar(Elem::Ptr), name));
         Crossing { stack: area("%stack"), space: area("%space"), registers: HashMap::new() }
     }
 
-    /// The block that a piece lies in, and the byte of the area.
+    /// The area that a piece lies in, and its offset there.
     fn memory(&self, p: &Piece) -> Option<(Val, u32)> {
         match p.at {
             Place::Reg(_) => None,
@@ -465,7 +466,7 @@ impl Crossing {
         }
     }
 
-    /// What the register of a piece carries.
+    /// The value of a piece's register.
     fn register(&self, p: &Piece) -> Option<Val> {
         match p.at {
             Place::Reg(reg) => self.registers.get(&reg).cloned(),

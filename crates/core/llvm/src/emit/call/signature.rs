@@ -1,10 +1,10 @@
-//! What compiled functions look like to each other: the carriers of a plan as LLVM arguments and results.
+//! The calling convention of compiled functions: the carriers of a plan as LLVM arguments and results.
 //!
-//! `status @f(ptr %ctx, i32 %mask, i32 %frame, registers, areas)`: the registers of the plan that carry inputs, under their names
-//! in the ABI (`<32 x iN>` for a value of each lane, `iN` for one that all lanes share, `ptr` in front of a large value), then, where
-//! the plan uses them, `ptr %stack` and `ptr %space`: blocks of lanes (see [`super::area`]). A function with a formal without
-//! size gets `i32 %incoming, i32 %passed`: where its caller's outgoing area lies in the thread's local window, and how many
-//! bytes are there. The registers of the returns follow the status: `{ i32, <32 x iN>, … }`.
+//! `status @f(ptr %ctx, i32 %mask, i32 %frame, registers, areas)`: the plan's argument registers, under their names in
+//! the ABI (`<32 x iN>` for a varying value, `iN` for a uniform one, `ptr` to the area of a large value); then, where
+//! the plan uses them, `ptr %stack` and `ptr %space`: areas (see [`super::area`]). A function with an unsized parameter
+//! also gets `i32 %incoming, i32 %passed`: the offset of its caller's outgoing area in the local window, and the number
+//! of bytes there. Result registers follow the status: `{ i32, <32 x iN>, … }`.
 
 use crate::emit::{
     function::Emitter,
@@ -16,7 +16,7 @@ use margay_ir::{
 };
 use std::fmt::Write;
 
-/// Type of what a register carries.
+/// LLVM type of a carrier's value.
 pub(in crate::emit) fn carried(c: &Carrier) -> Ty {
     let elem = integer(c.bytes);
     match c.carries {
@@ -26,12 +26,12 @@ pub(in crate::emit) fn carried(c: &Carrier) -> Ty {
     }
 }
 
-/// The integer that holds so many bytes.
+/// The smallest integer type that holds `bytes` bytes.
 pub(in crate::emit) fn integer(bytes: u32) -> Elem {
     Elem::int(bytes.next_power_of_two().clamp(1, 16) * 8)
 }
 
-/// The name of a register as an argument.
+/// A carrier's register as an LLVM argument.
 pub(in crate::emit) fn argument(ir: &Ir<Placed>, c: &Carrier) -> Val {
     let name = match abi::by_name(ir.stage.abi) {
         Some(abi) => abi.register_name(c.reg),
@@ -40,7 +40,7 @@ pub(in crate::emit) fn argument(ir: &Ir<Placed>, c: &Carrier) -> Val {
     named(carried(c), format!("%{name}"))
 }
 
-/// The types and names of all that follows `%frame`, each behind a comma.
+/// Types and names of all parameters after `%frame`, each preceded by a comma.
 pub(in crate::emit) fn parameters(ir: &Ir<Placed>, c: &Carriers) -> String {
     let mut text = String::new();
     for c in &c.inputs {
@@ -58,7 +58,7 @@ pub(in crate::emit) fn parameters(ir: &Ir<Placed>, c: &Carriers) -> String {
     text
 }
 
-/// What a function returns. One from which lanes come back at different times stores its results instead.
+/// LLVM return type of a function; just the status if it stores its results in memory.
 pub(in crate::emit) fn result(c: &Carriers, stores: bool) -> String {
     if c.outputs.is_empty() || stores {
         return "i32".into();
@@ -67,8 +67,8 @@ pub(in crate::emit) fn result(c: &Carriers, stores: bool) -> String {
     format!("{{ i32, {} }}", types.join(", "))
 }
 
-/// Offsets of a call's registers in a block in memory, and the block's size: 64 bytes or a vector each. Values that all lanes share
-/// stand there for each lane, since calls of several groups of lanes may wait in one block.
+/// Offsets of carriers in an argument or result block, and the block's size: 64 bytes for a pointer, else a vector.
+/// Uniform values are stored per lane, since groups of lanes in several calls may share the block.
 pub(in crate::emit) fn slots(carriers: &[Carrier]) -> (Vec<u64>, u64) {
     let mut end = 0;
     let mut next = |c: &Carrier| {
@@ -84,7 +84,7 @@ pub(in crate::emit) fn slots(carriers: &[Carrier]) -> (Vec<u64>, u64) {
 }
 
 impl Emitter<'_> {
-    /// Ends the function with a status: its results are what was stored for them.
+    /// Returns with a status and, if `results`, the values stored for them.
     pub fn return_status(&mut self, status: u32, results: bool) {
         let carriers = &self.interface().carriers;
         let ty = result(carriers, self.stores_results());
@@ -101,17 +101,17 @@ impl Emitter<'_> {
         self.w.line(format_args!("ret {ty} {whole}"));
     }
 
-    /// Whether the function's results go to memory, since lanes come back from it at different times.
+    /// Whether results are returned in memory, since lanes return at different times.
     pub fn stores_results(&self) -> bool {
         self.reached.fibers && self.reached.parts(self.id)
     }
 
-    /// The function's own side of its calls.
+    /// The function's own interface: what its callers must pass and expect.
     pub fn interface(&self) -> &margay_ir::explicit::Interface {
         &self.ir.stage.funcs[self.id.0 as usize].interface
     }
 
-    /// The code that enters the function on a stack of its own, with registers and results in blocks in memory.
+    /// The function's entry for calls on a fiber, with arguments and results in blocks in memory.
     pub fn trampoline(&self) -> String {
         let (carriers, name) = (&self.interface().carriers, super::super::function::symbol(self.id));
         let stores = self.stores_results();
@@ -169,7 +169,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Arguments beside the registers: types and names.
+/// Types and names of the parameters after the registers.
 pub(in crate::emit) fn beside(c: &Carriers) -> Vec<(&'static str, &'static str)> {
     let areas = [("ptr", "stack", c.stack > 0), ("ptr", "space", c.space > 0)];
     let passed = [("i32", "incoming", c.passes), ("i32", "passed", c.passes)];

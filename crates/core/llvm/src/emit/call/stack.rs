@@ -1,4 +1,4 @@
-//! `alloca`, `stacksave`, `stackrestore` (manual, section 9.7.17): every lane has its own end of the stack, above the frame.
+//! `alloca`, `stacksave`, `stackrestore` (manual, section 9.7.17): each lane has its own stack end, above the frame.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -9,13 +9,13 @@ use crate::emit::{
 use margay_ir::{Func, Inst, Operand};
 use margay_isa::Opcode;
 
-/// Whether an instruction moves the end of the stack or looks at it.
+/// Whether an instruction reads or moves the end of the stack.
 pub(in crate::emit) fn moves_stack(func: &Func, inst: &Inst) -> bool {
     matches!(func.variant(inst).op, Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore)
 }
 
 impl Emitter<'_> {
-    /// First address behind the frame of the function, in the thread's local window.
+    /// Offset in the local window of the first byte behind the function's frame.
     pub fn frame_end(&mut self) -> Val {
         let places = &self.ir.stage.funcs[self.id.0 as usize];
         let size = i128::from(places.frame_size);
@@ -25,7 +25,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prepares the ends of the lanes' stacks, where instructions move them.
+    /// Initialises the lanes' stack ends, if some instruction moves them.
     pub fn begin_stack(&mut self) {
         if !self.func.insts.iter().any(|i| moves_stack(self.func, i)) {
             return;
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         self.top = Some(top);
     }
 
-    /// Where the frame of a function that is called here may begin: behind the longest stack of any lane that calls.
+    /// Lowest offset for a callee's frame: behind the longest stack of any calling lane.
     pub fn next_frame(&mut self) -> Val {
         let Some(top) = self.top.clone() else { return self.frame_end() };
         let mut tops = self.w.load(Ty::lanes(Elem::I32), &top, 64);
@@ -47,7 +47,7 @@ impl Emitter<'_> {
         self.w.intrinsic_named("llvm.vector.reduce.umax.v32i32", Ty::scalar(Elem::I32), &[&tops])
     }
 
-    /// One of the three.
+    /// Emits one of the three instructions.
     pub fn stack_op(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let (Some(top), wide) = (self.top.clone(), Ty::lanes(Elem::I64)) else { return self.refuse("a stack") };
@@ -81,7 +81,7 @@ impl Emitter<'_> {
                 let size = self.w.splat(&size);
                 let at = self.w.op_const("add", &old, align - 1);
                 let at = self.w.op_const("and", &at, -align);
-                // An allocation of nothing has an address of its own too.
+                // Even an allocation of zero bytes has a unique address.
                 let taken = self.w.intrinsic("llvm.umax", wide, &[&size, &constant(wide, 1)]);
                 let end = self.w.op("add", &at, &taken);
                 self.uses_local = true;

@@ -1,9 +1,10 @@
-//! Affine values: in each row of lanes, `base + stride * lane`. They are kept as one scalar base per row instead of a vector.
+//! Affine values: in each row of lanes, `base + stride * lane`. They are kept as one scalar base per row, not as a
+//! vector.
 //!
-//! An affine operation is one scalar operation per row, on the bases. Registers that are affine only while no index wraps around
-//! (`Uniformity::hints`) live in vectors like all varying ones and have a *shadow*: the bases, and a flag that invalidates them. So
-//! do registers that would be affine if lanes never diverged, such as counters of loops that lanes leave at different times; a
-//! masked write sets their flag. Only addresses use shadows.
+//! An affine operation is one scalar operation per row, on the bases. Registers that are affine only as long as no
+//! index wraps around (`Uniformity::hints`) live in vectors like all varying ones, with a *shadow*: the bases, and a
+//! flag that invalidates them. So do registers that would be affine if lanes never diverged, such as counters of loops
+//! that lanes leave at different times; a masked write sets their flag. Only addresses use shadows.
 
 use crate::emit::{
     function::{Emitter, Mode, Result, Slot},
@@ -16,22 +17,22 @@ use margay_ir::{
 use margay_isa::{Component, Mod, Opcode, Special, Var, Variant};
 use std::fmt::Write;
 
-/// The affine form beside the vector of a register.
+/// The affine form of a register that lives in a vector.
 #[derive(Clone, Debug)]
 pub(in crate::emit) struct Shadow {
-    /// Lanes of a row.
+    /// Lanes per row.
     pub width: u32,
-    /// From one lane to the next.
+    /// Difference between neighbouring lanes.
     pub stride: i64,
-    /// First lane of each row: `[32 / width x elem]`.
+    /// Values of the first lane of each row: `[32 / width x elem]`.
     pub bases: Val,
-    /// `i1`: some lane is no longer affine, and the bases are invalid.
+    /// `i1`: the lanes are no longer affine, so the bases are invalid.
     pub wrapped: Val,
     /// Valid only after a write by all lanes.
     pub whole: bool,
 }
 
-/// A row of a width.
+/// A row of lanes: its width, and its index in the warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::emit) struct Row {
     pub width: u32,
@@ -44,12 +45,12 @@ impl Row {
     }
 }
 
-/// The rows of a width.
+/// The rows of width `width` of a warp.
 pub(in crate::emit) fn rows(width: u32) -> impl Iterator<Item = Row> {
     (0..32 / width).map(move |index| Row { width, index })
 }
 
-/// Row width and stride of a shape.
+/// Row width and stride of a shape; `None` if it is varying.
 pub(in crate::emit) fn rows_of(shape: Shape) -> Option<(u32, i64)> {
     match shape {
         Shape::Uniform => Some((32, 0)),
@@ -58,7 +59,7 @@ pub(in crate::emit) fn rows_of(shape: Shape) -> Option<(u32, i64)> {
     }
 }
 
-/// Type of the slot of a register in rows.
+/// LLVM type of the variable of an affine register.
 pub(in crate::emit) fn slot_type(width: u32, elem: Elem) -> String {
     match width {
         32 => Ty::scalar(elem).to_string(),
@@ -67,7 +68,7 @@ pub(in crate::emit) fn slot_type(width: u32, elem: Elem) -> String {
 }
 
 impl Emitter<'_> {
-    /// Gives shadows to the registers that some address depends on.
+    /// Creates shadows for the registers that some address depends on.
     pub fn make_shadows(&mut self) {
         let wanted = self.wanted_hints();
         for r in wanted.iter() {
@@ -111,12 +112,12 @@ impl Emitter<'_> {
         wanted
     }
 
-    /// Pointer to the scalar of a row.
+    /// Address of the base of a row.
     fn row_pointer(&mut self, bases: &Val, elem: Elem, index: u32) -> Val {
         self.w.offset_const(bases, u64::from(index * elem.bits().div_ceil(8)))
     }
 
-    /// The value in the first lane of a row of a register in rows, or with a shadow. The register's rows may be wider.
+    /// The value of an affine register in the first lane of `row`, which may be narrower than the register's rows.
     fn row_scalar(&mut self, pointer: &Val, elem: Elem, (width, stride): (u32, i64), row: Row) -> Val {
         let p = self.row_pointer(pointer, elem, row.lane() / width);
         let base = self.w.load(Ty::scalar(elem), &p, 1);
@@ -126,7 +127,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The value of a register in the first lane of a row; `None` if it is not in rows.
+    /// The value of a register in the first lane of a row; `None` if it has no affine form.
     pub fn read_row(&mut self, r: VReg, row: Row) -> Option<Val> {
         let slot = self.slots[r.0 as usize].clone();
         match (rows_of(slot.shape), &slot.shadow) {
@@ -136,14 +137,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register in rows as a vector.
+    /// An affine register as a vector.
     pub fn read_spread(&mut self, slot: &Slot, width: u32, stride: i64) -> Val {
         let bases: Vec<Val> =
             rows(width).map(|row| self.row_scalar(&slot.pointer, slot.elem, (width, stride), row)).collect();
         self.spread_rows(&bases, slot.elem, width, stride)
     }
 
-    /// Rows as a vector.
+    /// The vector of an affine value with these bases.
     pub fn spread_rows(&mut self, bases: &[Val], elem: Elem, width: u32, stride: i64) -> Val {
         let first = self.broadcast_rows(bases, elem, width);
         match stride {
@@ -152,7 +153,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Each scalar in all lanes of its row.
+    /// Broadcasts each base to the lanes of its row.
     pub fn broadcast_rows(&mut self, bases: &[Val], elem: Elem, width: u32) -> Val {
         if let [one] = bases {
             return self.w.splat(one);
@@ -171,7 +172,7 @@ impl Emitter<'_> {
         self.concat(pieces, elem, width)
     }
 
-    /// Joins vectors of `width` lanes to one of 32.
+    /// Concatenates vectors of `width` lanes to one of 32.
     pub fn concat(&mut self, mut pieces: Vec<Val>, elem: Elem, mut width: u32) -> Val {
         while pieces.len() > 1 {
             let half = Ty::lanes(elem).part(width);
@@ -195,7 +196,7 @@ impl Emitter<'_> {
         pieces.swap_remove(0)
     }
 
-    /// Lanes of a row out of a vector, as a vector of `width`.
+    /// The lanes of a row of a vector, as a vector of `row.width`.
     pub fn piece(&mut self, v: &Val, row: Row) -> Val {
         if row.width == 32 {
             return v.clone();
@@ -205,7 +206,7 @@ impl Emitter<'_> {
         self.w.value(ty, format_args!("shufflevector {ty} {v}, {ty} poison, <{} x i32> <{order}>", row.width))
     }
 
-    /// Writes the first lanes of the rows of a register.
+    /// Stores the bases of an affine register.
     pub fn write_rows(&mut self, pointer: &Val, elem: Elem, bases: &[Val]) {
         for (i, base) in bases.iter().enumerate() {
             let p = self.row_pointer(pointer, elem, i as u32);
@@ -213,7 +214,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a register that is not varying from a scalar (the same in all rows) or a vector.
+    /// Writes an affine register from a scalar, the same for all rows, or from a vector.
     pub fn write_shaped(&mut self, slot: &Slot, v: &Val, mask: Option<&Val>) {
         let Some((width, _)) = rows_of(slot.shape) else { return };
         for row in rows(width) {
@@ -230,7 +231,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A special register in the first lane of a row.
+    /// The value of a special register in the first lane of a row.
     pub fn special_row(&mut self, s: Special, c: Component, row: Row) -> Result<Val> {
         Ok(match s {
             // Where a row of threads is a row of lanes, the coordinates of the rows' first lanes differ by constants.
@@ -245,12 +246,12 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether `%tid.x` begins anew at every row of that width, and `%tid.y` goes on by one inside a warp.
+    /// Whether `%tid.x` restarts at every row of this width, and `%tid.y` increments from row to row within a warp.
     fn row_of_threads(&self, width: u32) -> bool {
         self.options.warp.block.is_some_and(|[x, y, z]| x == width && (z == 1 || y % (32 / width) == 0))
     }
 
-    /// Computes a result in rows: `f` is asked for each row while operands read as scalars.
+    /// Computes the bases of an affine result: calls `f` once per row, during which operands read as scalars.
     pub fn by_rows(&mut self, width: u32, mut f: impl FnMut(&mut Self) -> Result<Val>) -> Result<Vec<Val>> {
         let mut bases = Vec::new();
         for row in rows(width) {
@@ -262,7 +263,7 @@ impl Emitter<'_> {
         Ok(bases)
     }
 
-    /// The new shadow of a register, computed before its vector is written; `f` computes a row as in
+    /// Computes the new shadow of a register (bases and flag) before its vector is written; `f` computes one row as in
     /// [`Emitter::by_rows`].
     pub fn shadow_of(
         &mut self,
@@ -287,7 +288,7 @@ impl Emitter<'_> {
         Ok(Some((self.by_rows(shadow.width, f)?, wrapped)))
     }
 
-    /// Writes the shadow of a register after its vector.
+    /// Stores the shadow of a register after its vector was written.
     pub fn write_shadow(&mut self, d: VReg, (bases, wrapped): &(Vec<Val>, Val)) {
         let slot = self.slots[d.0 as usize].clone();
         let Some(shadow) = slot.shadow else { return };
@@ -295,7 +296,7 @@ impl Emitter<'_> {
         self.w.store(wrapped, &shadow.wrapped, 1);
     }
 
-    /// Whether widening makes an operand non-affine: `i1`.
+    /// Whether a widening operand is no longer affine in the wider type: `i1`.
     fn wraps(&mut self, variant: &Variant, srcs: &[Operand], width: u32) -> Val {
         let mut wrapped = int(Elem::I1, 0);
         let (widened, signed) = match variant.op {
@@ -333,7 +334,7 @@ impl Emitter<'_> {
         wrapped
     }
 
-    /// Rebuilds the shadow of a register from its vector, after something other than an instruction wrote it.
+    /// Recomputes the shadow of a register from its vector, after something other than an instruction has written it.
     pub fn restore_shadow(&mut self, r: u32) {
         let slot = self.slots[r as usize].clone();
         let Some(shadow) = slot.shadow else { return };

@@ -1,7 +1,7 @@
 //! Branches on comparisons of affine values, decided by the first and the last lane.
 //!
-//! `if (i < n)` is uniform in all warps but one. Where `i` is affine and `n` uniform, comparing the first and the last lane shows
-//! it, and only divergent warps compare all lanes.
+//! `if (i < n)` is uniform in all warps but one. With `i` affine and `n` uniform, comparing the first and the last lane
+//! shows that, and only divergent warps compare all lanes.
 
 use crate::emit::{
     function::affine::{Row, rows_of},
@@ -11,18 +11,18 @@ use crate::emit::{
 use margay_ir::{BlockId, Inst, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Mod, Opcode, Type};
 
-/// Two scalars: a comparison holds in all lanes; it holds in none. Neither is true where lanes diverge.
+/// Whether a comparison holds in all lanes, or in none; both are scalars, and both false if lanes diverge.
 pub struct Foreseen {
-    /// It holds in all lanes.
+    /// Holds in all lanes.
     pub all: Val,
-    /// It holds in no lane.
+    /// Holds in no lane.
     pub none: Val,
-    /// The comparison.
+    /// The comparison, to be emitted lane by lane where neither is true.
     pub inst: Inst,
 }
 
 impl Emitter<'_> {
-    /// The comparison that a block's branch depends on, if its ends decide it.
+    /// Decides the comparison that a block's branch depends on by its extreme lanes, if both operands are affine.
     pub fn foresee(&mut self, block: BlockId, pred: VReg) -> Result<Option<Foreseen>> {
         let func = self.func;
         let insts = func.insts(&func.blocks[block.0 as usize]);
@@ -44,14 +44,14 @@ impl Emitter<'_> {
         }
         let less = [Mod::Lt, Mod::Lo, Mod::Ge, Mod::Hs].iter().any(|m| variant.has(*m));
         let more = [Mod::Gt, Mod::Hi, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
-        // a < b and its opposite; a > b and its opposite.
+        // `>=` and `<=` are the negations of `<` and `>`.
         let inverted = [Mod::Ge, Mod::Hs, Mod::Le, Mod::Ls].iter().any(|m| variant.has(*m));
         if less == more {
             return Ok(None);
         }
         let (low, high) = if less { (a, b) } else { (b, a) };
         let (Some(low), Some(high)) = (self.ends(low, t)?, self.ends(high, t)?) else { return Ok(None) };
-        // low < high everywhere, and nowhere; in 64 bits, so that a row that wraps around shows.
+        // In 64 bits, so that a row that wraps around is detected.
         let straight = self.w.op("and", &low.straight, &high.straight);
         let holds = self.w.cmp("icmp slt", &low.most, &high.least);
         let fails = self.w.cmp("icmp sge", &low.least, &high.most);
@@ -61,7 +61,7 @@ impl Emitter<'_> {
         Ok(Some(Foreseen { all, none, inst }))
     }
 
-    /// The least and the greatest value of an operand, as 64-bit integers.
+    /// Smallest and largest value of an operand over the lanes, as 64-bit integers.
     fn ends(&mut self, operand: &Operand, t: Type) -> Result<Option<Ends>> {
         let shape = match operand {
             Operand::Reg(r) => self.slots[r.0 as usize].shape,

@@ -1,4 +1,4 @@
-//! Masks in their two forms, fields of the context, parameters, calls of helpers.
+//! Masks and their packed form, fields of the context, kernel parameters, calls of helpers.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -13,12 +13,12 @@ use margay_ir::{
 use std::fmt::Write;
 
 impl Emitter<'_> {
-    /// Type of a mask in a slot.
+    /// Type of a mask in memory: 32 bits with mask registers, else a vector of words.
     pub fn packed_type(&self) -> Ty {
         if self.options.mask_registers { Ty::scalar(Elem::I32) } else { Ty::lanes(Elem::I32) }
     }
 
-    /// `<32 x i1>` to the form that slots hold.
+    /// Packs a `<32 x i1>` into the form in memory.
     pub fn pack(&mut self, mask: &Val) -> Val {
         let mask = self.w.splat(mask);
         let ty = self.packed_type();
@@ -29,30 +29,30 @@ impl Emitter<'_> {
         }
     }
 
-    /// From the form that slots hold to `<32 x i1>`.
+    /// Unpacks the form in memory to `<32 x i1>`.
     pub fn unpack(&mut self, packed: &Val) -> Val {
         if packed.ty.vector { self.w.cast("trunc", packed, Elem::I1) } else { self.unpack_bits(packed) }
     }
 
-    /// From 32 bits to `<32 x i1>`.
+    /// Converts 32 bits to `<32 x i1>`.
     pub fn unpack_bits(&mut self, bits: &Val) -> Val {
         let ty = Ty::lanes(Elem::I1);
         self.w.value(ty, format_args!("bitcast i32 {bits} to {ty}"))
     }
 
-    /// `<32 x i1>` to 32 bits.
+    /// Converts `<32 x i1>` to 32 bits.
     pub fn bits(&mut self, mask: &Val) -> Val {
         let mask = self.w.splat(mask);
         self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty))
     }
 
-    /// Whether any lane is set: `i1`.
+    /// Whether any lane of a mask is set: `i1`.
     pub fn any(&mut self, mask: &Val) -> Val {
         let bits = self.bits(mask);
         self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0))
     }
 
-    /// Bits of the active lanes.
+    /// The active lanes as 32 bits.
     pub fn active_bits(&mut self) -> Val {
         match self.mode {
             Mode::Full => int(Elem::I32, -1),
@@ -63,7 +63,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lanes that have not ended, as bits.
+    /// The lanes that have not exited, as 32 bits.
     pub fn alive_bits(&mut self) -> Val {
         match self.alive.clone() {
             Some(alive) => self.w.load(Ty::scalar(Elem::I32), &alive, 4),
@@ -71,14 +71,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Lanes have finished their threads, or a device function.
+    /// Lanes finish: their threads in a kernel, the function in a device function (where nothing is recorded).
     pub fn bury(&mut self, lanes: &Val) {
         if self.role != Role::Device {
             self.bury_for_good(lanes);
         }
     }
 
-    /// Threads have ended.
+    /// Threads exit.
     pub fn bury_for_good(&mut self, lanes: &Val) {
         let Some(alive) = self.alive.clone() else { return };
         let bits = self.bits(lanes);
@@ -88,14 +88,14 @@ impl Emitter<'_> {
         self.w.store(&left, &alive, 4);
     }
 
-    /// Lanes that wait to execute a block.
+    /// The lanes pending at a block.
     pub fn get_pending(&mut self, b: u32) -> Val {
         let (ty, p) = (self.packed_type(), self.pending[b as usize].clone());
         let packed = self.w.load(ty, &p, 4);
         self.unpack(&packed)
     }
 
-    /// Replaces the lanes that wait to execute a block.
+    /// Replaces the lanes pending at a block.
     pub fn set_pending(&mut self, b: u32, mask: &Val) {
         let (packed, p) = (self.pack(mask), self.pending[b as usize].clone());
         self.w.store(&packed, &p, 4);
@@ -103,12 +103,12 @@ impl Emitter<'_> {
 
     // ---- context and helpers ----
 
-    /// Pointer into the context.
+    /// Address of a field of the context.
     pub fn ctx_pointer(&mut self, offset: u64) -> Val {
         self.w.offset_const(&named(Ty::scalar(Elem::Ptr), "%ctx"), offset)
     }
 
-    /// A scalar of the context. What stays the same is loaded once, at the entry.
+    /// Loads a scalar field of the context; constant fields are loaded once, in the entry block.
     pub fn ctx_value(&mut self, elem: Elem, offset: u64) -> Val {
         if let (at::LOCAL, Some(current)) = (offset, &self.current) {
             self.uses_local = true;
@@ -128,7 +128,8 @@ impl Emitter<'_> {
         v
     }
 
-    /// Elements of the kernel's parameters, loaded once at the entry; `None` if they lie outside of them.
+    /// Elements of the kernel's parameters, loaded once in the entry block; `None` if they are not proven to lie
+    /// inside.
     pub fn parameters(&mut self, source: &Operand, elem: Elem, count: u32) -> Option<Vec<Val>> {
         let bytes = elem.bits() / 8;
         let Operand::Mem(_, offset) = source else { return None };
@@ -151,18 +152,18 @@ impl Emitter<'_> {
         Some(values)
     }
 
-    /// A scalar of the context that never changes while the context is in use.
+    /// Loads a scalar field that never changes while the context is in use.
     pub fn ctx_fixed(&mut self, elem: Elem, offset: u64) -> Val {
         self.ctx_value(elem, offset)
     }
 
-    /// Registers a site and gives its number.
+    /// Registers a site of the current instruction; returns its number.
     pub fn site(&mut self, kind: SiteKind) -> usize {
         self.sites.push(Site { func: self.id.0, inst: self.inst, at: self.at, kind });
         self.sites.len() - 1
     }
 
-    /// Calls a helper; `args` follow the context. Stops the function when a status says so.
+    /// Calls a helper with the context and `args`; if it `returns` a status, a nonzero one leaves the function.
     pub fn helper(&mut self, helper: Helper, args: &[&Val], returns: bool) {
         let p = self.ctx_pointer(at::HELPERS);
         let table = self.w.fixed_load(Ty::scalar(Elem::Ptr), &p, 8);

@@ -1,4 +1,4 @@
-//! Control flow: blocks in their two versions, terminators, and which emitter takes which row.
+//! Control flow: the two versions of each block, terminators, and the dispatch of instructions by effect.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -23,12 +23,12 @@ impl Emitter<'_> {
         format!("{}b{}.masked", self.tag, b.0)
     }
 
-    /// Where lanes go that have ended, when no others of the warp are left.
+    /// Label reached when all lanes of the warp have exited.
     pub fn done_label(&self) -> String {
         format!("{}done", self.tag)
     }
 
-    /// Where a sweep of the masked version ends.
+    /// Label at the end of a sweep of the masked version.
     pub fn swept_label(&self) -> String {
         format!("{}swept", self.tag)
     }
@@ -37,13 +37,13 @@ impl Emitter<'_> {
         self.region.partition_point(|b| self.cfg.position[b.0 as usize] < position)
     }
 
-    /// Where the sweep goes after the block at a layout position: back to a header whose loop ends here while lanes wait
-    /// there, else on.
+    /// Continues the sweep after the block at a layout position: back to the header of a loop that ends here while
+    /// lanes are pending there, else to the next block.
     pub fn next(&mut self, position: u32) {
         let at = self.place_in_region(position);
         let following = self.region.get(at + 1).copied();
         let after = following.map_or(u32::MAX, |b| self.cfg.position[b.0 as usize]);
-        // The last block of the loop within the region: the next one lies beyond.
+        // The loop's last block within the region: the next block lies outside of it.
         let mut ending: Vec<_> = self
             .cfg
             .loops
@@ -78,7 +78,8 @@ impl Emitter<'_> {
         self.w.jump(&label);
     }
 
-    /// Whether lanes wait for the next round of a loop: at its header, or anywhere in one that has several entries.
+    /// Whether lanes are pending for another iteration of a loop: at its header, or anywhere in a loop with several
+    /// entries.
     fn waits_in(&mut self, l: Loop) -> Val {
         let last = if l.tangled { l.last } else { l.first };
         let mut waiting = int(Elem::I1, 0);
@@ -93,7 +94,7 @@ impl Emitter<'_> {
         waiting
     }
 
-    /// After the last block: done, unless lanes wait at barriers, or an irreducible graph left some waiting behind the sweep.
+    /// After the last block: done, unless lanes are parked, or are pending behind the sweep in an irreducible graph.
     pub fn finish_sweep(&mut self) -> Result<()> {
         let done = self.done_label();
         let first = self.masked_label(self.region[0]);
@@ -118,7 +119,7 @@ impl Emitter<'_> {
         self.await_barriers(&first, &done)
     }
 
-    /// Takes one of the back edges that are left; whether one was. The count begins anew after the last.
+    /// Consumes one unit of the back-edge budget; whether there was one left. The budget is refilled after the last.
     fn spend(&mut self) -> Val {
         let Some(fuel) = self.fuel.clone() else { return int(Elem::I1, 1) };
         let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
@@ -129,7 +130,7 @@ impl Emitter<'_> {
         some
     }
 
-    /// Jumps back, and asks the host now and then whether to go on.
+    /// Emits a back edge with a safepoint every so often.
     fn count_back_edge(&mut self, target: &str) {
         let Some(fuel) = self.fuel.clone() else { return self.w.jump(target) };
         let left = self.w.load(Ty::scalar(Elem::I32), &fuel, 4);
@@ -144,7 +145,7 @@ impl Emitter<'_> {
         self.w.jump(target);
     }
 
-    /// One block in the current mode.
+    /// Emits a block in the current mode.
     pub fn block(&mut self, b: BlockId) -> Result<()> {
         let position = self.cfg.position[b.0 as usize];
         match self.mode {
@@ -199,7 +200,7 @@ impl Emitter<'_> {
         self.terminator(b, &block.term)
     }
 
-    /// Lanes that a function was called for may have ended there.
+    /// Threads may have exited in a device function: drops their lanes.
     fn drop_lost(&mut self, term: &Terminator) {
         let p = self.ctx_pointer(at::ALIVE);
         let alive = self.w.load(Ty::scalar(Elem::I32), &p, 4);
@@ -238,7 +239,7 @@ impl Emitter<'_> {
                     && let Some(foreseen) = self.foresee(b, *pred)?
                 {
                     let (yes, no) = if *negated { (*other, *then) } else { (*then, *other) };
-                    // Ending at once is what few warps do.
+                    // Few warps exit at once, so that arm is tested last.
                     let mut arms = [(yes, foreseen.all), (no, foreseen.none)];
                     if trivial_exit(self.func, yes) {
                         arms.swap(0, 1);
@@ -248,7 +249,7 @@ impl Emitter<'_> {
                         self.go_full(position, to, Some(&certain), &next);
                         self.w.block(&next);
                     }
-                    // Anew, so that warps that agree need not do it.
+                    // The comparison lane by lane, which uniform warps skip.
                     self.instruction(&foreseen.inst)?;
                 }
                 let p = self.read(*pred);
@@ -299,7 +300,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Sends lanes to blocks: each arm has a condition (a scalar, or a mask), the last one takes what is left.
+    /// Sends lanes to blocks: each arm has a scalar condition or a mask; the last one takes the rest.
     fn go(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) -> Result<()> {
         let uniform = arms.iter().all(|(_, c)| c.as_ref().is_none_or(|c| !c.ty.vector));
         match (self.mode, uniform) {
@@ -343,7 +344,7 @@ impl Emitter<'_> {
         self.go_full(position, *last, None, "");
     }
 
-    /// All lanes go to a block if the condition holds, else control goes to `next`. Back edges are counted.
+    /// Branches to a block in the full version if the condition holds, else to `next`. Back edges are counted.
     fn go_full(&mut self, position: u32, to: BlockId, condition: Option<&Val>, next: &str) {
         let target = if trivial_exit(self.func, to) { self.done_label() } else { self.full_label(to) };
         let back = self.cfg.position[to.0 as usize] <= position;
@@ -368,11 +369,11 @@ impl Emitter<'_> {
         self.w.jump("overtake");
     }
 
-    /// All 32 lanes may part here: together if they agree, else on to the masked version.
+    /// A branch of all 32 lanes that may diverge: stays in the full version if all agree, else enters the masked one.
     fn part(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
         let mut lowest: Option<BlockId> = None;
         let mut masks = Vec::new();
-        // Lanes that end at once leave the others in the masked version: what most warps do stands first.
+        // An arm that exits is tested last, since most warps take the other one.
         let mut arms = arms.to_vec();
         arms.sort_by_key(|(to, _)| trivial_exit(self.func, *to));
         for (to, c) in &arms {
@@ -410,7 +411,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A fault of the active lanes for which the condition holds.
+    /// Faults in the active lanes for which the condition holds.
     pub fn fault_if(&mut self, condition: &Val, what: &'static str) {
         self.stop_if(condition, SiteKind::Fault(what.into()));
     }

@@ -1,4 +1,4 @@
-//! Counting of executed instructions and accessed bytes, emitted only where a launch counts.
+//! Counters of executed instructions and accessed bytes, emitted only if a launch counts.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -10,7 +10,7 @@ use margay_exec::Count;
 use margay_ir::MemSpace;
 
 impl Emitter<'_> {
-    /// The active lanes execute so many instructions. Lanes whose guard is false count as active.
+    /// Counts `instructions` for the active lanes. Lanes whose guard is false count as active.
     pub fn count_block(&mut self, instructions: usize) {
         if !self.options.count || instructions == 0 {
             return;
@@ -28,7 +28,7 @@ impl Emitter<'_> {
         self.count(Count::Lanes, &lanes);
     }
 
-    /// Active lanes that pass a guard access so many bytes each.
+    /// Counts an access of `bytes` bytes by each active lane of `mask`.
     pub fn count_access(&mut self, space: MemSpace, bytes: u32, address: &Address, mask: Option<&Val>) {
         if !self.options.count {
             return;

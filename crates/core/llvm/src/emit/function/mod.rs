@@ -1,4 +1,4 @@
-//! One function: what it is specialised for, its slots, the order in which its blocks are written.
+//! Emission of one function: options, variables of registers, the order in which blocks are written.
 
 pub(in crate::emit) mod affine;
 pub(in crate::emit) mod branch;
@@ -27,36 +27,36 @@ use margay_ir::{
 use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
 
-/// What code is specialised for.
+/// What code is specialised for; part of the cache key.
 #[derive(Clone, Hash, Debug)]
 pub struct Options {
     /// Block shape, if known.
     pub warp: WarpShape,
-    /// Masks live in mask registers (AVX-512), so a packed mask is an `i32`; else it is `<32 x i32>`.
+    /// Masks live in mask registers (AVX-512): a packed mask is an `i32`, else `<32 x i32>`.
     pub mask_registers: bool,
     /// The host converts `.f16` (F16C).
     pub half_floats: bool,
-    /// Write kernels to be called warp by warp, on stacks.
+    /// Kernels run one warp per call, on fibers, even if their code does not require it.
     pub stacks: bool,
-    /// Code counts what it executes.
+    /// The code counts what it executes.
     pub count: bool,
-    /// The shape of clusters, if there are any.
+    /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
 }
 
-/// Back edges that lanes take before others get their turn, in functions whose loops may wait for them.
+/// Back edges between two yields to other lanes and warps, in functions whose loops may wait for them.
 const PATIENCE: u32 = 256;
 
-/// Back edges that code takes before it asks the host whether to go on.
+/// Back edges between two safepoints, in all other functions.
 pub const PERIOD: u32 = 1 << 16;
 
-/// Blocks times variables beyond which variables stay in memory.
+/// Blocks times variables beyond which variables are pinned in memory.
 const MOST_VALUES: usize = 50_000;
 
-/// Why a function cannot be compiled for the SIMD engine: the construct, and the instruction.
+/// Why a function cannot be compiled: the construct, and where it stands.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// What.
+    /// The construct.
     pub what: String,
     /// The function.
     pub func: FuncId,
@@ -64,29 +64,29 @@ pub struct Refused {
     pub at: u32,
 }
 
-/// Where a register lives.
+/// Where a register lives: a variable on the native stack, of a type that depends on its shape.
 #[derive(Clone, Debug)]
 pub(in crate::emit) struct Slot {
     pub pointer: Val,
     pub shape: Shape,
     pub elem: Elem,
-    /// Of varying registers that form rows unless an index wrapped around.
+    /// The affine form of a varying register, if addresses depend on it.
     pub shadow: Option<Shadow>,
 }
 
-/// Which of the two versions is being written.
+/// The version of a block that is being emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::emit) enum Mode {
     Full,
     Masked,
 }
 
-/// What a function is to its callers.
+/// How a function is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::emit) enum Role {
-    /// A device function: called for the lanes of a mask.
+    /// A device function, called for the lanes of a mask.
     Device,
-    /// A kernel that is called for one warp, on a stack of its own, and can wait there.
+    /// A kernel called once per warp, on a fiber on which it can suspend.
     Warp,
     /// A kernel that loops over CTAs and warps itself.
     Grid,
@@ -98,73 +98,73 @@ pub(in crate::emit) struct Emitter<'a> {
     pub func: &'a Func,
     pub options: &'a Options,
     pub role: Role,
-    /// What the device functions do that the kernel reaches.
+    /// Properties of the device functions that the kernel reaches.
     pub reached: &'a Reached,
-    /// By block: it ends with a call from which lanes may not come back.
+    /// Per block: it ends with a call in which threads may exit.
     pub loses: Vec<bool>,
     pub cfg: Cfg,
     pub uniformity: Uniformity,
     pub live: Liveness,
     pub w: Writer,
     pub slots: Vec<Slot>,
-    /// Needs a masked version at all.
+    /// There is a masked version.
     pub masks: bool,
-    /// Loops may wait for other threads, so lanes that loop must let others go on.
+    /// Loops may wait for other threads, so lanes in loops must yield to them.
     pub spins: bool,
-    /// Lanes may wait for each other, so blocks are executed again for others of them.
+    /// Lanes of a warp may wait for each other, so the sweep may pass a block more than once.
     pub divergent: bool,
-    /// Back edges left until they do, or until the host is asked.
+    /// Budget of back edges until the next yield or safepoint.
     pub fuel: Option<Val>,
     pub mode: Mode,
-    /// Active lanes, `<32 x i1>`; in full mode all.
+    /// Active lanes, `<32 x i1>`; all in the full version.
     pub active: Val,
-    /// Waiting lanes by block.
+    /// Per block: the lanes pending there.
     pub pending: Vec<Val>,
-    /// Barriers, which end blocks; by block, which.
+    /// The cuts, which end blocks; and per block, the index of its cut.
     pub barriers: Vec<Cut>,
     pub barrier_at: Vec<Option<u32>>,
-    /// Lanes that wait at a barrier, by barrier; where warps can wait.
+    /// Per cut: the lanes parked there, where warps run on fibers.
     pub waiting: Vec<Val>,
-    /// All threads of a CTA reach every barrier, in whole warps.
+    /// All threads of a CTA reach every barrier, in full warps.
     pub together: bool,
-    /// Blocks being written, by layout position, and what their labels begin with.
+    /// Blocks of the current region in layout order, and the prefix of their labels.
     pub region: Vec<BlockId>,
     pub tag: String,
-    /// Lanes that have not ended: a variable of 32 bits.
+    /// Lanes that have not exited: a variable of 32 bits.
     pub alive: Option<Val>,
-    /// For kernels that loop: the current warp and its local window, and variables of the CTA's index.
+    /// In kernels that loop: the current warp and CTA.
     pub current: Option<crate::emit::barrier::kernel::Current>,
-    /// By barrier with a reduction: variables that count true predicates and all predicates.
+    /// Per barrier with a reduction: variables that count true predicates and all predicates.
     pub sums: HashMap<u32, [Val; 2]>,
-    /// Fields of the context that were loaded at the entry.
+    /// Fields of the context loaded in the entry block.
     pub constants: HashMap<(u64, Elem), Val>,
-    /// Parameters that were loaded there: by offset and element.
+    /// Kernel parameters loaded in the entry block, by offset and element type.
     pub loaded: HashMap<(u64, Elem), Val>,
     pub spills: crate::emit::barrier::spill::SpillPlan,
     pub sites: &'a mut Vec<Site>,
-    /// Registers whose writes under a mask must keep the other lanes.
+    /// Registers whose masked writes must preserve the inactive lanes.
     pub blended: Vec<bool>,
-    /// Registers that may hold the host's NaNs.
+    /// Registers that may hold the host's NaNs (see `arithmetic/nan.rs`).
     pub lazy: Vec<bool>,
-    /// Variables that live in many blocks stay in memory.
+    /// Variables that are live in many blocks are pinned in memory.
     pins: bool,
-    /// Ends of the lanes' stacks, where instructions move them.
+    /// The lanes' stack ends, if some instruction moves them.
     pub top: Option<Val>,
-    /// Promoted frame variables that the program may read before it writes them, and their bytes.
+    /// Promoted frame variables that may be read uninitialised, with their sizes in bytes.
     pub uninitialised: Vec<(Val, u64)>,
-    /// Promoted frame variables: words of `<32 x i32>`.
+    /// Promoted frame variables: arrays of `<32 x i32>`.
     pub frame: Vec<Option<Val>>,
     pub inst: u32,
     pub at: u32,
     /// Accesses that share a check, by instruction.
     pub groups: HashMap<u32, Grouped>,
-    /// Operands read as the scalars of this row's first lane.
+    /// The row of lanes for which affine operands are read as scalars.
     pub row: Option<Row>,
-    /// Some code goes to the thread's local window.
+    /// Some code accesses the local windows.
     pub uses_local: bool,
-    /// Buffers for what helpers read and write, by their rows: one use ends before the next begins, so they are shared.
+    /// Buffers for the rows that helpers read and write; shared, since their uses do not overlap.
     pub buffers: HashMap<(usize, bool), Val>,
-    /// Memory of calls, by instruction.
+    /// Memory of call sites, by instruction.
     pub call_blocks: HashMap<u32, crate::emit::call::Blocks>,
     /// Types and variables of the function's results.
     pub outputs: Vec<(Ty, Val)>,
@@ -172,7 +172,7 @@ pub(in crate::emit) struct Emitter<'a> {
 
 pub(in crate::emit) type Result<T> = std::result::Result<T, Refused>;
 
-/// Element of a register's slot.
+/// Element type of a register's variable.
 pub(in crate::emit) fn elem_of(ty: Type) -> Elem {
     match ty.bits() {
         1 => Elem::I1,
@@ -183,17 +183,17 @@ pub(in crate::emit) fn elem_of(ty: Type) -> Elem {
     }
 }
 
-/// Text of one function, and what its callers must provide.
+/// The text of one function, and what its callers must provide.
 pub struct Emitted {
-    /// `define …`
+    /// The `define`.
     pub text: String,
-    /// Declarations of intrinsics.
+    /// Declarations and definitions that it refers to.
     pub declared: std::collections::BTreeSet<String>,
-    /// Bytes that all warps together keep across barriers.
+    /// Size of a CTA's spill area in bytes.
     pub spill_size: u64,
-    /// Whether threads need local windows.
+    /// Whether it accesses local windows.
     pub uses_local: bool,
-    /// The kernel is called warp by warp, and warps need stacks of their own.
+    /// Whether the entry runs one warp, on a fiber.
     pub by_warp: bool,
 }
 
@@ -202,7 +202,7 @@ pub fn symbol(id: FuncId) -> String {
     format!("f{}", id.0)
 }
 
-/// Emits a kernel or device function; `reached` says what the functions do that the kernel calls.
+/// Emits a kernel or a device function; `reached` describes the device functions that the kernel calls.
 pub fn emit(
     ir: &Ir<Placed>,
     id: FuncId,
@@ -298,7 +298,7 @@ impl Emitter<'_> {
         Ok(self.assemble())
     }
 
-    /// The whole function as one region, for the lanes of one mask.
+    /// Emits the function as a single region for one mask of lanes.
     fn whole(&mut self) -> Result<()> {
         self.clear_unwritten();
         self.load_formals()?;
@@ -314,7 +314,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Lanes begin a region: all 32 in the full version.
+    /// Enters a region with `lanes`: its full version if all 32 are set.
     pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
         if let Some(alive) = self.alive.clone().filter(|_| self.role != Role::Device) {
             self.w.store(lanes, &alive, 4);
@@ -333,7 +333,7 @@ impl Emitter<'_> {
         self.w.jump(&masked);
     }
 
-    /// Both versions of the blocks of the current region.
+    /// Emits both versions of the blocks of the current region.
     pub fn bodies(&mut self) -> Result<()> {
         for b in self.region.clone() {
             self.mode = Mode::Full;
@@ -408,7 +408,8 @@ impl Emitter<'_> {
                 self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store {ty} zeroinitializer, ptr {p}, align 4");
             }
-            // The host must know which lanes live where warps wait for each other, and functions which those of their callers are.
+            // The host reads this mask where warps synchronise, and device functions read their caller's: it lives in
+            // the context.
             self.alive = Some(match self.role {
                 Role::Warp | Role::Device => {
                     let p = format_args!("getelementptr i8, ptr %ctx, i64 {}", at::ALIVE);
@@ -432,9 +433,8 @@ impl Emitter<'_> {
         self.frame = crate::emit::call::frame::promote(self);
     }
 
-    /// Registers that stay in memory, where there would be too much to keep track of otherwise: LLVM makes a value of all that
-    /// comes together at a block, for each block and each variable. In a sweep there are many ways to every block, and
-    /// variables live from the first to the last.
+    /// The registers to pin in memory, where promoting them would cost too much: LLVM creates phis per block and
+    /// variable, and in a sweep every block has many predecessors and variables live from the first block to the last.
     fn find_pinned(&self) -> Option<Vec<bool>> {
         let outlives = |r: usize| self.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
         let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blended[r] || outlives(r)).collect();
@@ -443,25 +443,25 @@ impl Emitter<'_> {
         (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
     }
 
-    /// Does so with a variable of the function if it does with registers.
+    /// Pins a variable of the function if registers are pinned.
     pub fn pin_if_many(&mut self, pointer: &Val) {
         if self.pins {
             self.pin(pointer);
         }
     }
 
-    /// Has a variable stay in memory: LLVM does not know who else knows of it.
+    /// Pins a variable in memory: its address escapes.
     fn pin(&mut self, pointer: &Val) {
         let _ = writeln!(self.w.entry, "  call void asm sideeffect \"\", \"r\"(ptr {pointer})");
     }
 
-    /// Back edges from one break to the next.
+    /// The budget of back edges between two yields or safepoints.
     pub fn period(&self) -> u32 {
         if self.spins { PATIENCE } else { PERIOD }
     }
 
-    /// Registers whose masked writes must keep inactive lanes: those with several definitions, and those that lanes which
-    /// left the loop of their definition still need.
+    /// The registers whose masked writes must preserve inactive lanes: those with several definitions, and those still
+    /// live in lanes that have left the loop of their definition.
     fn find_blended(&self) -> Vec<bool> {
         let n = self.func.regs.len();
         let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
@@ -493,7 +493,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Type of a slot.
+    /// LLVM type of a register's variable.
     pub fn slot_type(&self, shape: Shape, elem: Elem) -> String {
         match (shape, elem) {
             (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
@@ -502,7 +502,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The instruction cannot be compiled.
+    /// Refuses the function for a construct at the current instruction.
     pub fn refuse<T>(&self, what: impl Into<String>) -> Result<T> {
         Err(Refused { what: what.into(), func: self.id, at: self.at })
     }

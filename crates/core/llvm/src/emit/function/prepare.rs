@@ -1,4 +1,4 @@
-//! A function made ready for emission: a copy whose blocks end where lanes may wait or be lost, and what analyses say of it.
+//! Preparation of a function: a copy whose blocks end where lanes may wait or exit, with the results of analyses.
 
 use crate::emit::{
     call::call_site,
@@ -15,25 +15,25 @@ use margay_ir::{
 };
 use margay_isa::{Effect, Mod, Opcode};
 
-/// The copy, and what is known of it.
+/// The prepared copy of a function, and its analyses.
 pub(in crate::emit) struct Prepared {
     pub func: Func,
     pub cfg: Cfg,
     pub uniformity: Uniformity,
-    /// Barriers and other instructions at which lanes may have to wait for others, which end blocks.
+    /// Barriers and other instructions at which lanes may wait for others; each ends a block.
     pub barriers: Vec<Cut>,
-    /// Lanes of one warp may wait for each other, so that blocks are executed again for others of them.
+    /// Lanes of a warp may wait for each other, so the sweep may pass a block more than once.
     pub divergent: bool,
-    /// By block: it ends with a call from which lanes may not come back.
+    /// Per block: it ends with a call in which threads may exit.
     pub loses: Vec<bool>,
-    /// Loops may wait for other threads, so lanes that loop must let others go on.
+    /// Loops may wait for other threads, so lanes in loops must yield to them.
     pub spins: bool,
-    /// The warp must let others go on at some instruction.
+    /// Some instruction tests whether other threads have made progress.
     pub polls: bool,
 }
 
-/// A block that does nothing but end the thread: lanes that branch to it are done at once. Not in functions that return
-/// registers, where the values must be kept.
+/// Whether a block does nothing but end the thread or return: lanes that branch to it finish at once. Not in functions
+/// with results, which must be stored first.
 pub(in crate::emit) fn trivial_exit(func: &Func, b: BlockId) -> bool {
     let block = &func.blocks[b.0 as usize];
     block.insts.is_empty()
@@ -44,14 +44,14 @@ pub(in crate::emit) fn trivial_exit(func: &Func, b: BlockId) -> bool {
         }
 }
 
-/// The control-flow graph; exits that do nothing join no paths.
+/// The control-flow graph, in which trivial exits are no join points.
 pub(in crate::emit) fn graph(func: &Func) -> Cfg {
     Cfg::new(func, |from, to| {
         trivial_exit(func, to) && matches!(func.blocks[from.0 as usize].term, Terminator::Branch { .. })
     })
 }
 
-/// Instructions whose code knows no guard.
+/// Instructions whose code ignores their guard, so that a branch around them is needed.
 fn unguarded(func: &Func, inst: &Inst) -> bool {
     let op = func.variant(inst).op;
     op.row().effect == Effect::Call
@@ -74,7 +74,7 @@ pub(in crate::emit) fn meets(func: &Func, inst: &Inst) -> bool {
 }
 
 impl Prepared {
-    /// Prepares a function.
+    /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
         let plain = Prepared::with(original, options.warp, reached);
         if !plain.may_part() && !reached.is_apart(id, original) {
@@ -108,15 +108,15 @@ impl Prepared {
         Prepared { cfg, uniformity, barriers, divergent, loses, spins, polls, func }
     }
 
-    /// Whether lanes on different sides of a branch may take part in one warp operation or wait at different barriers, or end
-    /// while others wait for them: a sweep alone would run one side after the other.
+    /// Whether lanes on different sides of a branch may take part in one warp operation, wait at different barriers, or
+    /// exit while others wait for them. A plain sweep would run one side to its end before the other.
     fn may_part(&self) -> bool {
         let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
         if self.barriers.iter().any(|c| apart(&c.block)) {
             return true;
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
-        // A mask that was computed names those that are there; one that was written down may name those that are not.
+        // A computed mask names active lanes (`activemask`, `match`); a constant one may name lanes on another path.
         let fixed =
             |i: &Inst| meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)));
         if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
@@ -124,7 +124,7 @@ impl Prepared {
         }
         let has = |b: &&BlockId| insts(b).any(|i| meets(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
-        // Lanes that loop for long are overtaken by the others, wherever those go.
+        // Lanes that poll are overtaken by the others, which may be anywhere.
         if self.spins && !found.is_empty() {
             return true;
         }
@@ -133,7 +133,7 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Whether lanes of a warp that call the function may come back at different times.
+    /// Whether lanes of a warp that call the function together may return at different times.
     pub fn parts(&self, reached: &Reached) -> bool {
         let func = &self.func;
         let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.holds(&c.callee));
@@ -143,7 +143,7 @@ impl Prepared {
             let guard = i.guard.map(|(r, _)| Operand::Reg(r));
             is_cta_barrier(func, i) && func.operands(i.srcs).iter().chain(&guard).any(varies)
         };
-        // Lanes that return early are said to part from nobody.
+        // The analysis does not count lanes that return early as divergent.
         let leaves = |b: &BlockId| {
             let out = successors(&func.blocks[b.0 as usize].term).into_iter().any(|to| trivial_exit(func, to));
             self.uniformity.branches[b.0 as usize] && out
@@ -159,7 +159,7 @@ impl Prepared {
             || func.calls.iter().any(|c| reached.holds(&c.callee) && reached.may_part(&c.callee))
     }
 
-    /// Whether some call needs a stack of its own.
+    /// Whether some call must run on a fiber of its own.
     pub fn calls_apart(&self, reached: &Reached) -> bool {
         let func = &self.func;
         let apart = |b: &BlockId| {
@@ -174,7 +174,7 @@ impl Prepared {
     }
 }
 
-/// Whether lanes of one warp may be apart while some of them poll in a loop.
+/// Whether lanes of a warp may be divergent while some of them poll in a loop.
 fn parts_while_polling(func: &Func, cfg: &Cfg, uniformity: &Uniformity) -> bool {
     let varies = |o: &Operand| matches!(o, Operand::Reg(r) if uniformity.shapes[r.0 as usize] != Shape::Uniform);
     cfg.order.iter().any(|b| {

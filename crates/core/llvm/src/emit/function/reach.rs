@@ -1,4 +1,5 @@
-//! What the functions that a kernel reaches do to their callers: wait for other threads, end threads.
+//! Properties of the device functions that a kernel reaches: whether they wait for other threads, and whether threads
+//! exit in them.
 
 use crate::emit::{
     function::Options,
@@ -12,7 +13,7 @@ use margay_ir::{
 use margay_isa::{Effect, Mod, Opcode};
 use std::collections::HashSet;
 
-/// How functions wait for other threads: then the warps of a kernel that calls them need stacks of their own.
+/// How a function waits for other threads; if it does, warps of kernels that call it run on fibers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Waits {
     /// Not at all.
@@ -23,28 +24,28 @@ pub enum Waits {
     AtBarriers,
 }
 
-/// What the functions that a kernel calls do.
+/// What the device functions that a kernel calls may do.
 pub struct Reached {
-    /// How any of them waits.
+    /// The strongest way in which any of them waits.
     pub waits: Waits,
-    /// By function: it is compiled.
+    /// Per function: whether it is compiled.
     pub compiled: Vec<bool>,
-    /// Some calls get stacks of their own.
+    /// Some calls run on fibers of their own.
     pub fibers: bool,
-    /// By function: it may end threads.
+    /// Per function: threads may exit in it or in its callees.
     exits: Vec<bool>,
-    /// Some of them does.
+    /// Threads may exit in some of them.
     some_exit: bool,
-    /// By function: in it, or in what it calls, lanes may wait for lanes that are not there.
+    /// Per function: lanes may wait, in it or in its callees, for lanes that have not called it.
     holds: Vec<bool>,
-    /// Some of them does.
+    /// Lanes may so wait in some of them.
     some_hold: bool,
-    /// By function: lanes of a warp may come back from it at different times.
+    /// Per function: lanes of a warp may return from it at different times.
     parts: Vec<bool>,
 }
 
 impl Reached {
-    /// Looks at `functions`, of which `kernel` is one.
+    /// Analyses `functions`, one of which is `kernel`.
     pub fn new(ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) -> Reached {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
         let n = ir.funcs.len();
@@ -69,7 +70,7 @@ impl Reached {
         reached
     }
 
-    /// Which functions hold lanes, and whether a sweep that calls them would keep others from what these wait for.
+    /// Finds the functions in which lanes wait for others, and whether calls of them need fibers.
     fn find_strands(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
         let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || waits_at_barrier(func, i));
@@ -108,7 +109,7 @@ impl Reached {
         }
     }
 
-    /// Whether lanes that call may wait there for lanes that do not.
+    /// Whether lanes may wait in a callee for lanes that have not called it.
     pub fn holds(&self, callee: &Callee) -> bool {
         match callee {
             Callee::Direct(f) => self.holds[f.0 as usize],
@@ -116,12 +117,12 @@ impl Reached {
         }
     }
 
-    /// Whether lanes of a warp may come back from a function at different times.
+    /// Whether lanes of a warp may return from a function at different times.
     pub fn parts(&self, f: FuncId) -> bool {
         self.parts[f.0 as usize]
     }
 
-    /// The same of what a call may reach.
+    /// Whether lanes of a warp may return from a callee at different times.
     pub fn may_part(&self, callee: &Callee) -> bool {
         match callee {
             Callee::Direct(f) => self.parts(*f),
@@ -129,7 +130,8 @@ impl Reached {
         }
     }
 
-    /// Whether lanes may leave a function, or calls in it, one group after the other: then its blocks are executed again.
+    /// Whether lanes may leave a function, or calls in it, group by group, so that the sweep passes blocks more than
+    /// once.
     pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
         self.fibers && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.holds(&c.callee)))
     }
@@ -141,7 +143,7 @@ impl Reached {
         }
     }
 
-    /// Whether an instruction is a call from which lanes may not come back.
+    /// Whether an instruction is a call in which threads may exit.
     pub fn may_exit(&self, func: &Func, inst: &Inst) -> bool {
         match (func.variant(inst).op, func.operands(inst.srcs).last()) {
             (Opcode::Call, Some(Operand::Call(site))) => self.may_end(&func.calls[*site as usize].callee),
@@ -150,7 +152,7 @@ impl Reached {
     }
 }
 
-/// How a function waits.
+/// How a function waits for other threads.
 fn waits(func: &Func) -> Waits {
     match () {
         _ if func.insts.iter().any(|i| waits_at_barrier(func, i)) => Waits::AtBarriers,
@@ -166,7 +168,7 @@ pub fn is_cluster_barrier(func: &Func, inst: &Inst) -> bool {
     v.op == Opcode::Barrier && v.has(Mod::Cluster)
 }
 
-/// Whether it waits there.
+/// Whether an instruction waits at the cluster's barrier.
 pub fn waits_in_cluster(func: &Func, inst: &Inst) -> bool {
     is_cluster_barrier(func, inst) && func.variant(inst).has(Mod::Wait)
 }
@@ -176,8 +178,8 @@ pub fn waits_at_barrier(func: &Func, inst: &Inst) -> bool {
     is_cta_barrier(func, inst) || waits_in_cluster(func, inst)
 }
 
-/// Whether an instruction watches what other threads do: a lock taken by `atom.cas` or `atom.exch`, an ordered load of a flag, or a
-/// read-modify-write that stands for one.
+/// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
+/// or an atomic that stands for one.
 pub fn watches(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
@@ -185,7 +187,7 @@ pub fn watches(func: &Func, inst: &Inst) -> bool {
         || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
 }
 
-/// Whether a read-modify-write changes nothing whatever it finds: `atom.add` of 0 and the like.
+/// Whether an atomic leaves memory unchanged whatever it reads: `atom.add` of 0 and the like.
 fn leaves_alone(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let (bits, signed) = (v.t().bits(), v.t().is_signed());
@@ -230,8 +232,8 @@ fn leaves_alone(func: &Func, inst: &Inst) -> bool {
     }
 }
 
-/// Whether some loop asks by read-modify-writes whether others have done something: it ends when one finds a certain value, and does
-/// nothing else that others could see.
+/// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
+/// threads could see.
 fn asks(func: &Func, cfg: &Cfg) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
@@ -265,7 +267,7 @@ fn asks(func: &Func, cfg: &Cfg) -> bool {
                 });
             }
         }
-        // Everything that follows from what was found.
+        // Transitively, the registers that depend on what the atomics have read.
         let mut before = 0;
         while before != found.len() {
             before = found.len();
@@ -299,8 +301,8 @@ pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     cfg.order.iter().filter(looped).any(watched) || idles(func, cfg) || asks(func, cfg)
 }
 
-/// Whether some loop reads memory, and takes nothing from one round to the next: then only others can end it, even if it asks
-/// for what they do by weak loads.
+/// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
+/// write can end it, even if its loads are weak.
 fn idles(func: &Func, cfg: &Cfg) -> bool {
     let reads = |b: &BlockId| {
         let loads = |i: &Inst| {
@@ -326,7 +328,7 @@ fn idles(func: &Func, cfg: &Cfg) -> bool {
     !candidates.iter().all(carries)
 }
 
-/// Whether an instruction asks whether others have done something, after which the warp lets them if they have not: phases of
+/// Whether an instruction tests for progress of other threads, so that the warp yields after a failed test: phases of
 /// barrier objects, columns of tensor memory.
 pub fn polls(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);

@@ -1,4 +1,4 @@
-//! Values in and out of slots; operands; special registers.
+//! Reads and writes of registers, operands, special registers.
 
 use crate::ctx::at;
 use crate::emit::{
@@ -10,7 +10,7 @@ use margay_ir::{FrameRole, Inst, Operand, VReg, pass::Shape};
 use margay_isa::{Component, Special};
 
 impl Emitter<'_> {
-    /// A register's value in its natural shape: scalar if uniform, else vector (affine ones are spread out). Predicates are
+    /// Reads a register: a scalar if it is uniform, else a vector, to which affine values are expanded. Predicates are
     /// `i1` or `<32 x i1>`.
     pub fn read(&mut self, r: VReg) -> Val {
         let slot = self.slots[r.0 as usize].clone();
@@ -25,7 +25,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a register for the active lanes (and, where `mask` is given, only for those of them).
+    /// Writes a register in the active lanes of `mask`.
     pub fn write(&mut self, r: VReg, v: &Val, mask: Option<&Val>) {
         let slot = self.slots[r.0 as usize].clone();
         if slot.shape != Shape::Varying {
@@ -60,7 +60,7 @@ impl Emitter<'_> {
         self.w.store(&packed, &slot.pointer, if slot.elem == Elem::I1 { 4 } else { 64 });
     }
 
-    /// An operand's value as integer bits of `elem`, NaNs made canonical where arithmetic left the host's.
+    /// An operand as integer bits of type `elem`, with NaNs of lazy registers canonicalised.
     pub fn value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         match operand {
             Operand::Reg(r) if self.lazy[r.0 as usize] => {
@@ -72,7 +72,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operand's value as integer bits of `elem`; registers of another width are cut or zero-extended.
+    /// An operand as integer bits of type `elem`; a register of another width is truncated or zero-extended.
     pub fn raw_value(&mut self, operand: &Operand, elem: Elem) -> Result<Val> {
         Ok(match operand {
             Operand::Reg(r) => {
@@ -123,7 +123,7 @@ impl Emitter<'_> {
         self.w.op_const("add", &base, i128::from(offset))
     }
 
-    /// Where a formal without size starts in the caller's outgoing area.
+    /// Offset of an unsized parameter in the caller's outgoing area; `None` for other variables.
     pub fn incoming(&self, frame: u32) -> Option<u32> {
         let incoming = self.interface().incoming?;
         (self.func.frame[frame as usize].role == FrameRole::Formal(incoming.formal)).then_some(incoming.offset)
@@ -144,7 +144,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A special register: scalar where it is uniform, else a vector.
+    /// A special register: a scalar where it is uniform, else a vector.
     pub fn special(&mut self, s: Special, c: Component) -> Result<Val> {
         use Special::*;
         let index = c as u64;
@@ -203,7 +203,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// A special register of clusters; without them each CTA is one.
+    /// A special register of clusters; without clusters, each CTA is a cluster of its own.
     fn cluster_special(&mut self, s: Special, c: Component) -> Result<Val> {
         use Special::{ClusterCtaid, ClusterCtarank, ClusterId, ClusterNctaid, ClusterNctarank, IsExplicitCluster};
         let elem = elem_of(s.info().ty);
@@ -238,7 +238,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// `%smid`: by the linear index of the CTA.
+    /// `%smid`, derived from the linear index of the CTA.
     fn multiprocessor(&mut self) -> Val {
         let [x, y, z] = [Component::X, Component::Y, Component::Z].map(|c| self.special(Special::Ctaid, c));
         let [Ok(x), Ok(y), Ok(z)] = [x, y, z] else { return int(Elem::I32, 0) };
@@ -258,14 +258,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// `%tid` of a lane, from the warp's index and the block shape.
+    /// `%tid` of one lane, from the index of the warp and the block shape.
     pub fn tid_of(&mut self, c: Component, lane: u32) -> Val {
         let Some([x, y, z]) = self.options.warp.block else {
             let p = self.tid_row(c);
             let p = self.w.offset_const(&p, u64::from(4 * lane));
             return self.w.fixed_load(Ty::scalar(Elem::I32), &p, 4);
         };
-        // Threads in one step of the component, how many steps there are, and whether they begin anew.
+        // Threads per increment of the component, number of its values, and whether it wraps around.
         let (step, size, again) = match c {
             Component::X => (1, x, y * z > 1),
             Component::Y => (x, y, z > 1),
@@ -286,7 +286,7 @@ impl Emitter<'_> {
         if again { self.w.op_const("urem", &v, i128::from(size)) } else { v }
     }
 
-    /// Pointer to `%tid` of the warp's lanes.
+    /// Address of `%tid` of the warp's lanes in the context's table.
     fn tid_row(&mut self, c: Component) -> Val {
         let table = self.ctx_value(Elem::Ptr, at::TIDS);
         let warp = self.warp_index();
@@ -304,7 +304,7 @@ impl Emitter<'_> {
             if (width, stride) == (32, 0) {
                 return self.tid_of(c, 0);
             }
-            // Lanes do the same in every warp but for a whole number of rows.
+            // The pattern over the lanes is the same in every warp, up to whole rows.
             let per_warp = 32 / x.min(32);
             let steps = match c {
                 Component::X if 32 % x == 0 => return per_lane(Elem::I32, |l| i128::from(l % x)),
@@ -323,7 +323,7 @@ impl Emitter<'_> {
         self.w.fixed_load(Ty::lanes(Elem::I32), &p, 64)
     }
 
-    /// The guard as a mask or scalar, if there is one.
+    /// The guard of an instruction as a scalar or a mask.
     pub fn guard(&mut self, inst: &Inst) -> Option<Val> {
         let (p, negated) = inst.guard?;
         let v = self.read(p);

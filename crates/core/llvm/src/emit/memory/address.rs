@@ -1,8 +1,9 @@
-//! Addresses of memory accesses by how they depend on the lane, and the proof that every active lane may use its own.
+//! Addresses of memory accesses, by how they depend on the lane, and the check that every active lane may access its
+//! own.
 //!
-//! Accesses are checked inline. What may be accessed is a window: for `.shared` the CTA's, for `.local` the lane's, else the
-//! allocation that the host found at the same place last time (`WarpCtx::sites`). Addresses in rows are first compared as a
-//! whole, which says no too where only lanes that are not active lie outside; then lane by lane; only then is the host asked.
+//! Accesses are checked inline against a window: the CTA's for `.shared`, the lane's for `.local`, else the allocation
+//! in which the last slow check at this site has found its address (`WarpCtx::sites`). An affine address is first
+//! compared row by row, which may fail because of inactive lanes only; then lane by lane; then the helper decides.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -18,27 +19,27 @@ use margay_ir::{
 };
 use margay_isa::Opcode;
 
-/// Host addresses of an access, by lane.
+/// Host addresses of an access.
 #[derive(Clone, Debug)]
 pub(in crate::emit) enum Address {
-    /// First lanes of rows of `width`, and the bytes from one lane to the next.
+    /// `bases`: addresses of the first lane of each row of `width` lanes; `stride`: bytes from one lane to the next.
     Affine { bases: Vec<Val>, width: u32, stride: i64 },
-    /// One for each lane.
+    /// One address per lane.
     Lanes(Val),
 }
 
 impl Address {
-    /// The same for all lanes.
+    /// The same address in all lanes.
     pub fn uniform(v: Val) -> Address {
         Address::Affine { bases: vec![v], width: 32, stride: 0 }
     }
 }
 
-/// What an access may touch.
+/// The memory that an access may touch.
 enum Window {
-    /// So many bytes from an address on.
+    /// `size` bytes from `low` on.
     Fixed { low: Val, size: Val },
-    /// What the host found last, by site.
+    /// The range cached for the site.
     Cached,
 }
 
@@ -47,12 +48,12 @@ struct Check {
     members: Vec<Member>,
     write: bool,
     space: &'static str,
-    /// Where the address that is checked stands relative to the register.
+    /// The offset from the register at which the checked address lies.
     origin: i64,
 }
 
 impl Check {
-    /// Bytes from the address that is checked to the first access, and to the end of the last.
+    /// Bytes from the checked address to the first access, and to the end of the last.
     fn extent(&self) -> (i64, i64) {
         let from = |m: &Member| m.offset.wrapping_sub(self.origin);
         let least = self.members.iter().map(from).min().unwrap_or(0);
@@ -60,15 +61,15 @@ impl Check {
         (least, end)
     }
 
-    /// Low bits of an address at a distance that must be zero.
+    /// The bits that must be zero for alignment, and the offset from the checked address to which that applies.
     fn odd(&self) -> (i64, i64) {
         let widest = self.members.iter().max_by_key(|m| m.odd());
         widest.map_or((0, 0), |m| (m.odd(), m.offset - self.origin))
     }
 }
 
-/// Compares lanes one by one, with a range and, where `own` says how many bytes a generic access has, with each lane's local window; asks
-/// the host if that does not help.
+/// Slow path of a check: compares lane by lane, with a range and, if `own` is the size of a generic access, with each
+/// lane's local window; calls the helper for lanes that fail.
 const CHECK: &str = "\
 define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own) #2 {
   %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
@@ -135,7 +136,7 @@ fine:
 }";
 
 impl Emitter<'_> {
-    /// Active lanes, and those of a mask, as a vector; `None` when that is all of them for sure.
+    /// The active lanes of `mask` as a vector; `None` if these are certainly all lanes.
     pub fn lanes(&mut self, mask: Option<&Val>) -> Option<Val> {
         let active = (self.mode == Mode::Masked).then(|| self.active.clone());
         match (active, mask) {
@@ -146,7 +147,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Active lanes, and those of a mask, as bits.
+    /// The active lanes of `mask` as 32 bits.
     pub fn lane_bits(&mut self, mask: Option<&Val>) -> Val {
         match self.lanes(mask) {
             Some(m) => self.bits(&m),
@@ -154,7 +155,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Host addresses of an offset into the threads' local windows.
+    /// Host addresses of an offset in the threads' local windows.
     pub fn local_lanes(&mut self, offset: &Val) -> Address {
         self.uses_local = true;
         let base = self.ctx_fixed(Elem::I64, at::LOCAL);
@@ -166,7 +167,7 @@ impl Emitter<'_> {
         Address::Lanes(self.w.op("add", &windows, &offset))
     }
 
-    /// Host addresses lane by lane.
+    /// The address of each lane, as a vector.
     pub fn spread(&mut self, address: &Address) -> Val {
         match address {
             Address::Lanes(v) => v.clone(),
@@ -174,8 +175,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Works out and checks the address operand of an instruction for `bytes` bytes a lane, and has `f` write the access: once,
-    /// or twice where only run time tells whether the address is in rows.
+    /// Evaluates and checks an address operand for accesses of `bytes` bytes per lane, and lets `f` emit the access:
+    /// once, or twice where only run time tells whether the address is affine.
     pub fn access(
         &mut self,
         inst: &Inst,
@@ -273,7 +274,7 @@ impl Emitter<'_> {
             let v = e.w.op_const("add", &v, i128::from(*offset));
             e.checked(space, Address::Lanes(v), check, mask)
         };
-        // Rows of lanes so far apart that addresses wrap around are no rows for checks.
+        // Rows whose addresses span too much to be compared without overflow are checked lane by lane.
         let near = |width: u32, stride: i64| stride.checked_mul(i64::from(width)).is_some_and(|r| r.abs() < 1 << 48);
         if let Some((width, stride)) = rows_of(slot.shape).filter(|(w, s)| near(*w, *s)) {
             let address = in_rows(self, width, stride);
@@ -299,7 +300,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// An access by name stays inside of what was passed through a formal without size.
+    /// Checks that an access by name lies within what was passed through an unsized parameter.
     fn check_passed(&mut self, frame: u32, offset: i64, bytes: u32, mask: Option<&Val>) {
         let passed = named(Ty::scalar(Elem::I32), "%passed");
         let last = self.w.resize(&passed, Elem::I64, false);
@@ -320,14 +321,14 @@ impl Emitter<'_> {
         self.w.block(&good);
     }
 
-    /// A scalar offset in a space as a host address; `apart` is added behind the last wrap around of the offset.
+    /// The host address of a scalar offset in a space; `apart` is added after the offset has wrapped around.
     fn based(&mut self, space: MemSpace, v: &Val, apart: i64) -> Val {
         let field = match space {
             MemSpace::Shared => at::SHARED,
             MemSpace::KernelParam => at::PARAMS,
             _ => return self.w.op_const("add", v, i128::from(apart)),
         };
-        // The first lane of a row may lie below the window while active lanes lie inside: its offset is negative then.
+        // Sign-extended: the first lane of a row may lie below the window while the active lanes lie inside it.
         let v = self.w.resize(v, Elem::I64, true);
         let base = self.ctx_fixed(Elem::I64, field);
         let v = self.w.op("add", &base, &v);
@@ -338,8 +339,8 @@ impl Emitter<'_> {
         self.checked_at(space, raw, 0, check, mask)
     }
 
-    /// From offsets in a space to host addresses that fulfil a check; without one, somebody saw to that. What is `apart` may be
-    /// added to 64-bit addresses: inside a window nothing wraps around.
+    /// Converts offsets in a space to host addresses that pass a check; without one, the access is proven. `apart` is
+    /// added to the 64-bit addresses: within a window nothing wraps around.
     fn checked_at(
         &mut self,
         space: MemSpace,
@@ -386,7 +387,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Registers the sites of an access: its own, and the one for lanes one by one behind it.
+    /// Registers the sites of an access: one for rows, and the next one for single lanes.
     fn access_site(&mut self, member: Member, check: &Check, (span, shift): (u64, u32)) -> usize {
         let (inst, at) = (self.inst, self.at);
         (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
@@ -402,7 +403,7 @@ impl Emitter<'_> {
         self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
     }
 
-    /// Where accesses may begin: the start of the range that was valid last, and how many places there are.
+    /// The range cached for a site: the lowest start of an access, and the number of possible starts.
     fn cached(&mut self, site: usize) -> (Val, Val) {
         let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
         let [low, limit] = [0, 8].map(|field| {
@@ -412,13 +413,13 @@ impl Emitter<'_> {
         (low, limit)
     }
 
-    /// Places in a window at which an access of a span may begin.
+    /// Number of starts in a window of `size` bytes for an access of `span` bytes.
     fn places(&mut self, size: &Val, span: u64) -> Val {
         let less = int(size.ty.elem, i128::from(span) - 1);
         self.w.intrinsic("llvm.usub.sat", size.ty, &[size, &less])
     }
 
-    /// Branches to the slow check unless all (possibly active) lanes are aligned and inside their window.
+    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window.
     fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
         let window = match space {
             MemSpace::Shared => Window::Fixed {
@@ -434,13 +435,13 @@ impl Emitter<'_> {
         let (least, end) = check.extent();
         let span = reach.unsigned_abs() + (end - least) as u64;
         let (odd, odd_at) = check.odd();
-        // A place that is no multiple of what accesses must be aligned to becomes a huge number by a rotation: one comparison is
-        // enough then.
+        // A rotation turns the offset of a misaligned access into a huge number, so that one comparison checks bounds
+        // and alignment.
         let shift = match address {
             Address::Affine { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
             _ => 0,
         };
-        // Memory that may be written may be read.
+        // Writable memory is readable, so the check of a store covers loads.
         let lead = check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0);
         let mut sites = Vec::new();
         for (i, m) in check.members.iter().enumerate() {
@@ -526,7 +527,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
+    /// Starts the block entered if the condition holds in an active lane; returns the label of the block behind it.
     fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> String {
         let bad = match (bad.ty.vector, self.lanes(mask)) {
             (true, Some(m)) => self.w.op("and", bad, &m),
@@ -539,8 +540,8 @@ impl Emitter<'_> {
         fast
     }
 
-    /// Checks offsets of 32 bits against a window of so many bytes that begins at a multiple of 32 in every lane; `lanes` are
-    /// the host addresses.
+    /// Checks 32-bit offsets against a window of `size` bytes that begins at a multiple of 32 in every lane; `lanes`
+    /// are the host addresses.
     fn check_offsets(&mut self, offsets: &Val, size: &Val, lanes: &Val, check: &Check, mask: Option<&Val>) {
         let (least, end) = check.extent();
         let limit = self.places(size, (end - least) as u64);
@@ -588,7 +589,7 @@ impl Emitter<'_> {
         address
     }
 
-    /// The pointer at a scalar host address.
+    /// Converts a scalar host address to a pointer.
     pub fn pointer(&mut self, address: &Val) -> Val {
         self.w.cast("inttoptr", address, Elem::Ptr)
     }

@@ -1,9 +1,9 @@
-//! Atomic operations: the active lanes one after another.
+//! Atomic operations, lane after lane.
 //!
-//! What they compute is [`margay_exec::sem::atomic`]'s. All warps of a CTA run on one thread, so operations on shared memory need no lock
-//! of the bus. Integer operations of all lanes on one place whose old values nobody wants are reduced first. The others acquire and
-//! release whatever the program asks for: a locked instruction of x86-64 is never less, and LLVM must not move what is weak across
-//! (manual, section 8.8).
+//! Their results are defined by [`margay_exec::sem::atomic`]. All warps of a CTA run on one thread, so operations on
+//! shared memory need no locked instructions. Integer operations of all lanes at one address whose old values are
+//! unused are reduced first. All others are acquire-release, whatever the program asks for: a locked instruction of
+//! x86-64 is no weaker, and LLVM must not move weak accesses across it (manual, section 8.8).
 
 use crate::ctx::at;
 use crate::emit::{
@@ -18,17 +18,17 @@ use margay_exec::sem::{
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
 
-/// Where single-precision sums take subnormal numbers for zeros.
+/// Where single-precision additions flush subnormals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flush {
     Never,
     Always,
-    /// At addresses that are not in the CTA's shared window: only run time tells.
+    /// At generic addresses outside the CTA's shared window, which is decided at run time.
     OutsideShared,
 }
 
 impl Flush {
-    /// Of an operation at addresses of a space.
+    /// The flush mode of an operation in a state space.
     fn of(rmw: Rmw, space: Option<MemSpace>) -> Flush {
         match (rmw.flushes(true), rmw.flushes(false), space) {
             (true, true, _) | (true, false, Some(MemSpace::Shared)) | (false, true, Some(MemSpace::Global)) => {
@@ -40,19 +40,19 @@ impl Flush {
     }
 }
 
-/// An operation as LLVM writes it.
+/// An atomic operation in terms of LLVM.
 #[derive(Clone, Copy)]
 struct Code {
-    /// As LLVM's `atomicrmw` calls it, or `cas`.
+    /// The operation of `atomicrmw`, or `cas`.
     name: &'static str,
-    /// What it works on.
+    /// Type that it operates on.
     elem: Elem,
-    /// The same bits.
+    /// Integer type of the same width.
     integer: Elem,
-    /// Other threads may be at the same place.
+    /// Other host threads may access the location.
     locked: bool,
     flush: Flush,
-    /// Old values are wanted.
+    /// Old values are used.
     result: bool,
 }
 
@@ -65,7 +65,7 @@ impl Emitter<'_> {
         let Some((name, elem)) = operation(rmw) else { return self.effect(inst) };
         let flush = Flush::of(rmw, inst.space);
         if flush == Flush::OutsideShared && self.options.cluster.is_some() {
-            // There is more than one shared window.
+            // With clusters there are several shared windows.
             return self.effect(inst);
         }
         let integer = Elem::int(ty.bits());
@@ -100,7 +100,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether anything reads a register.
+    /// Whether any instruction reads a register.
     fn read_somewhere(&self, r: u32) -> bool {
         let func = self.func;
         let mut found = false;
@@ -110,7 +110,7 @@ impl Emitter<'_> {
         found
     }
 
-    /// The operands of all lanes as one, for operations that allow it.
+    /// The operands of all lanes reduced to one, for operations that allow it.
     fn reduced(&mut self, name: &str, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let [v] = operands else { return None };
         let (bits, elem) = (v.ty.elem.bits(), v.ty.elem);
@@ -142,7 +142,7 @@ impl Emitter<'_> {
         Some(self.w.intrinsic(&format!("llvm.vector.reduce.{reduction}"), Ty::scalar(elem), &[&v]))
     }
 
-    /// One operation on one place.
+    /// One operation at one address.
     fn once(&mut self, code: Code, pointer: &Val, v: &Val) {
         let (i, align) = (Ty::scalar(code.integer), code.integer.bits() / 8);
         if code.locked {
@@ -159,8 +159,8 @@ impl Emitter<'_> {
         self.w.store(&new, pointer, align);
     }
 
-    /// Additions and their like of all lanes to shared memory, whose old values nobody wants: written out, as a call costs as
-    /// much again. Whether that was possible.
+    /// Operations of all lanes on shared memory whose old values are unused, emitted inline, since a call would cost as
+    /// much again; returns whether that was possible.
     fn in_line(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
         let [v] = operands else { return false };
         let simple = matches!(code.name, "add" | "and" | "or" | "xor" | "fadd");
@@ -195,7 +195,7 @@ impl Emitter<'_> {
         true
     }
 
-    /// Lane after lane; gives the old values if they are wanted.
+    /// Calls the helper that operates lane after lane; returns the old values if they are used.
     fn each(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
         let lanes = self.lanes(mask);
@@ -229,7 +229,7 @@ impl Emitter<'_> {
 }
 
 impl Code {
-    /// Whether LLVM's own operation lacks something: NaNs are canonical, and subnormal numbers may count as zeros.
+    /// Whether `atomicrmw` does not suffice: NaNs must be canonical, and subnormals may have to be flushed.
     fn sums(self) -> bool {
         self.locked && self.name == "fadd" && self.elem == Elem::F32
     }
@@ -248,7 +248,7 @@ impl Code {
         )
     }
 
-    /// The step of a lane; names end in `#`.
+    /// The code of one lane; names end in `#`.
     fn step(self) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
         if self.sums() {
@@ -280,7 +280,7 @@ impl Code {
                 "  %down# = sub {i} %old#, 1\n  %z# = icmp eq {i} %old#, 0\n  %b# = icmp ugt {i} %old#, %v#\n  \
                  %c# = or i1 %z#, %b#\n  %new# = select i1 %c#, {i} %v#, {i} %down#\n"
             ),
-            // A NaN is canonical.
+            // The NaN is canonicalised.
             "fadd" if self.elem == Elem::F32 => {
                 format!(
                     "  %sum# = fadd float %old#, %v#\n  %bits# = bitcast float %sum# to i32\n  \
@@ -294,12 +294,12 @@ impl Code {
         format!("  %old# = load {t}, ptr %p#, align {align}\n{new}  store {t} %new#, ptr %p#, align {align}\n")
     }
 
-    /// Parameters for the shared window.
+    /// Parameters that describe the shared window.
     fn window(self) -> &'static str {
         if self.flush == Flush::OutsideShared { ", i64 %low, i64 %size" } else { "" }
     }
 
-    /// Operands of a lane, from where they were spilled; the index of the lane is `lane`.
+    /// Loads the operands of lane `lane` from where they were spilled.
     fn operands(self, lane: &str) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
         let mut text = format!(
@@ -313,7 +313,7 @@ impl Code {
         text
     }
 
-    /// The function for some lanes.
+    /// The helper for the lanes of a mask.
     fn walk(self) -> String {
         let (i, t, align) = (Ty::scalar(self.integer), Ty::scalar(self.elem), self.elem.bits() / 8);
         let cas = self.name == "cas";
@@ -346,7 +346,7 @@ impl Code {
         lane_loop(&header, &before, &step, &after)
     }
 
-    /// The function for all lanes, without results; `one`: they have one operand in common.
+    /// The helper for all lanes, without results; with `one`, they share an operand.
     fn list(self, one: bool) -> String {
         let (i, t) = (Ty::scalar(self.integer), Ty::scalar(self.elem));
         let name = self.function(true, one);
@@ -376,7 +376,7 @@ fn sum_name(flush: Flush) -> String {
     format!("margay.sum{}", flush.suffix())
 }
 
-/// The function that adds to a single-precision number which others may change meanwhile.
+/// A single-precision addition to a location that other threads may change concurrently.
 fn sum(flush: Flush) -> String {
     let name = sum_name(flush);
     if flush == Flush::OutsideShared {
@@ -388,7 +388,7 @@ fn sum(flush: Flush) -> String {
              outside:\n  %flushed = call float @{outside}(ptr %p, float %v)\n  ret float %flushed\n}}"
         );
     }
-    // A zero with the sign of what has no exponent.
+    // Flushes to a zero of the same sign.
     let flushed = |name: &str| {
         format!(
             "  %{name}.size = and i32 %{name}, 2147483647\n  %{name}.small = icmp ult i32 %{name}.size, 8388608\n  \
@@ -418,7 +418,7 @@ fn sum(flush: Flush) -> String {
     )
 }
 
-/// The `atomicrmw` operation, and the element that it works on; `None` where the reference engine computes it.
+/// The `atomicrmw` operation and its type; `None` where the reference engine executes it.
 fn operation(rmw: Rmw) -> Option<(&'static str, Elem)> {
     let integer = Elem::int(rmw.ty.bits());
     let signed = match rmw.number() {

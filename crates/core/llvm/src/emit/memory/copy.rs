@@ -1,4 +1,4 @@
-//! `cp.async` of 4, 8 and 16 bytes a thread (manual, section 9.7.9.25.3): done when it is issued, which no program can tell.
+//! `cp.async` of 4, 8 or 16 bytes per thread (manual, section 9.7.9.25.3), done at issue, which no program can observe.
 
 use crate::emit::{
     function::{Emitter, Result},
@@ -8,26 +8,26 @@ use crate::emit::{
 use margay_ir::{Inst, MemSpace, Operand};
 use margay_isa::{Mod, Opcode, Variant};
 
-/// Whether an instruction only orders or waits for asynchronous copies, or asks for none that shows.
+/// Whether an instruction only orders, awaits or prefetches: no-ops, since copies are done at issue.
 pub(in crate::emit) fn is_idle(v: &Variant) -> bool {
     let idle = [Mod::CommitGroup, Mod::WaitGroup, Mod::WaitAll, Mod::Prefetch];
     v.op == Opcode::Cp && idle.iter().any(|m| v.has(*m))
 }
 
-/// Whether it is a copy of a few bytes by each thread.
+/// Whether an instruction is a copy of 4, 8 or 16 bytes by each thread.
 pub(in crate::emit) fn is_small(v: &Variant) -> bool {
     v.op == Opcode::Cp && v.has(Mod::Async) && ![Mod::Bulk, Mod::Mbarrier, Mod::Tensor].iter().any(|m| v.has(*m))
 }
 
 impl Emitter<'_> {
-    /// A copy for which [`is_small`] holds; `mask` has the lanes that pass the guard.
+    /// Emits a copy for which [`is_small`] holds; `mask` holds the lanes that pass the guard.
     pub fn copy_small(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
         let named = |name: &str| variant.operands().zip(&srcs).find(|(o, _)| o.name == name).map(|(_, s)| *s);
         let Some(Operand::Imm(size)) = named("cp-size") else { return self.effect(inst) };
         let size = size as u32;
-        // Lanes that read their source; the others write zeros.
+        // Lanes that read the source; the others write zeros.
         let reads = match (named("ignore-src"), named("src-size")) {
             (Some(ignores), _) => {
                 let v = self.value(&ignores, Elem::I1)?;
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         self.copy_lanes(inst, &srcs, size, mask, reads.as_ref())
     }
 
-    /// Runs `whole` if `plain` holds in all lanes that execute; the reference engine copies parts.
+    /// Emits `whole` if `plain` holds in all executing lanes; else the reference engine executes the instruction.
     fn whole_or_part(
         &mut self,
         inst: &Inst,
@@ -105,7 +105,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Copies for the lanes of a mask, or zeros.
+/// The helper that copies, or writes zeros, in the lanes of a mask.
 fn text(size: u32) -> String {
     let ty = match size {
         4 => "i32",

@@ -1,29 +1,29 @@
 //! Accesses that share a check: those of one block that add different constants to one register.
 //!
-//! Before the first of them the whole range of all is compared with the window; only if that fails is each one checked, in
-//! their order, all before the first happens. So where two of a block's accesses are faults, another one than the first may be
-//! the one that ends the launch, if the two do not share a register.
+//! Before the first of them, the range of all is compared with the window; only if that fails is each one checked, in
+//! program order, and all before the first is performed. So if two accesses of a block with different registers fault,
+//! it may be the second of them that is reported.
 
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Effect, Opcode};
 use std::collections::HashMap;
 
-/// Bytes that the accesses of a group may lie apart outside shared memory, where one allocation must hold all.
+/// Largest distance in bytes between accesses of a group outside shared memory, where one allocation must hold all.
 const REACH: i64 = 1 << 20;
 
-/// One access of a group.
+/// An access of a group.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::emit) struct Member {
     /// Index into `Func::insts`.
     pub inst: u32,
-    /// What it adds to the register.
+    /// Constant that it adds to the register.
     pub offset: i64,
-    /// Bytes a lane.
+    /// Size in bytes per lane.
     pub bytes: u32,
 }
 
 impl Member {
-    /// Low bits of its address that must be zero.
+    /// The address bits that must be zero for alignment.
     pub fn odd(self) -> i64 {
         i64::from(self.bytes.next_power_of_two().min(32)) - 1
     }
@@ -32,13 +32,13 @@ impl Member {
 /// What the check before an access must prove.
 #[derive(Clone, Debug)]
 pub(in crate::emit) enum Grouped {
-    /// Everything that the members need.
+    /// The accesses of the whole group.
     First(Vec<Member>),
-    /// Nothing: an earlier one did.
+    /// Nothing: an earlier check covers it.
     Later,
 }
 
-/// Finds the groups of a function; by instruction.
+/// Finds the groups of a function, by instruction.
 pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
     let mut found = HashMap::new();
     for block in &func.blocks {
@@ -71,7 +71,7 @@ pub(in crate::emit) fn find(func: &Func) -> HashMap<u32, Grouped> {
     found
 }
 
-/// Register and offset of a load or store that always happens.
+/// Register and offset of an unguarded load or store.
 fn plain(func: &Func, inst: &Inst) -> Option<(VReg, i64)> {
     let variant = func.variant(inst);
     let known = matches!(variant.op, Opcode::Ld | Opcode::Ldu | Opcode::St);
@@ -84,7 +84,7 @@ fn plain(func: &Func, inst: &Inst) -> Option<(VReg, i64)> {
     }
 }
 
-/// Whether one compare can stand for the alignment of all, and one window may hold all.
+/// Whether one comparison can cover the alignment of all members, and one window all their addresses.
 fn fits(group: &[Member], new: Member, shared: bool) -> bool {
     let Some(widest) = group.iter().chain([&new]).max_by_key(|m| m.odd()) else { return true };
     let near = |m: &Member| shared || (m.offset - new.offset).abs() < REACH;

@@ -1,4 +1,4 @@
-//! Loads, stores and conversions of addresses.
+//! Loads, stores, atomics, copies and address conversions.
 
 pub(in crate::emit) mod address;
 pub(in crate::emit) mod atomic;
@@ -17,11 +17,12 @@ use crate::{code::target, ctx::at};
 use margay_ir::{Inst, MemBase, MemSpace, Operand, explicit::alignment, pass::Shape};
 use margay_isa::{Mod, Opcode, Type, Variant};
 
-/// Marks accesses of the program's memory, which the engine's own tables do not overlap.
+/// Alias scope of accesses to the program's memory, which is disjoint from the engine's tables.
 pub(in crate::emit) const PROGRAM: &str = "!alias.scope !3";
 
 impl Emitter<'_> {
-    /// Runs `f` only if some active lane passes the guard; gives it the guard as a mask where it is one.
+    /// Emits `f` for the lanes that pass the guard, skipped if there are none; passes the guard as a mask if it is
+    /// varying.
     fn guarded(&mut self, inst: &Inst, f: impl FnOnce(&mut Self, Option<&Val>) -> Result<()>) -> Result<()> {
         let Some(guard) = self.guard(inst) else { return f(self, None) };
         let some = if guard.ty.vector {
@@ -39,14 +40,14 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A row with effect `Memory`.
+    /// Emits a row with effect `Memory`.
     pub fn memory(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         if copy::is_idle(&variant) {
             return Ok(());
         }
         let elsewhere = inst.space == Some(MemSpace::SharedCluster);
-        // Without atomics of 16 bytes the host takes a lock, which the reference engine does.
+        // Without 16-byte atomics, such accesses take the lock that the reference engine takes.
         let bytes = variant.t().bytes() * variant.vec();
         let elsewhere = elsewhere || kind(&variant) == Kind::Strong && bytes >= 16 && !target::wide_atomics();
         if elsewhere || variant.has(Mod::Bulk) || variant.has(Mod::MbarrierCompleteTxBytes) {
@@ -57,7 +58,7 @@ impl Emitter<'_> {
             Opcode::St => self.guarded(inst, |e, mask| e.store(inst, mask)),
             Opcode::Atom | Opcode::Red => self.guarded(inst, |e, mask| e.atomic(inst, mask)),
             Opcode::Cp if copy::is_small(&variant) => self.guarded(inst, |e, mask| e.copy_small(inst, mask)),
-            // `membar` is `fence.sc`, and a fence without an order is `.acq_rel` (manual, section 9.7.13.4).
+            // `membar` is `fence.sc`, and a fence without semantics is `.acq_rel` (manual, section 9.7.13.4).
             Opcode::Membar | Opcode::Fence => {
                 let sc = variant.op == Opcode::Membar || variant.has(Mod::Sc);
                 self.w.line(format_args!("fence {}", if sc { "seq_cst" } else { "acq_rel" }));
@@ -68,7 +69,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Generic addresses: window bases are added or taken away.
+    /// `cvta`: adds or subtracts the base of a window.
     pub fn cvta(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         if variant.has(Mod::SharedCluster) {
@@ -120,7 +121,7 @@ impl Emitter<'_> {
         Ok(self.w.resize(&v, elem, false))
     }
 
-    /// Whether a generic address lies in a window.
+    /// `isspacep`: tests whether a generic address lies in a window.
     pub fn isspacep(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let (Some(src), Some(Operand::Reg(dst))) =
@@ -144,7 +145,7 @@ impl Emitter<'_> {
             within(e, &windows, &size)
         };
         if variant.has(Mod::Global) {
-            // What is no window may still be constant; the reference engine knows, but not which lane has which local memory.
+            // The reference engine tells constant from global memory, but does not know the lanes' local windows.
             self.effect(inst)?;
             self.uses_local = true;
             let (base, stride) = (self.ctx_fixed(Elem::I64, at::LOCAL), self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE));
@@ -220,15 +221,15 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether an access by name goes to a `.param` variable at a place that is not as aligned as the access is wide. On the GPU such
-    /// variables are registers, so it is no fault ([`margay_ir::FrameVar::in_registers`]), and its bytes are moved one by one.
+    /// Whether an access by name to a `.param` variable is less aligned than it is wide. On a GPU such variables are
+    /// registers, so that is no fault ([`margay_ir::FrameVar::in_registers`]), and the bytes are moved one by one.
     fn straddles(&self, operand: &Operand, bytes: u32) -> bool {
         let Operand::Mem(MemBase::Frame(f), offset) = operand else { return false };
         let (var, align) = (&self.func.frame[f.0 as usize], alignment(bytes));
         var.in_registers() && (offset % i64::from(align) != 0 || var.align < align)
     }
 
-    /// An element that lies so many bytes behind an address, byte by byte.
+    /// Loads an element `offset` bytes behind an address, byte by byte.
     fn gather_bytes(&mut self, first: &Val, offset: u32, elem: Elem, mask: Option<&Val>) -> Val {
         let lanes = self.lanes(mask);
         let mut whole: Option<Val> = None;
@@ -247,7 +248,7 @@ impl Emitter<'_> {
         whole.unwrap_or_else(|| constant(Ty::lanes(elem), 0))
     }
 
-    /// See [`Emitter::gather_bytes`].
+    /// Stores an element `offset` bytes behind an address, byte by byte.
     fn scatter_bytes(&mut self, first: &Val, offset: u32, v: &Val, mask: Option<&Val>) {
         let lanes = self.lanes(mask);
         let v = self.w.splat(v);
@@ -259,24 +260,24 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a loaded value to a register that may be wider than it.
+    /// Writes a loaded value to a register, which may be wider.
     fn write_extended(&mut self, dst: &Operand, v: &Val, ty: Type, mask: Option<&Val>) {
         if let Operand::Reg(r) = dst {
             let slot = &self.slots[r.0 as usize];
             let (elem, uniform) = (slot.elem, slot.shape == Shape::Uniform);
-            // A formal that all lanes share is read from where each lane has it.
+            // A uniform formal, loaded from each lane's own copy.
             let v = if uniform && v.ty.vector { self.first_active(v) } else { v.clone() };
             let v = self.w.resize(&v, elem, ty.is_signed());
             self.write(*r, &v, mask);
         }
     }
 
-    /// Loads a piece of a vector from the program's memory.
+    /// Loads a scalar or a piece of a vector from the program's memory.
     fn load_piece(&mut self, ty: &str, like: Ty, pointer: &Val, align: u32) -> Val {
         self.w.value(like, format_args!("load {ty}, ptr {pointer}, align {align}, {PROGRAM}"))
     }
 
-    /// Loads `count` consecutive elements of each lane.
+    /// Loads `count` consecutive elements per lane.
     fn fetch(&mut self, address: &Address, elem: Elem, count: u32, mask: Option<&Val>, kind: Kind) -> Vec<Val> {
         let bytes = elem.bits() / 8;
         let lanes = self.lanes(mask);
@@ -313,7 +314,7 @@ impl Emitter<'_> {
         let width = row.width;
         let mask = self.piece(mask, row);
         let name = format!("llvm.masked.load.{}.p0", mangle(ty).replace("v32", &format!("v{width}")));
-        // LLVM 22 moved the alignment to an attribute of the pointer; before, it was an argument.
+        // The alignment is an attribute of the pointer since LLVM 22, and was an argument before.
         let (before, after) = (MASKED_ALIGN.map_or(String::new(), |t| format!(", {t}")), MASKED_ALIGN.is_some());
         self.w.declared.insert(format!("declare {piece} @{name}(ptr{before}, <{width} x i1>, {piece})"));
         let argument = if after { format!(", i32 {align}") } else { String::new() };
@@ -326,7 +327,7 @@ impl Emitter<'_> {
         )
     }
 
-    /// Rows of groups of `count` elements, as `count` vectors.
+    /// Loads rows in which each lane has `count` consecutive elements, as `count` vectors.
     fn deinterleave(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32) -> Vec<Val> {
         let ty = Ty::lanes(elem);
         let whole = ty.part(width * count);
@@ -345,7 +346,7 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// Loads one element a lane from anywhere.
+    /// Loads one element per lane from arbitrary addresses.
     pub fn gather(&mut self, address: &Address, elem: Elem, mask: Option<&Val>) -> Val {
         let lanes = self.spread(address);
         self.gather_from(&lanes, elem, mask, Kind::Weak)
@@ -370,7 +371,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads a 32-bit word a lane from host addresses that are known to be good.
+    /// Loads one 32-bit word per lane from valid host addresses.
     pub fn gather_lanes(&mut self, addresses: &Val) -> Val {
         self.gather_from(addresses, Elem::I32, None, Kind::Weak)
     }
@@ -412,12 +413,12 @@ impl Emitter<'_> {
         })
     }
 
-    /// Stores a piece of a vector to the program's memory.
+    /// Stores a scalar or a piece of a vector to the program's memory.
     fn store_piece(&mut self, ty: &str, v: &Val, pointer: &Val, align: u32) {
         self.w.line(format_args!("store {ty} {v}, ptr {pointer}, align {align}, {PROGRAM}"));
     }
 
-    /// Stores consecutive elements of each lane.
+    /// Stores consecutive elements per lane.
     fn put(&mut self, address: &Address, values: &[Val], bytes: u32, mask: Option<&Val>, kind: Kind) {
         let lanes = self.lanes(mask);
         let elem = values.first().map_or(Elem::I32, |v| v.ty.elem);
@@ -473,7 +474,7 @@ impl Emitter<'_> {
         ));
     }
 
-    /// Stores one element a lane to anywhere.
+    /// Stores one element per lane to arbitrary addresses.
     pub fn scatter(&mut self, address: &Address, v: &Val, mask: Option<&Val>) {
         let lanes = self.spread(address);
         self.scatter_to(&lanes, v, mask, Kind::Weak);
@@ -502,11 +503,11 @@ impl Emitter<'_> {
     }
 }
 
-/// The type of the alignment argument of masked loads and stores, where LLVM takes one.
+/// Type of the alignment argument of masked loads and stores, if this LLVM has one.
 const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
 
-/// Loop over the set bits of `%mask`; `step` is written for lane `%lane` and its pointer `%p`. Vectors are spilled before, as
-/// moving elements out of registers one by one costs more.
+/// A helper that loops over the set bits of `%mask`; `step` is the code for lane `%lane` and its pointer `%p`. Vectors
+/// are spilled first, since extracting elements one by one costs more.
 pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
     format!(
         "define internal {header} #1 {{\nentry:\n{SPILL}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
@@ -517,7 +518,7 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: 
     )
 }
 
-/// The same for all 32 lanes, unrolled; in `step`, `#` stands for the lane.
+/// A helper unrolled over all 32 lanes; in `step`, `#` stands for the lane.
 pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: &str) -> String {
     let mut body = String::new();
     for lane in 0..32 {

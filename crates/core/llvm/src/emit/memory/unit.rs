@@ -1,12 +1,13 @@
-//! How a thread's access meets memory: in one piece, and as strong as the program says.
+//! How a thread's access is performed: in which units, and how strongly.
 //!
-//! The manual leaves the order of a vector's elements open (section 8.2.4). Every GPU moves the up to 16 aligned bytes of a thread at
-//! once, and device-wide algorithms publish a value together with its state so. A *unit* is what is moved at once: the whole of an
-//! access, or each 16 bytes of it.
+//! The manual leaves the order of a vector's elements open (section 8.2.4), but every GPU moves up to 16 aligned bytes
+//! of a thread at once, and device-wide algorithms rely on that to publish a value together with its state. A *unit* is
+//! what is moved at once: a whole access, or each 16 bytes of it.
 //!
-//! A strong access is an atomic one of LLVM, for only those are never parted and are coherent (section 8.10.5), and volatile, so that a
-//! loop that polls looks each time and no access is merged with another. Its order is `monotonic`; acquire and release are fences
-//! beside it, which order the accesses of all lanes at once. 16 bytes are aligned moves where the host has AVX, else `cmpxchg16b`.
+//! A strong access is an LLVM atomic, since only those are single-copy atomic and coherent (section 8.10.5), and
+//! volatile, so that a polling loop reloads and no accesses are merged. Its ordering is `monotonic`; acquire and
+//! release are separate fences, which order the accesses of all lanes at once. 16 bytes are aligned vector moves where
+//! the host has AVX, else `cmpxchg16b`.
 
 use super::{PROGRAM, lane_list, lane_loop};
 use crate::emit::{
@@ -16,28 +17,28 @@ use crate::emit::{
 };
 use margay_isa::{Mod, Variant};
 
-/// What LLVM may do with an access.
+/// How freely LLVM may transform an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What one thread alone cannot tell.
+    /// In any way that a single thread cannot observe.
     Weak,
-    /// Nothing (manual, section 8.4: `.relaxed`, `.acquire`, `.release`, `.volatile`, `.mmio`).
+    /// Not at all (manual, section 8.4: `.relaxed`, `.acquire`, `.release`, `.volatile`, `.mmio`).
     Strong,
 }
 
-/// Of a load or store.
+/// The strength of a load or store.
 pub(super) fn kind(variant: &Variant) -> Kind {
     let strong = [Mod::Volatile, Mod::Acquire, Mod::Release, Mod::Relaxed, Mod::Mmio];
     if strong.iter().any(|m| variant.has(*m)) { Kind::Strong } else { Kind::Weak }
 }
 
 impl Kind {
-    /// Part of the names of helpers.
+    /// Suffix of helper names.
     pub(super) fn suffix(self) -> &'static str {
         if self == Kind::Strong { ".strong" } else { "" }
     }
 
-    /// A load, of an integer where it is strong.
+    /// A load instruction; strong ones take integers only.
     pub(super) fn load(self, ty: &str, pointer: &str, align: u32) -> String {
         match self {
             Kind::Weak => format!("load {ty}, ptr {pointer}, align {align}"),
@@ -45,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// A store, of an integer where it is strong.
+    /// A store instruction; strong ones take integers only.
     pub(super) fn store(self, ty: &str, value: &str, pointer: &str, align: u32) -> String {
         match self {
             Kind::Weak => format!("store {ty} {value}, ptr {pointer}, align {align}"),
@@ -54,10 +55,10 @@ impl Kind {
     }
 }
 
-/// Most bytes that are moved at once.
+/// Largest unit in bytes.
 const MOST: u32 = 16;
 
-/// The type of a unit: what LLVM moves by one instruction.
+/// LLVM type of a unit of `bytes` bytes.
 fn unit_type(bytes: u32, kind: Kind) -> String {
     match (bytes, kind) {
         (MOST, Kind::Weak) => "<2 x i64>".into(),
@@ -65,13 +66,13 @@ fn unit_type(bytes: u32, kind: Kind) -> String {
     }
 }
 
-/// Whether the elements of an access are moved together; a single one of up to 64 bits is a unit by itself.
+/// Whether the elements of an access are moved in units; a single element of up to 64 bits is a unit by itself.
 pub(super) fn in_units(elem: Elem, count: u32) -> bool {
     count > 1 || elem == Elem::I128
 }
 
 impl Emitter<'_> {
-    /// The elements at one place for each row of lanes.
+    /// Loads elements from one address per row of lanes.
     pub(super) fn fetch_rows(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32, kind: Kind) -> Vec<Val> {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
         let unit = (bytes * count).min(MOST);
@@ -101,7 +102,7 @@ impl Emitter<'_> {
         elements.iter().map(|scalars| whole(self, scalars)).collect()
     }
 
-    /// Stores elements to one place.
+    /// Stores elements at one address.
     pub(super) fn put_one(&mut self, pointer: &Val, values: &[Val], elem: Elem, kind: Kind) {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);
         let unit = (bytes * values.len() as u32).min(MOST);
@@ -125,7 +126,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads the elements of each lane from anywhere, in units.
+    /// Loads the elements of each lane from arbitrary addresses, in units.
     pub(super) fn gather_units(
         &mut self,
         lanes: &Val,
@@ -145,7 +146,7 @@ impl Emitter<'_> {
         self.every(&all, elem, count, 32)
     }
 
-    /// Each `count`th element of a vector of `width * count`, from the first, the second and so on.
+    /// Deinterleaves a vector of `width * count` elements into `count` vectors.
     pub(super) fn every(&mut self, all: &Val, elem: Elem, count: u32, width: u32) -> Vec<Val> {
         if count == 1 {
             return vec![all.clone()];
@@ -161,14 +162,14 @@ impl Emitter<'_> {
             .collect()
     }
 
-    /// The elements of the lanes of a row one lane after the other.
+    /// Interleaves the lanes of a row: all elements of one lane, then of the next.
     pub(super) fn interleave(&mut self, values: &[Val], elem: Elem, row: Row) -> Val {
         let pieces: Vec<Val> = values.iter().map(|v| self.piece(v, row)).collect();
         if let [one] = &pieces[..] {
             return one.clone();
         }
         let (count, width) = (values.len() as u32, row.width);
-        // One vector after another, then one from each in turn.
+        // Concatenates the vectors, then shuffles.
         let (all, whole) = (self.concat(pieces, elem, width), Ty::lanes(elem).part(width * count));
         let picks: Vec<String> = (0..width * count).map(|l| format!("i32 {}", l % count * width + l / count)).collect();
         let (n, picks) = (width * count, picks.join(", "));
@@ -176,7 +177,7 @@ impl Emitter<'_> {
         self.w.value(Ty::lanes(elem), text)
     }
 
-    /// Stores the elements of each lane to anywhere, in units.
+    /// Stores the elements of each lane to arbitrary addresses, in units.
     pub(super) fn scatter_units(&mut self, lanes: &Val, values: &[Val], elem: Elem, mask: Option<&Val>, kind: Kind) {
         let count = values.len() as u32;
         let bytes = count * elem.bits() / 8;
@@ -191,7 +192,7 @@ impl Emitter<'_> {
         self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
     }
 
-    /// Where the lanes of a row write one place, some lane wins: the last active one.
+    /// The value that is stored where all lanes of a row write to one address: that of the last active lane.
     pub(super) fn last_of(&mut self, v: &Val, row: Row, lanes: Option<&Val>) -> Val {
         if !v.ty.vector {
             return v.clone();
@@ -208,14 +209,14 @@ impl Emitter<'_> {
     }
 }
 
-/// The helper's name, and the mask as its argument.
+/// Name of a helper, and the mask as its argument.
 fn called(what: &str, bytes: u32, bits: Option<&Val>, kind: Kind) -> (String, String) {
     let all = if bits.is_none() { ".all" } else { "" };
     let name = format!("margay.{what}{all}.{bytes}{}", kind.suffix());
     (name, bits.map_or(String::new(), |b| format!(", i32 {b}")))
 }
 
-/// Moves of the units of a lane between `%p` and its place in `%buffer`; names end in `#`.
+/// Moves the units of a lane between `%p` and its part of `%buffer`; names end in `#`.
 fn moves(bytes: u32, lane: &str, load: bool, kind: Kind) -> String {
     let unit = bytes.min(MOST);
     let ty = unit_type(unit, kind);
@@ -251,7 +252,7 @@ fn helper(what: &str, bytes: u32, some: bool, kind: Kind) -> String {
         return lane_list(&header, "", &moves(bytes, "#", load, kind), "  ret void\n");
     }
     let header = format!("void @margay.{what}.{bytes}{}(<32 x i64> %at, ptr %buffer, i32 %mask)", kind.suffix());
-    // What lanes that are not active find is defined, though nobody looks at it.
+    // Inactive lanes must load something defined, even if it is never used.
     let before = match load {
         true => format!("  store <{} x i16> zeroinitializer, ptr %buffer, align 64\n", 16 * bytes),
         false => String::new(),

@@ -1,8 +1,8 @@
-//! Matrix instructions of a warp (manual, section 9.7.14): products by their function in `exec`, moves of 8 by 8 matrices of 16-bit
-//! elements between memory and fragments by code.
+//! Warp-level matrix instructions (manual, section 9.7.14): products by the functions of `exec`, moves of 8 by 8
+//! matrices of 16-bit elements between memory and fragments by native code.
 //!
-//! The words of such a fragment in the order of the lanes are the matrix row by row, so a register is eight rows of 16 bytes.
-//! All 32 lanes must be there; where they are not, the reference engine knows what to wait for and what to say.
+//! The words of such a fragment, in lane order, are the matrix row by row, so a register is eight rows of 16 bytes. All
+//! 32 lanes must be active; else the reference engine executes the instruction.
 
 use crate::emit::{
     function::{Emitter, Mode, Result},
@@ -13,7 +13,7 @@ use margay_ir::{Inst, Operand};
 use margay_isa::{Mod, Opcode, Variant};
 use std::fmt::Write;
 
-/// Whether there is code for a matrix instruction.
+/// Whether a matrix instruction has native code.
 fn known(variant: &Variant) -> bool {
     match variant.op {
         Opcode::Ldmatrix | Opcode::Stmatrix => variant.has(Mod::M8n8),
@@ -73,7 +73,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Rows and columns of an 8 by 8 matrix of halves exchanged.
+    /// Transposes an 8 by 8 matrix of halves.
     fn transpose(&mut self, v: &Val) -> Val {
         let picks: Vec<String> = (0..64).map(|i| format!("i32 {}", i % 8 * 8 + i / 8)).collect();
         let (words, halves) = (v.ty, "<64 x i16>");
@@ -83,7 +83,7 @@ impl Emitter<'_> {
         self.w.value(words, format_args!("bitcast {halves} {v} to {words}"))
     }
 
-    /// Lanes that bring the addresses of so many matrices; `None` if all do.
+    /// The lanes that provide the row addresses of `count` matrices; `None` for all.
     fn rows_of_matrices(count: usize) -> Option<Val> {
         (count < 4).then(|| per_lane(Elem::I1, |l| i128::from(l < 8 * count as u32)))
     }
@@ -94,7 +94,7 @@ impl Emitter<'_> {
         self.access(inst, source, (16, false), used.as_ref(), |e, address| {
             let rows = e.address_list(address);
             e.w.declared.insert(load_text());
-            // All are read before any is written: an address may be among the results.
+            // All are loaded before any is written: the address register may be among the destinations.
             let words = Ty::lanes(Elem::I32);
             let values: Vec<Val> = (0..dsts.len() as u64)
                 .map(|j| {
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Host addresses lane by lane, in memory.
+    /// Stores the host address of each lane to memory.
     fn address_list(&mut self, address: &crate::emit::memory::address::Address) -> Val {
         let lanes = self.spread(address);
         let list = self.w.alloca("[32 x i64]", 64);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Pointers `%p0` to `%p7` from a list of addresses.
+/// Loads pointers `%p0` to `%p7` from a list of addresses.
 fn pointers() -> String {
     (0..8).fold(String::new(), |mut text, i| {
         let _ = write!(
@@ -151,7 +151,7 @@ fn numbers(range: std::ops::Range<usize>) -> String {
     range.map(|i| format!("i32 {i}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Eight rows of 16 bytes as one vector.
+/// A helper that loads eight rows of 16 bytes as one vector.
 fn load_text() -> String {
     let mut text =
         format!("define internal <32 x i32> @margay.matrix.load(ptr %addresses) #1 {{\nentry:\n{}", pointers());
@@ -172,7 +172,7 @@ fn load_text() -> String {
     text + "  ret <32 x i32> %v32.0\n}"
 }
 
-/// A vector as eight rows of 16 bytes.
+/// A helper that stores a vector as eight rows of 16 bytes.
 fn store_text() -> String {
     let header = "define internal void @margay.matrix.store(ptr %addresses, <32 x i32> %rows) #1";
     let mut text = format!("{header} {{\nentry:\n{}", pointers());

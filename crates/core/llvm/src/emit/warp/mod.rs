@@ -1,4 +1,4 @@
-//! Instructions that need the other lanes of the warp.
+//! Instructions that communicate between the lanes of a warp.
 //!
 //! All lanes in the member mask of a `.sync` instruction must be active where it executes: sweeps reconverge lanes at the
 //! post-dominator of the branch that split them, which is where compilers put such instructions. Where they stand on two sides
@@ -19,7 +19,7 @@ use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
 impl Emitter<'_> {
-    /// A row with effect `Warp`.
+    /// Emits a row with effect `Warp`.
     pub fn warp_op(&mut self, inst: &Inst) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let srcs: Vec<Operand> = self.func.operands(inst.srcs).to_vec();
@@ -58,7 +58,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `bar.warp.sync`: sweeps bring lanes together again, and memory is as all of them left it.
+    /// `bar.warp.sync`: lanes have reconverged, and memory is already ordered.
     pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
         let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
         if constant_word(&members) == Some(u32::MAX) {
@@ -82,7 +82,7 @@ impl Emitter<'_> {
         Ok(self.w.cmp("icmp eq", &own, &constant(own.ty, 0)))
     }
 
-    /// All members of the mask must be active.
+    /// Faults unless all members of the mask are active.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
         if constant_word(members) != Some(u32::MAX) {
             let outside = self.left_out(members)?;
@@ -119,7 +119,7 @@ impl Emitter<'_> {
             return Ok(vec![taken, per_lane(Elem::I1, |l| i128::from(source_lane(way, l, b, c).1))]);
         }
         let (b, c) = (self.value(by, Elem::I32)?, self.value(bounds, Elem::I32)?);
-        // Manual 9.7.9.6: c holds a clamp in bits 0..4 and a segment mask in bits 8..12.
+        // Manual, section 9.7.9.6: `c` holds a clamp in bits 0 to 4 and a segment mask in bits 8 to 12.
         let lane = per_lane(Elem::I32, i128::from);
         let b = self.w.op_const("and", &b, 31);
         let clamp = self.w.op_const("and", &c, 31);
@@ -163,14 +163,14 @@ impl Emitter<'_> {
         Ok(vec![taken, valid])
     }
 
-    /// A vector with lanes in another order.
+    /// Permutes the lanes of a vector.
     fn permute(&mut self, a: &Val, from: impl Fn(u32) -> u32) -> Val {
         let picks: Vec<String> = (0..32).map(|l| format!("i32 {}", from(l))).collect();
         let ty = a.ty;
         self.w.value(ty, format_args!("shufflevector {ty} {a}, {ty} poison, <32 x i32> <{}>", picks.join(", ")))
     }
 
-    /// Lane `l ^ b` for a `b` that all lanes have in common: bit by bit.
+    /// Lane `l ^ b` for a uniform `b`, bit by bit.
     fn butterfly(&mut self, a: &Val, b: &Val) -> Val {
         let mut v = a.clone();
         for bit in [16, 8, 4, 2, 1] {
@@ -182,7 +182,7 @@ impl Emitter<'_> {
         v
     }
 
-    /// Lane `l + b` or `l - b` for a `b` that all lanes have in common: a window into a longer row.
+    /// Lane `l + b` or `l - b` for a uniform `b`: an unaligned load from a longer row.
     fn slide(&mut self, a: &Val, b: &Val, way: Way) -> Val {
         let row = self.w.alloca("[64 x i32]", 64);
         let (start, from) = if way == Way::Up { (32, 32) } else { (0, 0) };
@@ -198,7 +198,7 @@ impl Emitter<'_> {
         self.w.load(a.ty, &p, 4)
     }
 
-    /// `a[index]` in every lane; only the low five bits of an index count.
+    /// `a[index]` in every lane; indices are taken modulo 32.
     fn look_up(&mut self, a: &Val, index: &Val) -> Val {
         if self.options.mask_registers {
             let index = self.w.splat(index);
@@ -313,7 +313,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The value of an operand that is a constant.
+/// The value of a constant operand.
 fn constant_word(o: &Operand) -> Option<u32> {
     match o {
         Operand::Imm(v) => Some(*v as u32),
@@ -321,7 +321,7 @@ fn constant_word(o: &Operand) -> Option<u32> {
     }
 }
 
-/// How a shuffle picks lanes.
+/// The mode of a shuffle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Up,
@@ -341,7 +341,7 @@ impl Way {
     }
 }
 
-/// Lane that a shuffle reads, and whether it lies inside; its own where not.
+/// The lane that a shuffle reads, its own if that is out of range; and whether it is in range.
 fn source_lane(way: Way, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
     let first = lane & segment;

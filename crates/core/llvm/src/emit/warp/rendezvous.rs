@@ -1,7 +1,7 @@
 //! Warp operations whose lanes arrive on different sides of a branch.
 //!
-//! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The host keeps their operands; when the last
-//! member has arrived it computes the results, and the lanes continue after their instructions.
+//! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The reference engine keeps their
+//! operands and computes the results when the last member has arrived; then the lanes resume behind their instructions.
 
 use crate::ctx::Helper;
 use crate::emit::{
@@ -63,7 +63,7 @@ impl Emitter<'_> {
         Ok(self.any(&some))
     }
 
-    /// Room for the results of any operation at which lanes may wait; `None` if there is no such operation.
+    /// A buffer for the results of any operation at which lanes may be parked; `None` if there is no such operation.
     pub fn meeting_rows(&mut self) -> Option<Val> {
         let func = self.ir.func(self.id);
         let rows = |k: u32| {
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         Some(self.buffers(0, most.max(1))[1].clone())
     }
 
-    /// Writes the results for lanes that were parked at an operation.
+    /// Writes the results of lanes that were parked at an operation.
     pub fn met(&mut self, inst: &Inst, output: &Val, lanes: &Val) {
         if matches!(self.func.variant(inst).op, Opcode::Bar | Opcode::Barrier) {
             return;

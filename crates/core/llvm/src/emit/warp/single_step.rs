@@ -1,4 +1,5 @@
-//! Instructions that the reference engine executes, one at a time: operands are stored as rows of lanes, results loaded back.
+//! Instructions executed by the reference engine, one at a time: operands are stored as rows of lanes, results loaded
+//! back.
 
 use crate::ctx::{Helper, at};
 use crate::emit::{
@@ -10,19 +11,19 @@ use crate::emit::{
 use margay_exec::single_step;
 use margay_ir::{Inst, Operand, VReg, pass::Shape};
 
-/// An instruction that goes to the host.
+/// An instruction whose operands have been stored for the reference engine.
 pub(in crate::emit) struct Spilled {
-    /// Its number.
+    /// Number of the site.
     pub site: Val,
-    /// Rows of the registers that it reads.
+    /// Buffer with the rows of the registers that it reads.
     pub input: Val,
-    /// Registers that it writes, and their rows.
+    /// Registers that it writes, and the number of their rows.
     pub writes: Vec<VReg>,
     pub written: usize,
 }
 
 impl Emitter<'_> {
-    /// A row with effects that the reference engine executes, if it can do so alone.
+    /// Lets the reference engine execute an instruction, if it can do so in isolation.
     pub fn effect(&mut self, inst: &Inst) -> Result<()> {
         self.single_step(inst, false)
     }
@@ -78,7 +79,7 @@ impl Emitter<'_> {
         Ok(Spilled { site: int(Elem::I32, site as i128), input, writes, written })
     }
 
-    /// Writes registers from rows, in lanes of a mask if there is one.
+    /// Loads registers from rows, in the lanes of `mask`.
     pub fn fill(&mut self, writes: &[VReg], output: &Val, mask: Option<&Val>) {
         let func = self.ir.func(self.id);
         let mut at = 0;
@@ -99,7 +100,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Notes that lanes poll memory.
+    /// Records that lanes poll memory, for deadlock reports.
     pub fn note_poll(&mut self, lanes: &Val) {
         let site = self.site(SiteKind::Poll) as i128 + 1;
         for (v, at) in [(&int(Elem::I32, site), at::POLLS), (lanes, at::POLLED)] {
@@ -108,7 +109,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Yields to others if a lane has polled without success.
+    /// Yields to other warps if a lane's poll has failed.
     fn wait_if_not(&mut self, done: VReg) {
         let v = self.read(done);
         let no = self.w.op_const("xor", &v, 1);
@@ -121,8 +122,8 @@ impl Emitter<'_> {
         let lanes = self.bits(&no);
         self.note_poll(&lanes);
         if let Some(fuel) = self.fuel.clone() {
-            // A round of polling changes nothing. Where lanes may diverge, the others run at the next back edge, since they may be
-            // the ones waited for.
+            // Polling again would change nothing. Where lanes may diverge, the others run at the next back edge, since
+            // they may be the ones waited for.
             let left = if self.spins { 1 } else { self.period() };
             self.w.store(&int(Elem::I32, i128::from(left)), &fuel, 4);
         }
