@@ -1,31 +1,31 @@
-//! The sixteen barriers of a CTA (manual, section 9.7.13.1), as every engine counts them.
+//! The sixteen barriers of a CTA (manual, section 9.7.13.1), shared by all engines.
 //!
-//! Threads arrive one by one, as since Volta: a barrier without a count opens when all threads of the CTA that have not ended
-//! are there; one with a count, when so many threads are, where a warp whose remaining threads have all arrived counts 32. So
-//! barriers in divergent code, and in functions called from there, work.
+//! Threads arrive individually, as on Volta and later: a barrier without a count completes when all threads of the CTA
+//! that have not exited have arrived; one with a count, when that many threads have, where a warp of which all
+//! remaining threads have arrived counts as 32. So barriers work in divergent code, and in functions called from there.
 
 use crate::LANES;
 use margay_isa::Mod;
 
-/// Barriers of a CTA.
+/// Number of barriers of a CTA.
 pub const BARRIERS: usize = 16;
 
 /// One of a CTA's sixteen barriers.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
-    /// Lanes that arrived, by warp.
+    /// Lanes that have arrived, by warp.
     pub arrived: Vec<u32>,
-    /// Threads wanted: 0 for all. Meaningful while somebody has arrived.
+    /// Number of threads to wait for; 0 for all. Valid while `open`.
     pub expected: u32,
-    /// Somebody has arrived.
+    /// Some thread has arrived in the current phase.
     pub open: bool,
-    /// Predicates that were true.
+    /// Number of true predicates (`.red`).
     pub truths: u32,
-    /// Predicates in all.
+    /// Number of predicates.
     pub votes: u32,
 }
 
-/// The number of threads that a barrier instruction waits for, 0 for all; an error says what is wrong with its operands.
+/// The number of threads that a barrier instruction waits for, 0 for all; an error says which operand is invalid.
 pub fn expected(id: u32, count: Option<u32>, block: [u32; 3]) -> Result<u32, String> {
     let size: u32 = block.iter().product();
     let threads = size.next_multiple_of(LANES as u32);
@@ -42,12 +42,12 @@ pub fn expected(id: u32, count: Option<u32>, block: [u32; 3]) -> Result<u32, Str
 }
 
 impl Barrier {
-    /// A barrier of a CTA of so many warps.
+    /// A barrier of a CTA with `warps` warps.
     pub fn new(warps: usize) -> Barrier {
         Barrier { arrived: vec![0; warps], ..Barrier::default() }
     }
 
-    /// Lanes of a warp arrive, with their predicates if there are any. An error names a lane and what it did wrong.
+    /// Lanes of a warp arrive, with their predicates if any. An error names a lane and the rule that it broke.
     pub fn arrive(
         &mut self,
         id: u32,
@@ -76,7 +76,7 @@ impl Barrier {
         Ok(())
     }
 
-    /// Whether it opens, given the live lanes of each warp.
+    /// Whether the phase is complete, given the live lanes of each warp.
     pub fn is_complete(&self, live: impl Iterator<Item = u32>) -> bool {
         if !self.open {
             return false;
@@ -100,7 +100,7 @@ impl Barrier {
         (&self.arrived, self.expected == 0)
     }
 
-    /// What `.red` yields: `.popc`, `.and`, `.or`.
+    /// The result of `.red`: `.popc`, `.and` or `.or`.
     pub fn reduction(&self, mode: Mod) -> u32 {
         match mode {
             Mod::Popc => self.truths,
@@ -109,14 +109,14 @@ impl Barrier {
         }
     }
 
-    /// How many are here and how many are wanted, for messages.
+    /// How many threads have arrived and how many are expected, for messages.
     pub fn describe(&self, id: usize) -> String {
         let here: u32 = self.arrived.iter().map(|a| a.count_ones()).sum();
         let wanted = if self.expected == 0 { "all".to_owned() } else { self.expected.to_string() };
         format!("at barrier {id}, where {here} threads of {wanted} have arrived")
     }
 
-    /// Makes it ready for the next use.
+    /// Starts the next phase.
     pub fn reset(&mut self) {
         self.arrived.fill(0);
         (self.open, self.truths, self.votes) = (false, 0, 0);

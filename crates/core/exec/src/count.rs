@@ -1,35 +1,35 @@
-//! What a launch executed, counted: instructions, active lanes, shapes of accesses, bytes.
+//! Counters of what a launch executes: instructions, active lanes, access shapes, bytes.
 
 use crate::LANES;
 use margay_ir::MemSpace;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What is counted.
+/// A counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// Instructions of (parts of) warps.
+    /// Instructions, once per group of lanes that executes them.
     Instructions,
-    /// Lanes that were active in them.
+    /// Active lanes, summed over instructions.
     Lanes,
-    /// Accesses in which all lanes of a warp use one address, or those of each row of 4 lanes or more.
+    /// Accesses in which all lanes, or all lanes of each row of 4 or more, use one address.
     Uniform,
-    /// Those in which they use addresses one behind the other.
+    /// Accesses in which neighbouring lanes (of such rows) use neighbouring addresses: coalesced.
     Contiguous,
-    /// All others: gathers and scatters.
+    /// All other accesses: gathers and scatters.
     Scattered,
-    /// Bytes that lanes read and wrote in a space, as the instruction names it. Kernel parameters are not counted.
+    /// Bytes read and written in a space, as the instruction names it. Kernel parameters are not counted.
     Bytes(MemSpace),
 }
 
-/// Spaces of [`Count::Bytes`].
+/// Spaces for which [`Count::Bytes`] is counted.
 pub const COUNTED_SPACES: [MemSpace; 6] =
     [MemSpace::Global, MemSpace::Shared, MemSpace::SharedCluster, MemSpace::Local, MemSpace::Const, MemSpace::Generic];
 
-/// Cells of [`Counts`].
+/// Number of counters in [`Counts`].
 pub const COUNTS: usize = 5 + COUNTED_SPACES.len();
 
 impl Count {
-    /// The cell of a count; none for bytes of spaces that are not counted.
+    /// The index of a counter; `None` for bytes of a space that is not counted.
     pub fn cell(self) -> Option<usize> {
         Some(match self {
             Count::Instructions => 0,
@@ -42,31 +42,31 @@ impl Count {
     }
 }
 
-/// Sums over all threads of the host.
+/// The counters of a launch, summed over host threads.
 #[derive(Debug, Default)]
 pub struct Counts([AtomicU64; COUNTS]);
 
 impl Counts {
-    /// A sum.
+    /// The value of a counter.
     pub fn get(&self, count: Count) -> u64 {
         count.cell().map_or(0, |cell| self.0[cell].load(Relaxed))
     }
 
-    /// Adds to one sum.
+    /// Adds to a counter.
     pub fn add(&self, count: Count, n: u64) {
         if let Some(cell) = count.cell() {
             self.0[cell].fetch_add(n, Relaxed);
         }
     }
 
-    /// Adds to all of them, cell by cell.
+    /// Adds to all counters, by index.
     pub fn add_all(&self, cells: &[u64; COUNTS]) {
         for (sum, n) in self.0.iter().zip(cells) {
             sum.fetch_add(*n, Relaxed);
         }
     }
 
-    /// Adds an access of some lanes, `size` bytes each.
+    /// Counts an access of `size` bytes by each lane of `lanes`.
     pub fn access(&self, space: MemSpace, lanes: u32, addresses: &[u64; LANES], size: u32) {
         let bytes = Count::Bytes(space);
         if bytes.cell().is_none() || lanes == 0 {
@@ -85,10 +85,10 @@ impl Counts {
     }
 }
 
-/// Widths of the rows that the lanes of a warp may form, by the block's shape.
+/// Widths of the rows that the lanes of a warp form, depending on the block's shape.
 const WIDTHS: [usize; 4] = [32, 16, 8, 4];
 
-/// Whether the addresses of the lanes of each row are so many bytes apart.
+/// Whether the addresses of the lanes of each row are `stride` bytes apart.
 fn in_rows(lanes: u32, addresses: &[u64; LANES], width: usize, stride: u64) -> bool {
     addresses.chunks(width).enumerate().all(|(row, addresses)| {
         let active = |lane: &usize| lanes >> (row * width + lane) & 1 == 1;

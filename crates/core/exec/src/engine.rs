@@ -1,4 +1,4 @@
-//! What an engine is: it prepares a kernel of a placed program, or compiles it, and runs CTAs of it piece by piece.
+//! The interface of engines: prepare or compile a kernel of a placed program, and run its CTAs in pieces.
 
 use crate::{
     Counts, Fault, Log, Memory, Observer, Stop,
@@ -11,17 +11,18 @@ use std::{
     time::Instant,
 };
 
-/// A program in memory: placed code, and the addresses that its variables got.
+/// A program in memory: placed code, and the addresses of its variables.
 #[derive(Debug)]
 pub struct Image {
-    /// The code.
+    /// The placed code.
     pub ir: Arc<Ir<Placed>>,
     /// By [`margay_ir::GlobalId`]: host address for `.global` and `.const`; offset in the CTA's window for `.shared`; handle
     /// for texture, sampler and surface references.
     pub addresses: Vec<u64>,
-    /// Bytes of static shared memory, those that the system reserves included.
+    /// Size of static shared memory in bytes, with the part reserved by the system.
     pub static_shared: u32,
-    /// The first bytes of shared memory, if they are the system's: [`RESERVED_SHARED`] for programs that ask where these are, or 0.
+    /// Bytes reserved by the system at the start of shared memory: [`RESERVED_SHARED`] for programs that ask for their
+    /// location, else 0.
     pub reserved_shared: u32,
 }
 
@@ -29,12 +30,12 @@ pub struct Image {
 pub const RESERVED_SHARED: u32 = 1 << 10;
 
 impl Image {
-    /// The address of a function: what `mov` of its name yields and what indirect calls take. Never a valid data address.
+    /// The address of a function: the value of its name, and the operand of indirect calls. Never a valid data address.
     pub fn function_address(func: FuncId) -> u64 {
         0x0f00_0000_0000_0000 + (u64::from(func.0) + 1) * 16
     }
 
-    /// The function at an address.
+    /// The function at an address, if any.
     pub fn function_at(&self, address: u64) -> Option<FuncId> {
         let index = address.checked_sub(0x0f00_0000_0000_0000)?;
         let id = (index / 16).checked_sub(1)?;
@@ -42,41 +43,41 @@ impl Image {
     }
 }
 
-/// Margay lacks something: a construct, and where it stands.
+/// The program needs something that margay lacks.
 #[derive(Clone, Debug)]
 pub struct Unsupported {
-    /// What: `tcgen05.mma.cta_group::1.kind::f16`.
+    /// The construct: `tcgen05.mma.cta_group::1.kind::f16`.
     pub what: String,
-    /// In which function.
+    /// The function that contains it.
     pub func: Option<FuncId>,
-    /// Where.
+    /// Its place in the source.
     pub at: Option<SourcePlace>,
 }
 
 /// One launch of a kernel.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// CTAs in x, y, z.
+    /// Number of CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
     /// CTAs of a cluster in x, y, z; all 1 without clusters.
     pub cluster: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// Size of dynamic shared memory in bytes.
     pub dynamic_shared: u32,
     /// The parameter block, laid out by offset.
     pub params: Vec<u8>,
-    /// Scheduling seed: 0 is the natural order.
+    /// Scheduling seed; 0 for the natural order.
     pub seed: u64,
-    /// Bytes of a thread's stack for what the kernel calls and allocates; its own frame comes on top.
+    /// Size of a thread's stack in bytes, for what the kernel calls and allocates; the kernel's own frame comes on top.
     pub stack_limit: u32,
-    /// CTAs may wait for each other: all must make progress.
+    /// CTAs may wait for each other, so all must make progress.
     pub cooperative: bool,
-    /// Code is to count what it executes.
+    /// The launch counts what it executes.
     pub count: bool,
 }
 
-/// What all CTAs of a launch share.
+/// The state that all CTAs of a launch share.
 pub struct Grid<'a> {
     /// The launch.
     pub launch: &'a Launch,
@@ -86,24 +87,24 @@ pub struct Grid<'a> {
     pub memory: &'a Memory,
     /// Where `vprintf` writes.
     pub output: &'a (dyn Fn(&[u8]) + Sync),
-    /// Who wants to see every access, if anybody.
+    /// Receives every access, if the launch is observed.
     pub observer: Option<&'a dyn Observer>,
-    /// Sums of what is executed, if anybody wants them.
+    /// Counters, if the launch counts.
     pub counts: Option<&'a Counts>,
     /// See [`Grid::note_undefined`].
     undefined: OnceLock<Box<Fault>>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
     params: Arc<Allocation>,
-    /// What cooperative groups synchronise the grid with, in cooperative launches.
+    /// The workspace of cooperative groups for grid synchronisation, in cooperative launches.
     workspace: Option<Arc<Allocation>>,
     /// Host time at which the launch began.
     pub started: Instant,
-    /// What is freed meanwhile stays with the device. (The last field: what the launch itself frees does too.)
+    /// Keeps freed memory alive during the launch. The last field, so that this covers what dropping the grid frees.
     running: Running<'a>,
 }
 
 impl<'a> Grid<'a> {
-    /// Prepares a launch: its parameter block is copied into device memory, and freed when the grid is dropped.
+    /// Prepares a launch: copies the parameter block into device memory, where it lives as long as the grid.
     pub fn new(
         launch: &'a Launch,
         image: &'a Image,
@@ -143,29 +144,30 @@ impl<'a> Grid<'a> {
         })
     }
 
-    /// The same grid, watched.
+    /// The same grid with an observer.
     pub fn observed(mut self, observer: &'a dyn Observer) -> Grid<'a> {
         self.observer = Some(observer);
         self
     }
 
-    /// The same grid, counted: the launch must say so too.
+    /// The same grid with counters; [`Launch::count`] must be set too.
     pub fn counted(mut self, counts: Option<&'a Counts>) -> Grid<'a> {
         self.counts = counts;
         self
     }
 
-    /// A thread did what PTX leaves undefined and every GPU does: the launch goes on, and the first such use is kept.
+    /// Notes a use that PTX leaves undefined but every GPU tolerates; the launch continues, and the first such use is
+    /// kept.
     pub fn note_undefined(&self, what: impl FnOnce() -> Fault) {
         self.undefined.get_or_init(|| Box::new(what()));
     }
 
-    /// The first undefined use, as data like a fault's.
+    /// The first undefined use, described like a fault.
     pub fn undefined(&self) -> Option<&Fault> {
         self.undefined.get().map(|fault| &**fault)
     }
 
-    /// The launch as its memory knows it.
+    /// The registration of the launch with its memory.
     pub fn running(&self) -> &Running<'a> {
         &self.running
     }
@@ -175,8 +177,8 @@ impl<'a> Grid<'a> {
         &self.params
     }
 
-    /// An environment register. Drivers tell cooperative grids the address of their workspace in `%envreg1` (upper half) and
-    /// `%envreg2`; all others are zero.
+    /// The value of `%envreg`_index_. In cooperative launches, drivers pass the address of the grid's workspace in
+    /// `%envreg1` (high half) and `%envreg2`; all others are zero.
     pub fn environment(&self, index: u8) -> u32 {
         let address = self.workspace.as_ref().map_or(0, |w| w.block.base());
         match index {
@@ -196,129 +198,128 @@ impl Drop for Grid<'_> {
     }
 }
 
-/// How far a cluster of CTAs got.
+/// The state of a cluster after a call of [`Cta::run`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
-    /// All threads ended.
+    /// All threads have exited.
     Done,
-    /// Fuel ran out; it can go on. CTAs that wait for others by spinning end up here too, so that in cooperative launches
-    /// every cluster must get its turn.
+    /// Fuel ran out; the cluster can continue. So can CTAs that poll for others, which is why every cluster of a
+    /// cooperative launch must get its turn.
     More,
-    /// It only polls memory, and has changed nothing since it was last asked: only somebody else can help it. The flag says that
-    /// its threads are also exactly where they were, with the same values in all registers.
+    /// It only polls memory and has changed nothing since the last call, so only another cluster can unblock it. The
+    /// flag says that its whole state is a repeated one.
     Waiting(bool),
 }
 
-/// A way of executing programs as they stand.
+/// An engine that executes programs without compiling them.
 pub trait Engine: Send + Sync {
-    /// `reference`
+    /// The name in messages and options: `reference`.
     fn name(&self) -> &'static str;
 
-    /// Makes a kernel ready to run. An instruction that the engine lacks is an error here, not in the middle of a launch.
+    /// Prepares a kernel. An instruction that the engine lacks is an error here, not in the middle of a launch.
     fn prepare(&self, image: Arc<Image>, kernel: FuncId) -> Result<Arc<dyn Kernel>, Stop>;
 }
 
-/// How much work to put into code.
+/// How much time to spend on optimising code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Effort {
-    /// Soon there: cheap passes only.
+    /// Cheap passes only, for code that is needed soon.
     Light,
-    /// For kernels that run for long.
+    /// Full optimisation, for kernels that run for long.
     Full,
 }
 
-/// What of a launch code depends on.
+/// The properties of a launch that code is specialised for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
     /// CTAs of a cluster in x, y, z; all 1 without clusters.
     pub cluster: [u32; 3],
-    /// CTAs must take turns: they may wait for each other, or a seed mixes them.
+    /// CTAs take turns on a thread: they may wait for each other, or a seed interleaves them.
     pub turns: bool,
-    /// Code is to count what it executes.
+    /// The code counts what it executes.
     pub count: bool,
 }
 
 impl Shape {
-    /// Of a launch.
+    /// The shape of a launch.
     pub fn of(launch: &Launch) -> Shape {
         let turns = launch.cooperative || launch.seed != 0;
         Shape { block: launch.block, cluster: launch.cluster.map(|n| n.max(1)), turns, count: launch.count }
     }
 }
 
-/// Why there is no code.
+/// Why there is no code for a kernel.
 #[derive(Clone, Debug)]
 pub enum NoCode {
-    /// The compiler leaves the kernel to another engine.
+    /// The compiler lacks a construct and leaves the kernel to another engine.
     Refused(Unsupported),
-    /// The compiler itself is not there, or the process ends.
+    /// The compiler cannot be loaded, or the process is ending.
     Unavailable(String),
     /// Margay has a bug.
     Bug(String),
 }
 
-/// An engine that makes code.
+/// An engine that compiles.
 pub trait Compiler: Send + Sync {
-    /// A kernel of a program, of which nothing is compiled yet.
+    /// A kernel of a program; nothing is compiled yet.
     fn program(&self, image: Arc<Image>, kernel: FuncId) -> Arc<dyn Program>;
 }
 
-/// A kernel that can be compiled.
+/// A kernel that can be compiled for shapes of launches.
 pub trait Program: Send + Sync {
-    /// Instructions of the kernel and of what it reaches: what the time of compiling follows from.
+    /// Number of instructions of the kernel and its callees, from which compile time is estimated.
     fn instructions(&self) -> usize;
 
-    /// The best code that an earlier compilation left on disk, of an effort at least. Cheap where there is none.
+    /// The best code in the cache on disk, of effort `least` or better. Cheap if there is none.
     fn find(&self, shape: &Shape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)>;
 
-    /// Makes code, and leaves it on disk.
+    /// Compiles the kernel and stores the code in the cache.
     fn compile(&self, shape: &Shape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode>;
 }
 
-/// A kernel ready to run: decoded, or code for launches of one shape.
+/// A kernel ready to run: decoded, or code for one shape of launches.
 pub trait Kernel: Send + Sync {
-    /// Begins the cluster whose first CTA has index `first` in the grid. Without clusters ([`Launch::cluster`] all 1) that is
-    /// one CTA; otherwise all CTAs of the cluster run as one unit, so that only whole clusters are handed out to threads.
+    /// Starts the cluster whose first CTA has index `first` in the grid, or a single CTA without clusters
+    /// ([`Launch::cluster`] all 1). All CTAs of a cluster run on one thread.
     fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop>;
 
-    /// Whether CTAs run by the range ([`Kernel::batch`]), or else one by one ([`Kernel::start`]).
+    /// Whether CTAs run in ranges ([`Kernel::batch`]), rather than one by one ([`Kernel::start`]).
     fn by_range(&self) -> bool {
         false
     }
 
-    /// A worker that runs CTAs of the grid by the range, for kernels of which no CTA ever waits for another one. `None` where
-    /// that cannot be promised, or where there is no such way: then CTAs are started one by one.
-    /// `meter` is asked now and then whether to go on.
+    /// A worker that runs ranges of CTAs, for kernels in which no CTA waits for another one; `None` for other kernels,
+    /// whose CTAs are started one by one. The code charges its instructions to `meter`, which may stop it.
     fn batch<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
         Ok(None)
     }
 
-    /// Instructions that the reference engine executes one at a time, because there is no code for them: mnemonics, each once.
+    /// Mnemonics of instructions that the reference engine executes, for lack of native code; each once.
     fn single_steps(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// A worker that runs one CTA after another, each to its end.
+/// A worker that runs CTAs to their end, one after another.
 pub trait Batch {
-    /// Runs the CTAs of a range of linear indices, x fastest.
+    /// Runs the CTAs with linear indices in `ctas`, x fastest.
     fn run(&mut self, ctas: Range<u64>) -> Result<(), Stop>;
 }
 
-/// What a batch asks while it runs.
+/// What a batch reports its progress to.
 pub trait Meter: Sync {
-    /// About so many warp instructions were executed since the last time. An error ends the batch.
+    /// Charges about `instructions` warp instructions. An error ends the batch.
     fn spend(&self, instructions: u64) -> Result<(), Stop>;
 }
 
 /// A CTA (or a cluster of them) in flight.
 pub trait Cta {
-    /// Runs until done, or until about `fuel` warp instructions were executed.
+    /// Runs until all threads have exited, or for about `fuel` warp instructions.
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
 
-    /// The fault of a launch in which everybody polls and nobody can help: who waits, and where.
+    /// The deadlock fault of a launch in which everybody polls: who waits, and where.
     fn stuck(&self) -> Stop {
         Stop::Exhausted(crate::Exhausted("all threads wait for something that nobody does".into()))
     }

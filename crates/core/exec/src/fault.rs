@@ -1,19 +1,20 @@
-//! How an execution stops before its end. Four kinds that never share a type: your program is wrong ([`Fault`]); the module
-//! asks for what margay does not do ([`Unsupported`]); the machine ran out ([`Exhausted`]); margay has a bug ([`Bug`]).
+//! The ways in which an execution stops early, as four kinds that never share a type: the program is wrong ([`Fault`]);
+//! the module needs something that margay lacks ([`Unsupported`]); the host ran out of a resource ([`Exhausted`]);
+//! margay has a bug ([`Bug`]).
 
 use crate::Unsupported;
 use margay_ir::{FuncId, SourcePlace};
 
-/// Why an execution stopped.
+/// Why an execution stopped early.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// The device program did something wrong.
+    /// The device program faulted.
     Fault(Box<Fault>),
-    /// margay does not support what the program asks for.
+    /// margay lacks something that the program needs.
     Unsupported(Unsupported),
     /// The host ran out of memory, threads or time.
     Exhausted(Exhausted),
-    /// margay is wrong.
+    /// margay has a bug.
     Bug(Bug),
 }
 
@@ -26,50 +27,50 @@ pub struct Fault {
     pub thread: [u32; 3],
     /// CTA index in the grid.
     pub cta: [u32; 3],
-    /// Function and place of the instruction.
+    /// Function and place of the faulting instruction.
     pub at: Option<(FuncId, SourcePlace)>,
-    /// Callers, innermost first: function and place of its call.
+    /// Call stack, innermost caller first.
     pub stack: Vec<Frame>,
-    /// Further facts: nearest allocation, who waits where.
+    /// Further facts: the nearest allocation, who waits where.
     pub notes: Vec<String>,
 }
 
-/// A caller.
+/// A caller in a fault's call stack.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// The calling function.
     pub func: FuncId,
-    /// The call.
+    /// The place of the call.
     pub at: SourcePlace,
 }
 
 /// A memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// Written, not read.
+    /// Whether it is a store.
     pub write: bool,
     /// Address in its space.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Space as people write it: `.shared`.
+    /// State space, as in messages: `.shared`.
     pub space: &'static str,
 }
 
-/// What happened.
+/// What a fault consists of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// Outside every allocation, or outside the window.
+    /// An access outside every allocation or outside its window.
     OutOfBounds(Access),
-    /// Address is no multiple of the access size.
+    /// An address that is not a multiple of the access size.
     Misaligned(Access),
-    /// Write to constant or parameter memory.
+    /// A store to constant or parameter memory.
     ReadOnly(Access),
-    /// `free` of what `malloc` did not return: the address, and whether it was freed before.
+    /// A `free` of a pointer that `malloc` did not return, or that was freed before.
     BadFree {
-        /// What `free` was given.
+        /// The pointer.
         address: u64,
-        /// `malloc` had returned it, and it was freed since.
+        /// Whether `malloc` had returned it and it was freed since.
         twice: bool,
     },
     /// `trap`
@@ -78,28 +79,28 @@ pub enum FaultKind {
     Breakpoint,
     /// `__assertfail`: message, file, line, function.
     Assert(String, String, u32, String),
-    /// The thread's stack is full, or `stackrestore` got a value that is no saved one.
+    /// The thread's stack overflowed, or `stackrestore` got a value that `stacksave` did not return.
     Stack(String),
-    /// An indirect call or `brx.idx` to nowhere, or to a function of another signature.
+    /// An indirect call or `brx.idx` without a valid target, or of a function with another signature.
     BadTarget(String),
-    /// Every thread waits.
+    /// All threads wait.
     Deadlock(String),
-    /// A barrier, shuffle or vote used against its rules.
+    /// A barrier or warp operation used against its rules.
     Barrier(String),
-    /// Bits that describe no tensor map, no matrix in memory, or one that the instruction cannot use.
+    /// An invalid tensor map or matrix descriptor, or one that the instruction cannot use.
     Descriptor(String),
-    /// A handle of a texture, sampler or surface that is none, or that nothing is bound to.
+    /// An invalid handle of a texture, sampler or surface, or one that nothing is bound to.
     BadHandle(String),
-    /// A use whose result the manual leaves undefined: found by a checker, or noted ([`crate::Grid::note_undefined`]).
+    /// A use that the manual leaves undefined: found by a checker, or noted ([`crate::Grid::note_undefined`]).
     Hazard(String),
-    /// An undefined function was called.
+    /// A call of a function without a body.
     Undefined(String),
 }
 
-/// The host ran out of something.
+/// The host ran out of a resource.
 #[derive(Clone, Debug)]
 pub struct Exhausted(pub String);
 
-/// margay is wrong.
+/// A bug of margay.
 #[derive(Clone, Debug)]
 pub struct Bug(pub String);

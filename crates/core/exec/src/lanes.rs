@@ -3,10 +3,10 @@
 //! A register of up to 32 bits is one [`Row`] (narrow values zero-extended in their 32-bit slot); 64 bits take two rows that
 //! together are `[u64; 32]`; 128 bits take four. A predicate is one row whose word 0 is the lane mask.
 
-/// Lanes of a warp.
+/// Number of lanes of a warp.
 pub const LANES: usize = 32;
 
-/// 32 words of 32 bits: one for each lane, or a half or a quarter of wider registers.
+/// 32 words, one per lane; wider registers take two or four rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 pub struct Row(pub [u32; LANES]);
@@ -16,7 +16,7 @@ impl Row {
     pub const ZERO: Row = Row([0; LANES]);
 }
 
-/// Rows that a register of so many bits takes.
+/// Number of rows of a register of `bits` bits.
 #[inline]
 pub const fn rows(bits: u32) -> usize {
     match bits {
@@ -26,7 +26,7 @@ pub const fn rows(bits: u32) -> usize {
     }
 }
 
-/// Views of rows as lanes of a type. The slices must have [`rows`] of that width.
+/// Rows as 32-bit lanes. The slice must have [`rows`] of that width; so for the other views.
 pub fn u32s(rows: &[Row]) -> &[u32; LANES] {
     &rows[0].0
 }

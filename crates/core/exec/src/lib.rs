@@ -1,8 +1,8 @@
-//! What PTX instructions mean, and the engine that executes them exactly.
+//! The semantics of PTX instructions, and the reference engine that executes them exactly.
 //!
-//! Two halves that never mix. `sem` holds *pure* functions from bits to bits, one for each pure row of the table; they know
-//! of no machine. `step` and its neighbours hold *effects*: memory, control, calls, warps, barriers. The reference engine maps
-//! the pure half over the lanes of a warp and drives the effects; other engines call the same pure functions.
+//! Two halves that never mix. `sem` holds *pure* functions from bits to bits, one for each pure row of the table; they
+//! know of no machine. `reference/step` holds *effects*: memory, control, calls, warps, barriers. The reference engine
+//! maps the pure half over the lanes of a warp and drives the effects; other engines call the same pure functions.
 //!
 //! Memory is flat: a global address is the host address of a byte inside an allocation that [`Memory`] knows. `.shared` and
 //! `.local` addresses are offsets into windows whose host base makes them generic (`cvta` adds it).

@@ -1,56 +1,56 @@
-//! Watching an execution: what checkers and tracers are told.
+//! Observation of an execution by checkers and tracers.
 //!
-//! A launch with an observer runs on one host thread, so that calls come in the order in which things happen: an access is told of
-//! right before it takes effect, and nothing comes between.
+//! A launch with an observer runs on one host thread, so calls come in execution order: an access is reported
+//! immediately before it takes effect.
 
 use crate::{Frame, LANES, Memory};
 use margay_ir::{FuncId, MemSpace, SourcePlace};
 
-/// (Part of) a warp at an instruction.
+/// The lanes that execute an instruction, and where.
 #[derive(Clone, Copy, Debug)]
 pub struct Actor<'a> {
     /// CTA index in the grid.
     pub cta: [u32; 3],
     /// Warp index in the CTA.
     pub warp: u32,
-    /// Lanes that act.
+    /// The executing lanes.
     pub lanes: u32,
-    /// Function and place.
+    /// Function and place of the instruction.
     pub at: (FuncId, SourcePlace),
     /// Callers, innermost first.
     pub callers: &'a [Frame],
 }
 
-/// One memory instruction of (part of) a warp, before it takes effect.
+/// A memory instruction of a group of lanes, before it takes effect.
 #[derive(Clone, Copy)]
 pub struct MemoryEvent<'a> {
-    /// Who, and where in the program.
+    /// Who executes it, and where.
     pub actor: Actor<'a>,
     /// Host addresses by lane.
     pub addresses: &'a [u64; LANES],
-    /// Bytes that each lane accesses.
+    /// Bytes accessed per lane.
     pub size: u32,
-    /// Bytes of one element: a vector access is several (manual, section 8.2.4).
+    /// Bytes per element: a vector access counts as several (manual, section 8.2.4).
     pub element: u32,
     /// The instruction's space.
     pub space: MemSpace,
-    /// What it does.
+    /// Load, store or atomic.
     pub access: AccessKind,
-    /// How it is ordered.
+    /// Semantics and scope.
     pub order: Ordering,
-    /// Host addresses of the shared memory of the CTA (first) and of the others of its cluster, with their sizes.
+    /// Host address and size of the shared windows: the own CTA's first, then those of the other CTAs of the cluster.
     pub windows: &'a [(u64, u64)],
-    /// Host addresses of the local memory of the warp's threads, with its size.
+    /// Host address and size of the local windows of the warp.
     pub local: (u64, u64),
-    /// Values that lanes store, where the instruction has them in registers: lane, byte of the access.
+    /// The stored values by lane and byte of the access, if they are in registers.
     pub values: Option<&'a dyn Fn(usize, usize) -> u8>,
-    /// Reads what memory holds now, at a host address that a lane may access; false where there is nothing.
+    /// Reads the current contents of memory at a host address; false if it is not accessible.
     pub peek: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// The device's memory.
     pub memory: &'a Memory,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
     /// Load.
@@ -84,12 +84,12 @@ pub enum Semantics {
 }
 
 impl Semantics {
-    /// Begins or is an acquire pattern.
+    /// Whether it is, or starts, an acquire pattern.
     pub fn acquires(self) -> bool {
         matches!(self, Semantics::Acquire | Semantics::AcquireRelease)
     }
 
-    /// Ends or is a release pattern.
+    /// Whether it is, or ends, a release pattern.
     pub fn releases(self) -> bool {
         matches!(self, Semantics::Release | Semantics::AcquireRelease)
     }
@@ -108,57 +108,58 @@ pub enum Scope {
     Sys,
 }
 
-/// How an operation is ordered.
+/// The memory ordering of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ordering {
     /// Its semantics.
     pub semantics: Semantics,
-    /// Its scope; of no meaning for weak ones.
+    /// Its scope; meaningless for weak operations.
     pub scope: Scope,
     /// `.volatile`
     pub volatile: bool,
-    /// Made by an asynchronous copy or reduction, which is no part of the thread's program order (manual, section 8.9.1.1).
+    /// Performed by an asynchronous copy or reduction, which is not in the thread's program order (manual, section
+    /// 8.9.1.1).
     pub asynchronous: bool,
-    /// A reduction: what it reads makes no acquire pattern (manual, section 8.11.1).
+    /// A reduction (`red`): its read forms no acquire pattern (manual, section 8.11.1).
     pub reduction: bool,
 }
 
-/// A point where order between threads arises.
+/// An operation that synchronises threads.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncEvent<'a> {
-    /// Who, and where in the program.
+    /// Who executes it, and where.
     pub actor: Actor<'a>,
-    /// What they do.
+    /// The operation.
     pub kind: SyncKind,
 }
 
 /// Kinds of synchronisation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncKind {
-    /// `bar`/`barrier`: arrival. [`Observer::barrier`] tells when it completes.
+    /// Arrival at a `bar`/`barrier`. [`Observer::barrier`] reports its completion.
     Barrier {
-        /// Its number.
+        /// Barrier number.
         id: u32,
-        /// All threads of a warp must execute the same instruction.
+        /// `.aligned`: all threads of a warp must execute the same instruction.
         aligned: bool,
     },
-    /// `barrier.cluster.arrive`; without release semantics it is `.relaxed`.
+    /// `barrier.cluster.arrive`; `.relaxed` has no release semantics.
     ClusterArrive(Semantics),
-    /// Lanes have passed `barrier.cluster.wait`.
+    /// Lanes returned from `barrier.cluster.wait`.
     ClusterPassed,
-    /// `bar.warp.sync` completed: the lanes are all that took part.
+    /// `bar.warp.sync` completed among these lanes.
     Warp,
-    /// Another `.sync` instruction of a warp completed: the lanes are all that took part. It orders no memory.
+    /// Another `.sync` instruction of a warp completed among these lanes. It does not order memory.
     Exchange,
-    /// An operation on the barrier object at that host address.
+    /// An operation on a barrier object (`mbarrier`).
     Object {
-        /// The address.
+        /// Host address of the object.
         at: u64,
-        /// What was done.
+        /// The operation.
         done: ObjectStep,
-        /// The phase completed.
+        /// Whether it completes the phase.
         completes: bool,
-        /// Its ordering.
+        /// Memory ordering.
         order: Ordering,
     },
     /// `fence`, `membar`
@@ -167,57 +168,57 @@ pub enum SyncKind {
     FenceObjects,
     /// `cp.async.commit_group` and `cp.async.bulk.commit_group`
     Commit {
-        /// Bulk copies.
+        /// For bulk copies.
         bulk: bool,
     },
-    /// `cp.async.wait_group N` and the like: all but the last so many groups are complete.
+    /// `cp.async.wait_group N` and the like: all but the latest N groups are complete.
     Wait {
-        /// Bulk copies.
+        /// For bulk copies.
         bulk: bool,
-        /// Groups that may be pending still; `None` for `wait_all`, which waits for copies without a group too.
+        /// Number of groups that may be pending; `None` for `wait_all`, which also waits for copies outside of groups.
         pending: Option<u32>,
     },
-    /// The threads end.
+    /// Threads exit.
     Exit,
 }
 
-/// What is done with a barrier object.
+/// An operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectStep {
-    /// Initialised or made invalid.
+    /// Initialisation or invalidation.
     Initialise,
     /// An arrival.
     Arrive,
-    /// An arrival that happens when the copies before it (`cp.async`) are complete.
+    /// An arrival triggered by the completion of earlier copies (`cp.async`).
     ArriveAfterCopies,
-    /// Transactions of an asynchronous operation are complete.
+    /// An asynchronous operation has completed its transactions.
     Complete,
-    /// Transactions are expected.
+    /// Raises the expected transaction count.
     Expect,
-    /// A test or wait that saw the phase complete.
+    /// A test or wait that found the phase complete.
     Waited,
-    /// A test or wait that did not.
+    /// A test or wait that found the phase incomplete.
     Pending,
 }
 
-/// A CTA barrier completed.
+/// The completion of a CTA barrier.
 #[derive(Clone, Copy, Debug)]
 pub struct BarrierEvent<'a> {
     /// CTA index in the grid.
     pub cta: [u32; 3],
-    /// Its number.
+    /// Barrier number.
     pub id: u32,
-    /// All threads that have not ended take part, and not a number of them.
+    /// All threads that have not exited take part, rather than a number of them.
     pub all: bool,
     /// Lanes that arrived, by warp.
     pub arrived: &'a [u32],
-    /// Those of them that waited and go on now, by warp.
+    /// Lanes that waited and are now released, by warp.
     pub waited: &'a [u32],
-    /// Lanes that have not ended, by warp.
+    /// Lanes that have not exited, by warp.
     pub live: &'a [u32],
 }
 
-/// A CTA begins.
+/// The start of a CTA.
 #[derive(Clone, Copy, Debug)]
 pub struct CtaEvent<'a> {
     /// CTA index in the grid.
@@ -228,49 +229,49 @@ pub struct CtaEvent<'a> {
     pub locals: &'a [(u64, u64)],
 }
 
-/// What is reported of a thread.
+/// The subject of an [`UndefinedEvent`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Concern {
-    /// A value that nobody wrote is used.
+    /// The use of an uninitialised value.
     Uninitialised,
-    /// An instruction of a warp counts on lanes that do not take part.
+    /// Inactive lanes in the member mask of a warp operation.
     Participants,
-    /// An access leaves its variable, and stays in memory that the thread may access.
+    /// An access beyond its variable, but within memory that the thread may access.
     Bounds,
 }
 
-/// A use whose result the manual leaves undefined.
+/// A use that the manual leaves undefined.
 #[derive(Clone, Debug)]
 pub struct UndefinedEvent<'a> {
-    /// Who (one lane), and where in the program.
+    /// Who (one lane), and where.
     pub actor: Actor<'a>,
-    /// Of what sort.
+    /// Its subject.
     pub concern: Concern,
-    /// What it does, with the operand.
+    /// A description with the operand.
     pub what: String,
 }
 
-/// Told about accesses and synchronisation by the engine.
+/// Receives accesses and synchronisation events from the engine.
 pub trait Observer: Sync {
-    /// Before an access that has passed all checks.
+    /// An access that has passed all checks, before it takes effect.
     fn memory(&self, event: &MemoryEvent<'_>);
 
-    /// A use with an undefined result.
+    /// A use that the manual leaves undefined.
     fn undefined(&self, event: UndefinedEvent<'_>) {
         let _ = event;
     }
 
-    /// At a synchronisation.
+    /// A synchronisation.
     fn sync(&self, event: &SyncEvent<'_>) {
         let _ = event;
     }
 
-    /// A CTA barrier completed.
+    /// The completion of a CTA barrier.
     fn barrier(&self, event: &BarrierEvent<'_>) {
         let _ = event;
     }
 
-    /// A CTA begins.
+    /// The start of a CTA.
     fn cta(&self, event: &CtaEvent<'_>) {
         let _ = event;
     }

@@ -1,10 +1,11 @@
-//! What a call may enter, and the faults of calls that may not: for both engines.
+//! Call targets and the stack: which functions a call may enter, and the texts of the faults, for both engines.
 
 use crate::{FaultKind, Image};
 use margay_ir::{CallSite, FuncId, explicit};
 
 impl Image {
-    /// The function that an indirect call enters; a fault if the address is none's, or if the call site does not admit it.
+    /// The function at the target address of an indirect call; a fault if there is none or the call site does not admit
+    /// it.
     pub fn target(&self, site: &CallSite, address: u64) -> Result<FuncId, FaultKind> {
         let Some(id) = self.function_at(address) else {
             return Err(FaultKind::BadTarget(format!("an indirect call to {address:#x}, which is no function")));
@@ -19,26 +20,28 @@ impl Image {
         }
     }
 
-    /// The fault of a call for whose frame the thread's stack has no room.
+    /// The fault of a call whose callee's frame does not fit into the thread's stack.
     pub fn stack_full(&self, callee: FuncId) -> FaultKind {
         let (func, places) = (self.ir.func(callee), &self.ir.stage.funcs[callee.0 as usize]);
         FaultKind::Stack(format!("the call of `{}` needs {} bytes of stack", func.name, places.frame_size))
     }
 }
 
-/// The fault of an `alloca` of so many bytes at an address at which the thread's local window has no room for them, and its note.
+/// The fault of an `alloca` of `size` bytes at address `at` that does not fit into the thread's local window, and its
+/// note.
 pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String) {
     let what = format!("`alloca` of {size} bytes leaves the thread's stack");
     (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
 }
 
-/// The fault of a `stackrestore` of a value that is not between the end of the frame and that of the stack, and its note.
+/// The fault of a `stackrestore` of a value outside of `bottom..=top`, the end of the frame and of the stack; and its
+/// note.
 pub fn restore_beyond(value: u64, bottom: u64, top: u64) -> (FaultKind, String) {
     let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function gave");
     (FaultKind::Stack(what), format!("values between {bottom:#x} and {top:#x} would be right"))
 }
 
-/// The note that goes with [`Image::stack_full`]: bytes of the thread's local window, and how many calls are under way.
+/// The note that goes with [`Image::stack_full`]: size of the thread's local window, and number of calls in progress.
 pub fn stack_note(local_size: u32, depth: u32) -> String {
     format!("the stack of {local_size} bytes is full after {depth} nested calls")
 }

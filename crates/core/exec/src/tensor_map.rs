@@ -1,8 +1,9 @@
-//! Tensor maps: what describes a tensor in global memory to bulk tensor copies (manual, section 5.5), and how margay writes one
-//! into its opaque 128 bytes.
+//! Tensor maps, which describe a tensor in global memory to bulk tensor copies (manual, section 5.5), and margay's
+//! encoding of them in their opaque 128 bytes.
 //!
-//! NVIDIA does not publish the layout of the object. This is margay's, little-endian; `tensormap.replace` writes the same
-//! fields, also into 128 zeros, so a field's zero means what the instruction's zero means, and a traversal stride of 0 is 1.
+//! NVIDIA does not publish the layout of the object. This one is margay's, little-endian. `tensormap.replace` writes
+//! the same fields, also into 128 zero bytes, so zero in a field means what the instruction's zero means, and a
+//! traversal stride of 0 counts as 1.
 //!
 //! | bytes | field |
 //! |---|---|
@@ -20,22 +21,22 @@
 
 use margay_isa::{Mod, Type};
 
-/// Bytes of a tensor map.
+/// Size of a tensor map in bytes.
 pub const SIZE: usize = 128;
 
-/// Types of elements, as `tensormap.replace.elemtype` numbers them.
+/// An element type, as numbered by `tensormap.replace.elemtype`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ElementKind(pub u8);
 
 impl ElementKind {
-    /// From the number of `CUtensorMapDataType`, which orders them otherwise.
+    /// Converts a `CUtensorMapDataType`, whose order differs.
     pub fn from_cuda(number: u32) -> Option<ElementKind> {
         // u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz b4x16 b4x16_p64 b6x16_p32
         const KINDS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15];
         KINDS.get(number as usize).copied().map(ElementKind)
     }
 
-    /// Elements that go together, the bytes that they take in global memory, and those in shared memory (section 5.5.1.1).
+    /// Elements per unit of packing, and bytes of such a unit in global and in shared memory (section 5.5.1.1).
     pub fn unit(self) -> Option<(u64, usize, usize)> {
         Some(match self.0 {
             0 => (1, 1, 1),
@@ -65,7 +66,7 @@ impl ElementKind {
         }
     }
 
-    /// The bytes of an element that fills what lies outside of the tensor, where it is not zero.
+    /// The bytes of the NaN that fills elements outside of the tensor.
     fn nan(self) -> &'static [u8] {
         match self.0 {
             6 | 10 => &[0xff, 0x7f],
@@ -76,14 +77,14 @@ impl ElementKind {
     }
 }
 
-/// A tensor map, taken apart. Dimension 0 is the innermost one, whose elements are neighbours in memory.
+/// A decoded tensor map. Dimension 0 is the innermost one, whose elements are contiguous in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TensorMap {
-    /// Address of the first element: a multiple of 16.
+    /// Address of the first element, a multiple of 16.
     pub address: u64,
     /// Number of dimensions, 1 to 5.
     pub rank: usize,
-    /// Type of elements.
+    /// Element type.
     pub element: ElementKind,
     /// 0 none, 1 of 16 bytes, 2 of 32 bytes.
     pub interleave: u8,
@@ -91,82 +92,83 @@ pub struct TensorMap {
     pub swizzle: u8,
     /// For 128 bytes: 0 16 bytes, 1 32 bytes, 2 32 bytes with a flip of 8, 3 64 bytes.
     pub atomicity: u8,
-    /// What lies outside is NaN instead of zero.
+    /// Elements outside of the tensor read as NaN, not zero.
     pub nan_fill: bool,
-    /// Pixels and corners instead of a box.
+    /// The parameters of im2col mode, which replace the box.
     pub im2col: Option<Im2col>,
-    /// Elements of the box along each dimension.
+    /// Size of the box in elements, by dimension.
     pub bounds: [u16; 5],
-    /// Traversal strides.
+    /// Traversal strides, by dimension.
     pub steps: [u16; 5],
-    /// Sizes in elements.
+    /// Size of the tensor in elements, by dimension.
     pub sizes: [u64; 5],
-    /// Bytes between neighbours along dimensions 1 to 4.
+    /// Strides in bytes of dimensions 1 to 4.
     pub strides: [u64; 4],
 }
 
-/// What a map for im2col copies says instead of a box.
+/// What an im2col map has instead of a box.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Im2col {
-    /// Elements copied of every pixel.
+    /// Channels copied per pixel.
     pub channels: u16,
-    /// Pixels copied.
+    /// Number of pixels copied.
     pub pixels: u16,
-    /// Lower corner of the bounding box along dimensions 1 to 3.
+    /// Lower corner of the bounding box, in dimensions 1 to 3.
     pub lower: [i16; 3],
-    /// Upper corner, from the end of the dimension.
+    /// Upper corner, relative to the end of the dimension.
     pub upper: [i16; 3],
 }
 
-/// Which elements an instruction wants.
+/// The elements that an instruction addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// A box at these coordinates.
+    /// The box at these coordinates.
     Tile([i32; 5]),
-    /// A column and four rows of a two-dimensional tensor.
+    /// A column, and four rows of a two-dimensional tensor.
     Rows(i32, [i32; 4]),
-    /// Pixels from a base on, with offsets along dimensions 1 to 3.
+    /// Pixels starting at a base, with offsets in dimensions 1 to 3.
     Pixels([i32; 5], [u16; 3]),
-    /// Pixels along dimension 1 alone.
+    /// Pixels along dimension 1 only.
     Wide([i32; 5], Halo),
 }
 
-/// What an access along one dimension takes besides its pixels (sections 5.5.5.3 and 5.5.5.4).
+/// The additional parameters of an access along one dimension (sections 5.5.5.3 and 5.5.5.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Halo {
-    /// Pixels after the others, or after every 32.
+    /// Number of halo pixels, after all others or after every 32.
     pub pixels: u16,
-    /// Moves the bounding box and the first pixel.
+    /// Offset of the bounding box and of the first pixel.
     pub offset: i16,
     /// `im2col::w::128`: 128 pixels, and a halo after every 32.
     pub grouped: bool,
 }
 
-/// Elements that lie side by side in both memories and inside the tensor.
+/// Elements that are contiguous in both memories and inside the tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Byte offset in shared memory, before swizzling.
     pub shared: usize,
     /// Address in global memory.
     pub global: u64,
-    /// Number of units.
+    /// Number of units of packing.
     pub units: usize,
 }
 
-/// An access, worked out.
+/// The memory that an access touches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Bytes in shared memory.
+    /// Bytes written to or read from shared memory.
     pub bytes: usize,
-    /// Bytes that the transaction counts: elements without their padding.
+    /// Bytes that count towards the transaction: elements without their padding.
     pub counted: usize,
-    /// Everything inside of the tensor.
+    /// All parts inside the tensor.
     pub spans: Vec<Span>,
 }
 
 impl TensorMap {
-    /// The object for these arguments of `cuTensorMapEncodeTiled`, with numbers as in CUDA's enumerations. Sizes, box and
-    /// traversal strides have `rank` elements, `strides` one less. The error says which argument is wrong and why.
+    /// Creates a tiled map from the arguments of `cuTensorMapEncodeTiled`, numbered as in CUDA's enumerations. Sizes,
+    /// box and traversal strides have `rank` elements, `strides` one less. The error names the invalid argument and
+    /// says why.
     #[allow(clippy::too_many_arguments)]
     pub fn tiled(
         data_type: u32,
@@ -198,7 +200,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// The same for `cuTensorMapEncodeIm2col`; the corners have `rank - 2` elements.
+    /// Creates an im2col map from the arguments of `cuTensorMapEncodeIm2col`; the corners have `rank - 2` elements.
     #[allow(clippy::too_many_arguments)]
     pub fn im2col(
         data_type: u32,
@@ -261,7 +263,7 @@ impl TensorMap {
             rank,
             element,
             interleave: interleave as u8,
-            // CUDA counts the atomicities of 128 bytes as modes of their own.
+            // CUDA numbers the atomicities of the 128-byte swizzle as further swizzle modes.
             swizzle: swizzle.min(3) as u8,
             atomicity: swizzle.saturating_sub(3) as u8,
             nan_fill: fill == 1,
@@ -277,7 +279,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// The 128 bytes.
+    /// Encodes the map as 128 bytes.
     pub fn encode(&self) -> [u8; SIZE] {
         let mut out = [0; SIZE];
         let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -312,7 +314,7 @@ impl TensorMap {
         out
     }
 
-    /// Reads the 128 bytes; the error says what no tensor map has.
+    /// Decodes 128 bytes; the error names the invalid field.
     pub fn decode(bytes: &[u8; SIZE]) -> Result<TensorMap, String> {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
@@ -340,7 +342,7 @@ impl TensorMap {
         Ok(map)
     }
 
-    /// Works out an access of `rank` dimensions. The error says what is wrong, or what is not supported (then the flag is set).
+    /// Resolves an access of `rank` dimensions. The error says what is invalid, or unsupported if the flag is set.
     pub fn plan(&self, rank: usize, access: Access) -> Result<Plan, (String, bool)> {
         let wrong = |what: String| Err((what, false));
         if rank != self.rank {
@@ -418,7 +420,7 @@ impl TensorMap {
         }
     }
 
-    /// First elements of pixels: W runs fastest and begins again at its lower corner, then H, D and N (section 5.5.4).
+    /// First elements of the pixels: W runs fastest and wraps to its lower corner, then H, D and N (section 5.5.4).
     fn pixels(&self, at: [i32; 5], offsets: [u16; 3], m: Im2col, rows: &mut Vec<[i64; 5]>) {
         let spatial = self.rank - 2;
         let mut base = at.map(i64::from);
@@ -441,9 +443,9 @@ impl TensorMap {
         }
     }
 
-    /// First elements of pixels along W, which begins again at its lower corner, in the next image: the bounding box is one
-    /// pixel high and deep (section 5.5.5). A halo goes on along W. What it holds beyond the box only the manual's figures
-    /// tell, so that it must lie inside.
+    /// First elements of pixels along W, wrapping to its lower corner in the next image: the bounding box is one pixel
+    /// high and deep (section 5.5.5). A halo continues along W. Only figures of the manual define its contents beyond
+    /// the box, so it must lie inside.
     fn wide_pixels(&self, at: [i32; 5], halo: Halo, m: Im2col, rows: &mut Vec<[i64; 5]>) -> Result<(), (String, bool)> {
         let (count, group) = if halo.grouped { (128, 32) } else { (m.pixels, m.pixels) };
         let (offset, step, images) = (i64::from(halo.offset), i64::from(self.steps[1]), self.rank - 1);
@@ -473,13 +475,13 @@ impl TensorMap {
         Ok(())
     }
 
-    /// What fills the places outside of the tensor.
+    /// The fill pattern for elements outside of the tensor.
     pub fn fill(&self, bytes: usize) -> Vec<u8> {
         let pattern: &[u8] = if self.nan_fill { self.element.nan() } else { &[0] };
         pattern.iter().copied().cycle().take(bytes).collect()
     }
 
-    /// Where 16 bytes of shared memory lie after swizzling (section 5.5.7), and whether their halves are exchanged.
+    /// The swizzled address of 16 bytes of shared memory (section 5.5.7), and whether their halves are exchanged.
     pub fn exchange(&self, address: u64) -> (u64, bool) {
         let line = address >> 7;
         match (self.swizzle, self.atomicity) {
@@ -494,7 +496,7 @@ impl TensorMap {
     }
 }
 
-/// The bytes of the object that a field of `tensormap.replace` takes: first byte, size, and the most that an ordinal can be.
+/// The field of `tensormap.replace`: first byte, size, and the largest ordinal.
 pub fn field(has: impl Fn(Mod) -> bool) -> Option<(usize, usize, u64)> {
     let fields = [
         (Mod::GlobalAddress, (0, 8, 0)),
@@ -507,7 +509,7 @@ pub fn field(has: impl Fn(Mod) -> bool) -> Option<(usize, usize, u64)> {
         (Mod::BoxDim, (16, 2, 4)),
         (Mod::ElementStride, (26, 2, 4)),
         (Mod::GlobalDim, (56, 8, 4)),
-        // Maps have four strides. ptxas takes the number of a tcgen05 one, which lies behind the map.
+        // Maps have four strides. ptxas accepts ordinal 4 for `tcgen05`, which lies behind the map.
         (Mod::GlobalStride, (96, 8, 4)),
     ];
     fields.into_iter().find(|(m, _)| has(*m)).map(|(_, f)| f)

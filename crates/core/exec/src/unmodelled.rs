@@ -1,8 +1,9 @@
-//! What the check knows and no engine executes: instructions of PTX ISA 9.2 and later for machines that nobody could observe yet.
+//! Instructions that the check accepts and no engine executes: PTX ISA 9.2 and later, for hardware that nobody could
+//! observe yet.
 
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
-/// Words that change what an instruction does in ways that the engines do not know.
+/// Modifiers whose effect the engines do not model.
 const WORDS: &[Mod] = &[
     // tensor maps whose fields an instruction replaces
     Mod::OverrideGlobalAddress,
@@ -25,12 +26,12 @@ const WORDS: &[Mod] = &[
     Mod::Fabric,
 ];
 
-/// Whether every engine must end in "unsupported" at this instruction.
+/// Whether every engine must refuse this instruction as unsupported.
 pub fn unmodelled(v: &Variant) -> bool {
     match v.op {
         Opcode::Fabric | Opcode::Spcompress | Opcode::Spdecompress => true,
-        // Of several formats: what `.ftz` flushes where singles become `.f16`, and how often sums of packed bytes are rounded,
-        // is not known.
+        // Mixed formats: it is not known what `.ftz` flushes where singles become `.f16`, nor how often sums of packed
+        // bytes are rounded.
         Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma => {
             v.ty(Var::U).is_some() && !matches!(v.ty(Var::T), Some(Type::F32 | Type::F32x2 | Type::Bf16x2))
         }

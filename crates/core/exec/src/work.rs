@@ -1,24 +1,24 @@
-//! Where the time goes until there is code.
+//! A log of the time spent on making code.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Something that was done to make code, for people who want to know where the time went.
+/// A step of compilation with its duration, for `--stats` and traces.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// What: `emit`, `optimise`.
+    /// Name of the step: `emit`, `optimise`.
     pub what: &'static str,
-    /// When it began.
+    /// When it started.
     pub started: Instant,
-    /// How long it took.
+    /// Its duration.
     pub time: Duration,
-    /// On a thread that no launch waited for.
+    /// Done on a background thread, so no launch waited for it.
     pub background: bool,
 }
 
-/// What was done for a kernel; clones share it.
+/// The steps of a kernel's compilation; clones share the log.
 #[derive(Clone, Default)]
 pub struct Log {
     state: Arc<Mutex<State>>,
@@ -28,17 +28,17 @@ pub struct Log {
 #[derive(Default)]
 struct State {
     works: Vec<Work>,
-    /// What is being done at the moment, and for somebody who waits.
+    /// The current step of a thread that a launch waits for.
     now: Option<&'static str>,
 }
 
 impl Log {
-    /// The same log for a thread that nobody waits for.
+    /// The same log for a background thread.
     pub fn in_background(&self) -> Log {
         Log { state: self.state.clone(), background: true }
     }
 
-    /// Does something, and notes how long it took.
+    /// Runs a step and logs its duration.
     pub fn time<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let before = if self.background { None } else { self.lock().now.replace(what) };
@@ -52,12 +52,12 @@ impl Log {
         result
     }
 
-    /// All of it, in the order of its end.
+    /// All completed steps, in the order of completion.
     pub fn works(&self) -> Vec<Work> {
         self.lock().works.clone()
     }
 
-    /// What somebody waits for at the moment.
+    /// The step that a launch is waiting for, if any.
     pub fn now(&self) -> Option<&'static str> {
         self.lock().now
     }

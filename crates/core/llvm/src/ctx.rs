@@ -143,7 +143,8 @@ pub enum Helper {
     Check,
     /// `(ctx, site, mask, sources, destination)`: evaluates a pure row by its semantic function.
     Pure,
-    /// `(ctx, site, mask) -> status`: a trap or another fault that the code found itself, or a use that is only noted.
+    /// `(ctx, site, mask) -> status`: generated code detected a trap or another fault, or an undefined use that is only
+    /// noted.
     Fault,
     /// `(ctx) -> status`: safepoint of a loop or of recursion: charges fuel, and suspends a warp that runs on a fiber.
     Tick,

@@ -1,5 +1,5 @@
-//! Functions of the device library that engines provide: `vprintf`, `malloc`, `free`, `__assertfail`. What they do depends on
-//! the engine only in how a lane's memory is read.
+//! Functions of the device library: `vprintf`, `malloc`, `free`, `__assertfail`. Engines differ only in how they read a
+//! lane's memory.
 
 mod printf;
 
@@ -7,18 +7,19 @@ use crate::{Access, FaultKind, Freer, Grid, LANES, mem::BadFree};
 use margay_ir::Builtin;
 use printf::format;
 
-/// Why a function of the device library ended the launch.
+/// Why a function of the device library stopped the launch.
 pub struct Failure {
-    /// Whose call it was.
+    /// The calling lane.
     pub lane: usize,
-    /// What happened.
+    /// The fault.
     pub kind: FaultKind,
     /// Further facts.
     pub notes: Vec<String>,
 }
 
-/// Calls a function for the lanes of a mask. `args` are its arguments by lane, `byte` reads a byte at a generic address of a
-/// lane, `thread` says which thread a lane is. Gives the results by lane, zeros if there are none.
+/// Calls a function for the lanes of `mask`. `args` holds its arguments by lane, `byte` reads a byte at a generic
+/// address of a lane, `thread` identifies the thread of a lane. Returns the results by lane, zeros for functions
+/// without one.
 pub fn call(
     builtin: Builtin,
     grid: &Grid<'_>,

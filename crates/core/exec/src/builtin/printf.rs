@@ -1,14 +1,14 @@
 //! `vprintf` (CUDA C++ Programming Guide, "Formatted Output"; C17, section 7.21.6.1).
 //!
-//! Arguments lie in one buffer, each at a multiple of its size: 4 bytes for `int` and smaller, 8 for `long`, pointers and
-//! `double`. `%s` is read from device memory.
+//! The arguments lie in one buffer, each aligned to its size: 4 bytes for `int` and smaller, 8 for `long`, pointers and
+//! `double`. `%s` reads device memory.
 
-/// Longest string that `%s` prints: a lost terminator must not print all of memory.
+/// Longest string that `%s` prints, in case its terminator is missing.
 const LONGEST: usize = 1 << 16;
 /// Largest width and precision.
 const WIDEST: usize = 4096;
 
-/// Flags, width and precision of a conversion.
+/// A conversion specification: flags, width, precision, length.
 #[derive(Clone, Copy, Default, Debug)]
 struct Spec {
     left: bool,
@@ -24,7 +24,7 @@ struct Spec {
     short: u32,
 }
 
-/// Reads arguments one after the other.
+/// A cursor over the argument buffer.
 struct Arguments<'r, R> {
     read: &'r mut R,
     at: u64,
@@ -42,8 +42,8 @@ impl<R: FnMut(u64) -> Option<u8>> Arguments<'_, R> {
     }
 }
 
-/// Formats; gives the bytes and the number of arguments used. `read` reads a byte of device memory; `None` from it ends the
-/// formatting with the address that could not be read.
+/// Formats; returns the bytes and the number of arguments consumed. `read` reads a byte of device memory; if it fails,
+/// the address is the error.
 pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>) -> Result<(Vec<u8>, u32), u64> {
     let pattern = string(text, &mut read)?;
     let mut out = Vec::with_capacity(pattern.len() + 32);
@@ -115,7 +115,7 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
                 float(&mut out, &spec, conversion, f64::from_bits(v));
             }
             b'n' => {
-                // Not supported by CUDA; the argument is skipped.
+                // `%n` is not supported by CUDA; its argument is skipped.
                 args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
             }
             _ => {
@@ -213,7 +213,7 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
     }
 }
 
-/// Sign, prefix and digits with zeros or blanks.
+/// Pads a number with zeros (behind sign and prefix) or blanks.
 fn number(out: &mut Vec<u8>, spec: &Spec, head: &str, digits: &str, zeros_allowed: bool) {
     let len = head.len() + digits.len();
     if spec.zero && !spec.left && zeros_allowed {
@@ -247,7 +247,7 @@ fn float(out: &mut Vec<u8>, spec: &Spec, conversion: u8, v: f64) {
         _ => (finite(spec, conversion.to_ascii_lowercase(), magnitude), true),
     };
     let body = if upper { body.to_ascii_uppercase() } else { body };
-    // Zeros of `%a` go behind the prefix.
+    // With `%a`, zeros go behind the prefix.
     match body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         Some(rest) => number(out, spec, &format!("{head}{}", &body[..2]), rest, zeros),
         None => number(out, spec, head, &body, zeros),
@@ -274,7 +274,7 @@ fn finite(spec: &Spec, conversion: u8, v: f64) -> String {
     }
 }
 
-/// Takes trailing zeros of the fraction away.
+/// Removes trailing zeros of the fraction.
 fn without_zeros(text: &str) -> String {
     let (mantissa, exponent) = match text.find('e') {
         Some(at) => text.split_at(at),

@@ -1,4 +1,4 @@
-//! Reads and writes of any size and alignment inside a block, made of the block's atomic cells.
+//! Loads and stores of any size and alignment inside a block, in terms of the block's atomic cells.
 
 use super::{
     Block,
@@ -6,9 +6,9 @@ use super::{
 };
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// A cell that plain values are read from and written to.
+/// A plain type with an atomic cell of the same size.
 pub trait Scalar: Copy + 'static {
-    /// The atomic of that size.
+    /// The atomic type.
     type Cell: Cell;
     /// Relaxed load.
     fn get(cell: &Self::Cell) -> Self;
@@ -38,19 +38,19 @@ impl Scalar for u128 {
     }
 }
 
-/// Reads a value; `None` when out of bounds or misaligned.
+/// Loads a value; `None` if out of bounds or misaligned.
 #[inline]
 pub fn load<T: Scalar>(block: &Block, address: u64) -> Option<T> {
     block.cell(address).map(T::get)
 }
 
-/// Writes a value; `None` when out of bounds or misaligned.
+/// Stores a value; `None` if out of bounds or misaligned.
 #[inline]
 pub fn store<T: Scalar>(block: &Block, address: u64, value: T) -> Option<()> {
     block.cell(address).map(|c| T::set(c, value))
 }
 
-/// Splits `size` bytes at an address into leading bytes, whole words of 8, and trailing bytes.
+/// Splits `size` bytes at an address into leading bytes, 8-byte words, and trailing bytes.
 fn split(address: u64, size: usize) -> (usize, usize, usize) {
     let head = (address.wrapping_neg() % 8) as usize;
     if head >= size {
@@ -59,7 +59,7 @@ fn split(address: u64, size: usize) -> (usize, usize, usize) {
     (head, (size - head) / 8, (size - head) % 8)
 }
 
-/// Reads bytes; `None` when some lie outside.
+/// Loads bytes; `None` if some are out of bounds.
 pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
     let (head, words, tail) = split(address, to.len());
     let (first, rest) = to.split_at_mut(head);
@@ -78,7 +78,7 @@ pub fn load_bytes(block: &Block, address: u64, to: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Writes bytes; `None`, and perhaps some written, when some lie outside.
+/// Stores bytes; `None` if some are out of bounds, in which case some may have been stored.
 pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
     let (head, words, tail) = split(address, from.len());
     let (first, rest) = from.split_at(head);
@@ -97,7 +97,7 @@ pub fn store_bytes(block: &Block, address: u64, from: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Copies between blocks, or inside one with overlap; `None` when some bytes lie outside.
+/// Copies between blocks, or within one with overlap; `None` if some bytes are out of bounds.
 pub fn copy(to: &Block, to_address: u64, from: &Block, from_address: u64, size: usize) -> Option<()> {
     if !to.contains(to_address, size) || !from.contains(from_address, size) {
         return None;
@@ -115,7 +115,7 @@ pub fn copy(to: &Block, to_address: u64, from: &Block, from_address: u64, size: 
     Some(())
 }
 
-/// Fills `size` bytes with a repeated pattern.
+/// Fills `size` bytes with a repeated pattern; `None` if some are out of bounds.
 pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<()> {
     if !block.contains(address, size) || pattern.is_empty() {
         return None;
@@ -134,7 +134,7 @@ pub fn fill(block: &Block, address: u64, pattern: &[u8], size: usize) -> Option<
     Some(())
 }
 
-/// One byte everywhere. Windows of CTAs and threads are cleared so, many small ones, hence without a buffer.
+/// Fills with a single byte, without a buffer: windows of CTAs and threads are many, small, and cleared this way.
 fn fill_bytes(block: &Block, address: u64, byte: u8, size: usize) -> Option<()> {
     let (head, words, tail) = split(address, size);
     let (middle, last) = (address + head as u64, address + (head + 8 * words) as u64);

@@ -1,4 +1,4 @@
-//! What was freed lately, for messages.
+//! Recently freed allocations, for messages.
 
 use super::{Allocation, Kind, describe};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// Allocations that are remembered.
+/// Number of allocations remembered.
 const MOST: usize = 1 << 12;
 
 /// Who freed an allocation.
@@ -15,11 +15,11 @@ const MOST: usize = 1 << 12;
 pub enum Freer {
     /// The host.
     Host,
-    /// A thread: its index in its CTA, and the CTA's in the grid.
+    /// A device thread: its index in its CTA, and the CTA's index in the grid.
     Thread([u32; 3], [u32; 3]),
 }
 
-/// An allocation that is no more.
+/// A freed allocation.
 #[derive(Debug)]
 struct Gone {
     base: u64,
@@ -41,7 +41,7 @@ impl fmt::Display for Gone {
     }
 }
 
-/// The latest of them.
+/// The latest freed allocations, oldest first.
 #[derive(Default, Debug)]
 pub struct History(Mutex<VecDeque<Gone>>);
 
@@ -50,7 +50,7 @@ impl History {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An allocation is freed.
+    /// Records that an allocation was freed.
     pub fn add(&self, a: &Allocation, by: Freer) {
         let mut all = self.lock();
         if all.len() == MOST {
@@ -59,14 +59,14 @@ impl History {
         all.push_back(Gone { base: a.block.base(), len: a.block.len(), kind: a.kind, name: a.name.clone(), by });
     }
 
-    /// In words, where an address lies in what was freed last there.
+    /// Describes the position of an address in the allocation that was freed last there.
     pub fn at(&self, address: u64) -> Option<String> {
         let all = self.lock();
         let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64)?;
         Some(format!("{} bytes into the {gone}", address - gone.base))
     }
 
-    /// Whether what was freed last at an address is memory of the device heap that began there.
+    /// Whether the allocation freed last at `address` was on the device heap and began there.
     pub fn is_freed_heap(&self, address: u64) -> bool {
         let all = self.lock();
         let gone = all.iter().rev().find(|g| address.wrapping_sub(g.base) < g.len as u64);

@@ -1,8 +1,8 @@
-//! Launches that run, and what was freed while they did.
+//! Running launches, and the memory freed while they run.
 //!
-//! Compiled code remembers ranges of addresses that it found valid, and a thread may be between the check of an address and the
-//! access. So what is freed is *forgotten* at once, by all tables of ranges that running launches use, and *kept* until the launches
-//! have ended that ran at the time. Memory of the device heap may be handed out again before that, to device code only.
+//! Compiled code caches valid address ranges, and a thread may be between the check of an address and the access. So
+//! freed memory is removed at once from all tables of ranges that running launches use, but *kept* until every launch
+//! that ran at the time has ended. Memory of the device heap may be reused earlier, by device code only.
 
 use super::{Allocation, Block, Kind, Ranges};
 use std::{
@@ -13,17 +13,17 @@ use std::{
     },
 };
 
-/// Bytes that the host may free while launches run before it waits for their end.
+/// Bytes that the host may free during launches before a `free` waits for them.
 const MOST_KEPT: u64 = 1 << 30;
-/// Freed blocks that are looked at before memory of the device heap is taken from the host.
+/// Freed heap blocks tried for reuse before new memory is allocated.
 const MOST_TRIES: usize = 4;
-/// What a block costs beside its bytes.
+/// Bytes that a block takes beyond its contents.
 const OVERHEAD: u64 = 3 * super::RED_ZONE as u64;
 
-/// What was freed, and the number of the latest launch at that time.
+/// Freed memory, and the number of the latest launch at that time.
 type Kept = (u64, Arc<Allocation>);
 
-/// By the logarithm of their room.
+/// Freed heap blocks, by the logarithm of their capacity.
 #[derive(Debug)]
 struct Heap([VecDeque<Kept>; 64]);
 
@@ -33,7 +33,7 @@ impl Default for Heap {
     }
 }
 
-/// Launches that run.
+/// The running launches of a memory.
 #[derive(Default, Debug)]
 pub struct Launches {
     state: Mutex<State>,
@@ -42,21 +42,21 @@ pub struct Launches {
 
 #[derive(Default, Debug)]
 struct State {
-    /// Number of the one that began last.
+    /// Number of the latest launch.
     begun: u64,
-    /// Those that run, ascending.
+    /// Numbers of the running launches, ascending.
     running: Vec<u64>,
-    /// Tables that they use.
+    /// Tables of ranges that they use.
     tables: Vec<(u64, Arc<Ranges>)>,
-    /// Freed by the host, oldest first, and their bytes.
+    /// Memory freed by the host, oldest first, and its size in bytes.
     kept: VecDeque<Kept>,
     bytes: u64,
-    /// Freed by device code, and what it all takes.
+    /// Memory freed by device code, and its size in bytes.
     heap: Heap,
     heap_bytes: u64,
 }
 
-/// A launch that runs.
+/// A running launch; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Running<'a> {
     launches: &'a Launches,
@@ -64,13 +64,13 @@ pub struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Its number; no two launches have the same.
+    /// Its number, unique in the process.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Ranges in a table are emptied when their memory is freed, until the launch has ended. What the table held before may have been
-    /// freed already: [`super::Memory::epoch`] tells, if it is read after this.
+    /// Registers a table, whose ranges are emptied when their memory is freed until the launch ends. Ranges entered
+    /// before may already be stale: compare [`super::Memory::epoch`], read after this call.
     pub fn watch(&self, table: &Arc<Ranges>) {
         self.launches.lock().tables.push((self.number, table.clone()));
     }
@@ -87,18 +87,18 @@ impl Launches {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A launch begins.
+    /// Starts a launch.
     pub fn begin(&self) -> Running<'_> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let mut state = self.lock();
-        // While the lock is held: numbers of a memory ascend.
+        // Under the lock, so that the numbers of one memory ascend.
         let number = NUMBERS.fetch_add(1, Relaxed);
         state.begun = number;
         state.running.push(number);
         Running { launches: self, number }
     }
 
-    /// A launch has ended; gives what nobody can use any more, to be dropped without the lock.
+    /// Ends a launch; returns the memory that is no longer in use, to be dropped outside the lock.
     fn end(&self, number: u64) -> Vec<Kept> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -125,7 +125,7 @@ impl Launches {
         self.lock().tables.iter().for_each(|(_, table)| table.forget(base));
     }
 
-    /// Keeps what was freed while launches run; whether that is too much of the host's memory.
+    /// Keeps freed memory while launches run; returns whether the host holds too much of it.
     pub fn keep(&self, gone: Arc<Allocation>) -> bool {
         let mut state = self.lock();
         if state.running.is_empty() {
@@ -143,8 +143,8 @@ impl Launches {
         state.bytes > MOST_KEPT
     }
 
-    /// A block of the device heap that was freed and has `room`, if there are more than so many bytes of such blocks; it has `len`
-    /// zero bytes then.
+    /// Reuses a freed heap block of capacity `room`, if such blocks take more than `bytes` bytes; it then has `len`
+    /// zero bytes.
     pub fn reuse(&self, room: u64, len: usize, bytes: u64) -> Option<Block> {
         let mut state = self.lock();
         if state.heap_bytes <= bytes {
@@ -161,14 +161,14 @@ impl Launches {
                     block.renew(len);
                     return Some(block);
                 }
-                // The reference engine is about to look at it.
+                // The reference engine holds a reference.
                 Err(used) => list.push_back((at, used)),
             }
         }
         None
     }
 
-    /// Waits until all launches have ended that run now.
+    /// Waits until all launches that run now have ended.
     pub fn wait(&self) {
         let state = self.lock();
         let now = state.begun;

@@ -1,11 +1,11 @@
 //! Device memory: allocations whose addresses are host addresses (manual, section 5.1; chapter 8 for its consistency).
 //!
-//! [`Memory`] knows every allocation that generic and global addresses may point into. The windows of CTAs (`.shared`) and
-//! threads (`.local`) are [`Allocation`]s too, held by their engine and not registered here.
+//! [`Memory`] holds every allocation that generic and global addresses may point into. The windows of CTAs (`.shared`)
+//! and threads (`.local`) are [`Allocation`]s too, but belong to their engine and are not registered here.
 //!
-//! Freeing an allocation under a running kernel is a fault of the program and never of the host: engines forget its range at once
-//! (so the next access is out of bounds), and its bytes go back to the host only when all launches have ended that ran when it was
-//! freed ([`launches`]). Until then an access that was under way harms nobody.
+//! Freeing an allocation while a kernel uses it is a fault of the program and never of the host: engines drop its range
+//! at once, so that the next access is out of bounds, and its bytes go back to the host only when all launches that ran
+//! at the time have ended ([`launches`]). Until then, an access in progress is harmless.
 
 mod access;
 mod history;
@@ -32,10 +32,10 @@ use std::{
     },
 };
 
-/// What an allocation is for.
+/// The purpose of an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Allocated by the host.
+    /// Allocated through the host API.
     Global,
     /// A `.global` variable of a module.
     Variable,
@@ -43,13 +43,13 @@ pub enum Kind {
     Const,
     /// A launch's parameter block: device code may not write it.
     Param,
-    /// `malloc` of device code.
+    /// Allocated by `malloc` in device code.
     Heap,
     /// A CTA's shared window.
     Shared,
     /// The local windows of a warp.
     Local,
-    /// An array: the image of textures and surfaces. It has no address for device code.
+    /// A CUDA array, the image of textures and surfaces. Device code has no address of it.
     Array,
 }
 
@@ -60,21 +60,21 @@ impl Kind {
     }
 }
 
-/// An allocation.
+/// An allocation of device memory.
 #[derive(Debug)]
 pub struct Allocation {
-    /// Its bytes.
+    /// Its memory.
     pub block: Block,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
-    /// Name of the variable, or empty.
+    /// Name of the variable; empty for others.
     pub name: Box<str>,
-    /// Some engine may have kept its range ([`Memory::remember`]).
+    /// Some engine may have cached its range ([`Memory::remember`]).
     remembered: AtomicBool,
 }
 
 impl Allocation {
-    /// An allocation outside of any [`Memory`]: a window.
+    /// An allocation outside of any [`Memory`], such as a window.
     pub fn new(size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
         Ok(Arc::new(Allocation::of(new_block(size, align)?, kind, name)))
     }
@@ -83,7 +83,7 @@ impl Allocation {
         Allocation { block, kind, name: name.into(), remembered: AtomicBool::new(false) }
     }
 
-    /// Address after the last byte.
+    /// Address behind the last byte.
     pub fn end(&self) -> u64 {
         self.block.base() + self.block.len() as u64
     }
@@ -124,17 +124,17 @@ fn describe(
     write!(f, "of {len} bytes at {base:#x}")
 }
 
-/// Bytes behind an allocation in which an access may well be an overrun of it.
+/// Distance in bytes behind an allocation within which an access is probably an overrun.
 const JUST_BEHIND: u64 = 512;
 
-/// Why the host's access or `free` was refused.
+/// Why an access or `free` by the host was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryError {
     /// The address.
     pub address: u64,
-    /// Bytes wanted.
+    /// Size of the access in bytes.
     pub size: u64,
-    /// What is near it.
+    /// What lies near the address.
     pub note: String,
 }
 
@@ -146,27 +146,27 @@ impl std::fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// Why `free` of device code was refused.
+/// Why a `free` by device code was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadFree {
     /// It was freed before.
     pub twice: bool,
-    /// What is near the address.
+    /// What lies near the address.
     pub note: String,
 }
 
-/// Memory on loan that was taken out of use ([`Memory::exchange`]).
+/// Memory on loan that is no longer accessible to new accesses ([`Memory::exchange`]).
 #[derive(Debug)]
 #[must_use = "its owner must not take it back before it is settled"]
 pub struct Retracted(Arc<Allocation>);
 
-/// The device's memory: what is allocated, and checked access to it. Shared between threads.
+/// Device memory: allocations, and checked access to them. Shared between threads.
 #[derive(Debug)]
 pub struct Memory {
     blocks: RwLock<BTreeMap<u64, Arc<Allocation>>>,
     launches: Launches,
     history: History,
-    /// Counts frees of allocations that somebody remembers, so that they can see that one may be gone.
+    /// Counts frees of allocations whose range may be cached, so that holders can detect them.
     epoch: AtomicU64,
     used: AtomicU64,
     limit: AtomicU64,
@@ -199,7 +199,7 @@ impl Memory {
         }
     }
 
-    /// Allocates `size` zeroed bytes (at least one) at a multiple of `align`, a power of two.
+    /// Allocates `size` zeroed bytes (at least one), aligned to `align`, a power of two.
     pub fn alloc(&self, size: u64, align: u32) -> Result<u64, Exhausted> {
         self.alloc_as(size, align, Kind::Global, "").map(|a| a.block.base())
     }
@@ -210,7 +210,7 @@ impl Memory {
         self.enter(size, |size| Allocation::new(size, align, kind, name))
     }
 
-    /// Counts an allocation and puts it on the map.
+    /// Accounts for an allocation and registers it.
     fn enter(
         &self,
         size: u64,
@@ -237,16 +237,16 @@ impl Memory {
         }
     }
 
-    /// Takes in memory that somebody else owns; [`Memory::free`] or [`Memory::exchange`] give it back. It counts nothing. The error is
-    /// the allocation that it would overlap.
+    /// Registers memory that somebody else owns, until [`Memory::free`] or [`Memory::exchange`]; it does not count
+    /// towards the limit. The error is an allocation that it would overlap.
     pub fn adopt(&self, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
         adopt(&mut self.write_lock(), block, kind)
     }
 
-    /// Frees the allocation that begins at `address`. Memory on loan ([`Memory::adopt`]) is its owner's again when this returns: it
-    /// waits for the launches that run. So does whoever frees very much while some run.
+    /// Frees the allocation that begins at `address`. Waits for the running launches if the memory is on loan
+    /// ([`Memory::adopt`]), so that its owner may reuse it, or if very much was freed during launches.
     ///
-    /// Must not be called from a thread that executes a launch: that one would wait for itself.
+    /// Must not be called from a thread that executes a launch, which would wait for itself.
     pub fn free(&self, address: u64) -> Result<(), MemoryError> {
         let gone = self.remove(address, Freer::Host, |_| true)?;
         if !gone.block.is_owned() {
@@ -257,9 +257,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes in other memory on loan instead of that at some addresses, all at once, so that no launch misses what stays. Does not wait for
-    /// launches that may still be about to access what goes; [`Memory::settle`] does, and its owner must leave it as it is until then.
-    /// The error is an allocation that a new block would overlap; the blocks before it are in.
+    /// Atomically replaces loans: removes those at the addresses `gone` and adopts `blocks`. Does not wait for accesses
+    /// in progress to the removed memory, which its owner must leave alone until [`Memory::settle`] has. The error is
+    /// an allocation that a new block would overlap; the blocks before it are registered.
     pub fn exchange(
         &self,
         gone: &[u64],
@@ -276,7 +276,8 @@ impl Memory {
         (gone, made)
     }
 
-    /// Waits until no launch can access what was retracted. Whoever kept it (a texture, say) finds no byte in it from then on.
+    /// Waits until no launch can access retracted memory. Objects that still refer to it (a texture, say) see no bytes
+    /// from then on.
     pub fn settle(&self, retracted: Vec<Retracted>) {
         if retracted.iter().any(|r| r.0.remembered.load(Relaxed)) {
             self.launches.wait();
@@ -284,20 +285,20 @@ impl Memory {
         retracted.iter().for_each(|r| r.0.block.end_loan());
     }
 
-    /// A launch begins: until the guard is dropped, nothing is returned to the host that code may hold the range of.
+    /// Starts a launch: until the guard is dropped, freed memory whose range may be cached stays allocated.
     pub fn begin(&self) -> Running<'_> {
         self.launches.begin()
     }
 
-    /// What a launch allocated for itself; it does not wait.
+    /// Frees memory that the launch allocated for itself, without waiting.
     pub(crate) fn free_own(&self, address: u64) {
-        // Nobody else frees it, so it is there.
+        // Nobody else frees it, so it is registered.
         if let Ok(gone) = self.remove(address, Freer::Host, |_| true) {
             let _ = self.keep(gone);
         }
     }
 
-    /// Takes an allocation off the map, if it is one that the caller may free, and makes everybody forget its range.
+    /// Unregisters an allocation that `may` accepts, and drops its range from all caches.
     fn remove(
         &self,
         address: u64,
@@ -318,7 +319,7 @@ impl Memory {
         if gone.kind == Kind::Heap {
             self.heap_used.fetch_sub(size, Relaxed);
         }
-        // Parameter blocks come and go with every launch: nobody has addresses of old ones.
+        // Parameter blocks come and go with every launch; nobody has addresses of old ones.
         if gone.kind != Kind::Param || gone.remembered.load(Relaxed) {
             self.history.add(&gone, by);
         }
@@ -326,23 +327,23 @@ impl Memory {
         Ok(gone)
     }
 
-    /// Makes everybody forget the range of an allocation that is off the map.
+    /// Drops the range of an unregistered allocation from all caches.
     fn forget(&self, gone: &Allocation) {
         if gone.remembered.load(Relaxed) {
             self.epoch.fetch_add(1, SeqCst);
-            // Whoever has found the allocation either sees the new epoch after it has written down the range, or wrote it down
-            // before this line.
+            // Whoever has found the allocation either entered its range before this fence, or sees the new epoch after
+            // entering it.
             fence(SeqCst);
             self.launches.forget(gone.block.base());
         }
     }
 
-    /// Keeps the bytes of what was freed until no code can hold its range; whether that is more than should be.
+    /// Keeps freed memory until no code can have its range cached; returns whether the host holds too much of it.
     fn keep(&self, gone: Arc<Allocation>) -> bool {
         gone.remembered.load(Relaxed) && self.launches.keep(gone)
     }
 
-    /// `malloc` of device code: 16-byte aligned, 0 when the device heap is full.
+    /// `malloc` of device code: 16-byte aligned; 0 when the device heap is full.
     pub fn heap_alloc(&self, size: u64) -> u64 {
         let size = size.max(1);
         let limit = self.heap_limit.load(Relaxed);
@@ -356,7 +357,7 @@ impl Memory {
         0
     }
 
-    /// Memory that was freed is taken again only when there is much of it: what still holds its range shall find nothing there.
+    /// Freed memory is reused only when there is much of it, so that stale pointers to it fault.
     fn alloc_on_heap(&self, size: u64, limit: u64) -> Result<Arc<Allocation>, Exhausted> {
         let room = size.checked_next_power_of_two().unwrap_or(size);
         match self.launches.reuse(room, size as usize, limit.max(1 << 20)) {
@@ -369,14 +370,14 @@ impl Memory {
         }
     }
 
-    /// `free` of device code: null is fine, anything that `malloc` did not return is an error.
+    /// `free` of device code: null is allowed; any other pointer that `malloc` did not return is an error.
     pub fn heap_free(&self, address: u64, by: Freer) -> Result<(), BadFree> {
         if address == 0 {
             return Ok(());
         }
         match self.remove(address, by, |a| a.kind == Kind::Heap) {
             Ok(gone) => {
-                // Beyond its bounds memory is used again, so nobody need wait.
+                // Beyond a bound the memory is reused, so nobody need wait.
                 let _ = self.keep(gone);
                 Ok(())
             }
@@ -387,59 +388,60 @@ impl Memory {
         }
     }
 
-    /// Bytes that `malloc` of device code may hand out.
+    /// Sets the bytes that `malloc` of device code may allocate.
     pub fn set_heap_limit(&self, bytes: u64) {
         self.heap_limit.store(bytes, Relaxed);
     }
 
-    /// See [`Memory::set_heap_limit`].
+    /// The bytes that `malloc` of device code may allocate.
     pub fn heap_limit(&self) -> u64 {
         self.heap_limit.load(Relaxed)
     }
 
-    /// Textures, samplers and surfaces by handle.
+    /// The textures, samplers and surfaces, by handle.
     pub fn objects(&self) -> &Objects {
         &self.objects
     }
 
-    /// From now on, follows which bytes of new allocations of the host and of the device heap are written.
+    /// Starts tracking which bytes of new host and heap allocations are written.
     pub fn track_writes(&self) {
         self.writes.start();
     }
 
-    /// What is known of writes.
+    /// The tracked writes.
     pub fn writes(&self) -> &Writes {
         &self.writes
     }
 
-    /// Bytes allocated, and the most that can be.
+    /// Bytes allocated, and the limit.
     pub fn usage(&self) -> (u64, u64) {
         (self.used.load(Relaxed), self.limit.load(Relaxed))
     }
 
-    /// The allocation that an address lies in.
+    /// The allocation that contains an address.
     pub fn find(&self, address: u64) -> Option<Arc<Allocation>> {
         let blocks = self.read_lock();
         let (_, a) = blocks.range(..=address).next_back()?;
         a.block.contains(address, 1).then(|| a.clone())
     }
 
-    /// As [`Memory::find`], for engines that keep the range for later accesses. They must forget it when [`Memory::epoch`] changes, or
-    /// keep it in [`Ranges`] that the launch knows ([`Running::watch`]). What a launch `own`s may be kept while it lasts.
+    /// Like [`Memory::find`], for engines that cache the range. They must drop it when [`Memory::epoch`] changes, or
+    /// keep it in [`Ranges`] that are registered with the launch ([`Running::watch`]). The launch's `own` allocation
+    /// may be cached during the launch.
     pub fn remember(&self, address: u64, own: &Allocation) -> Option<Arc<Allocation>> {
         let blocks = self.read_lock();
         let (_, a) = blocks.range(..=address).next_back()?;
         if !a.block.contains(address, 1) {
             return None;
         }
-        // Before the lock is released: who frees it takes it off the map first.
+        // Under the lock: whoever frees it must unregister it first.
         if !std::ptr::eq(&**a, own) && !a.remembered.load(Relaxed) {
             a.remembered.store(true, Relaxed);
         }
         Some(a.clone())
     }
 
-    /// Changes whenever an allocation was freed that somebody may remember.
+    /// Changes whenever an allocation whose range may be cached was freed.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.epoch.load(SeqCst)
@@ -458,7 +460,7 @@ impl Memory {
         store_bytes(&a.block, address, from).ok_or_else(|| self.error(address, from.len()))
     }
 
-    /// Copies inside device memory; the ranges may overlap.
+    /// Copies within device memory; the ranges may overlap.
     pub fn copy(&self, to: u64, from: u64, size: u64) -> Result<(), MemoryError> {
         let size = usize::try_from(size).map_err(|_| self.error(to, usize::MAX))?;
         let (t, f) = (self.at(to, size)?, self.at(from, size)?);
@@ -475,19 +477,19 @@ impl Memory {
         fill(&a.block, address, pattern, size).ok_or_else(|| self.error(address, size))
     }
 
-    /// In words, what an address is near to.
+    /// Describes the surroundings of an address.
     pub fn describe(&self, address: u64) -> String {
         self.describe_among(address, &[])
     }
 
-    /// The same, where there are windows too.
+    /// The same, also considering windows.
     pub fn describe_among(&self, address: u64, windows: &[Arc<Allocation>]) -> String {
         let blocks = self.read_lock();
         let below = blocks.range(..=address).next_back().map(|(_, a)| a);
         if below.is_none_or(|a| !a.block.contains(address, 1))
             && let Some(freed) = self.history.at(address)
         {
-            // The host gives freed addresses out again, so an overrun of what lies just below is as likely.
+            // The host reuses freed addresses, so an overrun of what lies just below is as likely.
             return match below.filter(|a| address - a.end() < JUST_BEHIND) {
                 Some(a) => format!("{}, and {freed}", nearest(address, std::iter::once(&**a))),
                 None => freed,
@@ -498,7 +500,7 @@ impl Memory {
         nearest(address, windows.chain(below).chain(above).map(|a| &**a))
     }
 
-    /// All allocations, by address.
+    /// All allocations, in order of address.
     pub fn allocations(&self) -> Vec<Arc<Allocation>> {
         self.read_lock().values().cloned().collect()
     }
@@ -513,7 +515,7 @@ impl Memory {
         MemoryError { address, size: size as u64, note: self.describe(address) }
     }
 
-    // A panic while the lock was held cannot leave the map half changed, so a poisoned lock is as good as a whole one.
+    // A panic under the lock cannot leave the map half changed, so poisoning is ignored.
     fn read_lock(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Arc<Allocation>>> {
         self.blocks.read().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
@@ -534,7 +536,7 @@ fn adopt(blocks: &mut BTreeMap<u64, Arc<Allocation>>, block: Block, kind: Kind) 
     Ok(())
 }
 
-/// In words, how an address lies relative to the nearest of some allocations.
+/// Describes the position of an address relative to the nearest of some allocations.
 pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) -> String {
     let distance = |a: &Allocation| match () {
         _ if address < a.block.base() => a.block.base() - address,

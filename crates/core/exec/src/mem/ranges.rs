@@ -1,28 +1,28 @@
-//! Ranges of addresses that compiled code has found valid: one for each place that accesses memory.
+//! Valid address ranges cached by compiled code: one per access site.
 
 use super::RED_ZONE;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A table of ranges. Generated code of one thread reads it (plain loads of 64 bits, which are atomic on every host); that thread
-/// writes it down between two accesses, and whoever frees memory empties what is in it.
+/// A table of ranges. Generated code of one thread reads it (by plain 64-bit loads, which are atomic on every host);
+/// that thread updates it between accesses, and whoever frees memory empties the ranges in it.
 ///
-/// An entry is the lowest address at which an access may begin, and the number of such addresses. Only that number is ever changed by
-/// other threads, to zero, so that no mixture of two entries is valid.
+/// An entry is the lowest address at which an access may start, and the number of such addresses. Other threads only
+/// ever set that number to zero, so no mixture of two entries is ever valid.
 #[derive(Debug)]
 pub struct Ranges(Box<[[AtomicU64; 2]]>);
 
 impl Ranges {
-    /// So many empty ranges.
+    /// A table of `count` empty ranges.
     pub fn new(count: usize) -> Ranges {
         Ranges((0..count).map(|_| Default::default()).collect())
     }
 
-    /// Where the table is, for generated code.
+    /// Address of the table, for generated code.
     pub fn address(&self) -> u64 {
         self.0.as_ptr().expose_provenance() as u64
     }
 
-    /// Writes a range down.
+    /// Stores a range.
     pub fn set(&self, at: usize, low: u64, places: u64) {
         let [first, count] = &self.0[at];
         count.store(0, Relaxed);
@@ -30,7 +30,7 @@ impl Ranges {
         count.store(places, Relaxed);
     }
 
-    /// At how many addresses an access may begin.
+    /// The number of addresses at which an access may start.
     pub fn places(&self, at: usize) -> u64 {
         self.0[at][1].load(Relaxed)
     }
@@ -40,12 +40,12 @@ impl Ranges {
         self.0[at][1].store(0, Relaxed);
     }
 
-    /// Empties all.
+    /// Empties all ranges.
     pub fn clear(&self) {
         self.0.iter().for_each(|[_, count]| count.store(0, Relaxed));
     }
 
-    /// Empties those in the allocation that begins at `base`: they begin there, or at the next aligned place.
+    /// Empties the ranges in the allocation that begins at `base`: they start there or at the next aligned address.
     pub fn forget(&self, base: u64) {
         for [low, count] in &self.0 {
             if low.load(Relaxed).wrapping_sub(base) < RED_ZONE as u64 {

@@ -1,13 +1,15 @@
-//! The one file of this crate that may use `unsafe`: host memory that device programs address.
+//! Host memory that device programs address; the one file of this crate that may use `unsafe`.
 //!
-//! A [`Block`] is zeroed host memory of its own, or memory that somebody else lends. What leaves this file are references to std *atomics* inside it, after a check of
-//! bounds and alignment; so everything else is safe code. A device program that races with itself (two CTAs on two host
-//! threads) then reads some mixture of values, as on the hardware, and is no undefined behaviour of the host.
+//! A [`Block`] owns zeroed host memory, or borrows memory on loan. It hands out references to std *atomics* inside its
+//! memory only, after a check of bounds and alignment; all other code is safe. A device program that races with itself
+//! (two CTAs on two host threads) then reads some mixture of values, as on hardware, without undefined behaviour of the
+//! host.
 //!
-//! Two things lie outside Rust's model. Racing accesses of *different size* to the same bytes: x86 and AArch64 define them (each
-//! naturally aligned access is single-copy atomic), and the compiler cannot see them across the opaque addresses of a device program. And
-//! accesses by others than this crate: compiled kernels access blocks with instructions of their own, and whoever lent memory uses it as
-//! it likes. rustc compiles neither together with this crate, so what holds for them is what the processor promises.
+//! Two cases lie outside Rust's memory model. Racing accesses of *different size* to the same bytes: x86 and AArch64
+//! define them (each naturally aligned access is single-copy atomic), and the compiler cannot see them across the
+//! opaque addresses of a device program. And accesses by other code: compiled kernels access blocks with instructions
+//! of their own, and so may the lender of memory. rustc compiles neither together with this crate, so the guarantees of
+//! the processor apply.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -16,31 +18,31 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes kept free on either side of a block, so that no two blocks touch and an access past the end hits nothing.
+/// Bytes reserved on either side of a block, so that no two blocks touch and an access past the end hits nothing.
 pub const RED_ZONE: usize = 256;
 
-/// Host memory, addressed by host addresses.
+/// A range of host memory, addressed by host addresses.
 #[derive(Debug)]
 pub struct Block {
     start: NonNull<u8>,
     base: u64,
-    /// Bytes that may be accessed: never more than there are.
+    /// Number of accessible bytes, at most the capacity.
     len: AtomicUsize,
-    /// How it was allocated; `None` for memory on loan.
+    /// Layout of the allocation; `None` for memory on loan.
     layout: Option<Layout>,
 }
 
-// SAFETY: a block owns its memory, or has it on loan until `end_loan` or its own end. Shared references reach it through atomics only
-// (`cell`, `cells`), and its other fields do not change or are atomic.
+// SAFETY: a block owns its memory, or has it on loan until `end_loan` or its drop. Shared references access it through
+// atomics only (`cell`, `cells`), and its other fields are constant or atomic.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
-/// The atomics that memory is accessed through.
+/// The atomic types through which memory is accessed.
 pub trait Cell: sealed::Sealed + Sync + 'static {}
 
 mod sealed {
-    /// Only types that are valid for any bits, and that may be written through shared references.
+    /// Restricted to types that are valid for any bits and may be written through shared references.
     pub trait Sealed {}
 }
 
@@ -50,35 +52,37 @@ macro_rules! cells {
 
 cells! { AtomicU8 AtomicU16 AtomicU32 AtomicU64 AtomicU128 }
 
-/// 16 bytes that are read, written and exchanged at once.
+/// 16 bytes with atomic load, store and compare-exchange.
 ///
-/// Three ways, the first that the host has: aligned moves of 16 bytes, which every x86-64 processor with AVX does atomically (Intel's
-/// manual, volume 3, "Guaranteed Atomic Operations"; AMD's says the same); `cmpxchg16b`; a lock, which only accesses of this type
-/// take, so that a narrower one may then see half of a write. Loads acquire, stores release, exchanges are sequentially consistent.
+/// Uses the best that the host has: aligned 16-byte moves, which every x86-64 processor with AVX performs atomically
+/// (Intel's manual, volume 3, "Guaranteed Atomic Operations"; AMD's says the same); `cmpxchg16b`; or a lock, which only
+/// accesses of this type take, so that a narrower access may see half of a write. Loads acquire, stores release,
+/// exchanges are sequentially consistent.
 #[repr(C, align(16))]
 pub struct AtomicU128(UnsafeCell<u128>);
 
-// SAFETY: all access goes through the methods below, which are atomic to each other.
+// SAFETY: all accesses go through the methods below, which are atomic with respect to each other.
 unsafe impl Sync for AtomicU128 {}
 
 impl AtomicU128 {
-    /// The value.
+    /// Loads the value.
     #[inline]
     pub fn load(&self) -> u128 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_x86_feature_detected!("avx") {
             let out: std::arch::x86_64::__m128i;
-            // SAFETY: the pointer is valid and aligned to 16 bytes. Written in assembly, for the compiler may part any other load.
+            // SAFETY: the pointer is valid and 16-byte aligned. In assembly, since the compiler may split any other
+            // load.
             unsafe {
                 std::arch::asm!("movdqa {}, xmmword ptr [{}]", lateout(xmm_reg) out, in(reg) self.0.get(), options(nostack, preserves_flags));
                 return std::mem::transmute::<std::arch::x86_64::__m128i, u128>(out);
             }
         }
-        // Exchanges nothing for nothing at worst.
+        // Leaves the value as it is: at worst it exchanges zero for zero.
         self.compare_exchange(0, 0)
     }
 
-    /// Another value.
+    /// Stores a value.
     #[inline]
     pub fn store(&self, value: u128) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -93,14 +97,15 @@ impl AtomicU128 {
         self.update(|_| value);
     }
 
-    /// Writes `new` if the value is `old`; gives what it was.
+    /// Stores `new` if the value is `old`; returns the previous value.
     #[inline]
     pub fn compare_exchange(&self, old: u128, new: u128) -> u128 {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         if is_x86_feature_detected!("cmpxchg16b") {
             let (mut low, mut high) = (old as u64, (old >> 64) as u64);
-            // SAFETY: the pointer is valid and aligned, and the host has the instruction. `rbx` belongs to the compiler, so it only holds
-            // the low half of `new` meanwhile. Written in assembly, for the compiler may make a call of a library of the intrinsic.
+            // SAFETY: the pointer is valid and aligned, and the host has the instruction. `rbx` is reserved by the
+            // compiler, so it holds the low half of `new` only in between. In assembly, since the compiler may turn the
+            // intrinsic into a library call.
             unsafe {
                 std::arch::asm!(
                     "xchg {new}, rbx",
@@ -117,7 +122,7 @@ impl AtomicU128 {
             return u128::from(high) << 64 | u128::from(low);
         }
         let _held = wide_lock();
-        // SAFETY: whoever gets here on this host holds the lock.
+        // SAFETY: on this host, all accesses hold the lock.
         unsafe {
             let found = self.0.get().read();
             if found == old {
@@ -127,7 +132,7 @@ impl AtomicU128 {
         }
     }
 
-    /// Makes of the value what `f` says; gives what it was.
+    /// Replaces the value by `f` of it; returns the previous value.
     #[inline]
     pub fn update(&self, f: impl Fn(u128) -> u128) -> u128 {
         let mut seen = self.compare_exchange(0, 0);
@@ -146,14 +151,14 @@ impl std::fmt::Debug for AtomicU128 {
     }
 }
 
-/// Held while 16 bytes are accessed on a host that has no instruction for that.
+/// Held during 16-byte accesses on a host without such instructions.
 fn wide_lock() -> MutexGuard<'static, ()> {
     static WIDE: Mutex<()> = Mutex::new(());
     WIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Block {
-    /// `len` zeroed bytes at a multiple of `align` (a power of two); `None` when the host has no memory left.
+    /// Allocates `len` zeroed bytes aligned to `align`, a power of two; `None` if the host is out of memory.
     pub fn new(len: usize, align: usize) -> Option<Block> {
         let align = align.max(16);
         let front = RED_ZONE.next_multiple_of(align);
@@ -165,45 +170,45 @@ impl Block {
         Some(Block { start, base, len: AtomicUsize::new(len), layout: Some(layout) })
     }
 
-    /// Bytes that it could have: those that it was made with.
+    /// Capacity: the largest length that it can have.
     pub fn room(&self) -> usize {
         let front = self.base as usize - self.start.as_ptr().addr();
         self.layout.map_or(self.len(), |layout| layout.size() - front - RED_ZONE)
     }
 
-    /// Makes its end come earlier.
+    /// Reduces the length.
     pub fn shorten(&mut self, len: usize) {
         *self.len.get_mut() = len.min(self.len());
     }
 
-    /// Makes it a block of `len` zero bytes, or as many as it has room for; memory on loan stays as it is.
+    /// Zeroes the block and sets its length to `len`, at most the capacity; memory on loan is left alone.
     pub fn renew(&mut self, len: usize) {
         if self.is_owned() {
             let len = len.min(self.room());
             *self.len.get_mut() = len;
-            // SAFETY: `room` bytes from `base` on lie inside the allocation, and nobody else has a reference to the block.
+            // SAFETY: `room` bytes from `base` on lie inside the allocation, and the reference to the block is unique.
             unsafe { self.pointer(self.base).cast_mut().write_bytes(0, len) };
         }
     }
 
-    /// Ends a loan: from now on nothing of it can be accessed.
+    /// Ends a loan: makes the memory inaccessible through this block.
     pub fn end_loan(&self) {
         if !self.is_owned() {
             self.len.store(0, Relaxed);
         }
     }
 
-    /// Memory that somebody else owns, from `base` on; `None` where that is null.
+    /// Borrows memory that somebody else owns, starting at `base`; `None` if that is null.
     ///
-    /// # Safety
-    /// The `len` bytes are readable, writable and initialised until [`Block::end_loan`] was called and no access is under way, or until the
-    /// block is dropped; whoever else uses them in that time does not mind that device programs change them.
+    /// # Safety The `len` bytes must be readable, writable and initialised until [`Block::end_loan`] was called and no
+    /// access is in progress, or until the block is dropped; and other users of the memory must tolerate concurrent
+    /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
         Some(Block { start, base, len: AtomicUsize::new(len), layout: None })
     }
 
-    /// Whether the memory belongs to the block.
+    /// Whether the block owns its memory.
     pub fn is_owned(&self) -> bool {
         self.layout.is_some()
     }
@@ -214,33 +219,33 @@ impl Block {
         self.base
     }
 
-    /// Bytes.
+    /// Length in bytes.
     #[inline]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.len.load(Relaxed)
     }
 
-    /// Whether `size` bytes at `address` lie inside.
+    /// Whether `size` bytes at `address` lie within the block.
     #[inline]
     pub fn contains(&self, address: u64, size: usize) -> bool {
         let (offset, len) = (address.wrapping_sub(self.base), self.len());
         size <= len && offset <= (len - size) as u64
     }
 
-    /// The cell at an address; `None` when it lies outside, in part too, or is misaligned.
+    /// The cell at an address; `None` if it is not entirely inside, or misaligned.
     #[inline]
     pub fn cell<C: Cell>(&self, address: u64) -> Option<&C> {
         let size = size_of::<C>();
         if !self.contains(address, size) || !address.is_multiple_of(size as u64) {
             return None;
         }
-        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender) and lives as long as
-        // `self`; Rust code accesses it through atomics only.
+        // SAFETY: in bounds and aligned by the check above; the memory is initialised (zeroed, or by its lender) and
+        // lives as long as `self`; Rust code accesses it through atomics only.
         Some(unsafe { &*self.pointer(address).cast::<C>() })
     }
 
-    /// `count` cells at an address; none are anywhere.
+    /// `count` cells at an address; zero cells are valid at any address.
     #[inline]
     pub fn cells<C: Cell>(&self, address: u64, count: usize) -> Option<&[C]> {
         if count == 0 {
@@ -250,14 +255,14 @@ impl Block {
         if !self.contains(address, size.checked_mul(count)?) || !address.is_multiple_of(size as u64) {
             return None;
         }
-        // SAFETY: as in `cell`, for `count` of them.
+        // SAFETY: as in `cell`, for `count` cells.
         Some(unsafe { std::slice::from_raw_parts(self.pointer(address).cast::<C>(), count) })
     }
 
     #[inline]
     fn pointer(&self, address: u64) -> *const u8 {
         let offset = (address - self.start.as_ptr().addr() as u64) as usize;
-        // SAFETY: callers checked that the address lies between `base` and `base + len`, inside the allocation.
+        // SAFETY: callers have checked that the address lies in `base..=base + len`, inside the allocation.
         unsafe { self.start.as_ptr().add(offset) }
     }
 }
@@ -265,13 +270,13 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if let Some(layout) = self.layout {
-            // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
+            // SAFETY: allocated in `new` with this layout; nothing borrows it any more.
             unsafe { dealloc(self.start.as_ptr(), layout) }
         }
     }
 }
 
-/// A block's bytes on loan, for tests: they must go before it does.
+/// A block's memory on loan, for tests; must be dropped before its owner.
 #[cfg(test)]
 pub fn lent(owner: &Block) -> Block {
     // SAFETY: the owner's bytes; the tests drop what was lent, or end the loan, before they drop the owner.

@@ -1,4 +1,4 @@
-//! What was allocated is found, what was freed is not, and nobody else gets it too early.
+//! Allocation, freeing and reuse, with and without running launches.
 
 use super::{raw::lent, *};
 use std::sync::mpsc;
@@ -64,7 +64,7 @@ fn the_device_heap_has_its_limit() {
     assert_ne!(m.heap_alloc(100), 0);
 }
 
-/// Something that a running launch remembers: its address, and a sign of life of its bytes.
+/// A cached allocation of a running launch: a weak reference to it.
 fn remembered(m: &Memory, address: u64) -> std::sync::Weak<Allocation> {
     let window = Allocation::new(8, 8, Kind::Shared, "").unwrap();
     Arc::downgrade(&m.remember(address, &window).unwrap())

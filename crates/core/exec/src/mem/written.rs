@@ -1,4 +1,4 @@
-//! Which bytes of device memory were ever written, for those who ask ([`super::Memory::track_writes`]).
+//! Tracks which bytes of device memory were ever written, for the checker ([`super::Memory::track_writes`]).
 
 use std::{
     collections::BTreeMap,
@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-/// One bit for each byte of an allocation.
+/// A bitmap with one bit per byte of an allocation.
 #[derive(Debug)]
 pub struct Written {
     base: u64,
@@ -27,7 +27,7 @@ impl Written {
         address.wrapping_sub(self.base) < self.len
     }
 
-    /// Words of the bitmap that bytes from an address on lie in, each with a mask.
+    /// The words of the bitmap that cover `size` bytes at an address, each with a mask.
     fn words(&self, address: u64, size: u64) -> impl Iterator<Item = (&AtomicU64, u64)> {
         let start = address.saturating_sub(self.base).min(self.len);
         let end = address.saturating_add(size).saturating_sub(self.base).min(self.len);
@@ -38,7 +38,7 @@ impl Written {
         })
     }
 
-    /// Bytes are written.
+    /// Marks bytes as written.
     pub fn mark(&self, address: u64, size: u64) {
         for (word, mask) in self.words(address, size) {
             if word.load(Relaxed) & mask != mask {
@@ -47,18 +47,18 @@ impl Written {
         }
     }
 
-    /// Whether no byte of some was ever written.
+    /// Whether none of the bytes was ever written.
     pub fn is_blank(&self, address: u64, size: u64) -> bool {
         self.words(address, size).all(|(word, mask)| word.load(Relaxed) & mask == 0)
     }
 
-    /// Whether all bytes were written.
+    /// Whether all of the bytes were written.
     pub fn is_whole(&self, address: u64, size: u64) -> bool {
         self.words(address, size).all(|(word, mask)| word.load(Relaxed) & mask == mask)
     }
 }
 
-/// The allocations that are followed, by address.
+/// The tracked allocations, by address.
 #[derive(Debug, Default)]
 pub struct Writes {
     on: AtomicBool,
@@ -66,12 +66,12 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Follows allocations from now on.
+    /// Starts tracking new allocations.
     pub(super) fn start(&self) {
         self.on.store(true, Relaxed);
     }
 
-    /// Whether anything is followed.
+    /// Whether tracking is on.
     pub fn is_on(&self) -> bool {
         self.on.load(Relaxed)
     }
@@ -89,7 +89,7 @@ impl Writes {
         }
     }
 
-    /// What is known of the allocation that holds an address; `None` if it is not followed.
+    /// The bitmap of the allocation that contains an address; `None` if it is not tracked.
     pub fn find(&self, address: u64) -> Option<Arc<Written>> {
         if !self.is_on() {
             return None;
@@ -98,14 +98,14 @@ impl Writes {
         maps.range(..=address).next_back().map(|(_, m)| m).filter(|m| m.contains(address)).cloned()
     }
 
-    /// The host, or a kernel, writes bytes.
+    /// Marks bytes as written by the host or a kernel.
     pub fn mark(&self, address: u64, size: u64) {
         if let Some(map) = self.find(address) {
             map.mark(address, size);
         }
     }
 
-    /// A copy inside the device: what was not written before is not written there either.
+    /// A copy within the device: bytes unwritten in the source remain unwritten in the target.
     pub(super) fn copy(&self, to: u64, from: u64, size: u64) {
         let Some(target) = self.find(to) else { return };
         match self.find(from) {

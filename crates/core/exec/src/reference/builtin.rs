@@ -1,4 +1,4 @@
-//! Functions of the device library, called by lanes.
+//! Calls of device library functions.
 
 use super::{
     code::{CallOp, Flow},
@@ -15,7 +15,7 @@ use crate::{
 };
 use margay_ir::Builtin;
 
-/// Calls one with the active lanes.
+/// Calls a function of the device library for the active lanes.
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     let args = [0, 1, 2, 3].map(|k| argument(ctx, site, k));
     let (grid, active) = (ctx.grid, ctx.active);

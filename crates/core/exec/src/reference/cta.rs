@@ -1,4 +1,4 @@
-//! A cluster in flight: its CTAs, their warps and windows, and who runs when.
+//! A cluster in flight: its CTAs with their warps and windows, and the rounds in which they run.
 
 use super::step::matrix::abandoned;
 use super::{
@@ -21,11 +21,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Ops that a warp runs before another one gets a turn.
+/// Ops that a warp executes in one turn.
 const QUANTUM: u64 = 1 << 14;
-/// Rounds in which all warps only polled, after which the caller is told: they may wait for another cluster.
+/// Rounds in which all warps only polled before the caller is told, since they may wait for another cluster.
 const IDLE_ROUNDS: u32 = 16;
-/// Rows for results on their way: the widest row has fewer.
+/// Rows of scratch space for results, enough for any instruction.
 const SCRATCH: usize = 256;
 
 /// One CTA of the cluster.
@@ -45,31 +45,31 @@ pub struct Cluster<'a> {
     watch: Watch,
 }
 
-/// Looks whether a cluster that only polls does the same again and again (Brent's way of finding a cycle).
+/// Detects a cluster that only polls and repeats a state, by Brent's cycle detection.
 #[derive(Default)]
 struct Watch {
-    /// Effects when it was last looked at.
+    /// Number of side effects at the last look.
     effects: u64,
-    /// State at some time since, and how often it was looked at.
+    /// A reference state since then, and the number of looks.
     anchor: u64,
     looks: u64,
-    /// The state has come back.
+    /// Whether the state has recurred.
     recurs: bool,
 }
 
-/// What running a warp came to.
+/// The outcome of a warp's turn.
 #[derive(PartialEq, Eq)]
 enum Turn {
-    /// It could not run.
+    /// No group was runnable.
     Nothing,
     /// It ran.
     Ran,
-    /// It only polls memory.
+    /// It ran, but only polled memory.
     Polled,
 }
 
 impl<'a> Cluster<'a> {
-    /// Begins the cluster whose first CTA is `first`.
+    /// Creates the cluster whose first CTA is `first`, with its windows and warps.
     pub fn new(kernel: Arc<ReferenceKernel>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
         let launch = grid.launch;
         let size = launch.cluster.map(|n| n.max(1));
@@ -83,7 +83,7 @@ impl<'a> Cluster<'a> {
         let places = &code.image.ir.stage.funcs[code.kernel.0 as usize];
         let start = places.base;
         let local_size = if code.local { places.local_size(launch.stack_limit) } else { 0 };
-        // An odd multiple of 256, so that the same address of several lanes falls into different sets of the cache.
+        // An odd multiple of 256, so that equal addresses of different lanes map to different cache sets.
         let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
         let shared_size = u64::from(code.image.static_shared) + u64::from(launch.dynamic_shared);
         let mut members = Vec::new();
@@ -195,7 +195,7 @@ impl<'a> Cluster<'a> {
             ctx.run(quantum);
             (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();
-            // Barriers open between two turns of a group, before anybody runs on.
+            // Barriers are released between two groups of the warp, before any continues.
             if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS {
                 break;
             }
@@ -216,7 +216,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Opens the barriers of a CTA that are complete.
+    /// Releases the barriers of a CTA that are complete.
     fn settle(&mut self, member: usize) {
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
@@ -248,7 +248,7 @@ impl<'a> Cluster<'a> {
         self.settle_cluster();
     }
 
-    /// Completes the phase of the cluster barrier when all threads that have not ended have arrived.
+    /// Completes the phase of the cluster barrier when all threads that have not exited have arrived.
     fn settle_cluster(&mut self) {
         let warps = || self.members.iter().flat_map(|m| &m.warps);
         if warps().all(|w| w.cluster_arrived == 0) || warps().any(|w| w.live & !w.cluster_arrived != 0) {
@@ -278,7 +278,7 @@ impl<'a> Cluster<'a> {
         self.members.iter().all(|m| m.warps.iter().all(|w| w.live == 0))
     }
 
-    /// What rounds came to in which everybody only polled.
+    /// Evaluates rounds in which all warps only polled: has the cluster's state recurred?
     fn look(&mut self) -> Progress {
         let effects = self.members.iter().map(|m| m.state.effects.get()).sum();
         if effects != self.watch.effects {
@@ -305,7 +305,7 @@ impl<'a> Cluster<'a> {
         Progress::Waiting(self.watch.recurs)
     }
 
-    /// Everybody waits: who, and where.
+    /// The deadlock fault, with a note per waiting group.
     fn deadlock(&self) -> Stop {
         let code = &self.kernel.code;
         let mut notes = Vec::new();
@@ -330,7 +330,7 @@ impl<'a> Cluster<'a> {
         Stop::Fault(Box::new(fault))
     }
 
-    /// Gives memory back for the next CTA.
+    /// Returns the memory of the CTAs to the kernel's pool.
     fn recycle(&mut self) {
         for m in self.members.drain(..) {
             self.kernel.give(Memories { warps: m.warps, shared: Some(m.state.shared), stride: self.windows.stride });
@@ -368,7 +368,7 @@ fn position(code: &Code, w: &Warp, frame: u32, pc: u32) -> String {
     })
 }
 
-/// Lets those try again who wait for tensor memory: some may be free now.
+/// Makes groups that wait for tensor memory ready again, since columns were freed.
 fn retry(warp: &mut Warp) {
     for (g, why) in std::mem::take(&mut warp.blocked) {
         match why {
@@ -378,7 +378,7 @@ fn retry(warp: &mut Warp) {
     }
 }
 
-/// Lets the groups go on that wait for something.
+/// Releases the groups that wait for `what`.
 fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) {
     for (mut g, why) in std::mem::take(&mut warp.blocked) {
         if why != what {
@@ -401,7 +401,7 @@ fn release(code: &Code, warp: &mut Warp, what: Wait, barrier: Option<&Barrier>) 
     }
 }
 
-/// A warp that has not begun.
+/// An unused warp.
 pub fn new_warp() -> Warp {
     Warp {
         index: 0,
@@ -427,7 +427,7 @@ pub fn new_warp() -> Warp {
     }
 }
 
-/// Puts a warp at the beginning of the kernel.
+/// Initialises a warp at the kernel's entry.
 fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, top: u32) {
     let threads = block.iter().product::<u32>();
     let left = threads - index * LANES as u32;
@@ -499,7 +499,7 @@ impl Cta for Cluster<'_> {
     }
 }
 
-/// Cleans a warp for its next use: local memory is zero again, no frame is in use.
+/// Cleans a warp for reuse: zeroes its local memory and frees its frames.
 pub fn clean(warp: &mut Warp, stride: u64) {
     if let Some(local) = &warp.local {
         for lane in 0..LANES as u64 {

@@ -1,4 +1,4 @@
-//! What a handler sees while a group of lanes runs.
+//! The execution context of handlers: one group of lanes at one op.
 
 use super::{
     code::{Code, Dst, Flow, FuncCode, NEGATED, NOWHERE, Op, Shape, Src, UNGUARDED},
@@ -13,18 +13,18 @@ use crate::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Memory of registers that the calls of one warp may take, in rows of 128 bytes: 1 GiB.
+/// Limit of register rows (128 bytes each) of one warp's frames: 1 GiB.
 const MOST_ROWS: usize = 1 << 23;
 
-/// Windows and shape of a launch, as the lanes of one CTA see them.
+/// Windows and cluster shape of a launch, shared by the CTAs of a cluster.
 pub struct Windows {
     /// Shared windows of the cluster's CTAs, by rank.
     pub shared: Vec<Arc<Allocation>>,
     /// Tensor memories of the cluster's CTAs, by rank.
     pub tensor: Vec<Mutex<TensorMemory>>,
-    /// Bytes of a local window.
+    /// Size of a local window in bytes.
     pub local_size: u32,
-    /// From one lane's local window to the next.
+    /// Distance between two lanes' local windows in bytes.
     pub stride: u64,
     /// Host address of the parameter block.
     pub params: u64,
@@ -34,7 +34,7 @@ pub struct Windows {
     pub cluster_size: [u32; 3],
 }
 
-/// The machine as a handler sees it: one group of lanes at one op.
+/// The state that a handler works on.
 pub struct Ctx<'a> {
     /// The kernel.
     pub code: &'a Code,
@@ -42,7 +42,7 @@ pub struct Ctx<'a> {
     pub grid: &'a Grid<'a>,
     /// Windows.
     pub windows: &'a Windows,
-    /// What the CTA shares.
+    /// State shared by the warps of the CTA.
     pub cta: &'a mut CtaState,
     /// The warp.
     pub warp: &'a mut Warp,
@@ -54,26 +54,26 @@ pub struct Ctx<'a> {
     pub frame: FrameIndex,
     /// Lanes of the group.
     pub mask: u32,
-    /// Lanes that execute this op.
+    /// Lanes that execute the op, after the guard.
     pub active: u32,
-    /// Lanes of the frame: when all of them are active, nobody minds what is written to the others.
+    /// Lanes of the frame: if all of them are active, whole rows may be overwritten.
     pub full: u32,
-    /// The op.
+    /// Index of the op.
     pub pc: u32,
-    /// The schedule is a random one.
+    /// Whether the schedule is randomised.
     pub random: bool,
-    /// Ops executed since the group began to run.
+    /// Ops executed since the group was picked.
     pub executed: u64,
-    /// Lanes that were active in them, if somebody counts.
+    /// Active lanes summed over these ops, if the launch counts.
     pub lanes: u64,
     /// Why the execution stops.
     pub stop: Option<Stop>,
 }
 
 impl<'a> Ctx<'a> {
-    /// Runs the group until it is put away, or has jumped after `fuel` ops.
+    /// Runs the group until it is put away, or jumps after `fuel` ops.
     pub fn run(&mut self, fuel: u64) {
-        // What costs time, and nobody wants usually.
+        // Counting and observing cost time and are rarely requested.
         let told = self.grid.counts.is_some() || self.grid.observer.is_some();
         loop {
             let op: &'a Op = &self.func.ops[self.pc as usize];
@@ -109,8 +109,8 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Whether another group goes first, or stands where this one arrives. What [`super::schedule::pick`] decides, for the
-    /// common case that it would choose this group again.
+    /// Whether the scheduler must choose again: another group goes first or is at `to`, where this one arrives. A fast
+    /// path of [`super::schedule::pick`].
     #[inline]
     fn must_yield(&mut self, to: u32) -> bool {
         if self.warp.ready.is_empty() {
@@ -127,7 +127,7 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    /// Puts the group away as one that can run.
+    /// Puts the group away as ready.
     pub fn put_away(&mut self) {
         self.put_ready(self.mask, self.pc);
         self.give_back();
@@ -139,13 +139,13 @@ impl<'a> Ctx<'a> {
         self.warp.ready.push(Group { mask, frame: self.frame, pc, since });
     }
 
-    /// Puts lanes of the current frame away as waiting at the current op.
+    /// Blocks lanes of the current frame at the current op.
     pub fn block(&mut self, mask: u32, why: Wait) {
         let group = Group { mask, frame: self.frame, pc: self.pc, since: self.warp.turn };
         self.warp.blocked.push((group, why));
     }
 
-    /// Gives the registers back to their frame.
+    /// Returns the registers to their frame.
     pub fn give_back(&mut self) {
         if self.frame != NO_FRAME {
             self.warp.frames[self.frame as usize].regs = std::mem::take(&mut self.regs);
@@ -153,7 +153,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Makes a frame the current one.
+    /// Makes `frame` the current frame.
     pub fn enter(&mut self, frame: FrameIndex) {
         let f = &mut self.warp.frames[frame as usize];
         self.regs = std::mem::take(&mut f.regs);
@@ -164,7 +164,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Refuses to hold more registers than a host has memory for.
+    /// Stops if the frames of the warp exceed the limit on registers.
     pub fn check_registers(&mut self) -> Result<(), Flow> {
         if self.warp.register_rows() <= MOST_ROWS {
             return Ok(());
@@ -187,7 +187,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A source as 64-bit lanes, zero-extended or cut.
+    /// A source as 64-bit lanes, zero-extended or truncated.
     pub fn doubles(&self, s: Src) -> [u64; LANES] {
         match s.shape() {
             Shape::Word | Shape::Pred => u32s(self.src(s)).map(u64::from),
@@ -211,7 +211,7 @@ impl<'a> Ctx<'a> {
         self.src(s)[0].0[0]
     }
 
-    /// Writes lanes of a register, cut to its width or zero-extended.
+    /// Writes lanes of a register, truncated to its width or zero-extended.
     pub fn write(&mut self, d: Dst, values: &[u64; LANES], mask: u32) {
         write(&mut self.regs, &mut self.warp.select, d, values, mask);
     }
@@ -224,33 +224,33 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Stops with a fault of the program, committed by a lane.
+    /// Stops with a fault of the program in `lane`.
     pub fn fault(&mut self, lane: usize, kind: FaultKind, notes: Vec<String>) -> Flow {
         let fault = make_fault(self.code, self.cta, self.warp, (self.frame, self.pc), lane, kind, notes);
         self.stop.get_or_insert(Stop::Fault(Box::new(fault)));
         Flow::Stop
     }
 
-    /// Notes that a lane does what PTX leaves undefined, and that the launch goes on.
+    /// Notes that a lane does what PTX leaves undefined; the launch continues.
     pub fn note_undefined(&self, lane: usize, what: impl FnOnce() -> FaultKind) {
         let fault = || make_fault(self.code, self.cta, self.warp, (self.frame, self.pc), lane, what(), Vec::new());
         self.grid.note_undefined(fault);
     }
 
-    /// Stops since the host has no more of something.
+    /// Stops because the host ran out of a resource.
     pub fn exhausted(&mut self, what: &str) -> Flow {
         self.stop.get_or_insert(Stop::Exhausted(Exhausted(what.into())));
         Flow::Stop
     }
 
-    /// Stops since margay lacks something.
+    /// Stops because margay lacks something.
     pub fn unsupported(&mut self, what: String) -> Flow {
         let lacks = Unsupported { what, func: Some(self.func.id), at: Some(self.func.place(self.pc)) };
         self.stop.get_or_insert(Stop::Unsupported(lacks));
         Flow::Stop
     }
 
-    /// Stops since margay is wrong.
+    /// Stops because of a bug in margay.
     pub fn bug(&mut self, what: &str) -> Flow {
         self.stop.get_or_insert(Stop::Bug(Bug(what.into())));
         Flow::Stop
@@ -262,7 +262,7 @@ impl<'a> Ctx<'a> {
     }
 }
 
-/// Writes lanes of a register, cut to its width or zero-extended.
+/// Writes lanes of a register, truncated to its width or zero-extended.
 pub fn write(regs: &mut [Row], select: &mut Select, d: Dst, values: &[u64; LANES], mask: u32) {
     if d.row == NOWHERE {
         return;
@@ -286,7 +286,7 @@ pub fn write(regs: &mut [Row], select: &mut Select, d: Dst, values: &[u64; LANES
     }
 }
 
-/// A fault with everything around it.
+/// Creates a fault with place, thread and call stack.
 pub fn make_fault(
     code: &Code,
     cta: &CtaState,

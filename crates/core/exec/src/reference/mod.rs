@@ -1,11 +1,12 @@
-//! The reference engine: exact, deterministic, and it sees everything.
+//! The reference engine: exact, deterministic and observable.
 //!
-//! It executes warps: a register is a row of 32 lanes, an instruction one call that works on rows, so that what an interpreter
-//! costs is paid once for 32 threads. A kernel is decoded once (`decode`) into compact ops with their rows resolved (`code`).
-//! Groups of lanes that stand at the same op run together (`state`, `schedule`); handlers (`step`) do what instructions do;
-//! pure rows are the functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cta`); clusters run in parallel.
+//! It executes warps: a register is a row of 32 lanes, and an instruction is one call that works on rows, so that 32
+//! threads share the cost of interpretation. A kernel is decoded once (`decode`) into compact ops with their rows
+//! resolved (`code`). Groups of lanes at the same op run together (`state`, `schedule`); handlers (`step`) perform the
+//! instructions; pure rows are functions of [`crate::sem`]. One host thread runs a cluster of CTAs (`cta`); clusters
+//! run in parallel.
 //!
-//! Nothing here panics on what a program does: wrong programs end in a [`crate::Fault`].
+//! Nothing here panics because of what a program does: wrong programs end in a [`crate::Fault`].
 
 mod builtin;
 mod code;
@@ -41,7 +42,7 @@ impl Engine for Reference {
     }
 }
 
-/// Memory of a CTA that has ended, for the next one.
+/// Memory of CTAs that have ended, for reuse.
 #[derive(Default)]
 struct Memories {
     warps: Vec<state::Warp>,
@@ -56,7 +57,7 @@ struct ReferenceKernel {
 }
 
 impl ReferenceKernel {
-    /// Memory of an ended CTA of the same shape, or none.
+    /// Takes memory of an ended CTA of the same shape, if there is some.
     fn take(&self, shared: u64, stride: u64, warps: usize) -> Memories {
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |m: &Memories| {

@@ -1,5 +1,5 @@
-//! Lanes of one warp that come to instructions at which they wait for each other at different times, for other engines: what
-//! [`super::single_step`] is for instructions that a warp executes as one.
+//! Warp operations at which lanes arrive one group after another, for other engines: the counterpart of
+//! [`super::single_step`] for instructions at which lanes wait for each other.
 
 use super::{
     code::Flow,
@@ -12,20 +12,20 @@ use crate::{Bug, Grid, Row, Stop};
 use margay_ir::FuncId;
 use std::collections::HashMap;
 
-/// The lanes of one warp that wait, and those that need not any more.
+/// The lanes of one warp that are blocked in or were released from warp operations.
 pub struct Rendezvous {
     warp: Warp,
-    /// By frame: the instruction that its lanes came to.
+    /// By frame: the instruction at which its lanes arrived.
     at: HashMap<FrameIndex, (FuncId, u32)>,
 }
 
-/// Lanes that wait.
+/// Blocked lanes, for deadlock reports.
 pub struct Waiter {
     /// The lanes.
     pub lanes: u32,
     /// The instruction.
     pub at: (FuncId, u32),
-    /// What for.
+    /// A description of what they wait for.
     pub what: String,
 }
 
@@ -34,7 +34,8 @@ fn bug(what: &str) -> Stop {
 }
 
 impl SingleStep {
-    /// Lanes come to an instruction, with the rows of the registers that it reads. They wait until [`SingleStep::released`] tells.
+    /// Lanes arrive at an instruction, with the rows of the registers that it reads; they are blocked until
+    /// [`SingleStep::released`].
     pub fn arrive(
         &self,
         machine: &mut Machine,
@@ -92,8 +93,8 @@ impl SingleStep {
         Ok(())
     }
 
-    /// Those of `lanes` of a warp that need not wait any more: all of one instruction, of which `output` gets the rows of the
-    /// registers that it writes; also how many these are.
+    /// Takes lanes out of `lanes` that were released, all from one instruction, and writes the rows of its destination
+    /// registers to `output`; returns the lanes and the number of rows.
     pub fn released(
         &self,
         machine: &mut Machine,
@@ -122,7 +123,7 @@ impl Rendezvous {
 }
 
 impl Machine {
-    /// The lanes of a warp that wait for others.
+    /// The blocked lanes of a warp.
     pub fn waiters(&self, warp: u32) -> Vec<Waiter> {
         let Some(Some(rendezvous)) = self.rendezvous.get(warp as usize) else { return Vec::new() };
         let waiter = |(g, why): &(Group, Wait)| {

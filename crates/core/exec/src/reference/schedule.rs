@@ -1,30 +1,30 @@
-//! Which group of a warp runs next.
+//! The choice of the group of a warp that runs next.
 //!
-//! The group deepest in calls, and there the one earliest in the layout, goes first: loops are contiguous in the layout, so
-//! groups that have left a loop wait for those inside, and lanes meet again where their paths join. That order alone would let
-//! a lane spin forever on a lock that another lane of its warp holds, so a group that waited long, or whose warp keeps polling
-//! memory, is preferred for a while.
+//! The group deepest in calls goes first, and among those the one earliest in the layout: loops are contiguous in the
+//! layout, so groups that have left a loop wait for those inside, and lanes reconverge where their paths join. That
+//! order alone could starve a lane for which another one of its warp polls a lock, so a group that has waited long, or
+//! whose warp keeps polling, is favoured for a while.
 
 use super::state::{Group, Warp};
 
-/// Polling ops after which somebody else gets a turn.
+/// Polling ops after which another group or warp runs.
 pub const SPINS: u32 = 48;
-/// Picks that a group may have to wait.
+/// Picks after which a waiting group is overdue.
 const PATIENCE: u64 = 1 << 14;
-/// Picks for which an overdue group is preferred.
+/// Picks for which an overdue group is favoured.
 const FAVOUR: u32 = 256;
 
-/// A small random generator (SplitMix64), so that a seed gives one reproducible interleaving.
+/// A small random generator (SplitMix64), so that a seed reproduces an interleaving.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// From a seed; 0 means the natural order and gives none.
+    /// A generator for a seed and a stream; `None` for seed 0, the natural order.
     pub fn new(seed: u64, stream: u64) -> Option<Random> {
         (seed != 0).then(|| Random(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// The next number below `n`.
+    /// A random number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// Takes the group that runs next, merged with all others at the same place.
+/// Takes the group that runs next, merged with all other groups at the same place.
 pub fn pick(warp: &mut Warp, random: &mut Option<Random>) -> Option<Group> {
     warp.turn += 1;
     let chosen = match warp.ready.len() {

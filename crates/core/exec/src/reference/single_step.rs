@@ -1,8 +1,9 @@
-//! Single instructions for other engines: an engine without code of its own for an instruction hands over the rows of the
-//! registers that it reads and gets those that it writes.
+//! Single instructions for other engines: an engine without native code for an instruction passes the rows of the
+//! registers that it reads and receives the rows that it writes.
 //!
-//! Everything is offered that needs nothing but registers and memory outside of the thread's own: matrix fragments and products,
-//! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and reductions.
+//! Available for every instruction that needs only registers and non-local memory: matrix fragments and products,
+//! asynchronous copies, barrier objects, tensor memory, atomics of every type, textures, warp-wide comparisons and
+//! reductions.
 
 pub use super::step::address::OTHER_THREAD;
 use super::{
@@ -26,7 +27,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-/// Whether an instruction can be executed alone.
+/// Whether an instruction can be executed in isolation.
 pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
     use Opcode::{Alloca, Bar, Barrier, Call, Stackrestore, Stacksave};
     let refused = matches!(func.variant(inst).op, Bar | Barrier | Call | Alloca | Stacksave | Stackrestore);
@@ -34,7 +35,7 @@ pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
     !refused && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
 }
 
-/// Registers that an instruction reads, its guard's too, and those that it writes; each once.
+/// The registers that an instruction reads (including its guard) and those that it writes, each once and sorted.
 pub fn registers(func: &Func, inst: &Inst) -> (Vec<VReg>, Vec<VReg>) {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     liveness::inst_reads(func, inst, &mut |r| reads.push(r));
@@ -46,28 +47,28 @@ pub fn registers(func: &Func, inst: &Inst) -> (Vec<VReg>, Vec<VReg>) {
     (reads, writes)
 }
 
-/// Rows of a register.
+/// Number of rows of a register of type `ty`.
 pub fn rows_of(ty: Type) -> usize {
     Shape::of(ty).rows()
 }
 
-/// A kernel of which single instructions can be executed.
+/// A decoded kernel whose instructions can be executed one at a time.
 pub struct SingleStep {
     pub(super) code: Code,
-    /// By function and instruction, for those that were executed.
+    /// Per function and instruction: its plan, computed on first use.
     plans: Vec<Vec<OnceLock<Plan>>>,
 }
 
-/// What the warps of one CTA share, and their state.
+/// The state of one CTA for single steps.
 pub struct Machine {
     pub(super) cta: CtaState,
     warps: Vec<Option<Warp>>,
     pub(super) windows: Windows,
-    /// By warp: lanes that came to an instruction at which lanes wait for each other.
+    /// Per warp: lanes blocked in warp operations.
     pub(super) rendezvous: Vec<Option<Rendezvous>>,
 }
 
-/// A warp of a CTA that is nowhere yet.
+/// A warp outside of any function.
 pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
     let mut warp = new_warp();
     warp.index = index;
@@ -81,12 +82,12 @@ pub(super) fn standing(code: &Code, block: [u32; 3], index: u32) -> Warp {
     warp
 }
 
-/// Where the registers of an instruction are: in the row buffers of the caller, and in a frame.
+/// Where an instruction's registers are: in the caller's row buffers, and in a frame.
 #[derive(Default)]
 pub(super) struct Plan {
     reads: Vec<(usize, Range<usize>)>,
     writes: Vec<(usize, Range<usize>)>,
-    /// Rows written.
+    /// Number of rows written.
     pub written: usize,
 }
 
@@ -107,14 +108,14 @@ impl Plan {
         Plan { reads: copies(&reads), writes: copies(&writes), written: writes.iter().map(rows).sum() }
     }
 
-    /// Fills a frame's registers from the rows of those that the instruction reads.
+    /// Copies the rows read into a frame's registers.
     pub fn put(&self, regs: &mut [Row], input: &[Row]) {
         for (at, to) in &self.reads {
             regs[to.clone()].copy_from_slice(&input[*at..at + to.len()]);
         }
     }
 
-    /// Gives the rows of the registers that it writes.
+    /// Copies the rows written out of a frame's registers.
     pub fn take(&self, regs: &[Row], output: &mut [Row]) {
         for (at, from) in &self.writes {
             output[*at..at + from.len()].copy_from_slice(&regs[from.clone()]);
@@ -123,7 +124,7 @@ impl Plan {
 }
 
 impl Machine {
-    /// An instruction of a CTA comes, maybe the first one.
+    /// Prepares for an instruction of CTA `cta`; resets the state if the CTA has changed.
     pub(super) fn enter(&mut self, cta: [u32; 3]) {
         if self.cta.id != cta {
             self.windows.tensor = self.windows.shared.iter().map(|_| Mutex::default()).collect();
@@ -133,14 +134,14 @@ impl Machine {
         (self.cta.id, self.cta.dirty) = (cta, false);
     }
 
-    /// Counts what threads did that others can see.
+    /// Number of side effects so far.
     pub fn effects(&self) -> u64 {
         self.cta.effects.get()
     }
 }
 
 impl SingleStep {
-    /// Prepares a kernel and what it reaches.
+    /// Decodes a kernel with all functions that it may call.
     pub fn new(image: Arc<Image>, kernel: FuncId) -> Result<SingleStep, Stop> {
         let code = decode::decode(image, kernel)?;
         let empty = |f: &FuncCode| f.func.insts.iter().map(|_| OnceLock::new()).collect();
@@ -148,7 +149,7 @@ impl SingleStep {
         Ok(SingleStep { code, plans })
     }
 
-    /// The function of an instruction, its first op, the one after its last, and where its registers are.
+    /// The function of an instruction, its first op and the one after its last, and its plan.
     pub(super) fn plan(&self, (id, inst): (FuncId, u32)) -> Option<(&FuncCode, [u32; 2], &Plan)> {
         let func = self.code.funcs.get(id.0 as usize)?.as_ref()?;
         let (start, end) = func.by_inst.get(inst as usize).copied()?;
@@ -156,8 +157,8 @@ impl SingleStep {
         Some((func, [start, end], plan.get_or_init(|| Plan::new(func, inst))))
     }
 
-    /// State for one CTA of a cluster, or for one CTA at a time of a launch without clusters; `windows` are the shared windows
-    /// of the cluster by rank.
+    /// Creates the state for one CTA of a cluster, or for one CTA after another without clusters; `windows` are the
+    /// shared windows of the cluster by rank.
     pub fn machine(&self, grid: &Grid<'_>, windows: Vec<Arc<Allocation>>, rank: u32) -> Machine {
         let shared = windows[rank as usize].clone();
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
@@ -184,9 +185,9 @@ impl SingleStep {
         Machine { cta, warps: (0..warps).map(|_| None).collect(), windows, rendezvous }
     }
 
-    /// Executes an instruction for the lanes of `mask`, of which the guard takes its own. `input` has the rows of the registers
-    /// that [`registers`] names as read, one after another; `output` gets those of the registers written, of which only lanes
-    /// that executed mean anything. False: it waits for what another warp must do, and has to be executed again.
+    /// Executes an instruction for the lanes of `mask`, subject to its guard. `input` holds the rows of the registers
+    /// read, in the order of [`registers`]; `output` receives the rows of the registers written, valid in lanes that
+    /// executed. Returns false if the instruction waits for another warp and must be executed again.
     #[allow(clippy::too_many_arguments)]
     pub fn execute(
         &self,
@@ -267,7 +268,7 @@ impl SingleStep {
                     let lane = mask.trailing_zeros() as usize & 31;
                     if elsewhere && stop.is_none() {
                         let what = "a warp operation waits for lanes that are elsewhere".to_string();
-                        // The group is blocked, and its frame with it: the place is the instruction's.
+                        // The group and its frame are blocked, so the place is the instruction's.
                         let at = (0, ctx.pc);
                         let kind = FaultKind::Barrier(what);
                         let fault = make_fault(ctx.code, ctx.cta, ctx.warp, at, lane, kind, Vec::new());

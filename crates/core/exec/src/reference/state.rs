@@ -1,8 +1,8 @@
 //! Machine state: frames and groups of lanes in a warp, barriers of a CTA.
 //!
-//! A warp's lanes are partitioned into *groups*: lanes that stand at the same op of the same frame. A divergent branch splits a
-//! group, groups that meet merge. Every call makes a frame for the lanes of its group; frames form a tree through their
-//! parents, so lanes may be in different functions, or in the same one at different depths.
+//! A warp's lanes are partitioned into *groups*: lanes at the same op of the same frame. A divergent branch splits a
+//! group; groups that arrive at the same op merge. Every call creates a frame for the lanes of its group; frames form a
+//! tree by their parents, so lanes may be in different functions, or in the same one at different depths.
 
 use crate::{
     LANES, Row,
@@ -15,35 +15,35 @@ use std::{cell::Cell, sync::Arc};
 /// Index into [`Warp::frames`].
 pub type FrameIndex = u32;
 
-/// No frame.
+/// Null value of a frame index.
 pub const NO_FRAME: FrameIndex = u32::MAX;
 
-/// Lanes that stand at the same place.
+/// A group of lanes at the same op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// The lanes; never none.
+    /// The lanes; at least one.
     pub mask: u32,
     /// Their frame.
     pub frame: FrameIndex,
-    /// The op that they execute next.
+    /// The op to execute next.
     pub pc: u32,
-    /// The warp's turn in which they last ran.
+    /// The warp's turn in which it ran last.
     pub since: u64,
 }
 
-/// What a blocked group waits for.
+/// The reason why a group is blocked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// The other lanes of a member mask, at an instruction of the same class.
+    /// Waits for the other lanes of a member mask, at an instruction of the same class.
     Lanes {
         /// See [`super::code::WarpOp::class`].
         class: u32,
         /// Member mask.
         members: u32,
     },
-    /// All lanes of the warp, at the same matrix instruction.
+    /// Waits for all lanes of the warp, at the same matrix instruction.
     Warp,
-    /// Columns of tensor memory.
+    /// Waits for columns of tensor memory.
     TensorMemory,
     /// A CTA barrier.
     Barrier(u32),
@@ -51,7 +51,7 @@ pub enum Wait {
     Cluster,
 }
 
-/// One function's activation for some lanes.
+/// The activation of a function by some lanes.
 pub struct Frame {
     /// Function id.
     pub func: u32,
@@ -59,29 +59,29 @@ pub struct Frame {
     pub parent: FrameIndex,
     /// The op after the call in the caller.
     pub ret: u32,
-    /// Index of the call op's table entry in the caller.
+    /// Index of the call site in the caller.
     pub call: u32,
-    /// Number of callers below.
+    /// Number of callers.
     pub depth: u32,
-    /// Lanes that have not returned or ended.
+    /// Lanes that have not returned or exited.
     pub lanes: u32,
     /// Registers.
     pub regs: Vec<Row>,
-    /// Lanes in which each virtual register is defined, in launches that are watched.
+    /// Lanes in which each virtual register is defined, in observed launches.
     pub written: Vec<u32>,
-    /// Local address of the frame, by lane.
+    /// Local address of the frame, per lane.
     pub base: Row,
-    /// First free local address above, by lane.
+    /// First free local address above the frame, per lane.
     pub top: Row,
-    /// Local address of the caller's outgoing area, by lane.
+    /// Local address of the caller's outgoing area, per lane.
     pub incoming: Row,
-    /// Bytes that were passed through an unsized formal.
+    /// Bytes passed through an unsized parameter.
     pub passed: u32,
-    /// Hidden pointers that were passed for large returns.
+    /// Hidden pointers passed for large results.
     pub hidden: Vec<Row>,
 }
 
-/// Allocations that were hit last.
+/// A cache of the allocations accessed last.
 #[derive(Default)]
 pub struct Lookaside {
     epoch: u64,
@@ -90,7 +90,7 @@ pub struct Lookaside {
 }
 
 impl Lookaside {
-    /// The allocation that holds an address; `own` is the launch's.
+    /// The allocation that contains an address; `own` is the launch's.
     #[inline]
     pub fn find(&mut self, (memory, own): (&Memory, &Allocation), address: u64) -> Option<&Arc<Allocation>> {
         let epoch = memory.epoch();
@@ -117,7 +117,7 @@ pub struct Warp {
     pub index: u32,
     /// `%tid` by lane: x, y, z.
     pub tid: [Row; 3],
-    /// Lanes that exist and have not ended.
+    /// Lanes that exist and have not exited.
     pub live: u32,
     /// Frames; those without lanes are free.
     pub frames: Vec<Frame>,
@@ -125,38 +125,38 @@ pub struct Warp {
     pub free: Vec<FrameIndex>,
     /// Groups that can run.
     pub ready: Vec<Group>,
-    /// Groups that wait.
+    /// Blocked groups, and why they are.
     pub blocked: Vec<(Group, Wait)>,
-    /// Lanes that arrived at the cluster barrier's current phase.
+    /// Lanes that have arrived in the current phase of the cluster barrier.
     pub cluster_arrived: u32,
-    /// Lanes ended since blocked groups were looked at.
+    /// Lanes have exited since the blocked groups were checked.
     pub ended: bool,
-    /// Counts picks of a group.
+    /// Number of picks so far.
     pub turn: u64,
-    /// Ops since the last switch that suggest that a group spins.
+    /// Polling ops since the last switch of warps.
     pub spins: u32,
-    /// A lane that must get ahead, and for how many picks.
+    /// The favoured lanes, and the number of picks that they remain so.
     pub favoured: (u32, u32),
     /// Local windows of the lanes, [`super::cta::Windows::stride`] apart.
     pub local: Option<Arc<Allocation>>,
-    /// Highest local address handed out, for cleaning.
+    /// Highest local address handed out, to limit what must be cleared.
     pub local_high: u32,
-    /// Model registers of the ABI.
+    /// The ABI's model register file.
     pub registers: Vec<Row>,
     /// The parameter block of a call, in words: word `w` of all lanes is row `w`.
     pub space: Vec<Row>,
-    /// A value on its way through a call, kept so that calls allocate nothing.
+    /// A value in transit through a call; kept so that calls do not allocate.
     pub stage: Vec<Row>,
-    /// Rows for results on their way to a register.
+    /// Scratch rows for results.
     pub scratch: Vec<Row>,
-    /// Merges results into registers.
+    /// Lane masks for merging results into registers.
     pub select: Select,
-    /// Where addresses were found last.
+    /// Cache of allocations.
     pub lookaside: Lookaside,
 }
 
 impl Warp {
-    /// A frame for some lanes, registers zero.
+    /// Creates a frame for some lanes, with zeroed registers.
     pub fn new_frame(&mut self, func: u32, rows: u32, lanes: u32) -> FrameIndex {
         let index = self.free.pop().unwrap_or_else(|| {
             self.frames.push(Frame {
@@ -187,7 +187,7 @@ impl Warp {
         index
     }
 
-    /// Takes lanes out of a frame; it is freed when none are left.
+    /// Removes lanes from a frame, which is freed with its last lane.
     pub fn leave(&mut self, frame: FrameIndex, lanes: u32) {
         let f = &mut self.frames[frame as usize];
         f.lanes &= !lanes;
@@ -196,7 +196,7 @@ impl Warp {
         }
     }
 
-    /// Ends lanes: they leave their frame and all frames below.
+    /// Lanes exit: they leave their frame and all frames of callers.
     pub fn exit(&mut self, frame: FrameIndex, lanes: u32) {
         self.live &= !lanes;
         self.ended = true;
@@ -208,29 +208,29 @@ impl Warp {
         }
     }
 
-    /// Rows that all frames hold.
+    /// Number of rows that all frames hold.
     pub fn register_rows(&self) -> usize {
         self.frames.iter().map(|f| f.regs.capacity()).sum()
     }
 }
 
-/// What the warps of a CTA share.
+/// State shared by the warps of a CTA.
 pub struct CtaState {
     /// Index in the grid.
     pub id: [u32; 3],
-    /// Index in the cluster, linear.
+    /// Linear index in the cluster.
     pub rank: u32,
     /// Shared window.
     pub shared: Arc<Allocation>,
     /// Barriers.
     pub barriers: Vec<Barrier>,
-    /// A barrier may have completed.
+    /// Some barrier may have completed.
     pub dirty: bool,
-    /// Counts what threads do that others can see.
+    /// Number of side effects visible to other threads.
     pub effects: Cell<u64>,
-    /// Tensor memory was given back.
+    /// Tensor memory was freed.
     pub freed: bool,
-    /// Warp instructions executed and nanoseconds slept: what `%clock` counts.
+    /// What `%clock` counts: warp instructions executed and nanoseconds slept.
     pub clock: u64,
 }
 
@@ -247,7 +247,7 @@ pub fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// All bits of a lane for each lane of a mask: merging with it is three operations on whole vectors.
+/// Cached lane masks as vectors with all bits of a lane set, so that merging is three vector operations.
 #[derive(Clone)]
 pub struct Select {
     mask: u32,
@@ -256,7 +256,7 @@ pub struct Select {
     doubles: [Row; 2],
 }
 
-/// Lanes of a nibble.
+/// The masks of four lanes.
 const WORDS: [[u32; 4]; 16] = {
     let mut table = [[0; 4]; 16];
     let mut i = 0;
@@ -298,7 +298,7 @@ impl Select {
         u64s(&self.doubles)
     }
 
-    /// Writes the lanes of `mask` only.
+    /// Copies the lanes of `mask`.
     #[inline(always)]
     pub fn merge_words(&mut self, to: &mut [u32; LANES], from: &[u32; LANES], mask: u32) {
         let chosen = self.words(mask);
@@ -318,7 +318,7 @@ impl Select {
 }
 
 impl CtaState {
-    /// Notes that a thread did something that others can see.
+    /// Counts a side effect visible to other threads.
     #[inline(always)]
     pub fn note_effect(&self) {
         self.effects.set(self.effects.get() + 1);

@@ -1,25 +1,25 @@
-//! Tensor memory of a CTA: 128 lanes of 512 words, handed out by columns (manual, sections 9.7.16.1 and 9.7.16.7).
+//! The tensor memory of a CTA: 128 lanes of 512 words, allocated by columns (manual, sections 9.7.16.1 and 9.7.16.7).
 
-/// Lanes.
+/// Number of lanes.
 pub const LANES: usize = 128;
-/// Columns.
+/// Number of columns.
 pub const COLUMNS: usize = 512;
-/// Columns are allocated in units of so many.
+/// Allocation granularity in columns.
 const UNIT: usize = 32;
 
 /// The tensor memory of one CTA.
 #[derive(Default)]
 pub struct TensorMemory {
-    /// Lane by lane; empty before the first allocation.
+    /// Words, lane by lane; empty before the first allocation.
     cells: Vec<u32>,
-    /// By unit of columns: the first column of its allocation and the allocation's size.
+    /// By unit of columns: first column and size of the allocation.
     owners: [Option<(u16, u16)>; COLUMNS / UNIT],
-    /// No thread of the CTA may allocate any more.
+    /// The CTA has given up the right to allocate.
     pub relinquished: bool,
 }
 
 impl TensorMemory {
-    /// Takes so many columns next to each other; `None` when there are none free.
+    /// Allocates contiguous columns; `None` if there are not enough.
     pub fn allocate(&mut self, columns: u32) -> Option<u32> {
         let units = columns as usize / UNIT;
         let first = (0..=self.owners.len().checked_sub(units)?)
@@ -32,7 +32,7 @@ impl TensorMemory {
         Some(start.into())
     }
 
-    /// Gives an allocation back; false if there is none of that size there.
+    /// Frees an allocation; false if there is none of this address and size.
     pub fn free(&mut self, address: u32, columns: u32) -> bool {
         let mine = Some((address as u16, columns as u16));
         let known = address < COLUMNS as u32 && self.owners[address as usize / UNIT] == mine;
@@ -45,12 +45,12 @@ impl TensorMemory {
         inside.then_some(lane * COLUMNS + column)
     }
 
-    /// A word; `None` where nothing is allocated.
+    /// Loads a word; `None` outside of allocations.
     pub fn load(&self, lane: usize, column: usize) -> Option<u32> {
         self.cells.get(self.index(lane, column)?).copied()
     }
 
-    /// Writes a word; `None` where nothing is allocated.
+    /// Stores a word; `None` outside of allocations.
     pub fn store(&mut self, lane: usize, column: usize, value: u32) -> Option<()> {
         let at = self.index(lane, column)?;
         self.cells.get_mut(at).map(|c| *c = value)

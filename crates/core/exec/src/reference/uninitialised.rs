@@ -1,8 +1,9 @@
-//! Registers that are read before anything was written to them, for launches that are watched.
+//! Tracks uninitialised registers, in observed launches.
 //!
-//! As in MemorySanitizer what is undefined travels: a result is undefined if an operand is, and only a use that matters is told of:
-//! as a guard or the condition of a branch, as an address, as a value that goes to memory other than the thread's own or to other
-//! threads. Compilers move and combine bits that nobody looks at later, so that combining bits is defined if one operand is.
+//! As in MemorySanitizer, undefinedness propagates: a result is undefined if an operand is, and only uses that matter
+//! are reported: as a guard or branch condition, as an address, as a value that reaches other threads or memory other
+//! than the thread's own. Compilers move and combine bits that nobody uses later, so a combination of bits counts as
+//! defined if one operand is.
 
 use super::{code::FuncCode, ctx::Ctx, state::lanes};
 use crate::Concern;
@@ -15,11 +16,11 @@ use margay_isa::{Effect, Opcode};
 /// What begins at an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Site {
-    /// An instruction, by its number in the function.
+    /// An instruction, by its index in the function.
     Inst(u32),
     /// The terminator of a block.
     Term(u32),
-    /// Nothing: it goes on.
+    /// Nothing: the op continues an instruction.
     None,
 }
 
@@ -31,7 +32,7 @@ pub fn sites(func: &FuncCode) -> Vec<Site> {
             *site = Site::Term(block as u32);
         }
     }
-    // Instructions last: what a terminator has no op for is not its own.
+    // Instructions last: an op is not a terminator's if the terminator has none.
     for (i, (first, end)) in func.by_inst.iter().enumerate().filter(|(_, (first, end))| first < end) {
         debug_assert!(*end as usize <= sites.len());
         sites[*first as usize] = Site::Inst(i as u32);
@@ -39,7 +40,7 @@ pub fn sites(func: &FuncCode) -> Vec<Site> {
     sites
 }
 
-/// Whether one defined operand is enough for a result that counts as defined.
+/// Whether one defined operand suffices for a defined result.
 fn combines(op: Opcode) -> bool {
     matches!(
         op,
@@ -54,12 +55,12 @@ fn combines(op: Opcode) -> bool {
     )
 }
 
-/// Whether an access leaves the thread: what it stores in its own memory may be undefined.
+/// Whether an access makes values visible beyond the thread's own memory.
 fn leaves(inst: &Inst, base: Option<MemBase>) -> bool {
     inst.space != Some(MemSpace::Local) && !matches!(base, Some(MemBase::Frame(_)))
 }
 
-/// Looks at the op that a group is about to execute.
+/// Checks the op that a group is about to execute.
 #[cold]
 pub fn look(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
@@ -102,10 +103,10 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
             undefined |= !written[r.0 as usize];
             defined |= written[r.0 as usize];
         }),
-        // Arguments may be structures with holes; accumulators of `wgmma` may be switched off.
+        // Arguments may be structures with padding; accumulators of `wgmma` may be disabled.
         Effect::Call => {}
         _ if variant.op == Opcode::Wgmma => {}
-        // What a lane gets is as undefined as the value of the lane that it reads; nobody minds the others.
+        // A lane receives the definedness of the lane that it reads.
         Effect::Warp if variant.op == Opcode::Shfl => undefined = shuffled(ctx, inst, written),
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
@@ -129,7 +130,7 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
     });
 }
 
-/// Lanes for which a shuffle yields a value that nobody wrote.
+/// Lanes for which a shuffle yields an undefined value.
 fn shuffled(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
     let func: &Func = &ctx.func.func;
     let Some(Operand::Reg(value)) = func.operands(inst.srcs).first() else { return 0 };
@@ -139,12 +140,12 @@ fn shuffled(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
         return 0;
     }
     let sources = super::step::warp::sources(ctx, op);
-    // What other groups bring is not known yet.
+    // Other groups' values are not known yet.
     let missing = missing & ctx.mask;
     lanes(ctx.mask).filter(|lane| missing >> sources[*lane] & 1 == 1).fold(0, |m, lane| m | 1 << lane)
 }
 
-/// Tells of lanes in which a register is undefined, once.
+/// Reports lanes in which a register is undefined, once.
 fn tell(ctx: &Ctx<'_>, r: VReg, active: u32, written: &mut [u32], verb: &str) {
     let Some(w) = written.get_mut(r.0 as usize) else { return };
     let Some(lane) = lanes(active & !*w).next() else { return };

@@ -1,9 +1,9 @@
-//! How a texel is stored, and its way to and from registers (CUDA C++ Programming Guide, "Texture Object API": read modes;
+//! Texel formats, and conversion to and from registers (CUDA C++ Programming Guide, "Texture Object API": read modes;
 //! manual, section 9.7.11.2: `sust.p`).
 
 use crate::sem::fp;
 
-/// What the bits of a channel mean.
+/// The interpretation of a channel's bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scalar {
     /// Unsigned integers.
@@ -12,46 +12,46 @@ pub enum Scalar {
     Signed,
     /// Floats of 16 or 32 bits.
     Float,
-    /// Unsigned integers as fractions of their largest value.
+    /// Unsigned normalised integers in [0, 1].
     Unorm,
-    /// Signed integers as fractions of their largest value; the smallest two are -1.
+    /// Signed normalised integers in [-1, 1]; the smallest two values are -1.
     Snorm,
 }
 
-/// How a texel is stored: channels of one type, red first.
+/// The format of a texel: channels of one type, red first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Format {
-    /// What the bits of a channel mean.
+    /// Interpretation of a channel's bits.
     pub scalar: Scalar,
-    /// Bits of a channel: 8, 16 or 32.
+    /// Bits per channel: 8, 16 or 32.
     pub bits: u8,
-    /// Channels: 1, 2 or 4.
+    /// Number of channels: 1, 2 or 4.
     pub channels: u8,
 }
 
-/// A texel in registers: red, green, blue, alpha as bits. Channels that an image lacks read as 0, alpha as 1.
+/// A texel in registers: bits of red, green, blue, alpha. Channels that an image lacks read as 0, alpha as 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Texel {
-    /// Single-precision floats, not integers.
+    /// The bits are single-precision floats rather than integers.
     pub float: bool,
-    /// The bits.
+    /// Bits by channel.
     pub channels: [u32; 4],
 }
 
 impl Texel {
-    /// Floats.
+    /// A texel of floats.
     pub fn floats(v: [f32; 4]) -> Texel {
         Texel { float: true, channels: v.map(f32::to_bits) }
     }
 
-    /// As floats; integers by their bits.
+    /// The channels reinterpreted as floats.
     pub fn as_floats(&self) -> [f32; 4] {
         self.channels.map(f32::from_bits)
     }
 }
 
 impl Format {
-    /// Whether such channels exist: 8, 16 or 32 bits, floats 16 or 32, fractions 8 or 16; 1, 2 or 4 of them.
+    /// Whether the format is valid: 8, 16 or 32 bits (floats 16 or 32, normalised 8 or 16) and 1, 2 or 4 channels.
     pub fn exists(&self) -> bool {
         let widths: &[u8] = match self.scalar {
             Scalar::Unsigned | Scalar::Signed => &[8, 16, 32],
@@ -61,12 +61,12 @@ impl Format {
         widths.contains(&self.bits) && matches!(self.channels, 1 | 2 | 4)
     }
 
-    /// Bytes of a texel.
+    /// Size of a texel in bytes.
     pub const fn bytes(&self) -> u32 {
         self.bits as u32 / 8 * self.channels as u32
     }
 
-    /// The same bits read as fractions, for integers of at most 16 bits.
+    /// The same bits read as normalised integers, for integers of at most 16 bits.
     pub fn normalized(self) -> Format {
         let scalar = match self.scalar {
             Scalar::Unsigned if self.bits <= 16 => Scalar::Unorm,
@@ -76,7 +76,7 @@ impl Format {
         Format { scalar, ..self }
     }
 
-    /// Reads a texel.
+    /// Decodes a texel.
     pub fn decode(&self, bytes: &[u8; 16]) -> Texel {
         let float = !matches!(self.scalar, Scalar::Unsigned | Scalar::Signed);
         let mut channels = [0, 0, 0, if float { 1.0f32.to_bits() } else { 1 }];
@@ -103,14 +103,14 @@ impl Format {
             Scalar::Signed => signed as u32,
             Scalar::Float if self.bits == 16 => fp::from_f16(raw as u16).to_bits(),
             Scalar::Float => raw,
-            // The quotient of two integers below 2^16, rounded once.
+            // A quotient of two integers below 2^16, rounded once.
             Scalar::Unorm => (raw as f32 / (u32::MAX >> up) as f32).to_bits(),
             Scalar::Snorm => (signed as f32 / (u32::MAX >> up >> 1) as f32).max(-1.0).to_bits(),
         }
     }
 
-    /// Converts registers to a texel as `sust.p` does: floats for [`Scalar::Float`] and fractions, else integers, which saturate
-    /// to the channel's width. Sources that are missing are zero.
+    /// Encodes a texel as `sust.p` does: the values are floats for [`Scalar::Float`] and normalised channels, else
+    /// integers, which saturate to the channel's width. Missing values are zero.
     pub fn encode(&self, values: &[u32]) -> [u8; 16] {
         let mut bytes = [0; 16];
         for k in 0..usize::from(self.channels) {
@@ -125,7 +125,7 @@ impl Format {
         let up = 32 - u32::from(self.bits);
         let (most, most_signed) = (u32::MAX >> up, (u32::MAX >> up >> 1) as i32);
         let x = f32::from_bits(value);
-        // Nearest even, in double precision, where the product is exact. NaN becomes 0.
+        // Rounds to nearest even, in double precision, where the product is exact. NaN becomes 0.
         let fraction = |low: f32, most: f64| fp::rint64(f64::from(x.clamp(low, 1.0)) * most);
         match self.scalar {
             Scalar::Unsigned => value.min(most),

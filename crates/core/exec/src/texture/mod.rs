@@ -1,10 +1,10 @@
-//! Textures, samplers and surfaces as the device knows them (manual, sections 5.3, 9.7.10 and 9.7.11; CUDA C++ Programming
-//! Guide, "Texture and Surface Memory" and "Texture Fetching").
+//! Textures, samplers and surfaces of a device (manual, sections 5.3, 9.7.10 and 9.7.11; CUDA C++ Programming Guide,
+//! "Texture and Surface Memory" and "Texture Fetching").
 //!
-//! [`Texels`] is an image in device memory: a CUDA array with its levels and layers, or linear memory seen as one. A
-//! [`Texture`] adds how it is read, a surface does not. [`Objects`] holds them by handle: what `.texref`, `.samplerref` and
-//! `.surfref` variables stand for and what 64-bit registers carry. A variable has a handle from the beginning, and an object
-//! once the host binds one.
+//! [`Texels`] is an image in device memory: a CUDA array with its levels and layers, or linear memory viewed as one. A
+//! [`Texture`] adds how it is sampled; a surface is a plain image. [`Objects`] holds them by handle: the value of
+//! `.texref`, `.samplerref` and `.surfref` variables and of 64-bit texture objects. A variable has a handle from the
+//! beginning, and an object once the host has bound one.
 
 mod format;
 mod sample;
@@ -18,38 +18,38 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-/// What is done with coordinates outside of the image.
+/// The address mode: how coordinates outside the image are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Address {
-    /// The image repeats. Normalised coordinates only; else as [`Address::Clamp`].
+    /// Repeats the image. With normalised coordinates only, else as [`Address::Clamp`].
     Wrap,
-    /// The image repeats, every second time mirrored. Normalised coordinates only; else as [`Address::Clamp`].
+    /// Repeats the image, mirrored every second time. With normalised coordinates only, else as [`Address::Clamp`].
     Mirror,
-    /// The texel at the edge.
+    /// Clamps to the edge.
     #[default]
     Clamp,
-    /// The border colour.
+    /// Reads the border colour.
     Border,
 }
 
-/// Which texel, or how many.
+/// The filter mode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Filter {
-    /// The texel that the coordinate lies in.
+    /// The texel that contains the coordinate.
     #[default]
     Point,
-    /// The weighted mean of the nearest two texels in each dimension.
+    /// The weighted mean of the two nearest texels in each dimension.
     Linear,
 }
 
-/// How a texture is sampled.
+/// The sampling parameters of a texture.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sampler {
-    /// By dimension.
+    /// Address mode by dimension.
     pub address: [Address; 3],
-    /// Inside of a level.
+    /// Filter within a level.
     pub filter: Filter,
-    /// Between levels.
+    /// Filter between levels.
     pub level_filter: Filter,
     /// Added to the level of detail.
     pub bias: f32,
@@ -57,9 +57,9 @@ pub struct Sampler {
     pub levels: (f32, f32),
     /// Colour outside of the image with [`Address::Border`].
     pub border: [f32; 4],
-    /// How a depth is compared: `reference OP texel`.
+    /// Comparison of depths: `reference OP texel`.
     pub compare: Compare,
-    /// Coordinates count texels, whatever the texture says (`.samplerref` only).
+    /// Coordinates are unnormalised, whatever the texture says (`.samplerref` only).
     pub force_unnormalized: bool,
 }
 
@@ -78,22 +78,22 @@ impl Default for Sampler {
     }
 }
 
-/// Extents of an image.
+/// The extents of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Extent {
     /// Texels in x.
     pub width: u32,
-    /// Texels in y; 0 for one dimension.
+    /// Texels in y; 0 for one-dimensional images.
     pub height: u32,
-    /// Texels in z; 0 for fewer than three dimensions.
+    /// Texels in z; 0 for images of fewer than three dimensions.
     pub depth: u32,
-    /// Layers; 0 for none. Cubes have six each, their faces in order +x, -x, +y, -y, +z, -z.
+    /// Number of layers; 0 for none. Cubes have six each: +x, -x, +y, -y, +z, -z.
     pub layers: u32,
-    /// Layers are faces of cubes.
+    /// The layers are faces of cubes.
     pub cube: bool,
-    /// Levels of detail, at least 1.
+    /// Number of mipmap levels, at least 1.
     pub levels: u32,
-    /// Samples of a texel, at least 1.
+    /// Samples per texel, at least 1.
     pub samples: u32,
 }
 
@@ -103,22 +103,22 @@ impl Extent {
         Extent { width, height, depth, layers: 0, cube: false, levels: 1, samples: 1 }
     }
 
-    /// Texels of a level in each dimension, at least 1.
+    /// Texels per dimension of a level, at least 1.
     pub fn size(&self, level: u32) -> [u32; 3] {
         [self.width, self.height, self.depth].map(|n| n.checked_shr(level).unwrap_or(0).max(1))
     }
 }
 
-/// A level of detail in memory.
+/// A mipmap level in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level {
-    /// Bytes from the image's first.
+    /// Offset from the image's start in bytes.
     pub offset: u64,
     /// Texels in each dimension, at least 1.
     pub size: [u32; 3],
-    /// Bytes from row to row.
+    /// Distance between rows in bytes.
     pub pitch: u64,
-    /// Bytes from layer to layer, or from plane to plane.
+    /// Distance between layers or planes in bytes.
     pub slice: u64,
 }
 
@@ -127,17 +127,17 @@ pub struct Level {
 pub struct Texels {
     memory: Arc<Allocation>,
     base: u64,
-    /// How a texel is stored.
+    /// Format of a texel.
     pub format: Format,
     /// Extents.
     pub extent: Extent,
-    /// Linear memory and no array: what lies outside reads as zero.
+    /// Linear memory rather than an array: reads outside return zero.
     pub linear: bool,
     levels: Vec<Level>,
 }
 
 impl Texels {
-    /// The levels of an array of that format and extents, and the bytes that it takes; `None` for extents of zero or too large.
+    /// The levels of an array and its size in bytes; `None` if an extent is zero or too large.
     pub fn layout(format: Format, extent: &Extent) -> Option<(Vec<Level>, u64)> {
         let most = 32 - extent.width.max(extent.height).max(extent.depth).leading_zeros();
         if extent.width == 0 || extent.levels == 0 || extent.levels > most || !(1..=64).contains(&extent.samples) {
@@ -147,7 +147,7 @@ impl Texels {
         for i in 0..extent.levels {
             let size = extent.size(i);
             let texel = u64::from(format.bytes() * extent.samples);
-            // Rows begin where any access is aligned.
+            // Rows are aligned for any access.
             let pitch = u64::from(size[0]).checked_mul(texel)?.checked_next_multiple_of(16)?;
             let slice = pitch.checked_mul(size[1].into())?;
             levels.push(Level { offset: end, size, pitch, slice });
@@ -157,14 +157,14 @@ impl Texels {
         (end < 1 << 46).then_some((levels, end))
     }
 
-    /// An array that fills an allocation as [`Texels::layout`] says.
+    /// An array in an allocation, laid out by [`Texels::layout`].
     pub fn array(memory: Arc<Allocation>, format: Format, extent: Extent) -> Option<Texels> {
         let (levels, bytes) = Texels::layout(format, &extent)?;
         let base = memory.block.base();
         (bytes <= memory.block.len() as u64).then_some(Texels { memory, base, format, extent, linear: false, levels })
     }
 
-    /// Linear memory from an address on, as rows of `pitch` bytes.
+    /// Linear memory at an address, with rows of `pitch` bytes.
     pub fn linear(
         memory: Arc<Allocation>,
         base: u64,
@@ -184,7 +184,7 @@ impl Texels {
         fits.then_some(Texels { memory, base, format, extent, linear: true, levels: vec![level] })
     }
 
-    /// The same image seen from one of its levels on: what a surface of a mipmapped array is.
+    /// The image of one level of a mipmapped array, which surfaces are bound to.
     pub fn from_level(&self, level: u32) -> Option<Texels> {
         let levels = self.levels.get(level as usize..).filter(|l| !l.is_empty())?.to_vec();
         let less = |n: u32| if n == 0 { 0 } else { (n >> level).max(1) };
@@ -200,55 +200,55 @@ impl Texels {
         Some(Texels { memory: self.memory.clone(), base, format, extent, linear, levels })
     }
 
-    /// Its memory.
+    /// The memory of the image.
     pub fn block(&self) -> &Block {
         &self.memory.block
     }
 
-    /// A level; the last one for numbers beyond.
+    /// A level; numbers beyond the last one give the last one.
     pub fn level(&self, level: u32) -> &Level {
         &self.levels[(level as usize).min(self.levels.len() - 1)]
     }
 
-    /// How many levels it has.
+    /// Number of levels.
     pub fn levels(&self) -> u32 {
         self.levels.len() as u32
     }
 
-    /// The address of a texel inside of the image; `slice` is the plane or the layer.
+    /// Address of a texel within the image; `slice` is the plane or the layer.
     pub fn address(&self, level: &Level, x: u32, y: u32, slice: u32, sample: u32) -> u64 {
         let column = u64::from(x) * u64::from(self.extent.samples) + u64::from(sample.min(self.extent.samples - 1));
         self.row(level, y, slice) + column * u64::from(self.format.bytes())
     }
 
-    /// The address of a row.
+    /// Address of a row.
     pub fn row(&self, level: &Level, y: u32, slice: u32) -> u64 {
         self.base + level.offset + u64::from(slice) * level.slice + u64::from(y) * level.pitch
     }
 
-    /// The bytes of a texel, in the first places.
+    /// The bytes of a texel, padded with zeros.
     pub(crate) fn load(&self, address: u64) -> [u8; 16] {
         let mut bytes = [0; 16];
-        // Levels lie inside of the allocation by construction.
+        // Levels lie within the allocation by construction.
         let _ = mem::load_bytes(self.block(), address, &mut bytes[..self.format.bytes() as usize]);
         bytes
     }
 }
 
-/// A texture: an image and how it is read.
+/// A texture: an image with the parameters by which it is read.
 #[derive(Clone, Debug)]
 pub struct Texture {
     /// The image.
     pub texels: Arc<Texels>,
-    /// Integers of 8 and 16 bits are read as fractions of their largest value.
+    /// 8- and 16-bit integers are read as normalised values.
     pub normalized_read: bool,
-    /// Coordinates run from 0 to 1.
+    /// Coordinates are normalised to [0, 1].
     pub normalized: bool,
-    /// Its sampler, where no other is named.
+    /// The sampler used where the instruction names none.
     pub sampler: Sampler,
 }
 
-/// Which kind of object a handle is for.
+/// The kind of object that a handle refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// `.texref`
@@ -259,16 +259,16 @@ pub enum Kind {
     Surface,
 }
 
-/// What a handle stands for.
+/// What a handle refers to.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A texture.
     Texture(Arc<Texture>),
-    /// A sampler of its own.
+    /// A separate sampler.
     Sampler(Sampler),
-    /// An image to read and write.
+    /// A surface.
     Surface(Arc<Texels>),
-    /// A variable that nothing is bound to.
+    /// A reference variable that nothing is bound to.
     Unbound(Kind),
 }
 
@@ -284,17 +284,17 @@ impl Object {
     }
 }
 
-/// Handles are far from every address of memory, and 8 apart like the elements of an array of references.
+/// Handles lie far from every memory address, and 8 apart like elements of an array of references.
 const FIRST: u64 = 0x0e00_0000_0000_0000;
 
-/// The objects of a device by handle.
+/// The texture, sampler and surface objects of a device, by handle.
 #[derive(Debug, Default)]
 pub struct Objects {
     table: RwLock<BTreeMap<u64, Object>>,
 }
 
 impl Objects {
-    /// Handles for these objects, one after the other at a distance of 8; the first one.
+    /// Adds objects with consecutive handles, 8 apart; returns the first.
     pub fn add(&self, objects: impl IntoIterator<Item = Object>) -> u64 {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         let first = table.last_key_value().map_or(FIRST, |(last, _)| last + 8);
@@ -302,7 +302,7 @@ impl Objects {
         first
     }
 
-    /// Puts another object in the place of one; false where there is none, or one of another kind.
+    /// Rebinds a handle; false if it is invalid or the kind differs.
     pub fn bind(&self, handle: u64, object: Object) -> bool {
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         match table.get_mut(&handle) {
@@ -314,12 +314,12 @@ impl Objects {
         }
     }
 
-    /// What a handle stands for.
+    /// The object of a handle.
     pub fn get(&self, handle: u64) -> Option<Object> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
     }
 
-    /// Forgets a handle; false where it is none.
+    /// Removes a handle; false if it is invalid.
     pub fn remove(&self, handle: u64) -> bool {
         self.table.write().unwrap_or_else(PoisonError::into_inner).remove(&handle).is_some()
     }

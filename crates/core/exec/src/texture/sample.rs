@@ -1,29 +1,29 @@
 //! Sampling: from coordinates to texels and their weighted mean (CUDA C++ Programming Guide, "Texture Fetching"; manual,
 //! sections 9.7.10.2 to 9.7.10.4).
 //!
-//! Weights are fixed-point numbers with 8 bits of fraction, as the guide says; a coordinate is rounded to the nearest 1/256 of
-//! a texel for them. Means are computed in double precision and rounded once. Integer coordinates name texels: nothing is
-//! filtered, and what lies outside of the image reads as zero. Where the manual is silent: a depth passes with
-//! `reference <= texel` unless the sampler says otherwise; a point between levels rounds to the nearest; layers and faces
-//! beyond the last one are the last one.
+//! Weights are fixed-point numbers with 8 fractional bits, as the guide says; for them, a coordinate is rounded to the
+//! nearest 1/256 of a texel. Means are computed in double precision and rounded once. Integer coordinates address
+//! texels: no filtering, and reads outside of the image return zero. Where the manual is silent: the depth comparison
+//! is `reference <= texel` unless the sampler says otherwise; a point between levels rounds to the nearest; layer and
+//! face indices are clamped.
 
 use super::{Address, Filter, Format, Level, Sampler, Texel, Texels, Texture};
 use crate::sem::fp;
 
-/// The shape that an instruction gives to an image.
+/// The geometry of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Geometry {
-    /// Coordinates inside of a layer: 1, 2 or 3; the three of a cube are a direction.
+    /// Number of coordinates within a layer: 1, 2 or 3; the three of a cube are a direction.
     pub dims: u8,
-    /// A cube.
+    /// Cube map.
     pub cube: bool,
-    /// The layer is chosen by an index.
+    /// Layered: the layer is an operand.
     pub layered: bool,
-    /// The sample is chosen by an index.
+    /// Multisampled: the sample is an operand.
     pub samples: bool,
 }
 
-/// A test of a depth against a texel.
+/// A depth comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Compare {
@@ -52,46 +52,46 @@ impl Compare {
     }
 }
 
-/// How the level of detail is chosen.
+/// The selection of the level of detail.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Lod {
-    /// The finest.
+    /// The finest level.
     Base,
-    /// This one.
+    /// An explicit level of detail.
     Level(f32),
-    /// This one, by its number.
+    /// An explicit level number.
     Number(i32),
-    /// By the change of the coordinates to the neighbour in x and in y.
+    /// From the derivatives of the coordinates in x and in y.
     Gradient([f32; 3], [f32; 3]),
 }
 
-/// What an instruction asks of a texture in one lane.
+/// The operands of a texture instruction in one lane.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Query {
     /// The geometry.
     pub geometry: Geometry,
-    /// Coordinates as bits: floats, or integers.
+    /// Coordinates as bits of floats or integers.
     pub at: [u32; 3],
     /// Coordinates are integers.
     pub integer: bool,
-    /// Layer, or number of the cube.
+    /// Index of the layer or cube.
     pub layer: u32,
-    /// Sample.
+    /// Index of the sample.
     pub sample: u32,
-    /// Added to the coordinates, in texels.
+    /// Texel offsets added to the coordinates.
     pub offset: [i32; 3],
-    /// A depth to compare with.
+    /// Reference depth to compare with.
     pub depth: Option<f32>,
     /// The level of detail.
     pub lod: Lod,
 }
 
-/// Where to look: everything but the level and the texel's numbers.
+/// The resolved parameters of a read, except level and texel indices.
 struct View<'a> {
     texels: &'a Texels,
     format: Format,
     sampler: &'a Sampler,
-    /// Dimensions, layer, sample.
+    /// Dimensions, layer and sample.
     dims: usize,
     layer: u32,
     sample: u32,
@@ -99,7 +99,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The texel of these numbers; outside of the image it is the border where the address mode is that.
+    /// The texel with these indices; outside of the image, the border colour if the address mode says so, else zero.
     fn texel(&self, level: &Level, index: [Option<u32>; 3]) -> Texel {
         let texel = match index {
             [Some(x), Some(y), Some(z)] => {
@@ -126,7 +126,7 @@ impl View<'_> {
     }
 }
 
-/// Coordinates in texels of a level, by dimension, wrapped and mirrored: the place, and how neighbours outside are found.
+/// Coordinates in texels of a level, wrapped or mirrored, with what is needed to find neighbours outside.
 struct Place {
     at: [f64; 3],
     modes: [Address; 3],
@@ -149,7 +149,7 @@ fn place(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normali
             place.at[d] = x + f64::from(offset[d]);
             continue;
         }
-        // Offsets count texels; they move the coordinate before it is wrapped.
+        // Offsets are in texels and apply before wrapping.
         x += f64::from(offset[d]) / n;
         x = match place.modes[d] {
             Address::Wrap if x.is_finite() => x - floor(x),
@@ -165,13 +165,13 @@ fn place(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normali
 }
 
 impl Place {
-    /// The texel number for a whole coordinate of one dimension; `None` for the border.
+    /// The texel index of an integral coordinate in one dimension; `None` for the border.
     fn index(&self, d: usize, i: f64) -> Option<u32> {
         let n = f64::from(self.size[d]);
         match self.modes[d] {
             _ if i >= 0.0 && i < n => Some(i as u32),
             Address::Border => None,
-            // Only neighbours of a wrapped coordinate come here: one step outside.
+            // Only neighbours of a wrapped coordinate get here, one step outside.
             Address::Wrap => Some(if i < 0.0 { self.size[d] - 1 } else { 0 }),
             Address::Mirror | Address::Clamp => Some(if i < 0.0 { 0 } else { self.size[d] - 1 }),
         }
@@ -179,7 +179,7 @@ impl Place {
 
     /// The lower of the two nearest texels, and the weight of the upper one in 1/256.
     fn between(&self, d: usize) -> (f64, f64) {
-        // Far outside of every image a rounded coordinate is as good as the exact one.
+        // Far outside of any image, a rounded coordinate will do.
         let x = (self.at[d] - 0.5).clamp(-1e9, 1e9);
         let fixed = fp::rint64(x * 256.0);
         let low = floor(fixed / 256.0);
@@ -187,7 +187,7 @@ impl Place {
     }
 }
 
-/// The texel that coordinates lie in.
+/// The texel that contains the coordinates.
 fn point(view: &View<'_>, level: &Level, place: &Place) -> Texel {
     let mut index = [Some(0); 3];
     for d in 0..view.dims {
@@ -218,7 +218,7 @@ fn linear(view: &View<'_>, level: &Level, place: &Place) -> [f64; 4] {
     sum
 }
 
-/// The face of a cube that a direction meets, and the place there from 0 to 1 (CUDA C++ Programming Guide, "Cubemap
+/// The face of a cube that a direction hits, and the coordinates there in [0, 1] (CUDA C++ Programming Guide, "Cubemap
 /// Textures").
 fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
@@ -249,7 +249,7 @@ fn face([x, y, z]: [f32; 3]) -> (u32, [f64; 3]) {
     (face, [unit(s), unit(t), 0.0])
 }
 
-/// A texture with a sampler, ready to be asked.
+/// Resolves the parameters of a read: the view, the coordinates, and whether they are normalised.
 fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>, [f64; 3], bool) {
     let texels = &*texture.texels;
     let format = if texture.normalized_read { texels.format.normalized() } else { texels.format };
@@ -266,7 +266,7 @@ fn view<'a>(texture: &'a Texture, sampler: &'a Sampler, q: &Query) -> (View<'a>,
     (View { texels, format, sampler, dims, layer, sample: q.sample, depth: q.depth }, at, normalized)
 }
 
-/// The level of detail, clamped; `None` where a number names none.
+/// The level of detail, with the sampler's bias and clamps applied.
 fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: bool) -> f64 {
     let texels = &texture.texels;
     let last = f64::from(texels.levels() - 1);
@@ -277,7 +277,7 @@ fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: 
         Lod::Gradient(dx, dy) => {
             let size = texels.level(0).size;
             let scale = |d: usize| match () {
-                // Half a face is one unit of the direction's largest component.
+                // Half a face corresponds to one unit of the direction's largest component.
                 _ if q.geometry.cube => {
                     let most = q.at.map(|b| f64::from(f32::from_bits(b)).abs()).into_iter().fold(0.0, f64::max);
                     f64::from(size[0]) / (2.0 * most)
@@ -289,7 +289,7 @@ fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: 
                 let part = |d: usize| f64::from(v[d]) * scale(d);
                 (0..usize::from(q.geometry.dims)).map(|d| part(d) * part(d)).sum::<f64>()
             };
-            // The root of the larger square, in powers of two.
+            // The square root of the larger squared length, as a power of two.
             log2(length(dx).max(length(dy))) / 2.0
         }
     };
@@ -298,7 +298,7 @@ fn level_of_detail(texture: &Texture, sampler: &Sampler, q: &Query, normalized: 
     if wanted.is_nan() { 0.0 } else { wanted.min(high).max(low).clamp(0.0, last) }
 }
 
-/// The binary logarithm, by way of the exponent and a series; more exact than any weight of 1/256 needs.
+/// Binary logarithm by exponent and series; more precise than weights of 1/256 need.
 fn log2(x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 || x < f64::MIN_POSITIVE {
         return f64::NEG_INFINITY;
@@ -367,7 +367,7 @@ pub fn gather(texture: &Texture, sampler: &Sampler, q: &Query, channel: usize) -
     let place = place(&view, level, at, q.offset, normalized);
     let ((x, _), (y, _)) = (place.between(0), place.between(1));
     let mut out = Texel { float: true, channels: [0; 4] };
-    // Rows count downwards, so that the lower ones are those of the larger number.
+    // Rows are numbered downwards, so the lower ones have the larger index.
     for (slot, (i, j)) in out.channels.iter_mut().zip([(0.0, 1.0), (1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]) {
         let texel = view.texel(level, [place.index(0, x + i), place.index(1, y + j), Some(0)]);
         out.float = texel.float;

@@ -35,7 +35,7 @@ pub enum SiteKind {
         reads: usize,
         /// Rows of the registers written.
         writes: usize,
-        /// Only where a program does what PTX leaves undefined.
+        /// Reached only if the program does what PTX leaves undefined.
         seldom: bool,
     },
     /// A barrier of the CTA, in code on fibers.
@@ -74,9 +74,9 @@ pub enum SiteKind {
     },
     /// A fault that generated code detects.
     Fault(Cow<'static, str>),
-    /// Lanes that their member mask leaves out: the launch notes it, and they go on.
+    /// Lanes that their own member mask leaves out: noted by the launch, which continues.
     LeftOut,
-    /// A fault of every lane that comes here.
+    /// A fault of every lane that reaches the site.
     Fails(margay_exec::FaultKind),
 }
 

@@ -1,31 +1,31 @@
-//! Calls, and how values travel in them.
+//! Decoded call sites and the transfers of their arguments and results.
 
 use super::Src;
 use crate::reference::step::Home;
 use margay_ir::{Builtin, FuncId};
 
-/// A value on its way between its home on this side of a call and its places.
+/// The transfer of a value between its home in the caller or callee and its ABI locations.
 pub struct Transfer {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
-    /// Where it lives on this side.
+    /// Home of the value in this function.
     pub home: Home,
-    /// Its pieces.
+    /// The pieces of the value.
     pub pieces: Vec<Piece>,
 }
 
-/// A piece of a plan, with registers numbered.
+/// A piece of a value in a plan, with decoded registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
-    /// First byte of the value.
+    /// Offset in the value, in bytes.
     pub start: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Where it is.
+    /// ABI location.
     pub at: Location,
 }
 
-/// A place, with registers numbered.
+/// An ABI location, with decoded registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// First row of the register in the model register file.
@@ -34,15 +34,15 @@ pub enum Location {
     Stack(u32),
     /// Offset in the call's parameter block.
     Space(u32),
-    /// Behind the 32-bit pointer in that register.
+    /// Behind the 32-bit pointer in this register.
     Behind(u32),
 }
 
-/// What goes through a formal without size.
+/// The argument for an unsized parameter.
 pub struct Passed {
-    /// Offset of the variable in the caller's frame; none if nothing is passed.
+    /// Offset of the variable in the caller's frame; `None` if nothing is passed.
     pub from: Option<u32>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Offset in the outgoing area.
     pub at: u32,
@@ -50,23 +50,23 @@ pub struct Passed {
 
 /// A call site.
 pub struct CallOp {
-    /// Who is called.
+    /// The callee.
     pub callee: Target,
-    /// Index of the site in the function.
+    /// Index of the call site in the function.
     pub site: u32,
-    /// Inputs on the caller's side.
+    /// Arguments.
     pub args: Vec<Transfer>,
-    /// Returns on the caller's side.
+    /// Results.
     pub rets: Vec<Transfer>,
-    /// What goes through a formal without size.
+    /// The argument for an unsized parameter.
     pub passed: Option<Passed>,
-    /// For values behind pointers: register and offset of the buffer in the caller's frame.
+    /// For values behind pointers: the register, and the offset of the buffer in the caller's frame.
     pub buffers: Vec<(u32, u32)>,
-    /// Rows of the parameter block.
+    /// Size of the parameter block in rows.
     pub space: u32,
 }
 
-/// Who is called.
+/// The callee of a call.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// A function with a body.
@@ -75,6 +75,6 @@ pub enum Target {
     Builtin(Builtin),
     /// A function without a body.
     Undefined(FuncId),
-    /// Through a register.
+    /// The function whose address is in a register.
     Indirect(Src),
 }

@@ -1,35 +1,35 @@
-//! What accesses memory: loads, stores, atomics, copies that are asynchronous by the text, barrier objects.
+//! Decoded memory operations: loads, stores, atomics, asynchronous copies, barrier objects.
 
 use super::{Dst, Src};
 use crate::sem::atomic::Rmw;
 use margay_ir::MemSpace;
 use margay_isa::Type;
 
-/// Base of a memory operand.
+/// The base of a memory operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
     /// A register of 32 or 64 bits.
     Reg(Src),
-    /// The same address in all lanes.
+    /// None: the same address in all lanes.
     Fixed,
-    /// The frame: local address of every lane's frame.
+    /// The lane's frame in local memory.
     Frame,
-    /// What the caller put where the unsized formal starts.
+    /// The caller's outgoing area, where the unsized parameter starts.
     Incoming,
 }
 
 /// A memory operand.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
-    /// Where it goes.
+    /// State space.
     pub space: MemSpace,
     /// The base.
     pub base: Base,
-    /// Added to the base.
+    /// Offset added to the base.
     pub offset: i64,
 }
 
-/// Memory ordering of an access, as far as the host must know.
+/// Memory ordering of an access, as far as it matters to the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Weak, relaxed, volatile.
@@ -40,61 +40,62 @@ pub enum Order {
     Release,
 }
 
-/// A load, a store, an atomic, or anything else with an address.
+/// A load, store, atomic, or another operation with a single address.
 pub struct MemOp {
-    /// Where.
+    /// The address.
     pub address: Address,
     /// Element type.
     pub ty: Type,
-    /// Bytes of an element in memory.
+    /// Size of an element in memory, in bytes.
     pub size: u32,
-    /// Elements.
+    /// Number of elements.
     pub count: u32,
-    /// Destinations, one an element.
+    /// Destinations, one per element.
     pub dst: Vec<Dst>,
-    /// Values: one an element; for atomics `b` of all elements, then `c`.
+    /// Values, one per element; for atomics `b` of all elements, then `c`.
     pub src: Vec<Src>,
     /// Ordering.
     pub order: Order,
-    /// For atomics: what they do to an element.
+    /// The operation on an element, for atomics.
     pub atomic: Rmw,
-    /// An access to a `.param` variable by name, whose address nobody takes: on the GPU such a variable is registers, and an
-    /// access that straddles elements is harmless. ptxas says nothing about it.
+    /// An access by name to a `.param` variable whose address is never taken: on a GPU such a variable lives in
+    /// registers, so that an access may straddle elements. ptxas accepts that silently.
     pub straddles: bool,
 }
 
-/// A copy that is asynchronous by the text. It is done at once here: nothing may count on its being late.
+/// An asynchronous copy, which is done at issue: a correct program cannot depend on its being late.
 pub struct CopyOp {
-    /// To where.
+    /// Destination.
     pub to: Address,
-    /// From where; for [`CopyKind::Zero`] and values from registers, nowhere.
+    /// Source; `None` for [`CopyKind::Zero`] and values from registers.
     pub from: Option<Address>,
-    /// The barrier object that hears of it.
+    /// The barrier object to be signalled.
     pub mbarrier: Option<Address>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Src,
-    /// Fewer bytes to read than to write (the rest is zero), the mask of destination CTAs, or the mask of bytes.
+    /// The number of bytes read if fewer than written (the rest is zero), the mask of destination CTAs, or the byte
+    /// mask.
     pub extra: Option<Src>,
-    /// What it does.
+    /// Kind.
     pub kind: CopyKind,
 }
 
-/// What a copy does.
+/// The kind of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CopyKind {
-    /// `cp.async`; `extra` is the number of bytes that are read.
+    /// `cp.async`; `extra` is the number of bytes read.
     Small,
-    /// `cp.async` with a predicate as `extra`: nothing is read where it is true.
+    /// `cp.async` with a predicate `extra` that suppresses the read.
     SmallIgnored,
     /// Bulk copy.
     Bulk,
     /// Bulk copy to the CTAs of the mask `extra`.
     Multicast,
-    /// Bulk copy of the bytes of each 16 that the mask `extra` names.
+    /// Bulk copy of those bytes of each 16 that are in the mask `extra`.
     Masked,
-    /// Bulk copy less `extra` bytes at the front and those at the end, which are left as they are.
+    /// Bulk copy that leaves out `extra` bytes at the front, and some at the end.
     Trimmed {
-        /// Bytes at the end.
+        /// Bytes left out at the end.
         right: Src,
     },
     /// Bulk reduction.
@@ -105,19 +106,19 @@ pub enum CopyKind {
 
 /// An operation on barrier objects in shared memory.
 pub struct ObjectOp {
-    /// Where the object lies.
+    /// Address of the object.
     pub address: Address,
-    /// Its operand: count, transaction count, state or parity.
+    /// The operand: arrival count, transaction count, state or parity.
     pub operand: Option<Src>,
-    /// Mask of the CTAs of the cluster whose objects are meant, instead of the one at the address.
+    /// Mask of the CTAs of the cluster whose objects are addressed, instead of the one at `address`.
     pub ctas: Option<Src>,
-    /// Where the result goes.
+    /// Destination of the result.
     pub dst: Option<Dst>,
-    /// What it does.
+    /// Kind.
     pub kind: ObjectKind,
 }
 
-/// What an operation on a barrier object does.
+/// The kind of an operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectKind {
     /// `mbarrier.init`
@@ -128,7 +129,7 @@ pub enum ObjectKind {
     Expect,
     /// `mbarrier.complete_tx`
     Complete,
-    /// `mbarrier.arrive` (with `.noComplete`, too)
+    /// `mbarrier.arrive`, also with `.noComplete`
     Arrive,
     /// `mbarrier.arrive_drop`
     Drop,
@@ -142,6 +143,7 @@ pub enum ObjectKind {
     WaitParity,
     /// `mbarrier.pending_count`; the operand is the state, and there is no object.
     Pending,
-    /// `cp.async.mbarrier.arrive`: the copies are done, so it arrives; with `.noinc` that counts.
+    /// `cp.async.mbarrier.arrive`: the copies are already done, so it arrives; the flag is `.noinc`, which makes it
+    /// count.
     AfterCopies(bool),
 }

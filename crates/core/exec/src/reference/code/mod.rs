@@ -1,7 +1,7 @@
-//! Decoded code: what a function becomes before it runs.
+//! Decoded code, the form in which functions run.
 //!
-//! An [`Op`] holds its handler, its semantics and the offsets of its registers' rows, so that executing one looks nothing up.
-//! What does not fit an op lies in side tables of [`FuncCode`], indexed by [`Op::x`].
+//! An [`Op`] holds its handler, its semantic function and the rows of its registers, so that executing it looks nothing
+//! up. What does not fit into an op is in side tables of [`FuncCode`], indexed by [`Op::x`].
 
 mod call;
 mod memory;
@@ -17,48 +17,48 @@ use margay_ir::{Func, FuncId, SourcePlace};
 use margay_isa::{Component, Special, Variant};
 use std::sync::{Arc, OnceLock};
 
-/// How execution goes on after an op.
+/// Where execution continues after an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flow {
-    /// With the next op.
+    /// At the next op.
     Next,
-    /// With that op of the current function.
+    /// At this op of the current function.
     Jump(u32),
-    /// The scheduler decides: the handler has put away the group.
+    /// The scheduler picks a group; the handler has already put this one away.
     Park,
-    /// [`Ctx::stop`] says why not.
+    /// The execution stops, for the reason in [`Ctx::stop`].
     Stop,
 }
 
-/// What executes an op.
+/// A function that executes an op.
 pub type Handler = for<'c, 'o> fn(&'c mut Ctx<'_>, &'o Op) -> Flow;
 
-/// No guard.
+/// The guard of an unguarded op.
 pub const UNGUARDED: u32 = u32::MAX;
 
-/// Set in [`Op::guard`] when the predicate is negated.
+/// Flag in [`Op::guard`]: the predicate is negated.
 pub const NEGATED: u32 = 1 << 31;
 
 /// A decoded instruction.
 #[derive(Clone, Copy)]
 pub struct Op {
-    /// What executes it.
+    /// The handler.
     pub run: Handler,
-    /// Semantics of a pure row.
+    /// The semantic function of a pure row.
     pub pure: PureFn,
-    /// Row of the guard's predicate, [`NEGATED`] or not; or [`UNGUARDED`].
+    /// Row of the guard's predicate, perhaps with [`NEGATED`]; or [`UNGUARDED`].
     pub guard: u32,
     /// First row of the destination.
     pub dst: u32,
     /// The first sources.
     pub src: [Src; 3],
-    /// A side table's index, a branch's target, or whatever the handler wants.
+    /// Index into a side table, target of a branch, or another operand of the handler.
     pub x: u32,
     /// Index into the function's variants.
     pub variant: u32,
     /// Shape of the destination.
     pub shape: Shape,
-    /// Another small number of the handler's.
+    /// Another operand of the handler.
     pub y: u8,
 }
 
@@ -72,27 +72,27 @@ pub struct WideOp {
 
 /// A decoded function.
 pub struct FuncCode {
-    /// Which.
+    /// Function id.
     pub id: FuncId,
-    /// Its ops; control never runs off the end.
+    /// Its ops; the last one never falls through.
     pub ops: Vec<Op>,
     /// Index into [`Func::places`] by op.
     pub at: Vec<u32>,
-    /// Ops of an instruction: the first, and the one behind the last.
+    /// Per instruction: its first op, and the one after its last.
     pub by_inst: Vec<(u32, u32)>,
-    /// First op of a block's terminator, by block; `u32::MAX` for blocks that are not reached.
+    /// Per block: the first op of its terminator; `u32::MAX` for unreachable blocks.
     pub by_term: Vec<u32>,
-    /// What begins at each op, when somebody has asked.
+    /// Per op: the instruction that begins there; computed on demand.
     pub sites: OnceLock<Vec<Site>>,
-    /// First row by register; `u32::MAX` for those that are never read and never written.
+    /// First row per register; `u32::MAX` for registers that are never accessed.
     pub row_of: Vec<u32>,
     /// Splatted constants.
     pub consts: Vec<Row>,
-    /// Rows of a frame's registers.
+    /// Number of rows of a frame's registers.
     pub rows: u32,
     /// The function.
     pub func: Arc<Func>,
-    /// Its variants, one step nearer.
+    /// The variants of the function, in one vector.
     pub variants: Vec<Variant>,
     /// Side tables.
     pub wides: Vec<WideOp>,
@@ -123,51 +123,51 @@ pub struct FuncCode {
     pub calls: Vec<CallOp>,
     /// See [`FuncCode::wides`].
     pub specials: Vec<(Special, Component)>,
-    /// Tables of branch targets.
+    /// Tables of branch targets (`brx.idx`).
     pub switches: Vec<Vec<u32>>,
-    /// Inputs on the callee's side.
+    /// Formals.
     pub args: Vec<Transfer>,
-    /// Returns on the callee's side.
+    /// Return values.
     pub rets: Vec<Transfer>,
-    /// Registers with hidden pointers that the prologue keeps, in order of [`super::state::Frame::hidden`].
+    /// Registers with hidden result pointers that the prologue saves, in the order of [`super::state::Frame::hidden`].
     pub hidden: Vec<u32>,
-    /// Rows of the parameter block in which returns lie.
+    /// Size in rows of the parameter block that holds results.
     pub space: u32,
-    /// Where an unsized formal starts in the caller's outgoing area.
+    /// Offset of an unsized parameter in the caller's outgoing area.
     pub start: u32,
-    /// Bytes of a frame in local memory.
+    /// Size of a frame in local memory, in bytes.
     pub frame_size: u32,
-    /// Its alignment.
+    /// Alignment of the frame.
     pub frame_align: u32,
-    /// Offset of the outgoing area.
+    /// Offset of the outgoing area in the frame.
     pub outgoing: u32,
-    /// It takes memory from the stack (`alloca`).
+    /// Uses the stack beyond its frame (`alloca`).
     pub local: bool,
 }
 
 impl FuncCode {
-    /// The variant of an op.
+    /// The variant that an op was decoded from.
     pub fn variant(&self, op: &Op) -> &Variant {
         &self.variants[op.variant as usize]
     }
 
-    /// Where an op stands.
+    /// The place in the source of an op.
     pub fn place(&self, pc: u32) -> SourcePlace {
         let at = self.at.get(pc as usize).copied().unwrap_or_default();
         self.func.places.get(at as usize).copied().unwrap_or_default()
     }
 }
 
-/// A kernel and everything that it reaches, decoded.
+/// A kernel and all functions that it may call, decoded.
 pub struct Code {
     /// The program.
     pub image: Arc<Image>,
     /// The kernel.
     pub kernel: FuncId,
-    /// By function id; `None` for what the kernel does not reach, which may be thousands of functions.
+    /// By function id; `None` for functions that the kernel does not reach, which may be thousands.
     pub funcs: Vec<Option<Box<FuncCode>>>,
-    /// Rows of the model register file of the ABI.
+    /// Size of the ABI's model register file in rows.
     pub registers: u32,
-    /// Some code reached needs local memory.
+    /// Whether some function needs local memory.
     pub local: bool,
 }

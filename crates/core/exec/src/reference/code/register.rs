@@ -3,7 +3,7 @@
 use crate::Row;
 use margay_isa::Type;
 
-/// How a register lies in rows.
+/// The layout of a register in rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Shape {

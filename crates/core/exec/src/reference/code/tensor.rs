@@ -1,4 +1,4 @@
-//! Copies of parts of tensors, textures and surfaces.
+//! Decoded tensor copies, texture and surface instructions.
 
 use super::{Address, Dst, Src};
 use crate::{
@@ -7,40 +7,40 @@ use crate::{
 };
 use margay_isa::{Mod, Type};
 
-/// A copy of a part of a tensor, done at once as [`CopyOp`].
+/// A tensor copy, done at issue like [`CopyOp`].
 pub struct TensorOp {
     /// The tensor map.
     pub map: Address,
     /// Coordinates of the first element, innermost dimension first; a column and four rows for [`TensorMode::Rows`].
     pub coordinates: Vec<Src>,
-    /// The place in shared memory.
+    /// Address in shared memory.
     pub shared: Address,
-    /// The barrier object that hears of it.
+    /// The barrier object to be signalled.
     pub mbarrier: Option<Address>,
-    /// Offsets of [`TensorMode::Pixels`].
+    /// Offsets for [`TensorMode::Pixels`].
     pub offsets: Vec<Src>,
-    /// CTAs that get it.
+    /// Mask of destination CTAs.
     pub mask: Option<Src>,
-    /// What it does.
+    /// Kind.
     pub kind: TensorKind,
-    /// Which elements.
+    /// The elements addressed.
     pub mode: TensorMode,
     /// `.cta_group::2`: one barrier object for a pair of CTAs.
     pub pair: bool,
 }
 
-/// What a copy of a tensor does.
+/// The kind of a tensor copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TensorKind {
     /// To shared memory.
     Load,
     /// To global memory.
     Store,
-    /// Into global memory.
+    /// Reduction into global memory.
     Reduce(AtomicOp),
 }
 
-/// Which elements a copy of a tensor moves.
+/// The elements that a tensor copy addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TensorMode {
     /// A box.
@@ -51,7 +51,7 @@ pub enum TensorMode {
     Pixels,
     /// `.im2col::w`, `.im2col_no_offs::w`, and `.im2col::w::128`
     Wide {
-        /// In groups of 32.
+        /// `.im2col::w::128`: in groups of 32 pixels.
         grouped: bool,
     },
 }
@@ -62,46 +62,46 @@ pub struct MapOp {
     pub address: Address,
     /// The new value.
     pub value: Src,
-    /// First byte of the field.
+    /// Offset of the field in the tensor map, in bytes.
     pub at: u64,
-    /// Bytes of the field.
+    /// Size of the field in bytes.
     pub size: usize,
 }
 
-/// How `tex` chooses the level of detail.
+/// How `tex` selects the level of detail.
 #[derive(Clone, Debug)]
 pub enum LodOp {
-    /// The finest.
+    /// The finest level.
     Base,
-    /// Operand of the coordinates' type.
+    /// An operand of the coordinates' type.
     Level(Src),
-    /// Gradients in x and in y.
+    /// Derivatives in x and in y.
     Gradient(Vec<Src>, Vec<Src>),
 }
 
 /// `tex`, `tld4`.
 pub struct TextureOp {
-    /// The texture.
+    /// Texture handle.
     pub handle: Src,
-    /// A sampler of its own.
+    /// Handle of a separate sampler.
     pub sampler: Option<Src>,
-    /// Shape.
+    /// Geometry.
     pub geometry: Geometry,
-    /// Coordinates; sample and layer stand before them.
+    /// Coordinates, preceded by sample and layer.
     pub at: Vec<Src>,
     /// Coordinates are integers.
     pub integer: bool,
-    /// Offsets in texels.
+    /// Texel offsets.
     pub offset: Vec<Src>,
-    /// Depth to compare with.
+    /// Reference depth to compare with.
     pub depth: Option<Src>,
-    /// Level of detail.
+    /// Selection of the level of detail.
     pub lod: LodOp,
-    /// `tld4` of that channel.
+    /// For `tld4`: the channel.
     pub gather: Option<usize>,
     /// Four elements, or two pairs of halves.
     pub dst: Vec<Dst>,
-    /// Whether the texel is resident.
+    /// Receives whether the texel is resident.
     pub resident: Option<Dst>,
     /// Type of the elements.
     pub ty: Type,
@@ -109,23 +109,23 @@ pub struct TextureOp {
 
 /// `suld`, `sust`, `sured`.
 pub struct SurfaceOp {
-    /// The surface.
+    /// Surface handle.
     pub handle: Src,
-    /// Coordinates inside of a layer.
+    /// Number of coordinates within a layer.
     pub dims: usize,
-    /// A layer stands before them.
+    /// Whether the layer precedes the coordinates.
     pub layered: bool,
     /// Coordinates.
     pub at: Vec<Src>,
-    /// What is done outside: `.trap`, `.clamp`, `.zero`.
+    /// Treatment of coordinates outside: `.trap`, `.clamp`, `.zero`.
     pub clamp: Mod,
-    /// x counts samples, and stores convert (`.p`).
+    /// Formatted access (`.p`): x counts samples, and stores convert.
     pub formatted: bool,
     /// Type of an element.
     pub ty: Type,
     /// Destinations of a load.
     pub dst: Vec<Dst>,
-    /// Values that are stored or reduced.
+    /// Values stored or reduced.
     pub src: Vec<Src>,
     /// The reduction.
     pub reduce: Option<AtomicOp>,
@@ -133,14 +133,14 @@ pub struct SurfaceOp {
 
 /// `txq`, `suq`, `istypep`.
 pub struct QueryOp {
-    /// Texture, sampler or surface.
+    /// Handle of a texture, sampler or surface.
     pub handle: Src,
-    /// The level that is asked about.
+    /// The mipmap level queried.
     pub level: Option<Src>,
-    /// What is asked; for `istypep` nothing.
+    /// The property queried; `None` for `istypep`.
     pub what: Option<Mod>,
-    /// Which kind of object it must be.
+    /// The kind of object that the handle must refer to.
     pub kind: Kind,
-    /// Where the answer goes.
+    /// Destination.
     pub dst: Dst,
 }

@@ -1,35 +1,35 @@
-//! What the lanes of a warp or the warps of a CTA do together: votes, shuffles, matrices, barriers.
+//! Decoded instructions that communicate within a warp or a CTA: votes, shuffles, matrices, barriers.
 
 use super::{Address, Dst, Src};
 use crate::sem::PureFn;
 use margay_isa::{Mod, Type};
 
-/// An instruction that the lanes of a warp execute together.
+/// A warp operation.
 pub struct WarpOp {
     /// Destinations.
     pub dst: Vec<Dst>,
-    /// Sources as they stand; inverted predicates are inverted.
+    /// Sources in order; negated predicates are already inverted.
     pub src: Vec<Src>,
     /// Type.
     pub ty: Type,
-    /// Which.
+    /// Kind.
     pub kind: WarpKind,
-    /// Instructions with the same number can complete each other: same qualifiers.
+    /// Hash of opcode and qualifiers: lanes wait for each other only at instructions of the same class.
     pub class: u32,
 }
 
-/// Which warp instruction.
+/// The kind of a warp operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WarpKind {
     /// `shfl`
     Shuffle(Mod),
-    /// `vote` with all, any, uni, ballot
+    /// `vote` with `.all`, `.any`, `.uni` or `.ballot`
     Vote(Mod),
     /// `match.any`
     MatchAny,
     /// `match.all`
     MatchAll,
-    /// `redux` with an operation; with `.abs`, with `.NaN`
+    /// `redux` with its operation, and whether it has `.abs` and `.NaN`
     Redux(Mod, bool, bool),
     /// `elect`
     Elect,
@@ -39,47 +39,47 @@ pub enum WarpKind {
 
 /// `bar`, `barrier`.
 pub struct BarrierOp {
-    /// Number.
+    /// Barrier number.
     pub id: Src,
-    /// Threads; `None` for all.
+    /// Thread count; `None` for all threads.
     pub count: Option<Src>,
     /// The predicate of `.red`.
     pub pred: Option<Src>,
     /// Result of `.red`.
     pub dst: Option<Dst>,
-    /// What it does.
+    /// Kind.
     pub kind: BarrierKind,
 }
 
-/// What a barrier instruction does.
+/// The kind of a barrier instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BarrierKind {
     /// Arrive and wait.
     Sync,
     /// Arrive.
     Arrive,
-    /// Arrive, wait and combine predicates: `.popc`, `.and`, `.or`.
+    /// Arrive, wait and reduce predicates: `.popc`, `.and`, `.or`.
     Red(Mod),
 }
 
-/// An instruction of the tcgen05 generation of tensor cores, with the names of its operands.
+/// A `tcgen05` instruction with the names of its operands.
 pub struct FifthOp {
-    /// Registers written.
+    /// Destinations.
     pub dst: Vec<Dst>,
-    /// Values read.
+    /// Register and immediate operands.
     pub values: Vec<(&'static str, Src)>,
-    /// Addresses, of shared or tensor memory.
+    /// Addresses in shared or tensor memory.
     pub addresses: Vec<(&'static str, Address)>,
 }
 
-/// A matrix instruction: fragments taken apart.
+/// A matrix instruction, with its fragments as single registers.
 pub struct MatrixOp {
-    /// Registers written.
+    /// Destinations.
     pub dst: Vec<Dst>,
-    /// Registers and constants read, less the address.
+    /// Registers and immediates read, without the address.
     pub src: Vec<Src>,
     /// The memory operand.
     pub address: Option<Address>,
-    /// Of a product or transposition.
+    /// The function of a product or transposition.
     pub pure: Option<PureFn>,
 }

@@ -1,4 +1,4 @@
-//! Call sites and formals: transfers with their registers numbered, homes with their rows.
+//! Decodes call sites and formals: transfers with numbered registers, homes with their rows.
 
 use super::super::{
     code::{CallOp, Location, Passed, Piece, Shape, Src, Target, Transfer},
@@ -26,7 +26,7 @@ impl Decoder<'_> {
         pieces.iter().map(number).collect()
     }
 
-    /// A transfer whose elements are in registers that `elements` finds.
+    /// Decodes a transfer; `elements` finds the registers that hold the value.
     fn transfer(&mut self, t: &explicit::Transfer, elements: impl FnOnce(&Self, u32) -> Home) -> Transfer {
         let home = match t.home {
             explicit::Home::Elements(bytes) => elements(self, bytes),
@@ -36,7 +36,7 @@ impl Decoder<'_> {
         Transfer { size: t.bytes, home, pieces: self.pieces(&t.pieces) }
     }
 
-    /// Homes of the function's own formals and returns.
+    /// Decodes the homes of the function's formals and return values.
     pub(super) fn formals(&mut self) {
         let func = self.func();
         let interface = &self.places.interface;

@@ -1,4 +1,4 @@
-//! Asynchronous copies and barrier objects: every address in the space that its operand names.
+//! Decodes asynchronous copies and barrier objects, with the state space of every address operand.
 
 use super::super::{
     code::{Address, CopyKind, CopyOp, ObjectKind, ObjectOp, Op, Src},
@@ -12,7 +12,7 @@ use crate::{
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Role, Type, Var, Variant};
 
-/// The space of an address operand.
+/// The state space of an address operand.
 fn space(m: Option<Mod>, otherwise: MemSpace) -> MemSpace {
     match m {
         Some(Mod::Global) => MemSpace::Global,
@@ -26,7 +26,7 @@ fn space(m: Option<Mod>, otherwise: MemSpace) -> MemSpace {
 type Named = (&'static str, Src);
 
 impl Decoder<'_> {
-    /// Addresses and values of an instruction, in their order, with their names in the row.
+    /// Addresses and values of an instruction, in order, with their operand names.
     fn operands(&mut self, func: &Func, inst: &Inst) -> Result<(Vec<Address>, Vec<Named>), Stop> {
         let v = func.variant(inst);
         let types = operand_types(func, inst);
@@ -99,8 +99,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `clusterlaunchcontrol.try_cancel`: the request fails, as one may that comes when all clusters have begun; the response
-    /// is 16 zeros.
+    /// `clusterlaunchcontrol.try_cancel`: the request fails, as is allowed when all clusters have started; the response
+    /// is 16 zero bytes.
     pub(super) fn try_cancel(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let (addresses, _) = self.operands(func, inst)?;
@@ -127,7 +127,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// The completion of the store or reduction that was just added.
+    /// Adds the completion signal of the preceding store or reduction.
     pub(super) fn signal(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let general = inst.space.unwrap_or(MemSpace::Generic);

@@ -1,4 +1,4 @@
-//! Instructions with effects: memory, warps, barriers, the stack.
+//! Decodes instructions with effects: memory, warps, barriers, the stack.
 
 use super::super::{
     code::{BarrierKind, BarrierOp, Base, Handler, MemOp, Op, Order, WarpKind, WarpOp, WideOp},
@@ -21,12 +21,12 @@ fn order(v: &Variant) -> Order {
     }
 }
 
-/// Accesses that a program spins on.
+/// Whether an access is one that programs poll memory with.
 fn is_polled(v: &Variant) -> bool {
     v.has(Mod::Volatile) || v.has(Mod::Relaxed) || v.has(Mod::Acquire)
 }
 
-/// The number of a class of warp instructions: opcode and qualifiers.
+/// The class of a warp operation: a hash of opcode and qualifiers.
 fn class(v: &Variant) -> u32 {
     let mut h = DefaultHasher::new();
     (v.op, &v.words).hash(&mut h);
@@ -34,13 +34,13 @@ fn class(v: &Variant) -> u32 {
 }
 
 impl Decoder<'_> {
-    /// Instructions whose effect is not that of a pure row or a call.
+    /// Decodes instructions that are neither pure rows nor calls.
     pub(super) fn effect(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         match v.op {
             Opcode::Ld | Opcode::Ldu => self.load(func, inst),
             Opcode::Cp => self.copy(func, inst),
-            // On one device a multicast object has one replica: what is reduced over all of them is its own value.
+            // A single device has one replica of a multicast object, so a reduction over all replicas is its own value.
             Opcode::Multimem if v.has(Mod::LdReduce) => self.load(func, inst),
             Opcode::Multimem if v.has(Mod::St) => self.store(func, inst),
             Opcode::Multimem if v.has(Mod::Red) => self.atomic(func, inst),
@@ -263,7 +263,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Functions of the machine's address map and of its cache.
+    /// Decodes functions of the address map and the cache (`cvta`, `mapa`, `createpolicy`).
     pub(super) fn address_row(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let policy = v.op == Opcode::Createpolicy;

@@ -1,4 +1,4 @@
-//! Matrix instructions of a warp (manual, section 9.7.14).
+//! Decodes warp-level matrix instructions (manual, section 9.7.14).
 
 use super::super::{
     code::{Handler, MatrixOp},
@@ -29,7 +29,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// `wgmma`: what orders the products and waits for them has nothing to do, since they are done at once.
+    /// `wgmma`: only the products do anything; what orders and awaits them is a no-op, since they are done at issue.
     pub(super) fn warpgroup(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         if !func.variant(inst).has(Mod::MmaAsync) {
             self.emit(inst, step::memory::nothing, 0);
@@ -42,7 +42,7 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Fragments taken apart, and the address if there is one.
+    /// The fragments as single registers, and the address if there is one.
     pub(super) fn matrix_operands(&mut self, func: &Func, inst: &Inst) -> Result<MatrixOp, Stop> {
         let types = operand_types(func, inst);
         let space = inst.space.unwrap_or(MemSpace::Generic);

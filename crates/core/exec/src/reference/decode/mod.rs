@@ -1,4 +1,4 @@
-//! From placed functions to [`FuncCode`]: once for each kernel, before it runs.
+//! Decodes placed functions to [`FuncCode`], once per kernel.
 
 mod call;
 mod copy;
@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Decodes a kernel and everything that it can reach.
+/// Decodes a kernel and all functions that it may call.
 pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
     let reached = reachable(&image.ir, kernel);
     let mut registers = Registers::default();
@@ -44,7 +44,7 @@ pub fn decode(image: Arc<Image>, kernel: FuncId) -> Result<Code, Stop> {
     Ok(Code { image, kernel, funcs, registers: registers.end, local })
 }
 
-/// Numbers for the registers of an ABI.
+/// Numbers the ABI's registers: their rows in the model register file.
 #[derive(Default)]
 struct Registers {
     rows: HashMap<Reg, u32>,
@@ -61,7 +61,7 @@ impl Registers {
     }
 }
 
-/// One function on its way.
+/// The state of decoding one function.
 struct Decoder<'i> {
     image: &'i Image,
     places: &'i FuncPlaces,
@@ -69,17 +69,17 @@ struct Decoder<'i> {
     code: FuncCode,
     /// First row by register.
     rows: Vec<u32>,
-    /// Rows of temporaries of the current instruction; the most that any needed.
+    /// Rows of temporaries of the current instruction; and the maximum over all instructions.
     temps: u32,
     pred_temps: u32,
     most_temps: u32,
-    /// Constants already splatted.
+    /// Constants that have rows already.
     known: HashMap<(u64, u8), Src>,
-    /// First op by block.
+    /// First op per block.
     starts: Vec<u32>,
-    /// Ops whose `x` is a block.
+    /// Ops whose `x` is still a block.
     branches: Vec<usize>,
-    /// Place of the current instruction.
+    /// Index of the current instruction's place.
     at: u32,
 }
 
@@ -171,7 +171,7 @@ impl<'i> Decoder<'i> {
         Ok(self.code)
     }
 
-    /// Branch targets were block numbers; now they are ops.
+    /// Replaces block numbers in branches by op indices.
     fn patch(&mut self) {
         let starts = &self.starts;
         for i in &self.branches {
@@ -193,7 +193,7 @@ impl<'i> Decoder<'i> {
         self.push(op);
     }
 
-    /// An op with nothing in it.
+    /// An op without operands.
     fn blank(run: Handler) -> Op {
         Op {
             run,
@@ -208,7 +208,7 @@ impl<'i> Decoder<'i> {
         }
     }
 
-    /// Adds an op with the instruction's guard and a table index.
+    /// Adds an op with the instruction's guard and an index into a side table.
     fn emit(&mut self, inst: &Inst, run: Handler, x: usize) {
         let guard = self.guard(inst);
         self.push(Op { guard, x: x as u32, variant: inst.variant, ..Self::blank(run) });
@@ -223,7 +223,7 @@ impl<'i> Decoder<'i> {
 
     fn row(&self, r: VReg) -> u32 {
         match self.rows[r.0 as usize] {
-            // Never read and never written: any row does.
+            // Never accessed, so any row will do.
             u32::MAX => 0,
             row => row,
         }
@@ -253,7 +253,7 @@ impl<'i> Decoder<'i> {
     fn pure(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let variant = func.variant(inst);
         if variant.op == Opcode::Testp && variant.words.len() == 1 {
-            // Without a property ptxas makes no instruction: the predicate stays as it is.
+            // Without a property, ptxas emits no instruction and the predicate keeps its value.
             self.emit(inst, step::memory::nothing, 0);
             return Ok(());
         }
@@ -306,7 +306,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn terminator(&mut self, func: &Func, cfg: &Cfg, term: Terminator, next: Option<BlockId>) -> Result<(), Stop> {
-        // A block that others lead to as well is a place where groups merge, so that even falling into it is a jump.
+        // Groups merge at blocks with several predecessors, so even falling into one is a jump.
         let falls = |b: BlockId| Some(b) == next && cfg.preds[b.0 as usize].len() == 1;
         let jump = |b: BlockId| Op { x: b.0, ..Self::blank(step::control::jump) };
         match term {

@@ -1,4 +1,4 @@
-//! Operands: registers as rows, constants splatted, everything else computed into a temporary first.
+//! Decodes operands: registers as rows, constants as splatted rows; everything else is computed into a temporary first.
 
 use super::super::{
     code::{Address, Base, Dst, MemOp, NOWHERE, Op, Order, Shape, Src},
@@ -12,15 +12,15 @@ use crate::{
 use margay_ir::{FrameId, FrameRole, Func, Inst, MemBase, MemSpace, Operand};
 use margay_isa::Type;
 
-/// Rows for inverted predicates: no row reads more than two, and arguments of calls are read at once.
+/// Rows for inverted predicates: an instruction reads at most two, a call's arguments more.
 pub const PRED_TEMPS: u32 = 8;
 
 impl Decoder<'_> {
-    /// Rows of a fresh temporary, alive until the instruction is done.
+    /// Allocates a temporary that lives until the end of the instruction.
     pub(super) fn temp(&mut self, ty: Type) -> Dst {
         let shape = Shape::of(ty);
-        // A group may wait with its operands in temporaries while another one executes other instructions, so predicates, whose
-        // bits belong to all lanes, have rows of their own.
+        // A group may be blocked with operands in temporaries while another one executes other instructions. The bits
+        // of a predicate belong to all lanes, so predicates have rows of their own.
         let row = if shape == Shape::Pred {
             self.pred_temps += 1;
             self.code.rows + (self.pred_temps - 1) % PRED_TEMPS
@@ -32,7 +32,7 @@ impl Decoder<'_> {
         Dst { row, shape, bits: ty.bits() as u8 }
     }
 
-    /// A constant as a source.
+    /// A splatted constant as a source.
     pub(super) fn constant(&mut self, bits: u64, ty: Type) -> Src {
         let shape = Shape::of(ty);
         if let Some(known) = self.known.get(&(bits, shape as u8)) {
@@ -44,7 +44,7 @@ impl Decoder<'_> {
         s
     }
 
-    /// A value that is the same in every lane of every launch.
+    /// The value of an operand that is the same in every lane and launch.
     fn fixed(&self, o: &Operand) -> Option<u64> {
         Some(match o {
             Operand::Imm(v) => *v,
@@ -56,7 +56,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// A source; ops that compute it are added first.
+    /// A source operand; adds the ops that compute it.
     pub(super) fn source(&mut self, o: &Operand, ty: Type) -> Result<Src, Stop> {
         if let Some(bits) = self.fixed(o) {
             return Ok(self.constant(bits, ty));
@@ -78,7 +78,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Adds an op that computes a special register or an address into a destination.
+    /// Adds the op that computes a special register or an address; false for other operands.
     fn compute(&mut self, o: &Operand, d: Dst) -> bool {
         match o {
             Operand::Special(s, c) => {
@@ -99,7 +99,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// `mov` of a special register or of the address of a frame variable: computed where it is wanted.
+    /// `mov` of a special register or a frame variable's address: computes directly into the destination.
     pub(super) fn move_special(&mut self, func: &Func, inst: &Inst, source: &Operand, d: Operand, ty: Type) -> bool {
         let d = self.dst(func, &d, ty);
         if !self.compute(source, d) {
@@ -112,7 +112,7 @@ impl Decoder<'_> {
         true
     }
 
-    /// A destination; `ty` is what a sink would have held.
+    /// A destination; `ty` is the type for a sink `_`.
     pub(super) fn dst(&self, func: &Func, o: &Operand, ty: Type) -> Dst {
         match o {
             Operand::Reg(r) => {
@@ -135,7 +135,7 @@ impl Decoder<'_> {
         (Base::Frame, offset.wrapping_add(self.places.frame[id.0 as usize].into()))
     }
 
-    /// A memory operand.
+    /// Decodes a memory operand.
     pub(super) fn address(&mut self, o: &Operand, space: MemSpace) -> Result<Address, Stop> {
         let Operand::Mem(base, offset) = o else {
             return Err(self.unsupported("an address of this shape".into()));
@@ -152,7 +152,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A memory operation with nothing but an address.
+/// A memory operation that consists of an address only.
 pub fn plain(address: Address) -> MemOp {
     MemOp {
         address,

@@ -1,7 +1,7 @@
-//! Rows for virtual registers: linear scan over the layout, so that a frame is small and stays in the cache.
+//! Assigns rows to virtual registers by linear scan over the layout, so that frames are small and stay in the cache.
 //!
-//! Lanes that diverge stand at different ops with different registers alive, and yet share a row's lanes with nobody: writes
-//! reach the lanes that execute only, or all lanes when all lanes of the frame execute.
+//! Divergent lanes may be at different ops with different live registers. They never clobber each other, since writes
+//! reach only the executing lanes, unless all lanes of the frame execute.
 
 use super::super::code::Shape;
 use margay_ir::{
@@ -10,7 +10,7 @@ use margay_ir::{
 };
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// First row by register (`u32::MAX` for one never touched), and rows in all.
+/// The first row per register (`u32::MAX` for unused ones), and the number of rows.
 pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
     let n = func.regs.len();
     let live = Liveness::new(func, cfg);
@@ -20,7 +20,7 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
         *first = (*first).min(at);
         *last = (*last).max(at);
     };
-    // Formals are written before the first op.
+    // Formals are live from before the first op.
     for home in func.params.iter().chain(&func.rets) {
         if let FormalHome::Regs(regs) = home {
             regs.iter().for_each(|r| touch(r.0, 0));
@@ -44,7 +44,7 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
     let mut order: Vec<u32> = (0..n as u32).filter(|r| range[*r as usize].0 != u32::MAX).collect();
     order.sort_unstable_by_key(|r| range[*r as usize]);
     let mut rows = vec![u32::MAX; n];
-    // Free rows by class, lowest first; a register's rows go back to its class.
+    // Free rows per class, lowest first.
     let mut free: [BinaryHeap<Reverse<u32>>; 4] = Default::default();
     let mut active: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     let mut end = 0;
@@ -69,8 +69,9 @@ pub fn assign(func: &Func, cfg: &Cfg) -> (Vec<u32>, u32) {
     (rows, end)
 }
 
-/// Registers of one class may share rows: those of 1, 2 and 4 rows, and predicates. A predicate's word 0 holds bits of all lanes,
-/// so a word that lane 0 writes there would change it for lanes that stand elsewhere.
+/// The class of a register; registers of one class may share rows: those of 1, 2 and 4 rows, and predicates. A
+/// predicate's word 0 holds the bits of all lanes, so lane 0 of a word register in that row would clobber predicates of
+/// divergent lanes.
 fn class(func: &Func, r: u32) -> usize {
     match Shape::of(func.regs[r as usize]) {
         Shape::Pred => 3,

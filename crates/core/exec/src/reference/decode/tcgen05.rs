@@ -1,4 +1,4 @@
-//! Instructions of the tcgen05 generation of tensor cores (manual, section 9.7.16).
+//! Decodes `tcgen05` instructions (manual, section 9.7.16).
 
 use super::super::{
     code::{FifthOp, Handler},
@@ -23,7 +23,7 @@ impl Decoder<'_> {
             _ if v.has(Mod::Cp) => run::copy,
             _ if v.has(Mod::Mma) => run::product,
             _ if v.has(Mod::Commit) => run::commit,
-            // Everything before is done.
+            // Everything is done at issue.
             _ if v.has(Mod::WaitLd)
                 || v.has(Mod::WaitSt)
                 || v.has(Mod::FenceBeforeThreadSync)

@@ -1,4 +1,4 @@
-//! Copies of tensors, and changes of their maps (manual, sections 9.7.9.27.1 and 9.7.9.28).
+//! Decodes tensor copies and tensor map updates (manual, sections 9.7.9.27.1 and 9.7.9.28).
 
 use super::super::{
     code::{Address, Base, CopyKind, CopyOp, MapOp, Op, Src, TensorKind, TensorMode, TensorOp},
@@ -9,17 +9,17 @@ use crate::{Stop, sem::atomic::AtomicOp, tensor_map};
 use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opnd, Role, Type, Variant};
 
-/// A source operand with what its row says of it.
+/// A source operand with its properties in the table row.
 #[derive(Clone, Copy)]
 pub(super) struct Named {
-    /// The operand's name in its row.
+    /// Operand name in the row.
     pub(super) name: &'static str,
     space: Option<Mod>,
     pub(super) operand: Operand,
     pub(super) ty: Type,
 }
 
-/// The sources of an instruction, vectors and groups taken apart.
+/// The sources of an instruction, with vectors and groups flattened.
 pub(super) fn named(func: &Func, inst: &Inst) -> Vec<Named> {
     let v = func.variant(inst);
     let types = operand_types(func, inst).srcs;
@@ -44,7 +44,7 @@ impl Decoder<'_> {
         self.unsupported(format!("`{v}`"))
     }
 
-    /// A generic address, or the kernel parameter that is named.
+    /// The address of a tensor map: a generic address, or that of a kernel parameter.
     fn map_address(&mut self, o: &Operand) -> Result<Address, Stop> {
         Ok(match o {
             Operand::ParamAddr(offset) => Address { space: MemSpace::KernelParam, base: Base::Fixed, offset: *offset },
@@ -57,7 +57,7 @@ impl Decoder<'_> {
         })
     }
 
-    /// Copies and reductions through a tensor map.
+    /// Tensor copies and reductions.
     pub(super) fn tensor(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         let v = func.variant(inst);
         let (mut map, mut shared, mut mbarrier, mut mask) = (None, None, None, None);

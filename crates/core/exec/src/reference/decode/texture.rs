@@ -1,4 +1,4 @@
-//! Textures, surfaces and what is asked about them: operands by their names in the row.
+//! Decodes texture and surface instructions and queries, by their operand names in the row.
 
 use super::super::{
     code::{Address, Base, Dst, LodOp, MemOp, Op, QueryOp, Src, SurfaceOp, TextureOp},
@@ -13,7 +13,7 @@ use crate::{
 use margay_ir::{Func, Inst, MemSpace, Operand, operand_types};
 use margay_isa::{Mod, Opcode, Opnd, Role, Type, Var, Variant};
 
-/// The operands that are read, by the names of the row.
+/// Source operands by name.
 struct Named(Vec<(&'static str, Vec<Src>)>);
 
 impl Named {
@@ -26,7 +26,7 @@ impl Named {
     }
 }
 
-/// The row's operands that are read, those of groups too.
+/// The source operands of a row, including those of groups.
 fn read_operands(v: &Variant) -> Vec<&'static Opnd> {
     let mut out = Vec::new();
     for o in v.operands().filter(|o| o.role != Role::Dst) {
@@ -72,7 +72,7 @@ impl Decoder<'_> {
         Ok(Named(out))
     }
 
-    /// A handle: the variable's own, the value of a register, or what a parameter holds.
+    /// A handle: that of a variable, or a value in a register or parameter.
     fn handle(&mut self, o: &Operand) -> Result<Src, Stop> {
         let address = match o {
             Operand::ParamAddr(offset) => Address { space: MemSpace::KernelParam, base: Base::Fixed, offset: *offset },

@@ -1,7 +1,8 @@
-//! From memory operands to host addresses, and from host addresses to allocations (manual, sections 5.1 and 6.4.1).
+//! Resolves memory operands to host addresses, and host addresses to allocations (manual, sections 5.1 and 6.4.1).
 //!
-//! `.shared` addresses are 32-bit offsets into the CTA's window; in `.shared::cluster` bits 24 and up hold the rank of the CTA
-//! plus one, or zero for the executing CTA, so that every `.shared::cta` address is a `.shared::cluster` address of the same CTA.
+//! `.shared` addresses are 32-bit offsets into the CTA's window. In `.shared::cluster` addresses, bits 24 and up hold
+//! the CTA's rank plus one, or zero for the executing CTA, so that every `.shared::cta` address is a `.shared::cluster`
+//! address of the same CTA.
 
 use super::super::{
     code::{Address, Base, Flow, Shape},
@@ -18,18 +19,18 @@ use margay_ir::MemSpace;
 use margay_isa::Opcode;
 use std::sync::Arc;
 
-/// What is said of a generic address in the local window of another thread.
+/// The note of a fault at a generic address in the local window of another thread.
 pub const OTHER_THREAD: &str = "this is local memory of another thread, or behind the end of one's own";
 
-/// Bits of an offset into one CTA's shared window.
+/// Width of an offset into one CTA's shared window.
 pub const WINDOW_BITS: u32 = 24;
 
-/// Where the host addresses of an access may point.
+/// The memory that host addresses of an access may point into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Region {
     /// The CTA's shared window.
     Shared,
-    /// The warp's local windows, each lane in its own.
+    /// The lane's local window.
     Local,
     /// The parameter block.
     Params,
@@ -39,7 +40,7 @@ pub enum Region {
     Generic,
 }
 
-/// A space as people write it.
+/// The name of a space in messages.
 pub fn space_name(space: MemSpace) -> &'static str {
     match space {
         MemSpace::Generic => "generic",
@@ -52,10 +53,10 @@ pub fn space_name(space: MemSpace) -> &'static str {
     }
 }
 
-/// Addresses in the operand's space, by lane; anything in lanes that are not active.
+/// Addresses in the operand's space, by lane; unspecified in inactive lanes.
 #[inline(always)]
 pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
-    // Addresses in the windows have 32 bits: wider registers are cut, and what lies below zero before the offset is added wraps around
+    // Window addresses are 32 bits wide: wider registers are truncated, and intermediate negative addresses wrap around
     // (manual, section 6.4.1.1).
     let windowed = matches!(a.space, MemSpace::Shared | MemSpace::SharedCluster | MemSpace::Local);
     let mask = if windowed { u64::from(u32::MAX) } else { u64::MAX };
@@ -83,7 +84,7 @@ pub fn offsets(ctx: &Ctx<'_>, a: &Address, out: &mut [u64; LANES]) {
     }
 }
 
-/// Host addresses of an access of `size` bytes, by lane; whether it writes is for messages.
+/// Host addresses of an access of `size` bytes, by lane; `write` is for messages only.
 #[inline(always)]
 pub fn addresses(
     ctx: &mut Ctx<'_>,
@@ -107,7 +108,8 @@ pub fn addresses(
                 }
                 Region::Shared
             } else {
-                // Some instructions say `.shared` and mean the cluster's (`mbarrier`, bulk copies); loads and stores do not.
+                // In `mbarrier` and bulk copies `.shared` may refer to the cluster's windows; in loads and stores it
+                // does not.
                 let opcode = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op).op);
                 let plain = matches!(opcode, Some(Opcode::Ld | Opcode::Ldu | Opcode::St | Opcode::Atom | Opcode::Red));
                 let own = a.space == MemSpace::Shared && plain;
@@ -158,7 +160,7 @@ pub fn addresses(
     })
 }
 
-/// The fault of an access of which a lane is outside of its window, and no lane before it: unless one of those is misaligned.
+/// The fault of an access whose first out-of-bounds lane is `lane`, unless an earlier lane is misaligned.
 #[cold]
 fn outside(ctx: &mut Ctx<'_>, space: MemSpace, lane: usize, (size, write): (u32, bool), at: &[u64; LANES]) -> Flow {
     let aligned = !size.is_power_of_two() || size > 32;
@@ -173,7 +175,7 @@ fn misaligned(ctx: &mut Ctx<'_>, lane: usize, access: Access, align: u32) -> Flo
     ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is needed")])
 }
 
-/// The host address of a shared address with a rank.
+/// The host address of a `.shared::cluster` address.
 pub fn cluster_host(windows: &Windows, cta: &CtaState, address: u64) -> Option<u64> {
     let (rank, offset) = (address >> WINDOW_BITS, address & ((1 << WINDOW_BITS) - 1));
     let window = match rank {
@@ -183,7 +185,7 @@ pub fn cluster_host(windows: &Windows, cta: &CtaState, address: u64) -> Option<u
     Some(window.block.base() + offset)
 }
 
-/// The allocation that a lane's host address lies in.
+/// The allocation that contains a lane's host address.
 #[inline(always)]
 pub fn allocation<'x>(
     (windows, cta): (&'x Windows, &'x CtaState),
@@ -234,7 +236,7 @@ macro_rules! find_allocation {
 }
 pub(crate) use find_allocation;
 
-/// A fault of an access at an address of a space.
+/// An out-of-bounds fault at an address in `space`.
 pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u64, size: u32, write: bool) -> Flow {
     let access = Access { write, address, size, space: space_name(space) };
     let note = match space {
@@ -252,7 +254,7 @@ pub fn out_of_bounds(ctx: &mut Ctx<'_>, lane: usize, space: MemSpace, address: u
     ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
 }
 
-/// The fault of an access that found no cell at a host address: outside, misaligned or read-only.
+/// The fault of an access without a cell at its host address: out of bounds, misaligned or read-only.
 pub fn bad_access(
     ctx: &mut Ctx<'_>,
     lane: usize,
@@ -286,7 +288,7 @@ pub fn bad_access(
     ctx.bug("an access failed without a reason")
 }
 
-/// The fault of an access that found no cell for some lane: the first one's, in their order.
+/// The fault of an access that failed in some lane: that of the first such lane.
 #[cold]
 pub fn first_bad(
     ctx: &mut Ctx<'_>,
@@ -305,7 +307,7 @@ pub fn first_bad(
     bad_access(ctx, lane, a, region, at[lane], (size, align), write)
 }
 
-/// Notes that something changes, and counts, if somebody wants to know.
+/// Counts an access as a side effect and in the launch's counters.
 #[inline(always)]
 pub fn count(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     if access == AccessKind::Store {
@@ -316,7 +318,7 @@ pub fn count(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, ac
     }
 }
 
-/// Tells the observer of an access that is about to happen.
+/// Reports an access to the observer before it takes effect.
 #[inline(always)]
 pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     count(ctx, a, addresses, size, access);
@@ -325,7 +327,7 @@ pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, 
     }
 }
 
-/// Generic addresses from those of a space (`cvta`), in place.
+/// Converts addresses of a space to generic ones in place (`cvta`).
 pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     let base: [u64; LANES] = match space {
         MemSpace::Shared | MemSpace::SharedCluster => {
@@ -341,7 +343,7 @@ pub fn to_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     values.iter_mut().zip(base).for_each(|(v, b)| *v = v.wrapping_add(b));
 }
 
-/// Addresses of a space from generic ones (`cvta.to`), in place.
+/// Converts generic addresses to addresses of a space in place (`cvta.to`).
 pub fn from_generic(ctx: &Ctx<'_>, space: MemSpace, values: &mut [u64; LANES]) {
     let base: [u64; LANES] = match space {
         MemSpace::Shared => [ctx.cta.shared.block.base(); LANES],
@@ -366,7 +368,7 @@ fn local_bases(ctx: &Ctx<'_>) -> [u64; LANES] {
     std::array::from_fn(|i| base + i as u64 * ctx.windows.stride)
 }
 
-/// The CTA whose shared window a generic address lies in, and the offset there.
+/// The rank of the CTA whose shared window contains a generic address, and the offset there.
 pub fn rank_of(ctx: &Ctx<'_>, address: u64) -> Option<(u32, u64)> {
     let at = ctx.windows.shared.iter().position(|w| w.block.contains(address, 1))?;
     Some((at as u32, address - ctx.windows.shared[at].block.base()))

@@ -1,7 +1,7 @@
 //! Atomic operations and reductions (manual, sections 9.7.13.5 to 9.7.13.7).
 //!
-//! The lanes of a group go one after the other. Each element is one atomic operation of the host, so that CTAs on several
-//! host threads see each other's. All orderings are the strongest.
+//! The lanes of a group operate one after another. Each element is one atomic operation of the host, so that CTAs on
+//! different host threads are atomic with respect to each other. Every ordering is sequentially consistent.
 
 use super::super::{
     code::{Flow, MemOp, Op, Shape},
@@ -17,7 +17,7 @@ use crate::{
 };
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-/// One element: its old value; `None` when there is no cell.
+/// Operates on one element; returns its old value, `None` if there is no cell.
 #[inline(always)]
 pub fn element(block: &Block, at: u64, rmw: Rmw, flush: bool, b: u64, c: u64) -> Option<u64> {
     Some(match rmw.ty.bytes() {

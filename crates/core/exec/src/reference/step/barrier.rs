@@ -1,4 +1,4 @@
-//! Barriers of CTAs and clusters (manual, sections 9.7.13.1 and 9.7.13.3); [`crate::barrier`] counts who has arrived.
+//! Barriers of CTAs and clusters (manual, sections 9.7.13.1 and 9.7.13.3); [`crate::barrier`] counts arrivals.
 
 use super::super::{
     code::{BarrierKind, BarrierOp, Flow, Op},
@@ -56,7 +56,7 @@ pub fn cluster_arrive(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let what = format!("lane {lane} arrives at the cluster barrier again before it has completed");
         return ctx.fault(lane, FaultKind::Barrier(what), Vec::new());
     }
-    // Without a word it is `.release` (section 9.7.13.3).
+    // `.release` is the default (section 9.7.13.3).
     let relaxed = ctx.func.variant(op).has(Mod::Relaxed);
     notify(ctx, ctx.active, SyncKind::ClusterArrive(if relaxed { Semantics::Relaxed } else { Semantics::Release }));
     ctx.warp.cluster_arrived |= ctx.active;
@@ -66,7 +66,7 @@ pub fn cluster_arrive(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Park
 }
 
-/// `barrier.cluster.wait`: lanes whose arrival the barrier has not used up yet wait.
+/// `barrier.cluster.wait`: blocks the lanes whose phase has not completed.
 pub fn cluster_wait(ctx: &mut Ctx<'_>, _: &Op) -> Flow {
     let waiting = ctx.active & ctx.warp.cluster_arrived;
     notify(ctx, ctx.active & !waiting, SyncKind::ClusterPassed);

@@ -1,9 +1,9 @@
 //! Calls and returns (manual, sections 7.1, 9.7.12.5 and 9.7.12.6).
 //!
-//! Everything that moves bytes follows [`margay_ir::explicit`]. A value goes from its home on one side over its places
-//! (registers of a model register file, the call's parameter block, the caller's outgoing area, a buffer behind a pointer) to
-//! its home on the other. Before each crossing registers and parameter block are poisoned, so that what a plan does not carry
-//! does not arrive by luck.
+//! All moves follow [`margay_ir::explicit`]. A value goes from its home in one function through its ABI locations
+//! (registers of a model register file, the call's parameter block, the caller's outgoing area, a buffer behind a
+//! pointer) to its home in the other. Before each transfer, registers and parameter block are poisoned, so that what a
+//! plan does not pass cannot arrive by accident.
 
 use super::super::{
     code::{
@@ -22,26 +22,26 @@ use crate::{
 use margay_ir::{FuncId, MemSpace};
 use std::sync::Arc;
 
-/// What model registers and parameter blocks hold when nothing was put there.
+/// The contents of model registers and parameter blocks that nothing was written to.
 const POISON: Row = Row([0xdead_5eed; LANES]);
 
-/// Where a value lives on one side of a call.
+/// The home of a value in the caller or callee.
 #[derive(Clone, Debug)]
 pub enum Home {
-    /// Registers that are read: elements of so many bytes.
+    /// Registers to read: elements of this many bytes.
     Read(Vec<Src>, u32),
-    /// Registers that are written.
+    /// Registers to write: elements of this many bytes.
     Write(Vec<Dst>, u32),
-    /// A variable of the frame, at an offset.
+    /// A frame variable, by its offset.
     Frame(u32),
     /// Nowhere.
     None,
 }
 
-/// Bytes of a value by lane, in words: word `w` of all lanes is row `w`.
+/// A value in transit, in words: word `w` of all lanes is row `w`.
 type Stage = Vec<Row>;
 
-/// A thread's local memory.
+/// The local memory of a warp's lanes.
 struct Local<'m> {
     block: Option<&'m Arc<Allocation>>,
     stride: u64,
@@ -76,7 +76,7 @@ impl Local<'_> {
         }
     }
 
-    /// Reads `size` bytes at `base[lane] + offset`.
+    /// Loads `size` bytes at `base[lane] + offset`.
     fn read(&self, base: &Row, offset: u32, size: u32, mask: u32, stage: &mut [Row]) {
         for (w, row) in stage.iter_mut().enumerate().take(size.div_ceil(4) as usize) {
             let (at, len) = (offset + 4 * w as u32, (size - 4 * w as u32).min(4));
@@ -84,7 +84,7 @@ impl Local<'_> {
         }
     }
 
-    /// Writes `size` bytes at `base[lane] + offset`.
+    /// Stores `size` bytes at `base[lane] + offset`.
     fn write(&self, base: &Row, offset: u32, size: u32, mask: u32, stage: &[Row]) {
         for (w, row) in stage.iter().enumerate().take(size.div_ceil(4) as usize) {
             let (at, len) = (offset + 4 * w as u32, (size - 4 * w as u32).min(4));
@@ -93,7 +93,7 @@ impl Local<'_> {
     }
 }
 
-/// Reads bytes `start..start + len` of a stage as one word.
+/// Bytes `start..start + len` of a value in transit, as one word.
 fn stage_word(stage: &[Row], lane: usize, start: u32, len: u32) -> u32 {
     let row = |w: u32| stage.get(w as usize).map_or(0, |r| r.0[lane]);
     let both = u64::from(row(start / 4)) | u64::from(row(start / 4 + 1)) << 32;
@@ -101,7 +101,7 @@ fn stage_word(stage: &[Row], lane: usize, start: u32, len: u32) -> u32 {
     (both >> (8 * (start % 4)) & cut) as u32
 }
 
-/// Writes bytes `start..start + len` of a stage.
+/// Sets bytes `start..start + len` of a value in transit.
 fn set_stage_word(stage: &mut [Row], lane: usize, start: u32, len: u32, word: u32) {
     for k in 0..len {
         let (w, b) = ((start + k) / 4, (start + k) % 4);
@@ -112,7 +112,7 @@ fn set_stage_word(stage: &mut [Row], lane: usize, start: u32, len: u32, word: u3
     }
 }
 
-/// From registers to a stage.
+/// Packs registers into a value in transit.
 fn pack(srcs: &[Src], bytes: u32, regs: &[Row], consts: &[Row], mask: u32, stage: &mut [Row]) {
     for (k, s) in srcs.iter().enumerate() {
         let (rows, start) = (s.of(regs, consts), k as u32 * bytes);
@@ -146,7 +146,7 @@ fn pack(srcs: &[Src], bytes: u32, regs: &[Row], consts: &[Row], mask: u32, stage
     }
 }
 
-/// From a stage to registers.
+/// Unpacks a value in transit to registers.
 fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], select: &mut Select, mask: u32, stage: &[Row]) {
     for (k, d) in dsts.iter().enumerate().filter(|(_, d)| d.row != NOWHERE) {
         let start = k as u32 * bytes;
@@ -183,14 +183,14 @@ fn unpack(dsts: &[Dst], bytes: u32, regs: &mut [Row], select: &mut Select, mask:
     }
 }
 
-/// Makes room for a value, all zero.
+/// Makes room for a value, zeroed.
 fn make_room(stage: &mut Stage, size: u32) -> &mut [Row] {
     stage.clear();
     stage.resize(size.div_ceil(4) as usize, Row::ZERO);
     stage
 }
 
-/// One side of a crossing.
+/// The caller's or the callee's side of a transfer.
 struct Side<'s> {
     regs: &'s mut [Row],
     consts: &'s [Row],
@@ -219,7 +219,7 @@ impl Side<'_> {
     }
 }
 
-/// What lies between the sides of a call.
+/// The ABI locations of a call.
 struct Between<'b> {
     registers: &'b mut [Row],
     space: &'b mut [Row],
@@ -228,7 +228,7 @@ struct Between<'b> {
 }
 
 impl Between<'_> {
-    /// The row that a word is, where it is a whole one.
+    /// The row of a whole, aligned word.
     fn row(&mut self, at: Location, word: u32) -> Option<&mut Row> {
         match at {
             Location::Reg(r) => self.registers.get_mut((r + word) as usize),
@@ -237,7 +237,7 @@ impl Between<'_> {
         }
     }
 
-    /// Puts a staged value on its places.
+    /// Stores a value in transit to its locations.
     fn send(&mut self, local: &Local<'_>, pieces: &[Piece], mask: u32, stage: &[Row]) {
         for p in pieces {
             for w in 0..p.len.div_ceil(4) {
@@ -262,7 +262,7 @@ impl Between<'_> {
         }
     }
 
-    /// Takes a value from its places.
+    /// Loads a value in transit from its locations.
     fn receive(&mut self, local: &Local<'_>, pieces: &[Piece], mask: u32, stage: &mut [Row]) {
         for p in pieces {
             for w in 0..p.len.div_ceil(4) {
@@ -288,13 +288,13 @@ impl Between<'_> {
     }
 }
 
-/// The parameter block of a call, with nothing in it.
+/// Resets the parameter block of a call to poison.
 fn empty_block(space: &mut Vec<Row>, rows: u32) {
     space.clear();
     space.resize(rows as usize, POISON);
 }
 
-/// Tells the observer that a call wrote to variables of a frame.
+/// Reports to the observer that a call has written to variables of a frame.
 #[cold]
 fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
     let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
@@ -323,7 +323,7 @@ pub fn call(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 Ok(id) => id,
                 Err(kind) => return ctx.fault(lane, kind, Vec::new()),
             };
-            // Lanes are grouped by target: the others come here again.
+            // Groups lanes by target: the other lanes execute the op again.
             let same = lanes(ctx.active).filter(|i| targets[*i] == target).fold(0, |m, i| m | 1 << i);
             if same != ctx.active {
                 let others = ctx.active & !same;
@@ -344,7 +344,7 @@ fn undefined(ctx: &mut Ctx<'_>, id: FuncId) -> Flow {
     ctx.fault(ctx.first(), FaultKind::Undefined(name), Vec::new())
 }
 
-/// Enters a function with the active lanes.
+/// The active lanes enter a function.
 fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
     let code = ctx.code;
     let Some(callee) = code.funcs.get(id.0 as usize).and_then(Option::as_ref) else {
@@ -363,9 +363,9 @@ fn enter(ctx: &mut Ctx<'_>, call: u32, id: FuncId) -> Flow {
         (f.depth, f.base)
     };
     let tops = ctx.warp.frames[parent as usize].top;
-    // A power of two.
+    // The alignment is a power of two.
     let low = callee.frame_align.max(1) - 1;
-    // One base for all that call: above the longest stack of any of them.
+    // The callers share one frame address: above the longest stack among them.
     let longest = lanes(mask).map(|i| tops.0[i]).max().unwrap_or(0);
     let base = Row([longest.wrapping_add(low) & !low; LANES]);
     let top = offset_row(&base, callee.frame_size);
@@ -453,7 +453,8 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let hidden = std::mem::take(&mut ctx.warp.frames[frame as usize].hidden);
         let mut room = std::mem::take(&mut ctx.warp.stage);
         registers.fill(POISON);
-        // A function returns the hidden pointer where it got it, so that the caller finds its buffer again.
+        // A function returns the hidden pointer in the register in which it got it, so that the caller finds its
+        // buffer.
         for (r, pointer) in callee.hidden.iter().zip(&hidden) {
             registers[*r as usize] = *pointer;
         }
@@ -495,7 +496,7 @@ pub fn ret(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Jump(back)
 }
 
-/// Reads the value of an argument on the caller's side, for functions of the device library: up to 64 bits a lane.
+/// The value of an argument of up to 64 bits per lane, for device library functions.
 pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] {
     let Some(t) = site.args.get(index) else { return [0; LANES] };
     let base = ctx.warp.frames[ctx.frame as usize].base;
@@ -507,7 +508,7 @@ pub fn argument(ctx: &mut Ctx<'_>, site: &CallOp, index: usize) -> [u64; LANES] 
     std::array::from_fn(|i| u64::from(stage[0].0[i]) | u64::from(high[i]) << 32)
 }
 
-/// Delivers the result of a function of the device library.
+/// Stores the result of a device library function.
 pub fn result(ctx: &mut Ctx<'_>, site: &CallOp, values: &[u64; LANES]) {
     let Some(t) = site.rets.first() else { return };
     let base = ctx.warp.frames[ctx.frame as usize].base;

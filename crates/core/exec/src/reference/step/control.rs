@@ -1,4 +1,4 @@
-//! Branches and the end of threads (manual, sections 9.7.12 and 9.5).
+//! Branches and the exit of threads (manual, sections 9.7.12 and 9.5).
 
 use super::super::{
     code::{Flow, Op},
@@ -13,8 +13,8 @@ pub fn jump(_: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Jump(op.x)
 }
 
-/// `@p bra`: taken to `x`, else the next op. Where lanes differ the group splits, and the scheduler goes on with the lanes
-/// that stand earlier in the layout, so that they meet again as soon as they can.
+/// `@p bra`: to `x` if taken, else to the next op. If lanes diverge the group is split, and the scheduler continues
+/// with the lanes that are earlier in the layout, so that they reconverge as soon as possible.
 pub fn branch(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let truth = ctx.regs[op.dst as usize].0[0] ^ if op.y != 0 { u32::MAX } else { 0 };
     let taken = ctx.mask & truth;

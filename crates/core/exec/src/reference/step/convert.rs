@@ -1,4 +1,4 @@
-//! Addresses and spaces (manual, sections 9.7.9.18 to 9.7.9.20, 9.7.9.23 and 9.7.9.24).
+//! Address conversions and queries (manual, sections 9.7.9.18 to 9.7.9.20, 9.7.9.23 and 9.7.9.24).
 
 use super::super::{
     code::{Flow, Op},
@@ -9,7 +9,7 @@ use super::address::{WINDOW_BITS, from_generic, in_space, rank_of, to_generic};
 use crate::{FaultKind, LANES};
 use margay_ir::MemSpace;
 
-/// `cvta.space`: from a space to generic.
+/// `cvta`: from a space to generic.
 pub fn to_generic_row(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = &ctx.func.mems[op.x as usize];
     let mut values = ctx.doubles(m.src[0]);
@@ -83,7 +83,7 @@ pub fn cta_rank(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `createpolicy`: an opaque value that nothing looks into.
+/// `createpolicy`: yields an opaque value that nothing interprets.
 pub fn policy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = &ctx.func.mems[op.x as usize];
     ctx.write(m.dst[0], &[0; LANES], ctx.active);

@@ -1,4 +1,4 @@
-//! Asynchronous copies and reductions, done at once (manual, sections 9.7.9.12, 9.7.9.13 and 9.7.9.25; 9.7.13.7).
+//! Asynchronous copies and reductions, done at issue (manual, sections 9.7.9.12, 9.7.9.13 and 9.7.9.25; 9.7.13.7).
 
 use super::super::{
     code::{Address, CopyKind, CopyOp, Flow, ObjectKind, ObjectOp, Op},
@@ -16,17 +16,17 @@ use crate::{
 use margay_ir::MemSpace;
 use margay_isa::Mod;
 
-/// Largest bulk copy: what shared memory can hold.
+/// Limit of a bulk copy in bytes: the size of shared memory's address range.
 const MOST: u64 = 1 << WINDOW_BITS;
 
-/// One lane's end of a copy.
+/// The source or destination of one lane's copy.
 #[derive(Clone, Copy)]
 pub struct End<'o> {
-    /// As the program wrote it.
+    /// The operand, for messages.
     pub address: &'o Address,
-    /// Where it points.
+    /// The memory that it may point into.
     pub region: Region,
-    /// The host address.
+    /// Host address.
     pub host: u64,
 }
 
@@ -36,7 +36,7 @@ fn watched(ctx: &Ctx<'_>, lane: usize, end: End<'_>, bytes: usize, access: Acces
     }
 }
 
-/// Reads for a lane.
+/// Loads bytes for a lane.
 pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> Result<(), Flow> {
     watched(ctx, lane, end, bytes.len(), AccessKind::Load);
     let found = find_allocation!(ctx, end.region, end.host, lane);
@@ -46,7 +46,7 @@ pub fn read(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &mut [u8]) -> R
     }
 }
 
-/// Writes for a lane.
+/// Stores bytes for a lane.
 pub fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Result<(), Flow> {
     watched(ctx, lane, end, bytes.len(), AccessKind::Store);
     let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| a.kind.writable());
@@ -57,7 +57,7 @@ pub fn write(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, bytes: &[u8]) -> Resu
     }
 }
 
-/// `cp.async`, the bulk copies and reductions, `st.bulk`.
+/// `cp.async`, bulk copies and reductions, `st.bulk`.
 pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let c: &CopyOp = &ctx.func.copies[op.x as usize];
     match run(ctx, c) {
@@ -76,7 +76,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         _ => ctx.doubles(s),
     });
     let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
-    // A small copy is an access of its constant size; others are checked for each lane's size below.
+    // A small copy is an access of constant size; sizes of bulk copies are checked per lane below.
     let least = if small { sizes[ctx.first()] as u32 } else { 1 };
     let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
     let to_region = addresses(ctx, &c.to, (least, true), &mut to)?;
@@ -96,7 +96,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     let mut buffer = Vec::new();
     for i in lanes(ctx.active) {
         let size = sizes[i];
-        // A bulk copy of nothing moves nothing and completes nothing, wherever it points: CUB's device-wide merge issues such.
+        // A bulk copy of zero bytes does nothing, wherever it points; CUB's device-wide merge issues such copies.
         if size == 0 && !small {
             continue;
         }
@@ -133,7 +133,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 read(ctx, i, source, &mut buffer[..wanted as usize])?;
             }
         }
-        // Without a mask: all CTAs.
+        // Without a mask, to all CTAs.
         let all = (1 << ctx.windows.shared.len()) - 1;
         let masks = extra.map_or(all, |e| e[i]);
         let place = (signal_region, signal[i]);
@@ -160,8 +160,8 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     Ok(())
 }
 
-/// A bulk copy whose first and last bytes may lie outside of the source: what arrives for them is indeterminate, and here
-/// they stay as they are.
+/// A bulk copy whose first and last bytes may lie outside of the source. The destination bytes for them are
+/// indeterminate in PTX, and left unchanged here.
 fn trimmed(
     ctx: &mut Ctx<'_>,
     c: &CopyOp,
@@ -185,12 +185,12 @@ fn trimmed(
     Ok(())
 }
 
-/// What completes transactions of the object at an address.
+/// The operation that completes transactions of the object at an address.
 pub fn transactions(address: Address) -> ObjectOp {
     ObjectOp { address, operand: None, ctas: None, dst: None, kind: ObjectKind::Complete }
 }
 
-/// The same offsets in every CTA of the mask.
+/// Copies to the same offsets in every CTA of the mask.
 fn multicast(
     ctx: &mut Ctx<'_>,
     lane: usize,
@@ -212,7 +212,7 @@ fn multicast(
     Ok(())
 }
 
-/// The places in the window of another CTA of the cluster that have the offsets of these in their own.
+/// Maps host addresses in shared windows to the same offsets in the window of CTA `rank`.
 pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts: [u64; N]) -> Result<[u64; N], Flow> {
     let Some(base) = ctx.windows.shared.get(rank).map(|w| w.block.base()) else {
         let what = format!("a multicast to CTA {rank} of a cluster of {}", ctx.windows.shared.len());
@@ -224,7 +224,7 @@ pub fn peers<const N: usize>(ctx: &mut Ctx<'_>, lane: usize, rank: usize, hosts:
     }))
 }
 
-/// Reduces elements of a type into memory, one after another.
+/// Reduces elements into memory, one after another.
 pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u8]) -> Result<(), Flow> {
     let size = rmw.ty.bytes() as usize;
     watched(ctx, lane, end, bytes.len(), AccessKind::Atomic);
@@ -244,7 +244,7 @@ pub fn reduce(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, rmw: Rmw, bytes: &[u
     Ok(())
 }
 
-/// Tells a barrier object that the store or reduction before it is complete (`st.async`, `red.async`): `y` bytes.
+/// Signals `y` completed bytes to the barrier object of the preceding `st.async` or `red.async`.
 pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let b: &ObjectOp = &ctx.func.objects[op.x as usize];
     let mut at = [0; LANES];
@@ -260,7 +260,8 @@ pub fn signal(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `clusterlaunchcontrol.query_cancel`: of a response, bit 0 says whether a cluster was cancelled, words 1 to 3 which.
+/// `clusterlaunchcontrol.query_cancel`: bit 0 of the response says whether a cluster was cancelled, words 1 to 3 which
+/// one.
 pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     let table = &func.wides[op.x as usize];
@@ -270,14 +271,14 @@ pub fn query_cancel(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for (k, d) in table.dst.iter().enumerate() {
         let word = if v.has(Mod::IsCanceled) { 0 } else { 1 + first.unwrap_or(k) };
         let mask = if word == 0 { 1 } else { u32::MAX };
-        // The fourth component is nothing.
+        // The fourth component is unused.
         let values = response.map(|r| if word > 3 { 0 } else { u64::from((r >> (32 * word)) as u32 & mask) });
         ctx.write(*d, &values, ctx.active);
     }
     Flow::Next
 }
 
-/// Groups of asynchronous copies that are told of; the copies themselves were done when they were issued.
+/// Reports groups of asynchronous copies to the observer; the copies themselves were done at issue.
 pub fn group(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if ctx.grid.observer.is_some() {
         let v = ctx.func.variant(op);

@@ -1,5 +1,5 @@
-//! Matrix instructions of a warp: all 32 lanes come together, then one operation works on whole registers (manual, section
-//! 9.7.14).
+//! Warp-level matrix instructions: once all 32 lanes have arrived, one operation works on whole registers (manual,
+//! section 9.7.14).
 
 use super::super::{
     code::{Address, Code, Dst, Flow, MatrixOp, NOWHERE, Op},
@@ -17,10 +17,10 @@ use crate::{
 use margay_ir::MemSpace;
 use margay_isa::{Mod, Variant};
 
-/// Waits until all lanes of the warp stand at this instruction; then the group is all of them.
+/// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
-/// The instructions are `.aligned`: every thread executes the same one. Lanes that come here one group after the other (after a
-/// divergent branch whose paths did not meet before) wait for the rest; lanes that have ended can never come.
+/// The instructions are `.aligned`: all threads execute the same one. Lanes that arrive in groups (after a divergent
+/// branch whose paths have not joined) wait for the rest; lanes that have exited can never arrive.
 pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());
@@ -46,12 +46,12 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     Err(Flow::Park)
 }
 
-/// What is wrong when lanes that must come have ended.
+/// The message for lanes that are required but have exited.
 fn incomplete(variant: &Variant, live: u32) -> String {
     format!("`{variant}` needs all 32 lanes of the warp; lanes {:#010x} have ended or do not exist", !live)
 }
 
-/// After lanes have ended: who waits for them at a matrix instruction, and what is wrong.
+/// After lanes have exited: a group that waits for them at a matrix instruction, and the message.
 pub fn abandoned(code: &Code, warp: &Warp) -> Option<(Group, String)> {
     let (group, _) = warp.blocked.iter().find(|(_, why)| *why == Wait::Warp)?;
     let func = code.funcs.get(warp.frames.get(group.frame as usize)?.func as usize)?.as_ref()?;
@@ -59,7 +59,7 @@ pub fn abandoned(code: &Code, warp: &Warp) -> Option<(Group, String)> {
     Some((*group, incomplete(variant, warp.live)))
 }
 
-/// The operation of an op; `Err` when lanes are missing.
+/// Gets the operation of an op once all lanes have arrived; else returns from the handler.
 macro_rules! matrix_op {
     ($ctx:expr, $op:expr) => {{
         if let Err(flow) = gather($ctx, $op) {
@@ -71,12 +71,12 @@ macro_rules! matrix_op {
     }};
 }
 
-/// Copies rows of results into the destinations, in all lanes.
+/// Copies result rows to the destinations, in all lanes.
 fn scatter(ctx: &mut Ctx<'_>, m: &MatrixOp, results: &[Row]) {
     scatter_rows(ctx, &m.dst, results);
 }
 
-/// Copies rows of results into registers, in all lanes.
+/// Copies result rows to registers, in all lanes.
 pub fn scatter_rows(ctx: &mut Ctx<'_>, dst: &[Dst], results: &[Row]) {
     let mut from = results;
     for d in dst {
@@ -89,7 +89,7 @@ pub fn scatter_rows(ctx: &mut Ctx<'_>, dst: &[Dst], results: &[Row]) {
     }
 }
 
-/// Rows that the destinations take.
+/// Number of rows of the destinations.
 fn result_rows(m: &MatrixOp) -> usize {
     m.dst.iter().map(|d| d.shape.rows()).sum()
 }
@@ -106,12 +106,12 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Device memory as [`matrix::Memory`].
+/// Adapts device memory to [`matrix::Memory`].
 struct Window<'c, 'x> {
     ctx: &'c mut Ctx<'x>,
     address: Address,
     region: Region,
-    /// Alignment of every access.
+    /// Required alignment of every access.
     align: u64,
 }
 
@@ -148,7 +148,7 @@ impl Window<'_, '_> {
     }
 }
 
-/// Does a transfer: `run` gets the host addresses by lane; only the lanes of `used` bring one.
+/// Performs a transfer: `run` gets the host addresses by lane; only the lanes of `used` provide one.
 fn transfer(
     ctx: &mut Ctx<'_>,
     op: &Op,
@@ -177,7 +177,7 @@ fn transfer(
     }
 }
 
-/// The lanes that bring addresses of rows: eight for each matrix of eight rows.
+/// The lanes that provide row addresses: eight per 8x8 matrix.
 fn row_lanes(ctx: &Ctx<'_>, op: &Op) -> u32 {
     let v = ctx.func.variant(op);
     let matrices = if v.has(Mod::X4) {
@@ -221,7 +221,7 @@ pub fn wmma_load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     })
 }
 
-/// `wmma.store`; the last source is the stride, if there are more sources than registers of the fragment.
+/// `wmma.store`; if there are more sources than registers of the fragment, the last one is the stride.
 pub fn wmma_store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m = matrix_op!(ctx, op);
     let variant = ctx.func.variant(op);
@@ -254,14 +254,14 @@ pub fn warpgroup(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// 16 bytes of a shared window; the error is the address.
+/// Loads 16 bytes of a shared window; the error is the address.
 pub fn read_unit(shared: &Allocation, address: u64) -> Result<[u8; 16], u64> {
     let mut unit = [0; 16];
     mem::load_bytes(&shared.block, shared.block.base().wrapping_add(address), &mut unit).ok_or(address)?;
     Ok(unit)
 }
 
-/// Names the lanes that a group of waiting lanes misses.
+/// Describes the lanes that blocked lanes wait for.
 pub fn missing(blocked: impl Iterator<Item = u32>) -> String {
     let here = blocked.fold(0, |m, g| m | g);
     let names: Vec<String> = lanes(!here).map(|i| i.to_string()).collect();

@@ -1,8 +1,8 @@
-//! Barrier objects in shared memory (manual, section 9.7.13.15).
+//! Barrier objects (`mbarrier`) in shared memory (manual, section 9.7.13.15).
 //!
-//! An object is 64 bits: pending arrivals (20 bits), expected arrivals (20), transactions as a signed number (21), one bit that
-//! says that there is an object, one for the parity of the phase. A *state* is the object as it was. A cluster runs on one
-//! host thread, so plain reads and writes are atomic enough.
+//! An object is 64 bits: pending arrivals (20 bits), expected arrivals (20), the signed transaction count (21), a bit
+//! that marks a valid object, and the phase parity. A *state* is a copy of the object. A cluster runs on one host
+//! thread, so plain loads and stores are atomic.
 
 use super::super::{
     code::{Flow, ObjectKind, ObjectOp, Op},
@@ -14,14 +14,14 @@ use super::address::{Region, addresses, bad_access, find_allocation};
 use super::{copy::peers, watch};
 use crate::{FaultKind, LANES, ObjectStep, mem};
 
-/// Largest count of arrivals and of transactions.
+/// Limit of arrival and transaction counts.
 const MOST: u64 = (1 << 20) - 1;
 const TX_AT: u32 = 40;
 const TX_MASK: u64 = (1 << 21) - 1;
 const VALID: u64 = 1 << 62;
 const PHASE: u64 = 1 << 63;
 
-/// An object taken apart.
+/// A decoded object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Object {
     phase: bool,
@@ -43,7 +43,7 @@ impl Object {
         phase | VALID | (self.transactions as u64 & TX_MASK) << TX_AT | self.expected << 20 | self.pending
     }
 
-    /// Goes on to the next phase if this one is complete.
+    /// Advances to the next phase if the current one is complete.
     fn settle(mut self) -> Object {
         if self.pending == 0 && self.transactions == 0 {
             self.phase = !self.phase;
@@ -74,7 +74,7 @@ impl Object {
     }
 }
 
-/// Does something to the object at a host address.
+/// Updates the object at a host address; returns its previous bits.
 fn update(
     ctx: &mut Ctx<'_>,
     lane: usize,
@@ -97,7 +97,7 @@ fn update(
             if let Some(a) = find_allocation!(ctx, region, host, lane) {
                 mem::store(&a.block, host, new.pack());
             }
-            // What a wait came to, its caller tells.
+            // Waits are reported by the caller, which knows their outcome.
             if done != ObjectStep::Waited {
                 watch::object(ctx, lane, host, done, new.phase != object.phase);
             }
@@ -107,17 +107,17 @@ fn update(
     }
 }
 
-/// Tells an object at a host address that transactions are complete.
+/// Completes transactions of the object at a host address.
 pub fn complete(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, bytes: u64) -> Result<(), Flow> {
     update(ctx, lane, place, b, ObjectStep::Complete, |o| Ok(o.expect(-(bytes as i64))?.settle())).map(drop)
 }
 
-/// One arrival at the object at a host address.
+/// Arrives once at the object at a host address.
 pub fn arrive(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp) -> Result<(), Flow> {
     update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.arrive(1)).map(drop)
 }
 
-/// `mbarrier`, and what else works on one.
+/// `mbarrier`, and other instructions that operate on barrier objects.
 pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let b: &ObjectOp = &ctx.func.objects[op.x as usize];
     let operands = b.operand.map(|s| ctx.doubles(s));
@@ -139,7 +139,7 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let operand = operands.map_or(1, |o| o[i]);
         let done = match ctas {
             None => one(ctx, i, (region, at[i]), b, operand),
-            // The object that has the same offset in each CTA of the mask.
+            // Operates on the object at the same offset in each CTA of the mask.
             Some(masks) => lanes(masks[i]).try_fold(0, |_, rank| {
                 let [host] = peers(ctx, i, rank, [at[i]])?;
                 one(ctx, i, (Region::Generic, host), b, operand)
@@ -160,7 +160,7 @@ pub fn object(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// What one lane does to one object; the state as it was, or the answer of a wait.
+/// Performs one lane's operation on one object; returns the previous state, or the result of a wait.
 fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, operand: u64) -> Result<u64, Flow> {
     let (count, bytes) = (operand & 0xffff_ffff, (operand & 0xffff_ffff) as i64);
     match b.kind {
@@ -174,7 +174,7 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
             update(ctx, lane, place, b, ObjectStep::Arrive, |o| o.expect(bytes)?.drop_one(1)?.arrive(1))
         }
         ObjectKind::AfterCopies(true) => update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| o.arrive(1)),
-        // One arrival more and one less.
+        // Increments and decrements the pending count.
         ObjectKind::AfterCopies(false) => {
             update(ctx, lane, place, b, ObjectStep::ArriveAfterCopies, |o| Ok(o.settle()))
         }
@@ -190,7 +190,7 @@ fn one(ctx: &mut Ctx<'_>, lane: usize, place: (Region, u64), b: &ObjectOp, opera
     }
 }
 
-/// The answer of a wait, told to whoever watches.
+/// Reports the outcome of a wait to the observer and returns it.
 fn waited(ctx: &Ctx<'_>, lane: usize, (_, host): (Region, u64), done: bool) -> u64 {
     watch::object(ctx, lane, host, if done { ObjectStep::Waited } else { ObjectStep::Pending }, false);
     done.into()

@@ -1,6 +1,6 @@
 //! Loads and stores (manual, sections 9.7.9.8 to 9.7.9.13).
 //!
-//! Weak, relaxed and volatile accesses are relaxed atomics of the host; acquire and release add the host's fences.
+//! Weak, relaxed and volatile accesses are relaxed atomics of the host; acquire and release add fences.
 
 use super::super::{
     code::{Dst, Flow, Handler, MemOp, NOWHERE, Op, Order, Shape, Src},
@@ -16,16 +16,16 @@ use crate::{
 };
 use std::sync::atomic::{Ordering, fence};
 
-/// Most elements of an access.
+/// Maximum number of elements of an access.
 const MOST: usize = 8;
 
-/// An integer of memory's size.
+/// An unsigned integer of an element's size in memory.
 pub trait Element: Scalar + Default {
     /// Zero-extended.
     fn zero(self) -> u64;
     /// Sign-extended.
     fn sign(self) -> u64;
-    /// The low bits.
+    /// Truncation.
     fn cut(value: u64) -> Self;
 }
 
@@ -39,14 +39,14 @@ macro_rules! elements {
 
 elements! { u8, i8; u16, i16; u32, i32; u64, i64; }
 
-/// How the addresses of all 32 lanes lie to each other.
+/// The relation between the addresses of all 32 lanes.
 #[derive(PartialEq, Eq)]
 enum Pattern {
-    /// One behind the other.
+    /// Consecutive: coalesced.
     Run,
     /// All the same.
     Same,
-    /// Otherwise, or not all lanes are active.
+    /// Anything else, or inactive lanes.
     Any,
 }
 
@@ -67,7 +67,7 @@ fn pattern(a: &[u64; LANES], active: u32, size: u64) -> Pattern {
     }
 }
 
-/// Whether some lane's address is no multiple of the access size (vectors are aligned as a whole).
+/// Whether some active lane's address is not a multiple of the access size; vectors are aligned as a whole.
 #[inline(always)]
 fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> bool {
     let mut low = 0;
@@ -77,11 +77,11 @@ fn misaligned(a: &[u64; LANES], active: u32, align: u64) -> bool {
     low & (align - 1) != 0
 }
 
-/// What one lane reads, aligned as a whole; `None` where there is no such memory.
+/// Loads one lane's elements, aligned as a whole; `None` if they are not inside the block.
 ///
-/// The manual leaves the order of a vector's elements open (section 8.2.4). Every GPU moves the up to 16 bytes of a thread at once,
-/// and device-wide algorithms publish a value with its state so; hence they are one access of the host. Longer vectors are one for
-/// each 16 bytes.
+/// The manual leaves the order of a vector's elements open (section 8.2.4), but every GPU moves up to 16 bytes of a
+/// thread at once, and device-wide algorithms rely on that to publish a value together with its state. So up to 16
+/// bytes are one access of the host; longer vectors are one per 16 bytes.
 #[inline(always)]
 fn read<T: Element, const N: usize>(block: &Block, at: u64) -> Option<[T; N]> {
     let size = size_of::<T>();
@@ -104,7 +104,7 @@ fn read<T: Element, const N: usize>(block: &Block, at: u64) -> Option<[T; N]> {
     Some(values)
 }
 
-/// See [`read`].
+/// Stores one lane's elements; see [`read`].
 #[inline(always)]
 fn write<T: Element, const N: usize>(block: &Block, at: u64, values: [T; N]) -> Option<()> {
     let size = size_of::<T>();
@@ -125,7 +125,7 @@ fn write<T: Element, const N: usize>(block: &Block, at: u64, values: [T; N]) -> 
     Some(())
 }
 
-/// A load of `N` elements a lane, aligned as a whole.
+/// A load of `N` elements per lane, aligned as a whole.
 #[inline(always)]
 fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
@@ -138,7 +138,7 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Ok(region) => region,
         Err(flow) => return flow,
     };
-    // A misaligned element has no cell, so only what several cells would hide is looked at.
+    // A misaligned single element has no cell, so only vectors need this check.
     if (N > 1 || m.straddles) && misaligned(&at, ctx.active, u64::from(size)) {
         if m.straddles {
             return load_straddling::<T>(ctx, m, region, &at);
@@ -152,7 +152,7 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     };
     let mut values = [[T::default(); LANES]; N];
     let mut missing = 0u32;
-    // Of generic addresses in local windows each lane may only use its own.
+    // At generic addresses in local windows, each lane may access only its own window.
     let own = found.kind == Kind::Local && region == Region::Generic;
     let whole = N == 1 && found.kind != Kind::Local;
     let lie = if whole { pattern(&at, ctx.active, size.into()) } else { Pattern::Any };
@@ -172,7 +172,7 @@ fn load<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             }
         }
     }
-    // Lanes whose address lies in another allocation than the first one's; and generic local addresses must be one's own.
+    // Lanes whose address lies in another allocation than the first lane's, or is generic and local.
     for i in lanes(missing) {
         match find_allocation!(ctx, region, at[i], i).and_then(|a| read::<T, N>(&a.block, at[i])) {
             Some(read) => (0..N).for_each(|k| values[k][i] = read[k]),
@@ -258,7 +258,7 @@ fn values_of<T: Element>(ctx: &Ctx<'_>, s: Src, values: &mut [T; LANES]) {
     }
 }
 
-/// A store of `N` elements a lane. Where lanes store to the same place the highest one wins.
+/// A store of `N` elements per lane. If lanes store to the same address, the highest lane wins.
 #[inline(always)]
 fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
@@ -316,7 +316,7 @@ fn store<T: Element, const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// A load at any address, byte by byte.
+/// A load at an unaligned address, byte by byte.
 #[cold]
 fn load_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at: &[u64; LANES]) -> Flow {
     for (k, d) in m.dst.iter().enumerate() {
@@ -335,7 +335,7 @@ fn load_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at:
     Flow::Next
 }
 
-/// See [`load_straddling`].
+/// A store at an unaligned address, byte by byte.
 #[cold]
 fn store_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at: &[u64; LANES]) -> Flow {
     for (k, s) in m.src.iter().enumerate() {
@@ -352,7 +352,7 @@ fn store_straddling<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp, region: Region, at
     Flow::Next
 }
 
-/// `.b128` elements.
+/// A load of `.b128` elements.
 fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let size = m.count * 16;
@@ -382,7 +382,7 @@ fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Writes 128-bit lanes.
+/// Writes 128-bit lanes to a register.
 pub fn put_quad(ctx: &mut Ctx<'_>, d: Dst, values: &[u128; LANES]) {
     if d.row == NOWHERE {
         return;
@@ -446,7 +446,8 @@ pub fn loader(size: u32, count: u32) -> Handler {
     }
 }
 
-/// A load that programs poll memory with (`.volatile`, `.relaxed`, `.acquire`): many of them in a row let others run.
+/// A load that programs poll with (`.volatile`, `.relaxed`, `.acquire`); many of them in a row yield to other groups
+/// and warps.
 pub fn poll(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     ctx.warp.spins += 1;
     let m = &ctx.func.mems[op.x as usize];
@@ -476,7 +477,7 @@ pub fn storer(size: u32, count: u32) -> Handler {
     }
 }
 
-/// A load of a kernel parameter at a fixed offset: the same value in all lanes, and no address to compute.
+/// A load of a kernel parameter at a constant offset: uniform, without an address computation.
 pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let m: &MemOp = &ctx.func.mems[op.x as usize];
     let address = ctx.windows.params.wrapping_add_signed(m.address.offset);
@@ -507,14 +508,14 @@ pub fn load_param(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `fence`, `membar`: the host's own.
+/// `fence`, `membar`: a sequentially consistent fence of the host.
 pub fn barrier(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     watch::fence(ctx, op);
     fence(Ordering::SeqCst);
     Flow::Next
 }
 
-/// Hints that change nothing: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`, `setmaxnreg`.
+/// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`, `setmaxnreg`.
 pub fn nothing(_: &mut Ctx<'_>, _: &Op) -> Flow {
     Flow::Next
 }

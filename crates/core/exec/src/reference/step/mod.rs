@@ -1,4 +1,4 @@
-//! Handlers of ops: what instructions do to the machine.
+//! Handlers of ops, by section of the manual's chapter 9.
 
 pub mod address;
 pub mod atomic;

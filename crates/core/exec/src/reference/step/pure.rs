@@ -10,7 +10,7 @@ use crate::{
     lanes::{u32s, u32s_mut, u64s, u64s_mut},
 };
 
-/// Copies the lanes of a mask.
+/// Copies the lanes of `mask`.
 #[inline(always)]
 pub fn merge(select: &mut Select, to: &mut [Row], from: &[Row], shape: Shape, mask: u32) {
     match shape {
@@ -26,7 +26,7 @@ pub fn merge(select: &mut Select, to: &mut [Row], from: &[Row], shape: Shape, ma
     }
 }
 
-/// Copies all lanes. One row after the other, in line: a library call for so little costs more than it moves.
+/// Copies all lanes, row by row and inline: a library call costs more than such short copies.
 #[inline(always)]
 fn copy_rows(to: &mut [Row], from: &[Row], shape: Shape) {
     match shape {
@@ -36,7 +36,7 @@ fn copy_rows(to: &mut [Row], from: &[Row], shape: Shape) {
     }
 }
 
-/// A row with `N` sources and one destination.
+/// A pure row with `N` sources and one destination.
 #[inline(always)]
 fn masked<const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let variant = ctx.func.variant(op);
@@ -58,7 +58,7 @@ fn masked<const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The same where the destination shares no row with a source: with all lanes active the result goes straight there.
+/// The same if the destination shares no row with a source: with all lanes active, the function writes to it directly.
 #[inline(always)]
 fn direct<const N: usize>(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if ctx.active != ctx.full {
@@ -107,7 +107,7 @@ pub fn direct3(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     direct::<3>(ctx, op)
 }
 
-/// Any number of sources and destinations.
+/// A pure row with any number of sources and destinations.
 pub fn wide(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     const MOST: usize = 40;
     let table = &ctx.func.wides[op.x as usize];
@@ -155,7 +155,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     masked::<1>(ctx, op)
 }
 
-/// An inverted predicate for an operand `!p`: into a temporary.
+/// Inverts the predicate of an operand `!p` into a temporary.
 pub fn invert(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let truth = ctx.pred(op.src[0]);
     let word = &mut ctx.regs[op.dst as usize].0[0];

@@ -1,6 +1,6 @@
-//! The common accesses to global memory, short: all 32 lanes of a whole warp load or store elements of 4 or 8 bytes that lie one
-//! behind the other, or load the same one. Whatever else there is (partial groups, faults, observers, counts, order) is left to
-//! [`super::memory`]: then nothing was done here.
+//! A fast path for common accesses to global memory: all 32 lanes of a full warp load or store consecutive elements of
+//! 4 or 8 bytes, or load the same one. Everything else (partial groups, faults, observers, counters, orderings) is left
+//! to [`super::memory`], with no effect here.
 
 use super::super::{
     code::{Base, MemOp, NOWHERE, Order, Shape, Src},
@@ -15,14 +15,14 @@ use crate::{
 };
 use margay_ir::MemSpace;
 
-/// How the addresses of a warp lie.
+/// The relation between the addresses of a warp's lanes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lie {
     Run,
     Same,
 }
 
-/// The address of lane 0, and how the others lie to it.
+/// The address of lane 0, and its relation to the others; `None` for other accesses.
 #[inline(always)]
 fn lie(ctx: &Ctx<'_>, m: &MemOp, size: u64) -> Option<(Lie, u64, Region)> {
     let Base::Reg(base) = m.address.base else { return None };
@@ -51,7 +51,7 @@ fn fits<T>(shape: Shape, bits: u32) -> bool {
     matches!((size_of::<T>(), shape, bits), (4, Shape::Word, 32) | (8, Shape::Double, 64))
 }
 
-/// Loads if the access is of the common kind.
+/// Performs a load if it is of the common kind.
 #[inline(always)]
 pub fn load<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
     let d = m.dst.first().filter(|d| d.row != NOWHERE && fits::<T>(d.shape, d.bits.into()))?;
@@ -65,14 +65,14 @@ pub fn load<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
     } else if let Some(pairs) = found.block.cells::<<u64 as Scalar>::Cell>(first, 4 * size_of::<T>()) {
         doubles(rows).iter_mut().zip(pairs).for_each(|(d, c)| *d = u64::get(c));
     } else {
-        // Elements of 4 bytes that begin between two pairs.
+        // 4-byte elements at an address that is not a multiple of 8.
         let cells = found.block.cells::<<u32 as Scalar>::Cell>(first, LANES).filter(|_| size_of::<T>() == 4)?;
         rows[0].0.iter_mut().zip(cells).for_each(|(d, c)| *d = u32::get(c));
     }
     Some(())
 }
 
-/// Stores if the access is of the common kind.
+/// Performs a store if it is of the common kind.
 #[inline(always)]
 pub fn store<T: Element>(ctx: &mut Ctx<'_>, m: &MemOp) -> Option<()> {
     let s: Src = *m.src.first().filter(|s| fits::<T>(s.shape(), 8 * size_of::<T>() as u32))?;

@@ -1,7 +1,7 @@
 //! Special registers (manual, chapter 10).
 //!
-//! Clocks count warp instructions of the CTA and nanoseconds slept, so that runs repeat exactly. There are 16 multiprocessors,
-//! and CTA `n` runs on number `n` modulo 16; performance counters read as zero.
+//! Clocks count warp instructions of the CTA and nanoseconds slept, so that runs are reproducible. There are 16
+//! multiprocessors; CTA `n` runs on number `n` modulo 16. Performance counters read as zero.
 
 use super::super::{
     code::{Dst, Flow, Op},
@@ -10,7 +10,7 @@ use super::super::{
 use crate::LANES;
 use margay_isa::{Component, Special};
 
-/// Multiprocessors that `%nsmid` tells of.
+/// The value of `%nsmid`.
 pub const MULTIPROCESSORS: u32 = 16;
 
 fn pick(v: [u32; 3], c: Component, fourth: u32) -> u64 {
@@ -66,7 +66,7 @@ fn value(ctx: &Ctx<'_>, special: Special, c: Component) -> [u64; LANES] {
         Special::TotalSmemSize | Special::AggrSmemSize => shared,
         Special::EnvReg(index) => ctx.grid.environment(index).into(),
         Special::DynamicSmemSize => launch.dynamic_shared.into(),
-        // The system's part of shared memory lies in front.
+        // The reserved part of shared memory comes first.
         Special::ReservedSmemOffsetEnd | Special::ReservedSmemOffsetCap => crate::RESERVED_SHARED.into(),
         Special::ReservedSmemOffsetBegin
         | Special::ReservedSmemOffset0

@@ -1,4 +1,4 @@
-//! The stack of a thread (manual, section 9.7.17). It grows upwards here: a frame lies above its caller's.
+//! The stack of a thread (manual, section 9.7.17). It grows upwards: a frame lies above its caller's.
 
 use super::super::{
     code::{Flow, Op},
@@ -40,7 +40,7 @@ pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for i in lanes(ctx.active) {
         let frame = &mut ctx.warp.frames[ctx.frame as usize];
         let at = u64::from(frame.top.0[i]).next_multiple_of(align);
-        // An allocation of nothing has an address of its own too.
+        // Even an allocation of zero bytes has a unique address.
         let end = at.checked_add(sizes[i].max(1));
         match end.filter(|end| *end <= u64::from(ctx.windows.local_size)) {
             Some(end) => {
@@ -59,7 +59,7 @@ pub fn alloca(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The local address of a variable of the frame, plus an offset: into a temporary or a register.
+/// Computes the local address of a frame variable into a temporary or a register.
 pub fn frame_address(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.mems[op.x as usize];
     let mut at = [0; LANES];

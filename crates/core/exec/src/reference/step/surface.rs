@@ -1,4 +1,5 @@
-//! Surface instructions (manual, section 9.7.11): bytes or samples of an image, with a choice of what happens outside.
+//! Surface instructions (manual, section 9.7.11): accesses to bytes or samples of an image, with a choice of what
+//! happens outside.
 
 use super::super::{
     code::{Flow, Op, SurfaceOp},
@@ -14,17 +15,17 @@ use crate::{
 use margay_isa::{Mod, Type};
 use std::sync::Arc;
 
-/// Where an access of a lane goes.
+/// The resolved address of a lane's access.
 enum Place {
-    /// There.
+    /// A host address.
     At(u64),
-    /// Nowhere: it reads zero or is dropped.
+    /// Outside: loads return zero, stores are dropped.
     Nowhere,
-    /// Outside, with `.trap`.
+    /// Outside, with `.trap`: a fault.
     Outside,
 }
 
-/// `x` in bytes, then y and z or the layer, against the extents.
+/// Resolves an access: `x` in bytes, then y, and z or the layer, against the extents.
 fn place(s: &SurfaceOp, t: &Texels, x: i64, rest: [i64; 2], layer: u32, size: u32) -> Place {
     let level = t.level(0);
     let row = i64::from(level.size[0]) * i64::from(t.format.bytes());
@@ -143,7 +144,7 @@ pub fn surface(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Loads elements of so many bytes.
+/// Loads elements of `element` bytes.
 fn load(texels: &Texels, address: u64, element: usize, lane: usize, out: &mut [[u64; LANES]]) -> Option<()> {
     for (k, to) in out.iter_mut().enumerate() {
         let mut bytes = [0; 8];

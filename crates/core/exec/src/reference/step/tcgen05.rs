@@ -1,7 +1,7 @@
 //! Tensor memory: allocation, moves, products and their completion (manual, sections 9.7.16.7 to 9.7.16.12).
 //!
-//! Products and copies are done when they are issued, so that waiting and fencing have nothing to do and a commit arrives at its
-//! barrier object at once.
+//! Products and copies are done at issue, so waits and fences are no-ops, and a commit arrives at its barrier object at
+//! once.
 
 use super::super::{
     code::{Address, FifthOp, Flow, Op},
@@ -32,7 +32,7 @@ fn table<'c>(ctx: &Ctx<'c>, op: &Op) -> &'c FifthOp {
     &func.fifths[op.x as usize]
 }
 
-/// The tensor memory of a CTA of the cluster. A cluster runs on one host thread, so nobody ever waits for the lock.
+/// The tensor memory of a CTA of the cluster. A cluster runs on one host thread, so the lock is never contended.
 fn memory<'c>(ctx: &Ctx<'c>, rank: usize) -> Option<MutexGuard<'c, TensorMemory>> {
     let windows = ctx.windows;
     windows.tensor.get(rank).map(|m| m.lock().unwrap_or_else(PoisonError::into_inner))
@@ -53,7 +53,7 @@ fn outside(ctx: &mut Ctx<'_>, lane: usize, at: (usize, usize), write: bool) -> F
     ctx.fault(lane, FaultKind::OutOfBounds(access), vec![note])
 }
 
-/// A 32-bit value of one lane.
+/// A 32-bit operand of one lane.
 fn value(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
     f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.words(*s)[lane])
 }
@@ -62,7 +62,7 @@ fn long(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u64> {
     f.values.iter().find(|(n, _)| *n == name).map(|(_, s)| ctx.doubles(*s)[lane])
 }
 
-/// A tensor-memory address of one lane.
+/// A tensor-memory address operand of one lane.
 fn place(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
     let (_, address) = f.addresses.iter().find(|(n, _)| *n == name)?;
     let mut out = [0; LANES];
@@ -70,7 +70,7 @@ fn place(ctx: &Ctx<'_>, f: &FifthOp, name: &str, lane: usize) -> Option<u32> {
     Some(out[lane] as u32)
 }
 
-/// Host addresses of one lane's operand in shared memory.
+/// The host address of one lane's operand in shared memory.
 fn shared(ctx: &mut Ctx<'_>, a: &Address, lane: usize) -> Result<(Region, u64), Flow> {
     let mut at = [0; LANES];
     let active = std::mem::replace(&mut ctx.active, 1 << lane);
@@ -79,7 +79,7 @@ fn shared(ctx: &mut Ctx<'_>, a: &Address, lane: usize) -> Result<(Region, u64), 
     Ok((region?, at[lane]))
 }
 
-/// `tcgen05.alloc`: waits while there are not enough columns.
+/// `tcgen05.alloc`: blocks while too few columns are free.
 pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if let Err(flow) = gather(ctx, op) {
         return flow;
@@ -129,7 +129,7 @@ pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     if !tensor.free(address, columns) {
         return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} were not allocated so"));
     }
-    // Who waits for columns tries again.
+    // Groups that wait for columns retry.
     (ctx.cta.dirty, ctx.cta.freed) = (true, true);
     Flow::Next
 }
@@ -146,19 +146,19 @@ pub fn relinquish(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Row and column of register `r` of a thread (section 9.7.16.2.3.1); a column of 32 bits, or of 16 with packing.
+/// Row and column of register `r` of a thread (section 9.7.16.2.3.1); columns of 32 bits, or of 16 when packed.
 fn cell(v: &Variant, lane: usize, r: usize) -> (usize, usize) {
     match () {
         _ if v.has(Mod::S32x32b) => (lane, r),
         _ if v.has(Mod::S16x64b) => (8 * (lane % 2) + lane / 4, lane / 2 % 2 + 2 * r),
         _ if v.has(Mod::S16x128b) => (lane / 4 + 8 * (r % 2), lane % 4 + 4 * (r / 2)),
         _ if v.has(Mod::S16x256b) => (lane / 4 + 8 * (r / 2 % 2), 2 * (lane % 4) + r % 2 + 8 * (r / 4)),
-        // `.16x32bx2`: the upper lanes have their own columns.
+        // `.16x32bx2`: the upper lanes use other columns.
         _ => (lane % 16, r),
     }
 }
 
-/// What `tcgen05.ld` and `.st` go over: lanes of tensor memory and columns of each register of each thread.
+/// Maps registers of `tcgen05.ld` and `.st` to lanes and columns of tensor memory.
 struct Tile<'v> {
     variant: &'v Variant,
     first: (usize, usize),
@@ -226,7 +226,7 @@ pub fn load(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The smallest or largest of a lane's values.
+/// The minimum or maximum of a lane's values.
 fn reduce(v: &Variant, values: impl Iterator<Item = u32>) -> u32 {
     let (min, ty) = (v.has(Mod::Min), v.t());
     if ty == Type::F32 {
@@ -267,7 +267,7 @@ pub fn store(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// CTAs of the group, by index in it.
+/// Ranks of the CTAs of the CTA group.
 fn group(ctx: &Ctx<'_>, v: &Variant) -> Vec<usize> {
     let rank = ctx.cta.rank as usize;
     if v.has(Mod::CtaGroup2) { vec![rank & !1, rank | 1] } else { vec![rank] }
@@ -281,7 +281,7 @@ fn check_group(ctx: &mut Ctx<'_>, lane: usize, ranks: &[usize]) -> Result<(), Fl
     Err(wrong(ctx, lane, what))
 }
 
-/// Lanes of tensor memory that a row of the source goes to.
+/// Lanes of tensor memory that receive a row of the source.
 fn targets(v: &Variant, row: usize) -> Vec<usize> {
     match () {
         _ if v.has(Mod::S32x128b) => (0..4).map(|w| row + 32 * w).collect(),
@@ -342,7 +342,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `tcgen05.shift`: each of 31 lanes gets the 32 bytes of the next one; the last keeps its own.
+/// `tcgen05.shift`: each of 31 lanes receives 32 bytes of the next lane; the last keeps its own.
 pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     const WORDS: usize = 8;
     let f = table(ctx, op);
@@ -376,14 +376,14 @@ pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The memories of a group of CTAs.
+/// The memories of a CTA group.
 struct Group<'g, 'c> {
     ctx: &'g Ctx<'c>,
     ranks: &'g [usize],
     tensors: Vec<MutexGuard<'c, TensorMemory>>,
 }
 
-/// Why a product could not reach a matrix.
+/// The matrix address at which a product failed.
 enum Missing {
     Shared(u64),
     Tensor((usize, usize), bool),

@@ -1,4 +1,4 @@
-//! Copies and reductions of tensors, done at once, and changes of tensor maps (manual, sections 9.7.9.27.1 and 9.7.9.28).
+//! Tensor copies and reductions, done at issue, and tensor map updates (manual, sections 9.7.9.27.1 and 9.7.9.28).
 
 use super::super::{
     code::{Address, Base, Flow, MapOp, Op, TensorKind, TensorMode, TensorOp},
@@ -25,7 +25,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// The address of one lane's operand.
+/// The host address of one lane's operand.
 fn place(ctx: &mut Ctx<'_>, a: &Address, align: u32, lane: usize) -> Result<(Region, u64), Flow> {
     let mut at = [0; LANES];
     let active = std::mem::replace(&mut ctx.active, 1 << lane);
@@ -38,7 +38,7 @@ fn wrong(ctx: &mut Ctx<'_>, lane: usize, what: String) -> Flow {
     ctx.fault(lane, FaultKind::Descriptor(what), Vec::new())
 }
 
-/// Reads the map and works out what the instruction of a lane wants.
+/// Reads the tensor map and resolves the access of a lane.
 fn plan(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(TensorMap, Plan), Flow> {
     let (region, host) = place(ctx, &t.map, 64, lane)?;
     let mut bytes = [0; tensor_map::SIZE];
@@ -125,13 +125,13 @@ fn one(ctx: &mut Ctx<'_>, op: &Op, t: &TensorOp, lane: usize) -> Result<(), Flow
     }
 }
 
-/// `.b6p2x16`: the lower six bits of 16 bytes, side by side.
+/// `.b6p2x16`: packs the low six bits of each of 16 bytes.
 fn pack(unit: &[u8]) -> Vec<u8> {
     let all = unit.iter().rev().fold(0u128, |sum, b| sum << 6 | u128::from(b & 0x3f));
     all.to_le_bytes()[..12].to_vec()
 }
 
-/// The host address of 16 bytes of the image: swizzling looks at the address in the CTA's window.
+/// The host address of 16 bytes of the box in shared memory: swizzling depends on the offset in the CTA's window.
 fn exchange(ctx: &Ctx<'_>, map: &TensorMap, host: u64, offset: u64) -> (u64, bool) {
     let bases = ctx.windows.shared.iter().map(|w| &w.block).chain([&ctx.cta.shared.block]);
     let base = bases.into_iter().find(|b| b.contains(host, 1)).map_or(0, |b| b.base());
@@ -139,7 +139,7 @@ fn exchange(ctx: &Ctx<'_>, map: &TensorMap, host: u64, offset: u64) -> (u64, boo
     (at.wrapping_add(base), flip)
 }
 
-/// Writes an image to shared memory, of the CTAs of the mask if there is one, and tells the barrier objects.
+/// Writes a box to shared memory, of all CTAs of a mask if there is one, and signals the barrier objects.
 fn deliver(
     ctx: &mut Ctx<'_>,
     t: &TensorOp,
@@ -157,7 +157,7 @@ fn deliver(
         return mbarrier::complete(ctx, lane, (region, signal), &done, counted);
     };
     let ctas = ctx.words(mask)[lane];
-    // With `.cta_group::2` the signal goes to that CTA of each pair that the barrier object's rank has in its lowest bit.
+    // With `.cta_group::2`, the signal goes to the CTA of each pair whose rank has the parity of the barrier object's.
     let odd = super::address::rank_of(ctx, signal).map_or(ctx.cta.rank, |(rank, _)| rank) & 1;
     for rank in lanes(ctas) {
         let [data] = peers(ctx, lane, rank, [end.host])?;

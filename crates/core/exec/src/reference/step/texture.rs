@@ -1,4 +1,4 @@
-//! Texture instructions and queries (manual, sections 9.7.10 and 9.7.11.4): every lane asks the texture that its handle names.
+//! Texture instructions and queries (manual, sections 9.7.10 and 9.7.11.4); every lane has its own handle.
 
 use super::super::{
     code::{Flow, LodOp, Op, QueryOp, Src, TextureOp},
@@ -15,7 +15,7 @@ use crate::{
 use margay_isa::{Mod, Type};
 use std::sync::Arc;
 
-/// What a handle stands for; a fault where it is none of that kind, or nothing is bound to it.
+/// The object of a handle; a fault if it has another kind, or nothing is bound to it.
 pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result<Object, Flow> {
     let name = match kind {
         Kind::Texture => "texture",
@@ -31,7 +31,7 @@ pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result
     Err(ctx.fault(lane, FaultKind::BadHandle(why), Vec::new()))
 }
 
-/// Operands of all lanes.
+/// Operands by lane.
 struct Values(Vec<[u32; LANES]>);
 
 impl Values {
@@ -39,7 +39,7 @@ impl Values {
         Values(srcs.iter().map(|s| ctx.words(*s)).collect())
     }
 
-    /// Up to three elements of a lane; absent ones are zero.
+    /// Up to three elements of a lane; missing ones are zero.
     fn three(&self, lane: usize) -> [u32; 3] {
         std::array::from_fn(|k| self.0.get(k).map_or(0, |v| v[lane]))
     }
@@ -81,7 +81,7 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                 Err(flow) => return flow,
             },
         };
-        // The sample stands before the layer.
+        // The sample precedes the layer.
         let first = lead.three(i);
         let (sample_number, layer) = if t.geometry.samples { (first[0], first[1]) } else { (0, first[0]) };
         let gradient = |v: &Values| v.three(i).map(f32::from_bits);
@@ -115,7 +115,7 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// A texel in registers of the instruction's type. Floats and integers go by their bits where the type is the other one.
+/// Converts a texel to the instruction's type. Floats and integers are reinterpreted if the types differ.
 fn deliver(texel: &Texel, ty: Type, lane: usize, out: &mut [[u64; LANES]; 4]) {
     let half = |v: u32| if texel.float { u32::from(fp::to_f16(f32::from_bits(v))) } else { v & 0xffff };
     let c = texel.channels;
@@ -141,7 +141,7 @@ pub fn query(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             out[i] = found.is_some_and(|o| o.kind() == q.kind).into();
             continue;
         };
-        // In unified mode a register may hold a texture where a sampler is asked about.
+        // In unified mode, a texture handle also stands for its sampler.
         let found = ctx.grid.memory.objects().get(handles[i]).filter(|o| matches!(o, Object::Texture(_)));
         let object = match (q.kind, found) {
             (Kind::Sampler, Some(texture)) => texture,
@@ -166,12 +166,12 @@ pub fn query(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Enumerations of section 9.7.10.5.
+/// The result of a sampler query, by the enumerations of section 9.7.10.5.
 fn of_sampler(s: &Sampler, what: Mod) -> u32 {
     let mode = |d: usize| match s.address[d] {
         Address::Wrap => 0,
         Address::Mirror => 1,
-        // 2 is `clamp_ogl`, which nothing here can be.
+        // 2 is `clamp_ogl`, which CUDA does not have.
         Address::Clamp => 3,
         Address::Border => 4,
     };
@@ -184,7 +184,7 @@ fn of_sampler(s: &Sampler, what: Mod) -> u32 {
     }
 }
 
-/// Of a mipmapped image the extents of a level; absent dimensions are 0.
+/// The result of an image query, for one mipmap level; missing dimensions are 0.
 fn of_image(t: &Texels, what: Mod, level: u32) -> u32 {
     let e = &t.extent;
     let of_level = |d: usize, n: u32| if n == 0 { 0 } else { t.level(level).size[d] };

@@ -1,10 +1,11 @@
-//! What the lanes of a warp do together (manual, sections 9.7.9.5, 9.7.9.6 and 9.7.13.8 to 9.7.13.14).
+//! Warp operations (manual, sections 9.7.9.5, 9.7.9.6 and 9.7.13.8 to 9.7.13.14).
 //!
-//! A `.sync` instruction waits until all lanes of its member mask that have not ended stand at an instruction with the same
-//! qualifiers and the same mask, be it this one or another.
+//! A `.sync` instruction blocks until all lanes of its member mask that have not exited are at an instruction with the
+//! same qualifiers and the same mask, be it this one or another.
 //!
-//! The manual leaves undefined what a lane gets whose member mask leaves it out. On a GPU the mask only says whom to wait for, and
-//! the lanes that then execute the instruction together take part; so it is here, and the launch notes it.
+//! The manual leaves undefined what a lane receives whose own member mask leaves it out. On a GPU the mask only says
+//! whom to wait for, and the lanes that then execute the instruction together take part. So it is here, and the launch
+//! notes it.
 
 use super::super::{
     code::{Code, Flow, FuncCode, Op, WarpKind, WarpOp},
@@ -56,7 +57,7 @@ fn gather(w: &WarpOp, regs: &[Row], consts: &[Row], mask: u32, input: &mut Input
     }
 }
 
-/// The lanes that those of the current group would read by a shuffle.
+/// The lanes that the current group reads by a shuffle.
 pub fn sources(ctx: &Ctx<'_>, op: &Op) -> [u32; LANES] {
     let mut input = Input::default();
     let Some(w) = ctx.func.warps.get(op.x as usize) else { return std::array::from_fn(|lane| lane as u32) };
@@ -90,7 +91,7 @@ fn shuffle_source(mode: Mod, lane: u32, b: u32, c: u32) -> (u32, bool) {
     let max = lane & segment | cval & !segment & 31;
     let min = lane & segment;
     let (j, valid) = match mode {
-        // Signed: lane - b may lie below the segment.
+        // Signed, since lane - b may lie below the segment.
         Mod::Up => (lane.wrapping_sub(bval), lane as i32 - bval as i32 >= max as i32),
         Mod::Down => (lane + bval, lane + bval <= max),
         Mod::Bfly => (lane ^ bval, lane ^ bval <= max),
@@ -186,7 +187,7 @@ pub fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: b
 
 fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
     let mut input = Input::default();
-    // Lanes that do not take part too: a shuffle may name them (the result is undefined, so their register is as good as any).
+    // Of all lanes: a shuffle may read an inactive one, with an undefined result.
     gather(w, &ctx.regs, &ctx.func.consts, u32::MAX, &mut input);
     let output = compute(w.kind, w.ty, mask, &input);
     scatter(w, &mut ctx.regs, &mut ctx.warp.select, mask, &output);
@@ -200,7 +201,7 @@ pub fn converged(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Who is told of undefined uses, and in which CTA they happen.
+/// The observer of undefined uses in a CTA.
 #[derive(Clone, Copy)]
 pub struct Witness<'w> {
     observer: &'w dyn Observer,
@@ -208,7 +209,7 @@ pub struct Witness<'w> {
     threads: u32,
 }
 
-/// Who stands at a warp instruction, for observers.
+/// The context of a warp operation, for the observer.
 #[derive(Clone, Copy)]
 struct Standing<'s> {
     warp: u32,
@@ -217,13 +218,13 @@ struct Standing<'s> {
 }
 
 impl<'w> Witness<'w> {
-    /// For a CTA of a grid, if anybody watches it.
+    /// The witness of a CTA, if the grid has an observer.
     pub fn of(grid: &Grid<'w>, cta: [u32; 3]) -> Option<Witness<'w>> {
         let threads = grid.launch.block.iter().product();
         grid.observer.map(|observer| Witness { observer, cta, threads })
     }
 
-    /// Tells of lanes of a member mask that have ended, and of shuffles from lanes that do not take part: `present` do.
+    /// Reports member masks with exited lanes, and shuffles from lanes that are not `present`.
     fn examine(self, standing: Standing<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
         let Standing { warp, site: Site { func, op, pc, kind }, callers } = standing;
         let name = func.variant(op);
@@ -251,7 +252,7 @@ impl<'w> Witness<'w> {
         }
     }
 
-    /// Tells of lanes that have met.
+    /// Reports the completion of a warp operation.
     fn meet(self, standing: Standing<'_>, lanes: u32) {
         let Standing { warp, site: Site { func, pc, kind, .. }, callers } = standing;
         let kind = if kind == WarpKind::Barrier { SyncKind::Warp } else { SyncKind::Exchange };
@@ -260,7 +261,7 @@ impl<'w> Witness<'w> {
     }
 }
 
-/// Where a warp instruction stands.
+/// The place of a warp operation.
 #[derive(Clone, Copy)]
 struct Site<'s> {
     func: &'s FuncCode,
@@ -269,7 +270,7 @@ struct Site<'s> {
     kind: WarpKind,
 }
 
-/// Looks at an instruction that the lanes `here` complete by themselves.
+/// Examines an operation that the lanes `here` complete on their own.
 fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     let Some(witness) = Witness::of(ctx.grid, ctx.cta.id) else { return };
     let mut input = Input::default();
@@ -299,7 +300,7 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         execute(ctx, w, members);
         return Flow::Next;
     }
-    // Lanes with different masks are different crowds; those that are complete go on at once.
+    // Lanes with different masks form separate rendezvous; complete ones proceed at once.
     let (mut left, mut waiting) = (ctx.active, Vec::new());
     while left != 0 {
         let members = masks[left.trailing_zeros() as usize];
@@ -309,7 +310,7 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         if let Some(lane) = lanes(outside).next() {
             ctx.note_undefined(lane, || left_out(lane, ctx.func.variant(op)));
         }
-        // Nobody waits on behalf of a lane that its mask leaves out.
+        // Nobody waits for lanes that their own mask leaves out.
         let together = match inside == members & ctx.warp.live {
             true => same,
             false => outside,
@@ -339,7 +340,7 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Park
 }
 
-/// Executes a waiting `.sync` instruction if all its members are there. Only then is it known who takes part.
+/// Executes a `.sync` instruction whose members have all arrived; only then is it known who takes part.
 pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness: Option<Witness<'_>>) {
     let why = Wait::Lanes { class, members };
     let arrived = warp.blocked.iter().filter(|(_, w)| *w == why).fold(0, |m, (g, _)| m | g.mask);
@@ -388,7 +389,7 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
     }
 }
 
-/// Looks at all waiting `.sync` instructions again: lanes have ended.
+/// Rechecks all blocked `.sync` instructions after lanes have exited.
 pub fn recheck(code: &Code, warp: &mut Warp, witness: Option<Witness<'_>>) {
     let waits: Vec<Wait> = warp.blocked.iter().map(|(_, w)| *w).collect();
     for wait in waits {
@@ -407,7 +408,7 @@ pub fn active_mask(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// `nanosleep`: the clock goes on, and everybody else gets a turn.
+/// `nanosleep`: advances the clock and yields to everybody else.
 pub fn nanosleep(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
     let time = w.src.first().map_or(0, |s| ctx.words(*s)[ctx.first()]);

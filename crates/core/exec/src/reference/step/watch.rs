@@ -1,4 +1,4 @@
-//! Telling observers: who acts, how it is ordered, what is stored (manual, sections 8.4 to 8.6).
+//! Reports to observers: actors, memory orderings, stored values (manual, sections 8.4 to 8.6).
 
 use super::super::{
     code::{Address, Base, FuncCode, MemOp, Op, Src},
@@ -12,10 +12,10 @@ use crate::{
 use margay_ir::{FrameRole, MemSpace};
 use margay_isa::{Mod, Opcode, Variant};
 
-/// CTAs of a cluster at most (the launch is checked).
+/// Maximum number of CTAs of a cluster; checked at launch.
 const MOST_CTAS: usize = 16;
 
-/// The calls that a frame stands in, innermost first.
+/// The call stack of a frame, innermost caller first.
 pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32) -> Vec<Frame> {
     let mut stack = Vec::new();
     let mut at = frame;
@@ -52,8 +52,8 @@ fn semantics(v: &Variant) -> Option<Semantics> {
     }
 }
 
-/// How an access of an instruction is ordered. `.volatile` is relaxed with the scope of the system (section 8.4.2); atomics are
-/// relaxed at `.gpu` unless they say otherwise (section 9.7.13.5).
+/// The memory ordering of an access. `.volatile` is relaxed with system scope (section 8.4.2); atomics are relaxed at
+/// `.gpu` scope by default (section 9.7.13.5).
 fn ordering(v: &Variant, access: AccessKind) -> Ordering {
     let volatile = v.has(Mod::Volatile);
     let asynchronous = match v.op {
@@ -72,21 +72,21 @@ fn ordering(v: &Variant, access: AccessKind) -> Ordering {
     Ordering { semantics, scope, volatile, asynchronous, reduction }
 }
 
-/// Calls `run` with the current instruction as done by some lanes.
+/// Calls `run` with the actor: the given lanes at the current instruction.
 fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
     let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
     let at = (ctx.func.id, ctx.func.place(ctx.pc));
     run(Actor { cta: ctx.cta.id, warp: ctx.warp.index, lanes, at, callers: &callers });
 }
 
-/// Tells the observer of the access of some lanes by the current instruction.
+/// Reports an access by the current instruction.
 #[cold]
 pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let op = ctx.func.ops.get(ctx.pc as usize);
     access_by(ctx, op, (lanes, a, addresses), size, access);
 }
 
-/// Tells the observer of what a call or a return writes to a frame: values travel without instructions of their own.
+/// Reports what a call or return writes to a frame, which no instruction does.
 #[cold]
 pub fn tell_of_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
     access_by(ctx, None, (lanes, a, addresses), size, AccessKind::Store);
@@ -160,7 +160,7 @@ fn access_by(
     });
 }
 
-/// The operands of a store whose values lie in registers.
+/// The operands of a store of register values.
 fn stored<'c>(ctx: &Ctx<'c>, op: &Op, v: &Variant) -> Option<&'c MemOp> {
     let plain = v.op == Opcode::St && !v.has(Mod::Bulk);
     if plain { ctx.func.mems.get(op.x as usize) } else { None }
@@ -170,8 +170,7 @@ fn byte_of(ctx: &Ctx<'_>, s: Src, lane: usize, byte: usize) -> u8 {
     (ctx.quads(s)[lane] >> (8 * byte.min(15))) as u8
 }
 
-/// Tells of accesses through a pointer into the thread's frames that leave the variables there are: above the top of the stack lies
-/// nothing, although the window goes on.
+/// Reports accesses to the thread's own local window above its stack's end, which no variable occupies.
 fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let (Some(observer), Some(local)) = (ctx.grid.observer, ctx.warp.local.as_ref()) else { return };
     let Some(frame) = ctx.warp.frames.get(ctx.frame as usize) else { return };
@@ -197,7 +196,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     });
 }
 
-/// Tells the observer of a synchronisation.
+/// Reports a synchronisation.
 pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
     if let Some(observer) = ctx.grid.observer
         && lanes != 0
@@ -206,14 +205,14 @@ pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
     }
 }
 
-/// Tells of a use whose result is undefined.
+/// Reports an undefined use.
 pub fn undefined(ctx: &Ctx<'_>, lane: usize, concern: Concern, what: String) {
     if let Some(observer) = ctx.grid.observer {
         act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what }));
     }
 }
 
-/// `fence`, `membar`; fences between proxies order nothing between threads by themselves.
+/// Reports a `fence` or `membar`; proxy fences alone do not order threads.
 pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     if ctx.grid.observer.is_none() {
         return;
@@ -234,7 +233,7 @@ pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     }
 }
 
-/// Tells what a lane did with the barrier object at a host address.
+/// Reports a lane's operation on the barrier object at a host address.
 pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: bool) {
     if ctx.grid.observer.is_none() {
         return;

@@ -420,7 +420,7 @@ impl Emitter<'_> {
         self.tell_if(condition, kind, "stop");
     }
 
-    /// Notes the active lanes for which the condition holds, and goes on.
+    /// Notes an undefined use in the active lanes for which the condition holds; execution continues.
     pub fn note_if(&mut self, condition: &Val, kind: SiteKind) {
         let on = self.w.label("noted");
         self.tell_if(condition, kind, &on);
@@ -428,7 +428,7 @@ impl Emitter<'_> {
         self.w.block(&on);
     }
 
-    /// Tells the host of active lanes for which the condition holds; those that it lets go on come to a label.
+    /// Reports active lanes for which the condition holds to the host; returns the label at which execution continues.
     fn tell_if(&mut self, condition: &Val, kind: SiteKind, told: &str) {
         let bits = self.active_among(condition);
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
@@ -441,7 +441,7 @@ impl Emitter<'_> {
         self.w.block(&good);
     }
 
-    /// The active lanes for which the condition holds, a bit each.
+    /// The active lanes for which the condition holds, as 32 bits.
     pub fn active_among(&mut self, condition: &Val) -> Val {
         let lanes = self.w.splat(condition);
         let active = self.active.clone();
@@ -449,7 +449,7 @@ impl Emitter<'_> {
         self.bits(&lanes)
     }
 
-    /// One instruction, by the effect of its row.
+    /// Emits one instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
         if self.spins && (watches(self.func, inst) || self.func.variant(inst).op == Opcode::Atom) {
             let lanes = self.active_bits();

@@ -1,9 +1,10 @@
 //! Instructions that communicate between the lanes of a warp.
 //!
-//! All lanes in the member mask of a `.sync` instruction must be active where it executes: sweeps reconverge lanes at the
-//! post-dominator of the branch that split them, which is where compilers put such instructions. Where they stand on two sides
-//! of a branch, lanes are parked until the others arrive (`rendezvous`); elsewhere, inactive members are a fault. Where a mask leaves
-//! out a lane that executes, all that execute take part (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
+//! All lanes in the member mask of a `.sync` instruction must execute it together. Sweeps reconverge lanes at the
+//! post-dominator of the branch at which they diverged, which is where compilers put such instructions. Lanes that
+//! arrive on different sides of a branch are parked until the others arrive (`rendezvous`); otherwise, inactive members
+//! are a fault. If a mask leaves out an executing lane, all executing lanes take part
+//! (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
 
 pub(in crate::emit) mod matrix;
 pub(in crate::emit) mod rendezvous;
@@ -30,13 +31,13 @@ impl Emitter<'_> {
                 return self.vote_by_mask(inst, &variant, &srcs, &dsts);
             }
             Opcode::Vote => vec![self.vote(&variant, &srcs)?],
-            // One group only: the mask must be the same in all lanes.
+            // A single group: the mask must be uniform.
             Opcode::Redux if variant.t().is_float() || srcs.len() != 2 || self.varies(&srcs[1]) => {
                 return self.effect(inst);
             }
             Opcode::Redux => vec![self.redux(&variant, &srcs)?],
             Opcode::Activemask => vec![self.active_bits()],
-            // The lowest member.
+            // Elects the lowest member.
             Opcode::Elect if self.mode == Mode::Full && srcs.first().and_then(constant_word) == Some(u32::MAX) => {
                 vec![int(Elem::I32, 0), per_lane(Elem::I1, |l| i128::from(l == 0))]
             }
@@ -223,7 +224,7 @@ impl Emitter<'_> {
         self.gather_lanes(&addresses)
     }
 
-    /// The lanes that take part in an operation whose member mask is the same in all lanes.
+    /// The lanes that take part in an operation with a uniform member mask.
     fn taking(&mut self, members: &Operand) -> Result<Val> {
         let active = self.active_bits();
         if constant_word(members) == Some(u32::MAX) {
@@ -236,7 +237,7 @@ impl Emitter<'_> {
         Ok(self.w.select(&all, &active, &named))
     }
 
-    /// A vote whose member mask differs between lanes.
+    /// A vote whose member mask is varying.
     fn vote_by_mask(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
         let outside = self.left_out(&srcs[1])?;
         let outside = self.active_among(&outside);
@@ -284,7 +285,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether an operand may differ between lanes.
+    /// Whether an operand is varying.
     fn varies(&self, o: &Operand) -> bool {
         matches!(o, Operand::Reg(r) if self.slots[r.0 as usize].shape != Shape::Uniform)
     }

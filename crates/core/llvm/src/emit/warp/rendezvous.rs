@@ -42,8 +42,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether a member of some active lane's mask is elsewhere; the member mask is the last operand. (The host lets lanes go on
-    /// that their mask leaves out.)
+    /// Whether some active lane's member mask, the last operand, names an inactive lane. (Lanes that their own mask
+    /// leaves out are released by the host.)
     fn missing(&mut self, inst: &Inst) -> Result<Val> {
         let Some(members) = self.func.operands(inst.srcs).last().copied() else {
             return Ok(int(Elem::I1, 0));

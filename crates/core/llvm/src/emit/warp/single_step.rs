@@ -28,7 +28,7 @@ impl Emitter<'_> {
         self.single_step(inst, false)
     }
 
-    /// The same, where that happens only in programs that do what PTX leaves undefined.
+    /// The same for a path that is taken only if the program does what PTX leaves undefined.
     pub fn seldom_effect(&mut self, inst: &Inst) -> Result<()> {
         self.single_step(inst, true)
     }
@@ -51,8 +51,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Stores the rows of the registers that the current instruction reads, where the host finds it: with its guard, and with
-    /// registers that are constants here.
+    /// Stores the registers that the original instruction reads as rows: with its guard, and with registers that are
+    /// constants in the prepared copy.
     pub fn spill(&mut self, seldom: bool) -> Result<Spilled> {
         let func = self.ir.func(self.id);
         let (reads, writes) = single_step::registers(func, &func.insts[self.inst as usize]);
