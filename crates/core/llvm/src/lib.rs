@@ -9,7 +9,7 @@ mod ctx;
 pub mod emit;
 mod run;
 
-pub use code::{cache, ffi::watch_thread};
+pub use code::{cache, ffi::watch_thread, load::look_first};
 
 use code::{
     callable::Code,

@@ -46,10 +46,14 @@
 
 pub mod compare;
 pub mod element;
+pub mod format;
 pub mod image;
+pub mod installed;
 pub mod npy;
+pub mod nvcc;
 pub mod picture;
 pub mod profile;
+pub mod programs;
 pub mod render;
 pub mod requirements;
 pub mod spec;
@@ -76,6 +80,7 @@ pub fn engines() -> Vec<Engine> {
     #[cfg(feature = "simd")]
     {
         use margay_exec::Effort;
+        margay_llvm::look_first(installed::llvm);
         let simd = Arc::new(margay_llvm::SimdEngine);
         vec![
             Engine::tiered("tiered", reference.clone(), simd.clone()),

@@ -37,6 +37,8 @@ use std::{
 pub enum Kind {
     /// Allocated through the host API.
     Global,
+    /// On loan from the host, which lets device code only read it.
+    ReadOnly,
     /// A `.global` variable of a module.
     Variable,
     /// A `.const` variable of a module: device code may not write it.
@@ -56,7 +58,7 @@ pub enum Kind {
 impl Kind {
     /// Whether device code may write there.
     pub const fn writable(self) -> bool {
-        !matches!(self, Kind::Const | Kind::Param)
+        !matches!(self, Kind::Const | Kind::Param | Kind::ReadOnly)
     }
 }
 
@@ -109,6 +111,7 @@ fn describe(
 ) -> Result<(), std::fmt::Error> {
     let what = match kind {
         Kind::Global => "allocation",
+        Kind::ReadOnly => "read-only allocation",
         Kind::Variable => "variable",
         Kind::Const => "constant variable",
         Kind::Param => "parameter block",
@@ -240,7 +243,12 @@ impl Memory {
     /// Registers memory that somebody else owns, until [`Memory::free`] or [`Memory::exchange`]; it does not count
     /// towards the limit. The error is an allocation that it would overlap.
     pub fn adopt(&self, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
-        adopt(&mut self.write_lock(), block, kind)
+        self.adopt_as(block, kind, "")
+    }
+
+    /// The same with a name for messages.
+    pub fn adopt_as(&self, block: Block, kind: Kind, name: &str) -> Result<(), Arc<Allocation>> {
+        adopt(&mut self.write_lock(), block, kind, name)
     }
 
     /// Frees the allocation that begins at `address`. Waits for the running launches if the memory is on loan
@@ -270,7 +278,7 @@ impl Memory {
         let on_loan = |a: &u64| all.get(a).is_some_and(|a| !a.block.is_owned());
         let gone: Vec<u64> = gone.iter().copied().filter(on_loan).collect();
         let gone: Vec<Retracted> = gone.iter().filter_map(|a| all.remove(a).map(Retracted)).collect();
-        let made = blocks.into_iter().try_for_each(|block| adopt(&mut all, block, kind));
+        let made = blocks.into_iter().try_for_each(|block| adopt(&mut all, block, kind, ""));
         drop(all);
         gone.iter().for_each(|r| self.forget(&r.0));
         (gone, made)
@@ -525,14 +533,19 @@ impl Memory {
     }
 }
 
-fn adopt(blocks: &mut BTreeMap<u64, Arc<Allocation>>, block: Block, kind: Kind) -> Result<(), Arc<Allocation>> {
+fn adopt(
+    blocks: &mut BTreeMap<u64, Arc<Allocation>>,
+    block: Block,
+    kind: Kind,
+    name: &str,
+) -> Result<(), Arc<Allocation>> {
     let end = block.base() + block.len() as u64;
     if let Some((_, other)) = blocks.range(..end).next_back()
         && other.end() > block.base()
     {
         return Err(other.clone());
     }
-    blocks.insert(block.base(), Arc::new(Allocation::of(block, kind, "")));
+    blocks.insert(block.base(), Arc::new(Allocation::of(block, kind, name)));
     Ok(())
 }
 

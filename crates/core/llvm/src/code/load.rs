@@ -18,13 +18,14 @@ use std::{
     ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void},
     ops::Range,
     os::unix::ffi::OsStrExt,
+    path::PathBuf,
     sync::{
-        LazyLock,
+        LazyLock, OnceLock,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
-/// Names of the library, tried in this order, after `MARGAY_LLVM`.
+/// Names of the system's library, tried in this order, after `MARGAY_LLVM` and what [`look_first`] finds.
 pub const NAMES: [&str; 3] = if cfg!(feature = "llvm22") {
     ["libLLVM.so.22.1", "libLLVM-22.so", "/usr/lib/llvm-22/lib/libLLVM.so.22.1"]
 } else if cfg!(feature = "llvm21") {
@@ -44,10 +45,20 @@ unsafe extern "C" {
 /// Bind functions lazily.
 const RTLD_LAZY: c_int = 1;
 
+/// Finds a library that was installed with this program.
+static INSTALLED: OnceLock<fn() -> Option<PathBuf>> = OnceLock::new();
+
+/// Says how a library is found that was installed with this program: asked when the library is wanted, before the system's.
+pub fn look_first(find: fn() -> Option<PathBuf>) {
+    let _ = INSTALLED.set(find); // one process, one installation
+}
+
 /// The handle of the library, or why there is none.
 static LIBRARY: LazyLock<Result<usize, String>> = LazyLock::new(|| {
     let named = std::env::var_os("MARGAY_LLVM");
-    let names: Vec<&OsStr> = named.as_deref().into_iter().chain(NAMES.iter().map(OsStr::new)).collect();
+    let installed = INSTALLED.get().and_then(|find| find());
+    let first = named.as_deref().into_iter().chain(installed.as_ref().map(|path| path.as_os_str()));
+    let names: Vec<&OsStr> = first.chain(NAMES.iter().map(OsStr::new)).collect();
     let mut why = String::new();
     for name in names {
         let Ok(name) = CString::new(name.as_bytes()) else { continue };

@@ -1,96 +1,16 @@
-//! `nvcc` under `margay exec`: NVIDIA's compiler driver, asked for PTX where a program asks it for machine code. PyCUDA and
-//! others call it at run time and hand its output to the driver.
+//! `nvcc` under `margay exec`: the command, called by the name of NVIDIA's compiler driver.
 
 use super::Result;
 use crate::exit::Failure;
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-    os::unix::{fs::symlink, process::CommandExt},
-    path::{Path, PathBuf},
-    process::Command,
-};
-
-/// The name under which programs call it.
-pub const NAME: &str = "nvcc";
-const MACHINE_CODE: [&str; 2] = ["-cubin", "--cubin"];
-const OUTPUT: [&str; 2] = ["-o", "--output-file"];
-/// Endings of the files that nvcc compiles for a GPU.
-const SOURCES: [&str; 2] = ["cu", "ptx"];
+pub use margay::nvcc::NAME;
+use margay::nvcc::{behind, translated};
+use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
 
 /// Becomes the compiler that stands next on the path.
 pub fn run(words: &[OsString]) -> Result {
-    let compiler = behind(env::var_os("PATH").as_deref())
+    let own = env::current_exe().unwrap_or_default();
+    let compiler = behind(env::var_os("PATH").as_deref(), &own)
         .ok_or_else(|| Failure::usage("there is no other `nvcc` on the path than margay's, which calls it"))?;
     let error = Command::new(&compiler).args(translated(words)).exec(); // comes back only if it failed
     Err(Failure::usage(format!("cannot run {}: {error}", compiler.display())))
-}
-
-/// The first compiler on the path that is not this program.
-pub fn behind(path: Option<&OsStr>) -> Option<PathBuf> {
-    let own = env::current_exe().and_then(|p| p.canonicalize()).ok();
-    let places = env::split_paths(path?).map(|folder| folder.join(NAME)).collect::<Vec<_>>();
-    places.into_iter().find(|p| p.is_file() && p.canonicalize().ok() != own)
-}
-
-/// Makes `root/bin` a folder of a toolkit that is like the compiler's, but for what margay puts in the place of `nvcc`: programs find the
-/// toolkit's headers and libraries by where the compiler is.
-pub fn mirror(compiler: &Path, root: &Path, own: &Path) -> std::io::Result<PathBuf> {
-    let bin = root.join("bin");
-    std::fs::create_dir_all(&bin)?;
-    link(own, &bin.join(NAME))?;
-    let folder = compiler.parent().unwrap_or(Path::new("."));
-    let toolkit = compiler.canonicalize().ok().and_then(|c| Some(c.parent()?.parent()?.to_path_buf()));
-    let others = toolkit.iter().map(|toolkit| (toolkit.as_path(), root)).chain([(folder, bin.as_path())]);
-    for (from, to) in others {
-        for entry in std::fs::read_dir(from)?.flatten() {
-            let place = to.join(entry.file_name());
-            if entry.file_name() != "bin" && place != bin.join(NAME) {
-                link(&entry.path(), &place)?;
-            }
-        }
-    }
-    Ok(bin)
-}
-
-/// A symbolic link that leads where it should, renamed into place so that another process never finds it missing.
-pub fn link(target: &Path, link: &Path) -> std::io::Result<()> {
-    if std::fs::read_link(link).is_ok_and(|to| to == target) {
-        return Ok(());
-    }
-    let name = link.file_name().unwrap_or_default().to_string_lossy();
-    let fresh = link.with_file_name(format!(".{name}.{}", std::process::id()));
-    let _ = std::fs::remove_file(&fresh);
-    symlink(target, &fresh).and_then(|()| std::fs::rename(&fresh, link))
-}
-
-/// The arguments with PTX in the place of machine code, under the name that the machine code would have.
-fn translated(words: &[OsString]) -> Vec<OsString> {
-    if !words.iter().any(|word| MACHINE_CODE.iter().any(|m| word == m)) {
-        return words.to_vec();
-    }
-    let mut new: Vec<OsString> = words.iter().filter(|word| MACHINE_CODE.iter().all(|m| *word != m)).cloned().collect();
-    new.push("--ptx".into());
-    if !new.iter().any(|word| OUTPUT.iter().any(|o| word == o)) {
-        let source = new.iter().map(Path::new).find(|p| p.extension().is_some_and(|e| SOURCES.iter().any(|s| e == *s)));
-        let output = source.and_then(Path::file_stem).map(|stem| Path::new(stem).with_extension("cubin"));
-        new.extend(output.into_iter().flat_map(|output| ["-o".into(), output.into_os_string()]));
-    }
-    new
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(text: &str) -> Vec<OsString> {
-        text.split(' ').map(OsString::from).collect()
-    }
-
-    #[test]
-    fn machine_code_becomes_ptx_under_its_name() {
-        assert_eq!(translated(&words("--cubin -arch sm_80 dir/k.cu")), words("-arch sm_80 dir/k.cu --ptx -o k.cubin"));
-        assert_eq!(translated(&words("-cubin k.cu -o x")), words("k.cu -o x --ptx"));
-        assert_eq!(translated(&words("--version")), words("--version"));
-    }
 }

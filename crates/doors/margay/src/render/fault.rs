@@ -95,6 +95,11 @@ fn triple(v: [u32; 3]) -> String {
     format!("({}, {}, {})", v[0], v[1], v[2])
 }
 
+/// What happened, in one line.
+pub fn title(kind: &FaultKind) -> String {
+    words(kind).0
+}
+
 /// The title, and a few words at the place.
 fn words(kind: &FaultKind) -> (String, String) {
     let access =

@@ -3,6 +3,7 @@
 mod fault;
 mod finding;
 mod human;
+pub mod json;
 
 pub use fault::demangled;
 pub use finding::{Files, Line, cuda, human as finding, ptx};

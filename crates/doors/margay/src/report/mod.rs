@@ -7,16 +7,18 @@ use crate::{
     args::{Color, MessageFormat},
     exit::{Failure, Outcome},
 };
+use margay::render::json::{diagnostic as json_diagnostic, region};
 use margay_exec::Stop;
 use margay_ir::Source;
 use margay_runtime::StopReport;
-use margay_syntax::{Diagnostic, Severity, Span};
+use margay_syntax::{Diagnostic, Severity};
 use std::{
     io::{IsTerminal, Write},
     sync::Arc,
 };
 
 pub use json::finding;
+pub use margay::render::json::severity;
 pub use sarif::log as sarif;
 
 /// Whether to colour standard output and standard error.
@@ -62,7 +64,7 @@ pub fn render(found: &Found, format: MessageFormat, color: bool) -> String {
     let lines = found.diagnostics.iter();
     match format {
         MessageFormat::Human => lines.map(|d| human(&found.source, d, color)).collect(),
-        MessageFormat::Json => lines.map(|d| format!("{}\n", json::diagnostic(&found.source, d))).collect(),
+        MessageFormat::Json => lines.map(|d| format!("{}\n", json_diagnostic(&found.source, d))).collect(),
         MessageFormat::Github => lines.map(|d| github(&found.source, d)).collect(),
         MessageFormat::Sarif => String::new(),
     }
@@ -82,22 +84,6 @@ pub fn stopped(report: &StopReport, color: bool) -> Failure {
         Stop::Bug(_) => Outcome::Bug,
     };
     Failure { message: margay::render::stop(report, color), outcome }
-}
-
-/// `error`, `warning`, `note`.
-pub fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-        Severity::Note => "note",
-    }
-}
-
-/// 1-based line and column of both ends of a span.
-fn region(source: &Source, span: Span) -> [u32; 4] {
-    let (line, column) = source.lines.line_column(&source.tree.text, span.start);
-    let (end_line, end_column) = source.lines.line_column(&source.tree.text, span.end.max(span.start));
-    [line, column, end_line, end_column]
 }
 
 /// `::error file=k.ptx,line=3,col=5,title=E0204::message`: properties and message are percent-encoded as GitHub's runner asks.

@@ -1,0 +1,107 @@
+//! CUDA programs on margay: what the dynamic linker and CUDA's own tools must be told, so that a program finds margay's libraries where
+//! it looks for NVIDIA's. `margay exec` starts programs so, and `margay.enable()` in Python.
+
+use crate::{installed, nvcc};
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+/// Under this name the command is NVIDIA's assembler; Triton finds it by the variable.
+const ASSEMBLER: (&str, &str) = ("ptxas", "TRITON_PTXAS_PATH");
+/// Python processes of an environment that has margay's package heed it ([`Programs::environment`]).
+pub const PYTHON: &str = "MARGAY_PYTHON";
+/// The auditing library, which leads programs to the others.
+const REDIRECT: &str = "libmargay_redirect.so";
+/// The libraries as they are built or installed, and the names under which programs ask for them.
+const LIBRARIES: [(&str, &[&str]); 5] = [
+    ("libcuda.so", &["libcuda.so.1", "libcuda.so"]),
+    ("libcudart.so", &["libcudart.so.13", "libcudart.so"]),
+    ("libcudart12.so", &["libcudart.so.12"]),
+    ("libcudart11.so", &["libcudart.so.11.0"]),
+    (REDIRECT, &[REDIRECT]),
+];
+/// Runtime libraries that are loaded before the program asks: it may hold one of its own, whose functions lead there.
+const PRELOADED: [&str; 3] = ["libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"];
+
+/// Where programs find margay.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    command: PathBuf,
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// Makes a folder, in the user's cache, in which margay's libraries and commands have the names that programs ask for. `command` is
+    /// margay's own command, and the libraries were installed with it.
+    pub fn new(command: &Path) -> Result<Programs, String> {
+        let missing = |e: io::Error| format!("cannot find margay's command {}: {e}", command.display());
+        let command = command.canonicalize().map_err(missing)?;
+        let mut links = vec![(ASSEMBLER.0, command.clone())];
+        for (built, names) in LIBRARIES {
+            let file = installed::beside(&command, built)
+                .ok_or_else(|| format!("there is no {built} beside {}; `make release` makes it", command.display()))?;
+            links.extend(names.iter().map(|name| (*name, file.clone())));
+        }
+        let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let base = base.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+        let base = base.unwrap_or_else(env::temp_dir).join("margay");
+        // Two builds on one machine do not take each other's place.
+        let mut place = DefaultHasher::new();
+        command.hash(&mut place);
+        let folder = base.join(format!("lib-{}-{:016x}", env!("CARGO_PKG_VERSION"), place.finish()));
+        let failed = |e: io::Error| format!("cannot make {}: {e}", folder.display());
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        for (name, target) in &links {
+            nvcc::link(target, &folder.join(name)).map_err(failed)?;
+        }
+        Ok(Programs { command, folder })
+    }
+
+    /// The folder with the libraries.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the dynamic linker is told, by variables of the environment: where the libraries are, which come first, and who watches.
+    /// Programs that the program starts inherit it.
+    pub fn linking(&self) -> Vec<(&'static str, OsString)> {
+        let preloaded: Vec<_> = PRELOADED.iter().map(|name| self.folder.join(name)).collect();
+        vec![
+            ("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", std::slice::from_ref(&self.folder))),
+            ("LD_PRELOAD", before("LD_PRELOAD", &preloaded)),
+            ("LD_AUDIT", before("LD_AUDIT", &[self.folder.join(REDIRECT)])),
+        ]
+    }
+
+    /// All variables with which a program is to be started: [`Programs::linking`], the assembler for those that call one, a compiler
+    /// driver that yields PTX where the path has NVIDIA's, and the word for Python processes that they are under margay.
+    pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>, String> {
+        let mut all = self.linking();
+        all.push((ASSEMBLER.1, self.folder.join(ASSEMBLER.0).into_os_string()));
+        all.push((PYTHON, "1".into()));
+        let search = env::var_os("PATH").unwrap_or_default();
+        let toolkit = self.folder.join("toolkit");
+        if let Some(compiler) = nvcc::behind(Some(&search), &self.command) {
+            let bin = nvcc::mirror(&compiler, &toolkit, &self.command);
+            let bin = bin.map_err(|e| format!("cannot link to {}: {e}", compiler.display()))?;
+            let others = env::split_paths(&search).filter(|folder| *folder != bin);
+            let path = env::join_paths([bin.clone()].into_iter().chain(others));
+            all.push(("PATH", path.unwrap_or_else(|_| search.clone())));
+        }
+        Ok(all)
+    }
+}
+
+/// A list of paths with others in front, each of which it has once.
+fn before(variable: &str, first: &[PathBuf]) -> OsString {
+    let old = env::var_os(variable).unwrap_or_default();
+    let rest = old.as_bytes().split(|b| b": ".contains(b)).map(|p| PathBuf::from(OsStr::from_bytes(p)));
+    let rest = rest.filter(|p| !p.as_os_str().is_empty() && !first.contains(p));
+    let all: Vec<PathBuf> = first.iter().cloned().chain(rest).collect();
+    env::join_paths(&all).unwrap_or(old)
+}
