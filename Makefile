@@ -11,7 +11,7 @@ MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
         miri bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
-        golden ulp
+        golden ulp wheel test-python lint-python
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -32,6 +32,8 @@ help:
 	@echo "make oracle-cub    every device-wide algorithm of CUB on random data, RUNS=n times each, under margay exec"
 	@echo "make ulp           the largest error of every approximate instruction over all single-precision numbers"
 	@echo "make oracle-mutants  compare verdicts on modules with single random faults with ptxas"
+	@echo "make wheel         the Python package as a wheel, with the command, the libraries and LLVM, in target/wheel"
+	@echo "make test-python   install the wheel into an empty environment and run python/tests there; TESTS=... runs some"
 	@echo "make golden        run the cases on the GPU and record what it computes in tests/golden"
 
 setup:
@@ -70,6 +72,18 @@ fuzz: setup
 lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(WORKSPACE) --all-targets -- -D warnings
+
+# The Python package's native half stands outside of the workspace.
+lint-python: setup
+	cd crates/doors/python && $(CARGO) fmt --check && \
+		PYO3_NO_PYTHON=1 CARGO_TARGET_DIR=$(abspath $(TARGET)) $(CARGO) clippy --release $(FEATURES) -- -D warnings
+
+# A wheel without the SIMD engine would be of little use: it needs LLVM's archives, which its packages for developers have.
+wheel: release
+	@CARGO="$(CARGO)" scripts/wheel.sh $(TARGET)
+
+test-python: wheel
+	@scripts/test-python.sh $(TARGET) $(TESTS)
 
 # Accesses of different size to the same bytes lie outside Rust's model (mem/raw.rs says why they are there): Miri does without its
 # emulation of weak memory, which cannot follow them. Addresses of device memory are numbers, hence permissive provenance.

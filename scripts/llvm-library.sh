@@ -44,7 +44,7 @@ linker=$(command -v ld.gold >/dev/null && echo "-fuse-ld=gold -Wl,--icf=safe" ||
 mkdir -p "$(dirname "$out")"
 # shellcheck disable=SC2046,SC2086
 g++ -shared -o "$out" -Wl,-soname,libmargay_llvm.so "$scratch/random.o" $(sed 's/^/-Wl,-u,/' <<<"$functions") \
-  -Wl,--version-script="$scratch/exports" -Wl,--gc-sections -Wl,-O1 -Wl,-s -Wl,-z,now $linker -static-libstdc++ -static-libgcc \
-  -L"$($config --libdir)" -Wl,--start-group $($config --link-static --libs core irreader passes x86 target) -Wl,--end-group \
-  -l:libz.a -l:libzstd.a -lm
+  -Wl,--version-script="$scratch/exports" -Wl,--gc-sections -Wl,-O1 -Wl,-s -Wl,-z,now -Wl,-z,defs $linker -static-libstdc++ -static-libgcc \
+  -L"$($config --libdir)" -Wl,--start-group $($config --link-static --libs core irreader passes x86 target executionengine) -Wl,--end-group \
+  -l:libz.a -l:libzstd.a -lm -ldl
 echo "$out: $(($(stat -c %s "$out") / 1000000)) MB, LLVM $($config --version)"

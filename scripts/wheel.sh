@@ -30,7 +30,8 @@ for name in libcuda libcudart libcudart12 libcudart11 libmargay_redirect; do
 done
 strip -s "$target/release/margay" -o "$data/scripts/margay"
 # The line that every Python process of the environment runs: nothing, unless margay asks for it.
-echo 'import os; os.environ.get("MARGAY_PYTHON") and __import__("margay._startup")._startup.begin()' >"$data/platlib/margay.pth"
+echo 'import os; os.environ.get("MARGAY_PYTHON") and __import__("_margay_startup").begin()' >"$data/platlib/margay.pth"
+cp python/_margay_startup.py "$data/platlib"
 
 # The newest version of the C library that any file asks for is what the wheel's name must say.
 export CARGO_TARGET_DIR=$target

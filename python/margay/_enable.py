@@ -1,12 +1,165 @@
-"""What makes this process, and those that it starts, find margay where they look for CUDA."""
+"""What makes this process, and those that it starts, find margay where they look for CUDA.
+
+Variables like `LD_PRELOAD` are read when a process starts, so a running one cannot be set up as `margay exec` does it. Two ways are left:
+
+* **Loading first.** The dynamic linker knows a library by its name: when `libcuda.so.1` and `libcudart.so.13`, `.12` and `.11.0` are in
+  the process, whoever asks for them gets these. That is enough for PyTorch, for Triton, and for extensions that nvcc links with the
+  shared runtime, and nothing is started anew.
+* **Restarting.** CuPy, and `cuda.core`, on which Numba's CUDA package stands, bring a CUDA runtime inside their own libraries and ask
+  NVRTC and nvJitLink for machine code. They need margay's auditing library, which must be there from the start of the process. So the
+  interpreter executes itself again (`os.execve`), with the same arguments, when such a package is about to be imported; what ran
+  before runs again. Under `margay exec`, and in processes that an enabled one starts, it is there already.
+"""
 
 from __future__ import annotations
 
-from margay import _startup
+import ctypes
+import os
+import shutil
+import site
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+from typing import Any
 
-__all__ = ["enable"]
+import _margay_startup
+from margay import _margay
+
+__all__ = ["command", "enable", "is_enabled"]
+
+# Packages for which loading first is not enough.
+_NEED_RESTART = ("cupy", "cupy_backends", "cuda.core", "numba.cuda", "numba_cuda")
+# Packages that load CUDA's libraries when they are imported, and by what to know that they have been.
+_LOADED_BY = ("torch", "cupy", "numba.cuda", "cuda.bindings", "triton")
+_REDIRECT = "libmargay_redirect.so"
+# Those that programs ask for by name. The driver comes last: the runtimes look for it when they are called.
+_LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcuda.so.1")
+
+_lock = threading.RLock()
+_enabled = False
+_handles: list[Any] = []
 
 
-def enable() -> None:
-    """Makes CUDA libraries that are imported from now on find margay. Calling it again does nothing."""
-    _startup.hook()
+def command() -> str:
+    """The path of the command `margay` that this package brought."""
+    name = "margay"
+    package = Path(__file__).parent
+    places = [
+        sysconfig.get_path("scripts"),
+        os.path.dirname(sys.executable),
+        os.path.join(site.getuserbase(), "bin") if site.ENABLE_USER_SITE else None,
+        str(package.parent / "bin"),  # after `pip install --target`
+    ]
+    for place in places:
+        if place and os.access(os.path.join(place, name), os.X_OK):
+            return os.path.join(place, name)
+    found = shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"the command `margay` is not where Python's scripts are ({places[0]}), nor on the path")
+    return found
+
+
+def _mapped(name: str) -> bool:
+    with open("/proc/self/maps") as maps:
+        return any(line.rstrip().endswith("/" + name) for line in maps)
+
+
+def _is_redirected() -> bool:
+    """Whether margay's auditing library watches this process since its start."""
+    return _mapped(_REDIRECT)
+
+
+def is_enabled() -> bool:
+    """Whether CUDA libraries find margay in this process: after `enable()`, or under `margay exec`."""
+    return _enabled or _is_redirected()
+
+
+def enable(
+    device: str | None = None,
+    *,
+    restart: bool | None = None,
+    engine: str | None = None,
+    checks: str | None = None,
+    stats: bool = False,
+) -> None:
+    """Makes CUDA libraries find margay: those that this process imports from now on, and those of processes that it starts.
+
+    Call it before `import torch`, `cupy`, `numba.cuda` or `triton`. Calling it again does nothing. `margay exec -- python …` does the
+    same without a change of the program, and `pytest --margay` for tests.
+
+    PyTorch and Triton work in the running process. CuPy and Numba need a process that was started for margay: with `restart=None` the
+    interpreter executes itself again, with the same arguments, when the program is about to import one of them; `restart=True` does it
+    at once, and `restart=False` never. Where that cannot be done (in a notebook, at a prompt, or while other threads run), importing
+    them raises a `RuntimeError` that says what to do.
+
+    `device` is the GPU that programs see (`"h100"`, see `margay.device`), `engine` runs their kernels, `checks` looks for what is wrong
+    with them (`"races,memory"`), `stats` tells at the end what ran and what it cost.
+    """
+    global _enabled
+    with _lock:
+        for variable, value in (("MARGAY_DEVICE", device), ("MARGAY_ENGINE", engine), ("MARGAY_CHECK", checks)):
+            if value is not None:
+                os.environ[variable] = value
+        if stats:
+            os.environ["MARGAY_STATS"] = "1"
+        if _enabled:
+            return
+        if _is_redirected():
+            # `margay exec` or a restart has done everything else.
+            _margay_startup.begin()
+            _enabled = True
+            return
+        late = [name for name in _LOADED_BY if name in sys.modules]
+        if late and _mapped_foreign():
+            raise RuntimeError(
+                f"`{late[0]}` was imported before margay.enable() and has loaded NVIDIA's libraries: call it first, or start the "
+                "program with `margay exec -- python …`"
+            )
+        folder, environment = _margay.programs(command())
+        os.environ.update(environment)
+        if restart:
+            _restart("margay.enable(restart=True)")
+        for name in _LIBRARIES:
+            _handles.append(ctypes.CDLL(os.path.join(folder, name), mode=ctypes.RTLD_GLOBAL))
+        _margay_startup.begin()
+        if restart is None:
+            _margay_startup.before(_NEED_RESTART, lambda name: _restart(f"`import {name}`"))
+        _enabled = True
+
+
+def _mapped_foreign() -> bool:
+    """Whether somebody has loaded a CUDA driver or runtime that is not margay's."""
+    with open("/proc/self/maps") as maps:
+        paths = {line[line.find("/") :].rstrip() for line in maps if "/" in line}
+    names = {os.path.basename(path) for path in paths}
+    return any(name.startswith(("libcuda.so", "libcudart.so", "libcudart-")) for name in names)
+
+
+def _why_not_again() -> str | None:
+    """Why this interpreter cannot execute itself again; `None` if it can."""
+    if "ipykernel" in sys.modules or "google.colab" in sys.modules:
+        return "a notebook's process would lose what it holds"
+    arguments = sys.orig_argv[1:]
+    if sys.flags.interactive or hasattr(sys, "ps1") or not arguments or arguments[-1] == "-":
+        return "the program comes from a prompt or from standard input"
+    if threading.active_count() > 1:
+        return "other threads run"
+    if os.environ.get("MARGAY_RESTARTED") == str(os.getpid()):
+        return "it was done once, and the dynamic linker took no notice (LD_AUDIT)"
+    return None
+
+
+def _restart(wanted_by: str) -> None:
+    """Executes the interpreter again; comes back only with an error."""
+    why = _why_not_again()
+    if why is not None:
+        raise RuntimeError(
+            f"{wanted_by} needs a process that was started for margay, and this one cannot be started again: {why}. Start it with "
+            "`margay exec -- …`: a notebook, for example, with `margay exec -- jupyter lab`"
+        )
+    os.environ["MARGAY_RESTARTED"] = str(os.getpid())
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ)

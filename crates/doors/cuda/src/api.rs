@@ -133,6 +133,12 @@ pub fn logged() -> bool {
 
 /// Tells people what went wrong, where a number is all that the API lets through. `MARGAY_LOG=quiet` silences it.
 pub fn tell(message: &str) {
+    tell_as("error", message);
+}
+
+/// The same with a word for machines ([`crate::reports`]): `fault`, `finding` or `error`.
+pub fn tell_as(kind: &str, message: &str) {
+    crate::reports::note(kind, message);
     if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{}", message.trim_end());
     }

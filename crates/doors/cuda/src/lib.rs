@@ -40,6 +40,7 @@ mod old_launch;
 mod pages;
 mod pool;
 mod raw;
+mod reports;
 mod stream;
 mod tensor;
 mod texture;

@@ -28,6 +28,6 @@ pub fn wanted() -> Option<What> {
 pub fn tell(kernel: &Kernel, checker: &Checker) {
     let mut files = margay::render::Files::default();
     for finding in checker.findings() {
-        api::tell(margay::render::finding(kernel.image(), &finding, &mut files).trim_end());
+        api::tell_as("finding", margay::render::finding(kernel.image(), &finding, &mut files).trim_end());
     }
 }

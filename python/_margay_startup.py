@@ -1,20 +1,28 @@
-"""What runs at the start of a Python process that margay has enabled: `margay.pth` imports it when `MARGAY_PYTHON` is set.
+"""What runs at the start of a Python process under margay: `margay.pth` imports it where the environment says `MARGAY_PYTHON=1`, as
+`margay exec` and `margay.enable()` do for the processes that they start.
 
-It must cost next to nothing, so it imports nothing but what the interpreter has loaded already.
+A `.pth` file, and not `sitecustomize`, of which a Python has only one, and which others may have taken. It costs every other process of
+the environment one look at a variable. This module stands outside of the package, so that it costs processes under margay next to
+nothing either: the package is imported when torch is.
 """
 
 from __future__ import annotations
 
 import sys
 
-# Called after the import of a module of that name: the module that has the function `install`.
+# Called after the import of a module: the part of margay that has a function `install`.
 _AFTER = {"torch": "margay.torch"}
+# Called before the import of a module: what `margay.enable()` has to say about it.
+_before = {}
 
 
 class _Finder:
-    """Finds modules of `_AFTER` as the other finders do, and adds a step behind their execution."""
+    """Finds modules as the other finders do, and adds a step before or behind their execution."""
 
     def find_spec(self, name, path=None, target=None):
+        act = _before.get(name)
+        if act is not None:
+            act(name)
         wanted = _AFTER.get(name)
         if wanted is None:
             return None
@@ -23,7 +31,7 @@ class _Finder:
                 continue
             spec = finder.find_spec(name, path, target)
             if spec is not None:
-                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                if hasattr(spec.loader, "exec_module"):
                     spec.loader = _Loader(spec.loader, wanted)
                 return spec
         return None
@@ -58,7 +66,7 @@ def _install(name):
 _FINDER = _Finder()
 
 
-def hook() -> None:
+def begin():
     """Has `install()` called for the modules of `_AFTER`: now for those that are imported, else after their import."""
     if _FINDER in sys.meta_path:
         return
@@ -66,3 +74,10 @@ def hook() -> None:
     for name, wanted in _AFTER.items():
         if name in sys.modules:
             _install(wanted)
+
+
+def before(names, act):
+    """Has a function called before the import of modules."""
+    begin()
+    for name in names:
+        _before[name] = act

@@ -1,0 +1,115 @@
+//! A launch: Python's lock is free while it runs, Ctrl-C ends it, and what kernels print appears where Python prints.
+
+use crate::{device::Device, errors, loans::Range};
+use margay_checker::{Checker, What};
+use margay_exec::Observer;
+use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchStats};
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
+use serde_json::Value;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc::{RecvTimeoutError, channel},
+    time::Duration,
+};
+
+/// How often Python hears of a launch that takes long: whether Ctrl-C was pressed, what was printed.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a launch is made of.
+pub struct Arguments<'a> {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// The bytes of each parameter.
+    pub params: Vec<Vec<u8>>,
+    /// Memory that the kernel may use.
+    pub ranges: Vec<Range>,
+    pub cluster: Option<[u32; 3]>,
+    pub shared: u32,
+    pub seed: u64,
+    pub cooperative: bool,
+    pub threads: Option<usize>,
+    /// Words of [`What`]; the launch runs on the reference engine then.
+    pub checks: Option<&'a str>,
+}
+
+/// Runs a kernel; seconds of compiling and of running, and the findings as JSON.
+pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -> PyResult<(f64, f64, String)> {
+    let what = a.checks.map(What::parse).transpose().map_err(errors::value)?;
+    let mut block = kernel.arguments();
+    for bytes in &a.params {
+        block.push(bytes).map_err(errors::value)?;
+    }
+    let block = block.finish().map_err(errors::value)?;
+    let context = device.context.clone();
+    if what.is_some_and(|what| what.init) {
+        context.device().memory().track_writes();
+    }
+    let required = kernel.image().ir.func(kernel.func()).reqnctapercluster;
+    let cluster = a.cluster.or(required).unwrap_or([1; 3]);
+    let checker = what.map(|what| Checker::new(what, kernel.image().clone(), a.grid, a.block, cluster));
+    let cancel = Cancel::default();
+    let config = LaunchConfig {
+        cluster: a.cluster,
+        shared: a.shared,
+        seed: a.seed,
+        cooperative: a.cooperative,
+        threads: a.threads,
+        cancel: Some(cancel.clone()),
+        observer: checker.as_ref().map(|c| c as &dyn Observer),
+        ..LaunchConfig::new(a.grid, a.block)
+    };
+    // Waiting for another launch's loans must not hold Python's lock: that launch may need it to end.
+    let lent = py.detach(|| device.loans.take(context.device(), a.ranges))?;
+    let ended = py.detach(|| watched(device, &cancel, || kernel.launch(&config, &block)));
+    py.detach(|| drop(lent));
+    flush(py, device)?;
+    let stats = ended?.map_err(|e| errors::raise(&e))?;
+    let mut files = margay::render::Files::default();
+    let found = checker.map(|c| c.findings()).unwrap_or_default();
+    let found: Value = found.iter().map(|f| errors::finding(kernel.image(), f, &mut files)).collect();
+    Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string()))
+}
+
+/// Runs a launch on a thread of its own, while this one looks after Python's signals. An exception of a signal handler ends the
+/// launch and is what comes back.
+fn watched(
+    device: &Device,
+    cancel: &Cancel,
+    launch: impl FnOnce() -> Result<LaunchStats, Error> + Send,
+) -> PyResult<Result<LaunchStats, Error>> {
+    let (done, ends) = channel();
+    std::thread::scope(|scope| {
+        let worker = move || {
+            let ended = catch_unwind(AssertUnwindSafe(launch));
+            let _ = done.send(ended); // who asked is waiting
+        };
+        if let Err(error) = std::thread::Builder::new().name("margay-launch".into()).spawn_scoped(scope, worker) {
+            return Err(PyRuntimeError::new_err(format!("the host has no thread left: {error}")));
+        }
+        let mut interrupted = None;
+        loop {
+            match ends.recv_timeout(LOOK) {
+                Ok(Ok(result)) => return interrupted.map_or(Ok(result), Err),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("margay has a bug: a launch panicked; please report it"));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let looked = Python::attach(|py| flush(py, device).and_then(|()| py.check_signals()));
+                    if let Err(error) = looked {
+                        cancel.cancel();
+                        interrupted.get_or_insert(error);
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Hands what kernels printed to Python's standard output.
+fn flush(py: Python<'_>, device: &Device) -> PyResult<()> {
+    let bytes = device.printed.take();
+    if !bytes.is_empty() {
+        py.import("margay._module")?.getattr("_print")?.call1((PyBytes::new(py, &bytes),))?;
+    }
+    Ok(())
+}

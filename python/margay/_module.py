@@ -1,0 +1,381 @@
+"""Modules, kernels and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Iterable, Iterator, Sequence
+
+from margay import _margay
+from margay._arrays import Memory, is_scalar, memory_of
+from margay._check import Verdict, _read
+from margay._device import Device, device as default_device
+from margay._errors import Place
+
+__all__ = ["Finding", "Kernel", "Launch", "Module", "Param", "Party", "lend"]
+
+Dim = "int | Sequence[int]"
+
+
+@dataclass(frozen=True)
+class Param:
+    """A kernel's parameter."""
+
+    name: str
+    #: PTX's type without its dot: `u64`, `f32`; the element's, for an array.
+    type: str
+    #: A struct by value, as a rule.
+    array: bool
+    #: Bytes.
+    size: int
+    align: int
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.size} bytes" if self.array else f"{self.name}: {self.type}"
+
+
+@dataclass(frozen=True)
+class Party:
+    """A thread that a finding names."""
+
+    #: `reads`, `writes`, `updates atomically`, `waits`.
+    verb: str
+    thread: tuple[int, int, int]
+    block: tuple[int, int, int]
+    place: Place
+    callers: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a kernel does wrong although it comes to its end. `str()` is what people are shown."""
+
+    #: `race`, `uninitialised`, `synchronisation` or `out of bounds`.
+    kind: str
+    title: str
+    threads: tuple[Party, ...]
+    notes: tuple[str, ...]
+    help: str | None
+    #: How often it was seen in the launch.
+    times: int
+    report: str
+
+    @classmethod
+    def _of(cls, data: dict[str, Any]) -> Finding:
+        def places(all: list[Any]) -> tuple[Place, ...]:
+            return tuple(place for place in map(Place._of, all) if place)
+
+        parties = tuple(
+            Party(p["verb"], tuple(p["thread"]), tuple(p["cta"]), places([p["place"]])[0], places(p["callers"]))
+            for p in data["threads"]
+        )
+        return cls(
+            data["kind"], data["title"], parties, tuple(data["notes"]), data["help"], data["times"], data["report"]
+        )
+
+    def __str__(self) -> str:
+        return self.report
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.report)}</pre>"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a launch cost, and what its checks found."""
+
+    #: Seconds of waiting for code.
+    compile: float
+    #: Seconds from the first block's start to the last one's end.
+    time: float
+    #: What `checks` asked for.
+    findings: tuple[Finding, ...]
+
+
+class Module:
+    """PTX that was checked and can be run.
+
+    `text` is PTX, a path to a file of it, or a list of them to be linked. Raises `CheckError` where it is not right.
+
+    `engine`: `"tiered"` begins at once and compiles what pays (the default), `"reference"` compiles nothing, `"simd"` and
+    `"simd-full"` wait for compiled code. `abi` is the calling convention to execute under, `device` what to run on.
+    """
+
+    def __init__(
+        self,
+        text: Any,
+        *,
+        device: Device | None = None,
+        engine: str | None = None,
+        abi: str | None = None,
+        target: str | None = None,
+        version: str | None = None,
+        strict: bool = False,
+        verdict: Verdict | None = None,
+        name: str | None = None,
+    ) -> None:
+        texts = list(text) if isinstance(text, (list, tuple)) else [text]
+        if not texts:
+            raise ValueError("a module needs a text")
+        read = [_read(text, name) for text in texts]
+        if len(read) > 1:
+            read = [(text, f"{i}:{name}" if name == "module.ptx" else name) for i, (text, name) in enumerate(read)]
+        self._texts = [(name, text) for text, name in read]
+        self._options = (verdict or ("strict" if strict else "ptxas"), target, version, abi, engine)
+        self.device = device or default_device()
+        self._made: tuple[int, Any] | None = None
+        self._native  # what is wrong with the text is said here
+
+    @property
+    def _native(self) -> Any:
+        if self._made is None or self._made[0] != os.getpid():
+            self._made = (os.getpid(), _margay.Module(self.device._native, self._texts, *self._options))
+        return self._made[1]
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of all kernels, in order of the text."""
+        return self._native.kernels()
+
+    def kernel(self, name: str | None = None) -> Kernel:
+        """A kernel by name; without one, the only kernel of the module."""
+        if name is None:
+            names = self.kernels
+            if len(names) != 1:
+                raise LookupError(f"the module has {len(names)} kernels: {', '.join(names) or 'none'}; say which one")
+            name = names[0]
+        return Kernel(self, name)
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.kernel(name)
+
+    def read(self, variable: str) -> bytes:
+        """The bytes of a `.global` or `.const` variable."""
+        return bytes(self._native.read(variable))
+
+    def write(self, variable: str, data: Any) -> None:
+        """Writes the first bytes of a variable."""
+        self._native.write(variable, memoryview(data).tobytes())
+
+    def __repr__(self) -> str:
+        return f"<margay.Module {self._texts[0][0]!r}: {', '.join(self.kernels) or 'no kernel'}>"
+
+    def __reduce__(self) -> Any:
+        return _module, (self._texts, self._options, self.device)
+
+
+def _module(texts: Any, options: Any, device: Device) -> Module:
+    made = Module.__new__(Module)
+    made._texts, made._options, made.device, made._made = texts, options, device, None
+    return made
+
+
+class Kernel:
+    """A kernel of a module: `kernel[grid, block](arguments…)` runs it and waits for its end.
+
+    `grid` and `block` are numbers or tuples of up to three. Arguments stand in the order of the parameters:
+
+    * a number, converted to the parameter's type; a number that does not fit is an `OverflowError` that names the parameter;
+    * for a pointer: a NumPy array, anything with the buffer protocol, `__cuda_array_interface__` or `__dlpack__`. The kernel uses its
+      memory in place: what it writes is in the array afterwards, and an access beside it is a fault. `None` is a null pointer;
+    * for a struct by value: its bytes, or anything with a buffer of as many bytes (`ctypes.Structure`, a NumPy record).
+    """
+
+    def __init__(self, module: Module, name: str) -> None:
+        self.module = module
+        self.name = name
+        self._made: tuple[int, Any] | None = None
+        self.params: tuple[Param, ...] = tuple(Param(*p) for p in self._native.params())
+
+    @property
+    def _native(self) -> Any:
+        if self._made is None or self._made[0] != os.getpid():
+            self._made = (os.getpid(), self.module._native.kernel(self.name))
+        return self._made[1]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The engine, bytes of static shared memory, why there is no compiled code (`fallback`), and mnemonics that compiled code
+        leaves to the reference engine (`single_steps`)."""
+        return json.loads(self._native.facts())
+
+    def __getitem__(self, shape: Any) -> _Shaped:
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise TypeError(f"write {self.name}[grid, block](...), each a number or a tuple of up to three")
+        return _Shaped(self, _dim("grid", shape[0]), _dim("block", shape[1]))
+
+    def launch(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Iterable[Any] = (),
+        *,
+        shared: int = 0,
+        cluster: int | Sequence[int] | None = None,
+        seed: int = 0,
+        cooperative: bool = False,
+        threads: int | None = None,
+        checks: str | Iterable[str] = (),
+    ) -> Launch:
+        """The same as `kernel[grid, block](*args)`.
+
+        `shared` are bytes of dynamic shared memory, `cluster` the blocks of a cluster, `seed` chooses one reproducible interleaving of
+        threads and blocks (0: the natural order on all threads), `cooperative` lets blocks wait for each other, `threads` limits the
+        threads of the host.
+
+        `checks` looks for what is wrong although the kernel comes to its end, on the reference engine: `memory` (accesses that leave
+        their variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers that not all threads reach), or `all`.
+        What is found stands in `Launch.findings`.
+
+        Raises `Fault` where the kernel does what no kernel may, `Unsupported` where margay lacks something, and `KeyboardInterrupt` when
+        Ctrl-C ends the launch.
+        """
+        grid, block = _dim("grid", grid), _dim("block", block)
+        whole = None if cluster is None else _dim("cluster", cluster)
+        words = checks if isinstance(checks, str) else ",".join(checks)
+        blocks, memories = self._arguments(tuple(args))
+        ranges = [(m.address, m.size, m.readonly, name) for m, name in memories if m.size]
+        ranges += [(m.address, m.size, m.readonly, "lent") for m in self.module.device._lent if m.size]
+        compile, time, found = self._native.launch(
+            grid, block, blocks, ranges, whole, _number("shared", shared), seed, cooperative, threads, words or None
+        )
+        findings = tuple(Finding._of(f) for f in json.loads(found)) if found != "[]" else ()
+        return Launch(compile, time, findings)
+
+    def _arguments(self, args: tuple[Any, ...]) -> tuple[list[bytes], list[tuple[Memory, str]]]:
+        if len(args) != len(self.params):
+            n = len(self.params)
+            raise TypeError(f"{self} takes {n} argument{'' if n == 1 else 's'}, and {len(args)} were given")
+        blocks: list[bytes] = []
+        memories: list[tuple[Memory, str]] = []
+        for i, (param, value) in enumerate(zip(self.params, args)):
+            try:
+                block, memory = _pack(param, value)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise type(error)(f"argument {i} of `{self.name}` (`{param}`): {error}") from None
+            blocks.append(block)
+            if memory is not None:
+                memories.append((memory, f"{param.name}"))
+        return blocks, memories
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.params))})"
+
+    def __repr__(self) -> str:
+        return f"<margay.Kernel {self}>"
+
+    def __reduce__(self) -> Any:
+        return Kernel, (self.module, self.name)
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """A kernel with the shape of its launch."""
+
+    kernel: Kernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    def __call__(self, *args: Any, **options: Any) -> Launch:
+        return self.kernel.launch(self.grid, self.block, args, **options)
+
+
+def _number(what: str, value: Any) -> int:
+    if not 0 <= value < 1 << 32:
+        raise ValueError(f"{what}: {value} is no number of 32 bits")
+    return int(value)
+
+
+def _dim(what: str, value: Any) -> tuple[int, int, int]:
+    numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(numbers) <= 3:
+        raise ValueError(f"{what}: {len(numbers)} extents were given; there are one to three")
+    numbers = tuple(_number(what, n.__index__()) for n in numbers)
+    return numbers + (1,) * (3 - len(numbers))  # type: ignore[return-value]
+
+
+_FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+# The floating-point types that a number without a decimal point's type, `.b32` say, takes by its bits.
+_BITS_AS_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+def _pack(param: Param, value: Any) -> tuple[bytes, Memory | None]:
+    """An argument's bytes, and the memory that it points to."""
+    if param.array:
+        return _bytes(param, value), None
+    kind, bits = param.type.rstrip("0123456789"), param.size * 8
+    if isinstance(value, ctypes._SimpleCData):
+        value = value.value
+    if not is_scalar(value) and value is not None:
+        if kind not in "bus" or param.size < 4:
+            raise TypeError(f"a {type(value).__name__} is no number")
+        try:
+            memory = memory_of(value)
+        except TypeError:
+            if hasattr(value, "__array_interface__") or not hasattr(value, "__index__"):
+                raise
+            return _integer(param, kind, bits, value), None
+        if memory.address >> bits:
+            raise ValueError(f"its address {memory.address:#x} does not fit {param.size} bytes")
+        return memory.address.to_bytes(param.size, "little"), memory
+    if value is None:
+        if kind not in "bus" or param.size < 4:
+            raise TypeError("`None` is a null pointer, and this is none")
+        return bytes(param.size), None
+    if kind == "f":
+        return _float(param, float(value)), None
+    if kind == "b" and not hasattr(value, "__index__"):
+        return struct.pack(_BITS_AS_FLOATS[param.size], float(value)), None
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"a {type(value).__name__} is no integer")
+    if kind not in "bus":
+        raise TypeError(f"margay's Python package has no arguments of the type `.{param.type}`")
+    return _integer(param, kind, bits, value), None
+
+
+def _integer(param: Param, kind: str, bits: int, value: Any) -> bytes:
+    number = value.__index__()
+    low = 0 if kind == "u" else -(1 << bits - 1)
+    high = (1 << bits - 1) - 1 if kind == "s" else (1 << bits) - 1
+    if not low <= number <= high:
+        raise OverflowError(f"{number} is outside of {low} to {high}")
+    return (number & (1 << bits) - 1).to_bytes(param.size, "little")
+
+
+def _float(param: Param, number: float) -> bytes:
+    return struct.pack(_FLOATS[param.type], number)
+
+
+def _bytes(param: Param, value: Any) -> bytes:
+    try:
+        data = memoryview(value).tobytes()
+    except TypeError:
+        raise TypeError(f"the parameter is {param.size} bytes by value, and a {type(value).__name__} has no buffer") from None
+    if len(data) != param.size:
+        raise ValueError(f"{len(data)} bytes were given, and the parameter takes {param.size}")
+    return data
+
+
+@contextmanager
+def lend(value: Any, device: Device | None = None) -> Iterator[int]:
+    """Lends an array to every launch on a device while the block runs, and yields its address: for pointers inside of structs."""
+    memory = memory_of(value)
+    lent = (device or default_device())._lent
+    lent.append(memory)
+    try:
+        yield memory.address
+    finally:
+        # By identity: equal ones may be lent at the same time.
+        del lent[next(i for i, m in enumerate(lent) if m is memory)]
+
+
+def _print(data: bytes) -> None:
+    """What kernels print."""
+    sys.stdout.write(data.decode("utf-8", "replace"))
+    sys.stdout.flush()

@@ -1,0 +1,207 @@
+"""`pytest --margay`: tests of CUDA programs run without a GPU.
+
+* `--margay`, or `margay = true` in pytest's configuration: CUDA libraries find margay. pytest executes itself once more for that, before
+  it collects, so that CuPy and Numba work too; workers of pytest-xdist inherit it.
+* `--margay-device=h100`: the GPU that programs see.
+* `--margay-check=races,memory`: tests fail whose kernels misbehave although they come to their end; `all` for everything.
+* The marker `gpu_only`: the test needs a real GPU and is skipped under margay.
+* The fixture `margay_device`: a device for `margay.Module`, of what `--margay-device` says; it works without `--margay`, too.
+
+A fault's report stands in a section of the test whose kernel failed, and that test fails even if it never asked. A kernel's fault makes a
+GPU's context useless; here it is the fault of one test, and the next one finds the context as new.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_REPORTS = "MARGAY_REPORTS"
+_FOUND = "MARGAY_CHECK_OUTPUT"
+# Reports of the session by kind, counted for the summary.
+_COUNTS = pytest.StashKey[dict[str, int]]()
+_READER = pytest.StashKey["_Reader"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("margay", "CUDA without a GPU")
+    group.addoption("--margay", action="store_true", default=False, help="run CUDA programs on margay, without a GPU")
+    group.addoption("--margay-device", metavar="GPU", help="the GPU that programs see: h100, t4, …")
+    group.addoption(
+        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, or all"
+    )
+    parser.addini("margay", "run CUDA programs on margay, without a GPU", type="bool", default=False)
+
+
+def _wanted(config: pytest.Config) -> bool:
+    options = config.known_args_namespace
+    return bool(options.margay or options.margay_check or config.getini("margay"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before any `conftest.py` imports a CUDA library."""
+    if not _wanted(early_config):
+        return
+    from margay import _enable
+
+    options = early_config.known_args_namespace
+    if not _enable._is_redirected() and _enable._why_not_again() is None:
+        # What pytest has caught of standard output is to reach the terminal, and the new process to begin with a real one.
+        capture = early_config.pluginmanager.getplugin("capturemanager")
+        if capture is not None:
+            capture.stop_global_capturing()
+        _enable.enable(options.margay_device, checks=options.margay_check, restart=True)
+    _enable.enable(options.margay_device, checks=options.margay_check)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "gpu_only: the test needs a real GPU and is skipped under margay")
+    config.stash[_COUNTS] = {"fault": 0, "finding": 0, "tests": 0}
+    if _wanted(config):
+        config.stash[_READER] = _Reader()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    reader = config.stash.get(_READER, None)
+    if reader is not None:
+        reader.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not _wanted(config):
+        return
+    skip = pytest.mark.skip(reason="needs a real GPU, and this is margay")
+    for item in items:
+        if "gpu_only" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def margay_device(pytestconfig: pytest.Config) -> Any:
+    """A `margay.Device` of what `--margay-device` says."""
+    import margay
+
+    return margay.device(pytestconfig.getoption("--margay-device"))
+
+
+class _Reader:
+    """Reads what margay's driver reports of this process."""
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp(prefix="margay-pytest-")
+        self._folder = folder
+        self._files = {"": os.path.join(folder, "reports"), "finding": os.path.join(folder, "findings")}
+        self._at = {kind: 0 for kind in self._files}
+        # The driver reads these when it has something to say.
+        os.environ[_REPORTS] = self._files[""]
+        os.environ["MARGAY_FORGIVE"] = "1"
+        if os.environ.get("MARGAY_CHECK"):
+            os.environ.setdefault(_FOUND, self._files["finding"])
+        # The plugin shows the reports with their test.
+        os.environ.setdefault("MARGAY_LOG", "quiet")
+
+    def take(self) -> list[tuple[str, str]]:
+        """Kind and text of what was reported since the last time."""
+        _settle()
+        found: list[tuple[str, str]] = []
+        for kind, path in self._files.items():
+            try:
+                with open(path, encoding="utf-8", errors="replace", newline="") as file:
+                    file.seek(self._at[kind])
+                    text = file.read()
+                    self._at[kind] = file.tell()
+            except FileNotFoundError:
+                continue
+            if kind:
+                found += [(kind, part.strip()) for part in text.split("\n\n") if part.strip()]
+                continue
+            for record in text.split("\x1e")[:-1]:
+                of, _, message = record.partition("\x1f")
+                found.append((of, message))
+        return found
+
+    def close(self) -> None:
+        import shutil
+
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _settle() -> None:
+    """Lets the context report an error that nobody asked about, so that the next test does not meet it."""
+    from margay import _enable
+
+    if not _enable._mapped("libcuda.so") and not _enable._mapped("libcuda.so.1"):
+        return
+    driver = ctypes.CDLL("libcuda.so.1")
+    context = ctypes.c_void_p()
+    if driver.cuCtxGetCurrent(ctypes.byref(context)) == 0 and context.value:
+        driver.cuCtxSynchronize()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
+    outcome: Any = yield
+    report = outcome.get_result()
+    reader = item.config.stash.get(_READER, None)
+    faults: list[tuple[str, str]] = []
+    if reader is not None:
+        if call.when == "setup":
+            item.config.stash[_COUNTS]["tests"] += 1
+        faults += reader.take()
+    if not faults:
+        return
+    for kind, text in faults:
+        report.sections.append((f"margay: {kind}", text))
+    bad = [(kind, text) for kind, text in faults if kind in ("fault", "finding")]
+    counts = item.config.stash[_COUNTS]
+    for kind, _ in bad:
+        counts[kind] += 1
+    # Counts reach the controller of pytest-xdist with the report.
+    report.user_properties.append(("margay", [kind for kind, _ in bad]))
+    if bad and report.passed:
+        report.outcome = "failed"
+        first = bad[0][1].split("\n", 1)[0].removeprefix("error: ")
+        report.longrepr = f"margay: {'a kernel failed' if bad[0][0] == 'fault' else 'a kernel misbehaves'}: {first}"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """On the controller of pytest-xdist: what a worker counted."""
+    if _controller is None or not hasattr(report, "node"):
+        return
+    counts = _controller.stash[_COUNTS]
+    counts["tests"] += report.when == "setup"
+    for name, kinds in report.user_properties:
+        if name == "margay":
+            for kind in kinds:
+                counts[kind] += 1
+
+
+_controller: pytest.Config | None = None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    global _controller
+    if session.config.pluginmanager.hasplugin("dsession"):
+        _controller = session.config
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if not _wanted(config):
+        return
+    counts = config.stash[_COUNTS]
+    device = config.getoption("--margay-device") or os.environ.get("MARGAY_DEVICE") or "its own device"
+    checks = config.getoption("--margay-check") or os.environ.get("MARGAY_CHECK")
+
+    def number(n: int, what: str) -> str:
+        return f"{n} {what}{'' if n == 1 else 's'}"
+
+    line = f"margay: {number(counts['tests'], 'test')} on {device}, {number(counts['fault'], 'fault')}"
+    if checks:
+        line += f", {number(counts['finding'], 'finding')} of {checks}"
+    terminalreporter.write_line(line)

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# test-python.sh TARGET [TESTS]: installs the wheel of TARGET/wheel into an empty virtual environment and runs python/tests there, in a
+# folder without the sources and with nothing of LLVM's tools on the path. What needs packages that cannot be had is skipped and says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+wheel=$(realpath "$1"/wheel/*.whl)
+shift
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+python3 -m venv "$room/environment"
+"$room/environment/bin/pip" install -q "$wheel[test]"
+cp -r python/tests "$room/tests"
+# Pages and recipes, whose commands are tested too.
+cp -r docs action.yml Dockerfile "$room" 2>/dev/null || true
+cd "$room"
+export PATH=$room/environment/bin:/usr/local/bin:/usr/bin:/bin
+export MARGAY_WHEEL=$wheel
+unset PYTHONPATH MARGAY_LLVM
+exec_tests=("$@")
+[ ${#exec_tests[@]} -gt 0 ] || exec_tests=(tests)
+python -m pytest -p no:cacheprovider "${exec_tests[@]}"
