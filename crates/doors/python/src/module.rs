@@ -29,6 +29,7 @@ pub struct Kernel {
 #[pymethods]
 impl Module {
     #[new]
+    #[allow(clippy::too_many_arguments)] // `margay.Module` gives all of them
     #[pyo3(signature = (device, texts, verdict, target, version, abi, engine))]
     fn new(
         py: Python<'_>,
@@ -100,6 +101,7 @@ impl Kernel {
     }
 
     /// The parameter block's bytes are those of all parameters, one after the other, each as long as it is.
+    #[allow(clippy::too_many_arguments)] // `margay.Kernel` gives all of them
     #[pyo3(signature = (grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks))]
     fn launch(
         &self,
