@@ -11,7 +11,8 @@ python3 -m venv "$room/environment"
 "$room/environment/bin/pip" install -q "$wheel[test]"
 cp -r python/tests "$room/tests"
 # Pages and recipes, whose commands are tested too.
-cp -r docs action.yml Dockerfile "$room" 2>/dev/null || true
+cp -r docs action.yml "$room"
+mkdir "$room/python" && cp python/Dockerfile "$room/python"
 cd "$room"
 export PATH=$room/environment/bin:/usr/local/bin:/usr/bin:/bin
 export MARGAY_WHEEL=$wheel

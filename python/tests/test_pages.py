@@ -1,0 +1,102 @@
+"""The pages under docs/python: every file that a page has its reader save is saved, and every command is run, in a virtual environment of
+its own that has the packages of this one. A page is skipped where a package that it installs is not here; `MARGAY_TEST_FETCH=1` has pip
+fetch it."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve()
+PAGES = next((d for d in (HERE.parents[1] / "docs/python", HERE.parents[2] / "docs/python") if d.is_dir()), None)
+NAMES = sorted(p.name for p in PAGES.glob("*.md")) if PAGES else []
+
+# What the commands must print, by exact arithmetic; a page without an entry asserts inside of its own files.
+PRINTS = {
+    "dask.md": "[0, 1, 10, 111]",
+    "nvcc.md": "no error: 1 4 9 16",
+    "index.md": "E0201 3",
+}
+
+
+def files(page):
+    """Name and text of each file that the page has its reader save."""
+    found = re.findall(r"Save this as `([^`]+)`[^\n]*\n\n```\w*\n(.*?)```", page, re.S)
+    return [(name, text) for name, text in found if not name.startswith(".")]
+
+
+def commands(page):
+    blocks = re.findall(r"```console\n(.*?)```", page, re.S)
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+def missing(lines):
+    """Packages that `pip install` would have to fetch."""
+    wanted = [word.strip('"') for line in lines if line.startswith("pip install ") for word in line.split()[2:]]
+    names = {re.split(r"[\[=<>]", word)[0] for word in wanted}
+
+    def is_here(name):
+        try:
+            return importlib.metadata.version(name) is not None
+        except importlib.metadata.PackageNotFoundError:
+            return False
+
+    return sorted(name for name in names if not is_here(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page(name, tmp_path):
+    page = (PAGES / name).read_text()
+    lines = commands(page)
+    if not lines:
+        pytest.skip("no commands for a shell at hand")
+    absent = missing(lines)
+    if absent and not os.environ.get("MARGAY_TEST_FETCH"):
+        pytest.skip(f"{', '.join(absent)} not installed here; MARGAY_TEST_FETCH=1 has pip fetch it")
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=True, symlinks=True)
+    inner = sysconfig.get_path("purelib", "venv", {"base": str(environment), "platbase": str(environment)})
+    outer = sysconfig.get_path("purelib")
+    # With the `.pth` files there.
+    Path(inner, "outer.pth").write_text(f"import site; site.addsitedir({outer!r})\n")
+    room = tmp_path / "room"
+    room.mkdir()
+    for file, text in files(page):
+        (room / file).write_text(text)
+    path = os.pathsep.join([str(environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    if "MARGAY_WHEEL" in env:
+        env["PIP_FIND_LINKS"] = str(Path(env["MARGAY_WHEEL"]).parent)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
+        cwd=room,
+        env={**env, "PATH": path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=1800,
+    )
+    unreachable = ("Could not find a version", "Failed to establish a new connection", "Temporary failure in name resolution")
+    if done.returncode and any(words in done.stdout for words in unreachable):
+        pytest.skip(f"packages cannot be reached: {[x for x in done.stdout.splitlines() if 'ERROR' in x][:1]}")
+    assert done.returncode == 0, done.stdout
+    assert PRINTS.get(name, "") in done.stdout, done.stdout
+    if any(line.startswith("pytest") for line in lines):
+        assert re.search(r"margay: \d+ tests? on .*, 0 faults", done.stdout), done.stdout
+
+
+@pytest.mark.skipif(PAGES is None, reason="the pages are not beside the tests")
+def test_pages_link_to_what_is_there():
+    for name in NAMES:
+        prose = re.sub(r"```.*?```", "", (PAGES / name).read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
+            # What lies outside of docs is not beside the tests where they run alone.
+            if target.startswith("../../"):
+                continue
+            assert (PAGES / target).exists(), f"{name}: {target}"
