@@ -14,7 +14,7 @@ from margay._device import Device, device
 from margay._enable import command, enable, is_enabled
 from margay._errors import CheckError, Error, Fault, Place, Unsupported
 from margay._margay import __version__
-from margay._module import Finding, Kernel, Launch, Module, Param, Party, lend
+from margay._module import Finding, Kernel, Launch, Module, Param, Party, UndefinedWarning, lend
 
 __all__ = [
     "Abi",
@@ -35,6 +35,7 @@ __all__ = [
     "Param",
     "Party",
     "Place",
+    "UndefinedWarning",
     "Unsupported",
     "__version__",
     "abi",

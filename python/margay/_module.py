@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import sys
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +19,7 @@ from margay._check import Verdict, _read
 from margay._device import Device, device as default_device
 from margay._errors import Place
 
-__all__ = ["Finding", "Kernel", "Launch", "Module", "Param", "Party", "lend"]
+__all__ = ["Finding", "Kernel", "Launch", "Module", "Param", "Party", "UndefinedWarning", "lend"]
 
 Dim = "int | Sequence[int]"
 
@@ -84,6 +85,10 @@ class Finding:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self.report)}</pre>"
+
+
+class UndefinedWarning(UserWarning):
+    """A kernel used what the manual leaves undefined, and went on as GPUs do."""
 
 
 @dataclass(frozen=True)
@@ -242,9 +247,11 @@ class Kernel:
         blocks, memories = self._arguments(tuple(args))
         ranges = [(m.address, m.size, m.readonly, name) for m, name in memories if m.size]
         ranges += [(m.address, m.size, m.readonly, "lent") for m in self.module.device._lent if m.size]
-        compile, time, found = self._native.launch(
+        compile, time, found, undefined = self._native.launch(
             grid, block, blocks, ranges, whole, _number("shared", shared), seed, cooperative, threads, words or None
         )
+        if undefined is not None:
+            warnings.warn(undefined, UndefinedWarning, stacklevel=3)
         findings = tuple(Finding._of(f) for f in json.loads(found)) if found != "[]" else ()
         return Launch(compile, time, findings)
 

@@ -32,8 +32,11 @@ pub struct Arguments<'a> {
     pub checks: Option<&'a str>,
 }
 
-/// Runs a kernel; seconds of compiling and of running, and the findings as JSON.
-pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -> PyResult<(f64, f64, String)> {
+/// Seconds of compiling and of running, the findings as JSON, and a use with an undefined result, in words.
+pub type Ended = (f64, f64, String, Option<String>);
+
+/// Runs a kernel.
+pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -> PyResult<Ended> {
     let what = a.checks.map(What::parse).transpose().map_err(errors::value)?;
     let mut block = kernel.arguments();
     for bytes in &a.params {
@@ -67,7 +70,10 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     let mut files = margay::render::Files::default();
     let found = checker.map(|c| c.findings()).unwrap_or_default();
     let found: Value = found.iter().map(|f| errors::finding(kernel.image(), f, &mut files)).collect();
-    Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string()))
+    // A checker of synchronisation has told of it.
+    let undefined = stats.undefined.filter(|_| !what.is_some_and(|what| what.sync));
+    let undefined = undefined.map(|report| margay::render::undefined(&report, false).trim_end().to_owned());
+    Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string(), undefined))
 }
 
 /// Runs a launch on a thread of its own, while this one looks after Python's signals. An exception of a signal handler ends the

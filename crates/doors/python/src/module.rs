@@ -116,7 +116,7 @@ impl Kernel {
         cooperative: bool,
         threads: Option<usize>,
         checks: Option<&str>,
-    ) -> PyResult<(f64, f64, String)> {
+    ) -> PyResult<launch::Ended> {
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(address, len, readonly, name)| Range { address, len, readonly, name }).collect();
         let arguments = Arguments { grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks };
