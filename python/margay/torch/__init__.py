@@ -13,10 +13,11 @@ def install() -> None:
     if _installed:
         return
     _installed = True
-    from margay.torch import account, capture, operators
+    from margay.torch import account, capture, operators, profiling
 
     operators.register()
     capture.install()
+    profiling.install()
     account.install()
 
 

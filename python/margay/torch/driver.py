@@ -6,6 +6,8 @@ import ctypes
 
 import torch
 
+from margay.torch import capture
+
 _library = None
 
 
@@ -34,7 +36,12 @@ def _says_margay() -> bool:
 
 
 def synchronize(device: int) -> None:
-    """Waits until what is enqueued on torch's current stream of the device has run: operators run on the caller's thread."""
+    """Waits until what is enqueued on torch's current stream of the device has run: operators run on the caller's thread.
+
+    A stream under capture has nothing to wait for.
+    """
+    if capture.STATE.graphs and torch._C._cuda_isCurrentStreamCapturing():
+        return
     status = library().cuStreamSynchronize(ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device)))
     if status != 0:
         torch.cuda.current_stream(device).synchronize()  # torch raises its usual error

@@ -66,7 +66,7 @@ class _Argument:
         return self.single or self.many or self.device or self.generator
 
 
-def source(schema, tags=()):
+def source(schema, tags=(), dense=True):
     """The text of an operator's kernel, and the values that its names stand for beside those of this file."""
     arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
     positional = [a for a in arguments if not a.kwarg_only]
@@ -138,6 +138,9 @@ def source(schema, tags=()):
     body.append("count[1] += clock() - begin; count[0] += 1")
     if generators:
         body.append(f"advance({generators[0].variable}, d, g)")
+    if not dense:
+        body += [f"write_back({a.variable}, {_passed(a)})" for a in tensors if a.written]
+        outs = []
     body += _returns(schema, arguments, outs, tensors, lists)
     lines += ["    " + line for line in body]
     return "\n".join(lines) + "\n", values
@@ -195,7 +198,7 @@ def device_of(tensors, wanted):
 
 
 def list_of(name, tensors, d):
-    return None if tensors is None else [take(name, t, d) for t in tensors]
+    return None if tensors is None else [t if t is None else take_any(name, t, d) for t in tensors]
 
 
 def exact_list(name, tensors, d):
@@ -233,11 +236,24 @@ def finish_out_list(outs, results):
         finish_out(out, result)
 
 
-def build(name: str, call=None):
-    """The kernel of an operator. `call` computes it on CPU tensors; else torch's own kernel does."""
+def take_any(name, tensor, d):
+    """`take` for kernels of layouts that are not dense."""
+    try:
+        if tensor.get_device() == d:
+            return memory.alias(tensor)
+    except AttributeError:
+        return tensor
+    return mixed.foreign(name, tensor, d)
+
+
+def build(name: str, call=None, dense=True):
+    """The kernel of an operator. `call` computes it on CPU tensors; else torch's own kernel does.
+
+    With `dense` false: the kernel for sparse, quantized or nested tensors.
+    """
     op = overload_of(name)
     schema = op._schema
-    text, values = source(schema, op.tags)
+    text, values = source(schema, op.tags, dense)
     count = account.counter(name)
     values |= {
         "name": name,
@@ -245,8 +261,9 @@ def build(name: str, call=None):
         "cpu": torch.device("cpu"),
         "clock": perf_counter_ns,
         "count": count,
-        "take": take,
-        "exact": exact,
+        "take": take if dense else take_any,
+        "exact": exact if dense else take_any,
+        "write_back": memory.write_back,
         "exact_list": exact_list,
         "adopt": memory.adopt,
         "list_of": list_of,
@@ -277,14 +294,14 @@ def guarded(name, kernel, schema):
     return run
 
 
-def lazy(name: str, call=None):
+def lazy(name: str, call=None, dense=True):
     """A kernel that is built when it is called first."""
     kernel = None
 
     def first(*args, **kwargs):
         nonlocal kernel
         if kernel is None:
-            kernel = build(name, call)
+            kernel = build(name, call, dense)
         return kernel(*args, **kwargs)
 
     return first

@@ -56,6 +56,26 @@ def alias(tensor):
     return result
 
 
+def whole_storage(tensor):
+    """All of a CUDA tensor's storage as a CPU tensor of one dimension, in a storage of that size."""
+    storage = tensor.untyped_storage()
+    view = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), _CPU, storage.nbytes())
+    count = storage.nbytes() // tensor.element_size()
+    return torch.empty(0, dtype=tensor.dtype, device=_CPU).set_(view, 0, (count,), (1,))
+
+
+def write_back(tensor, result) -> None:
+    """Gives a CUDA tensor that is not dense what an operator made of its alias."""
+    if tensor.layout is not torch.strided:
+        from margay.torch import sparse
+
+        sparse.write_back(tensor, result)
+    elif tensor.is_quantized or tensor.is_nested:
+        from margay.torch import other_layouts
+
+        other_layouts.write_back(tensor, result)
+
+
 def dense(tensor):
     """`alias` of a tensor of the dispatch key `CUDA`: strided, and negated or conjugated at most where it is complex."""
     view, shift = _views[tensor.dtype]

@@ -60,6 +60,43 @@ ANSWERS = {**recurrent.ANSWERS}
 _libraries = {}
 
 
+# Layouts that are not dense: CUDA's dispatch key and the CPU's.
+_LAYOUTS = {
+    "SparseCUDA": "SparseCPU",
+    "SparseCsrCUDA": "SparseCsrCPU",
+    "QuantizedCUDA": "QuantizedCPU",
+    "NestedTensorCUDA": "NestedTensorCPU",
+}
+# What makes or describes such tensors of dense parts, and computes nothing.
+_MAKERS = (
+    "aten::_coalesced_",
+    "aten::_empty_affine_quantized",
+    "aten::_empty_per_channel_affine_quantized",
+    "aten::_nested_tensor_",
+    "aten::_nested_view_from_buffer",
+    "aten::_sparse_c",
+    "aten::copy_sparse_to_sparse_",
+    "aten::empty",
+    "aten::resize_as_sparse_",
+    "aten::resize_",
+    "aten::sparse_resize_",
+    "aten::sparse_c",
+    "aten::q_",
+    "aten::qscheme",
+)
+
+
+def layout_names(key: str) -> list[str]:
+    """The operators that get a kernel for a dispatch key of a layout that is not dense."""
+    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    found = []
+    for name in torch._C._dispatch_get_all_op_names():
+        if has(name, key) and computed(name, _LAYOUTS[key]) and not name.startswith(_MAKERS) and not _is_view(name):
+            if any("Tensor" in str(returned.type) for returned in kernel.schema_of(name).returns):
+                found.append(name)
+    return found
+
+
 def register() -> int:
     """Puts the kernels in the place of torch's for the dispatch key `CUDA`: how many."""
     count = 0
@@ -70,6 +107,14 @@ def register() -> int:
             library = _libraries[space] = torch.library.Library(space, "IMPL")
         library.impl(rest, _kernel(name), "CUDA", allow_override=True)
         count += 1
+    for key in _LAYOUTS:
+        for name in layout_names(key):
+            space, _, rest = name.partition("::")
+            library = _libraries.get(space)
+            if library is None:
+                library = _libraries[space] = torch.library.Library(space, "IMPL")
+            library.impl(rest, kernel.lazy(name, None, False), key, allow_override=True)
+            count += 1
     for name, key, answer in recurrent.layers():
         _libraries["aten"].impl(name, answer, key, allow_override=True)
     return count
