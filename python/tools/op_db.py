@@ -18,6 +18,15 @@ import subprocess
 import sys
 import time
 
+# Operators whose samples cannot be compared, or that take their operands where CUDA's own do not.
+UNDEFINED = {
+    **dict.fromkeys(
+        ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"), "what they yield is not defined"
+    ),
+    "tensor_split": "torch wants its sections on the CPU",
+    "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu": "the CPU's by name",
+    **dict.fromkeys(("histogram", "histogramdd", "sparse.mm"), "torch has no such operator for CUDA"),
+}
 LIMIT = 120  # seconds for the samples of one operator and type
 
 
@@ -28,6 +37,9 @@ def compare(torch, a, b, path="result"):
             return f"{path}: {type(b).__name__} instead of a tensor"
         if b.device.type != "cuda" and a.device.type == "cpu" and a.numel() and a.dim():
             return f"{path}: on {b.device}"
+        if a.dtype == torch.complex32:
+            a = a.to(torch.complex64)
+            b = b.to(torch.complex64) if b.dtype == torch.complex32 else b
         if a.dtype != b.dtype or a.shape != b.shape or a.layout != b.layout:
             return f"{path}: {b.dtype} {tuple(b.shape)} {b.layout} instead of {a.dtype} {tuple(a.shape)} {a.layout}"
         a, b = a.detach(), b.detach().cpu()
@@ -54,7 +66,7 @@ def compare(torch, a, b, path="result"):
     return None if a == b else f"{path}: {b!r} instead of {a!r}"
 
 
-def run_operator(torch, op, dtype, grad):
+def run_operator(torch, op, dtype, options):
     """Runs all samples: (status, number of samples, words)."""
     from torch.utils._pytree import tree_map
 
@@ -65,13 +77,16 @@ def run_operator(torch, op, dtype, grad):
                 return y.requires_grad_(x.requires_grad) if x.requires_grad else y
             if isinstance(x, torch.device):
                 return torch.device("cuda") if x.type == "cpu" else x
-            return x
+            return "cuda" if x == "cpu" else x
 
         return tree_map(move, value)
 
     def fresh(value):
         return tree_map(lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, value)
 
+    if op.name in UNDEFINED:
+        return "skipped", 0, UNDEFINED[op.name]
+    grad = options.grad
     needs_grad = grad and op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")
     if grad and not needs_grad:
         return "skipped", 0, "no gradient"
@@ -80,10 +95,9 @@ def run_operator(torch, op, dtype, grad):
         samples = list(op.sample_inputs("cpu", dtype, requires_grad=needs_grad))
     except Exception as error:
         return "skipped", 0, f"no samples: {error}"[:200]
-    for sample in samples:
+    step = max(1, -(-len(samples) // options.samples)) if options.samples else 1
+    for sample in samples[::step]:
         given = (sample.input, sample.args, sample.kwargs)
-        if "device" in sample.kwargs or any(isinstance(a, torch.device) for a in sample.args):
-            pass
         gpu = moved(given)
 
         def call(values):
@@ -118,7 +132,14 @@ def run_operator(torch, op, dtype, grad):
     return ("close" if worst else "equal"), count, ""
 
 
+def label_of(op, name, grad):
+    """How an operator and a type are called in the results."""
+    variant = f".{op.variant_test_name}" if op.variant_test_name else ""
+    return f"{op.name}{variant}:{name}{':grad' if grad else ''}"
+
+
 def worker(options):
+    """Runs what has no result yet. The process may end in the middle of it."""
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -126,23 +147,26 @@ def worker(options):
 
     margay.torch.install()
     torch.set_num_threads(1)
+    done, _ = read(options.out)
+    part, parts = map(int, options.part.split("/"))
+    chosen = [op for op in op_db if not options.ops or op.name in options.ops.split(",")]
+
+    def late(signum, frame):
+        raise TimeoutError(f"more than {LIMIT} s")
+
+    signal.signal(signal.SIGALRM, late)
     with open(options.out, "a") as out:
-
-        def late(signum, frame):
-            raise TimeoutError(f"more than {LIMIT} s")
-
-        signal.signal(signal.SIGALRM, late)
-        for op in op_db:
+        for op in chosen[part::parts]:
             for name in options.dtypes.split(","):
                 dtype = getattr(torch, name)
-                label = f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}:{name}{':grad' if options.grad else ''}"
-                if label not in options.todo or dtype not in op.supported_dtypes("cpu"):
+                label = label_of(op, name, options.grad)
+                if label in done or dtype not in op.supported_dtypes("cpu"):
                     continue
                 print(json.dumps({"begin": label}), file=out, flush=True)
                 begin = time.time()
                 signal.alarm(LIMIT)
                 try:
-                    status, samples, words = run_operator(torch, op, dtype, options.grad)
+                    status, samples, words = run_operator(torch, op, dtype, options)
                 except Exception as error:
                     status, samples, words = "error", 0, f"{type(error).__name__}: {error}"[:600]
                 signal.alarm(0)
@@ -164,23 +188,6 @@ def read(path):
     return rows, begun
 
 
-def labels(options):
-    """What is to be run: the names only, so that the parent needs no device."""
-    from torch.testing._internal.common_methods_invocations import op_db
-
-    import torch
-
-    found = []
-    for op in op_db:
-        if options.ops and op.name not in options.ops.split(","):
-            continue
-        for name in options.dtypes.split(","):
-            if getattr(torch, name) in op.supported_dtypes("cpu"):
-                found.append(f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}:{name}{':grad' if options.grad else ''}")
-    part, parts = map(int, options.part.split("/"))
-    return found[part::parts]
-
-
 def report(path):
     rows, _ = read(path)
     count = collections.Counter(row["status"] for row in rows.values())
@@ -200,28 +207,20 @@ def main():
     parser.add_argument("--grad", action="store_true")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--report")
+    parser.add_argument("--samples", type=int, default=0, help="at most so many for an operator and type")
     parser.add_argument("--worker", action="store_true")
     options = parser.parse_args()
     if options.report:
         return report(options.report)
-    wanted = labels(options) if not options.worker else None
     if options.worker:
-        options.todo = set(json.load(sys.stdin))
         return worker(options)
-    while True:
-        rows, begun = read(options.out)
-        if begun is not None:
-            row = {"op": begun, "status": "crashed", "samples": 0, "words": "the process ended", "seconds": 0}
-            with open(options.out, "a") as out:
-                print(json.dumps(row), file=out)
-            rows[begun] = row
-        todo = [label for label in wanted if label not in rows]
-        if not todo:
-            break
-        command = [sys.executable, __file__, "--worker", "--out", options.out, "--dtypes", options.dtypes]
-        done = subprocess.run(command + (["--grad"] if options.grad else []), input=json.dumps(todo), text=True, check=False)
-        if done.returncode == 0:
-            break
+    while subprocess.run([sys.executable, *sys.argv, "--worker"], check=False).returncode != 0:
+        _, begun = read(options.out)
+        if begun is None:
+            sys.exit("the run ended before an operator began")
+        row = {"op": begun, "status": "crashed", "samples": 0, "words": "the process ended", "seconds": 0}
+        with open(options.out, "a") as out:
+            print(json.dumps(row), file=out)
     report(options.out)
 
 

@@ -13,11 +13,12 @@ def install() -> None:
     if _installed:
         return
     _installed = True
-    from margay.torch import account, capture, operators, profiling
+    from margay.torch import account, capture, distributed, operators, profiling
 
     operators.register()
     capture.install()
     profiling.install()
+    distributed.install()
     account.install()
 
 

@@ -24,7 +24,7 @@ import torch
 from margay.torch import account, capture, driver, memory, mixed, narrow, random
 
 _TENSOR = ("Tensor", "Optional[Tensor]")
-_TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]")
+_TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]", "List[List[Tensor]]")
 _DEVICE = ("Device", "Optional[Device]")
 _GENERATOR = ("Generator", "Optional[Generator]")
 
@@ -95,7 +95,7 @@ def source(schema, tags=(), dense=True):
     generators = [a for a in leading + options if a.generator]
     body = []
     # Which device: that of the first CUDA tensor.
-    names = ", ".join([a.variable for a in tensors] + [f"*({a.variable} or ())" for a in lists])
+    names = ", ".join([a.variable for a in tensors] + [f"*flat({a.variable})" for a in lists])
     wanted = devices[0].variable if devices else "None"
     if tensors:
         first = tensors[0].variable
@@ -158,7 +158,7 @@ def _passed(a):
 
 def _returns(schema, arguments, outs, tensors, lists):
     """The lines that make CUDA tensors of what the CPU operator returned in `r`."""
-    owners = [a.variable for a in tensors if not a.out] + [f"*({a.variable} or ())" for a in lists if not a.out]
+    owners = [a.variable for a in tensors if not a.out] + [f"*flat({a.variable})" for a in lists if not a.out]
     owners = "(" + "".join(f"{o}, " for o in owners) + ")"
     lines = []
     for a in outs:
@@ -181,7 +181,7 @@ def _returns(schema, arguments, outs, tensors, lists):
         elif kind in _TENSOR:
             values.append(f"None if {part} is None else adopt({part}, d, {owners})")
         elif kind in _TENSORS:
-            values.append(f"[adopt(t, d, {owners}) for t in {part}]")
+            values.append(f"adopt_list({part}, d, {owners})")
         else:
             values.append(part)
     return [*lines, "return " + ", ".join(values)]
@@ -198,7 +198,22 @@ def device_of(tensors, wanted):
 
 
 def list_of(name, tensors, d):
-    return None if tensors is None else [t if t is None else take_any(name, t, d) for t in tensors]
+    if tensors is None:
+        return None
+    return [t if t is None else list_of(name, t, d) if isinstance(t, list) else take_any(name, t, d) for t in tensors]
+
+
+def flat(values):
+    """The tensors of a list, and of lists in it."""
+    for value in values or ():
+        if isinstance(value, list):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def adopt_list(results, d, owners):
+    return [adopt_list(r, d, owners) if isinstance(r, list) else memory.adopt(r, d, owners) for r in results]
 
 
 def exact_list(name, tensors, d):
@@ -264,6 +279,8 @@ def build(name: str, call=None, dense=True):
         "take": take if dense else take_any,
         "exact": exact if dense else take_any,
         "write_back": memory.write_back,
+        "flat": flat,
+        "adopt_list": adopt_list,
         "exact_list": exact_list,
         "adopt": memory.adopt,
         "list_of": list_of,

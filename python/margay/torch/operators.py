@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from margay.torch import attention, kernel, layers, recurrent
+from margay.torch import attention, distributed, kernel, layers, recurrent
 
 # What torch's own CUDA code does without a kernel: it allocates, frees, notes, or changes sizes and strides.
 _OWN = {
@@ -123,6 +123,8 @@ def register() -> int:
 def _kernel(name: str):
     if name in ANSWERS:
         return ANSWERS[name]
+    if name.startswith("c10d::"):
+        return distributed.collective(name)
     call = OURS.get(name)
     if call is None and not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CPU"):
         return _absent(name)
