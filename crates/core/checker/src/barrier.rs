@@ -1,16 +1,17 @@
-//! Barriers that a part of a CTA reaches.
+//! Barriers that only a part of a CTA reaches.
 //!
-//! * Threads of a warp, or of a CTA, that wait at different `bar.sync` (`.aligned`) for the same completion: the manual wants all of
-//!   them at the same one (section 9.7.13.1).
-//! * Threads that have skipped a barrier and gone on: the barrier completes since they have ended, which is right for threads that
-//!   ended early. What they have done last tells: it stands in code that follows the barrier and cannot lead back to it.
+//! * Threads of a warp, or of a CTA, that wait at different `bar.sync` (`.aligned`) for the same completion: all must
+//!   be at the same one (manual, section 9.7.13.1).
+//! * Threads that have skipped a barrier and exited, which completes it. That is correct for threads that exit early,
+//!   so the place of their last memory access decides: a thread has skipped the barrier if that place follows the
+//!   barrier and cannot lead back to it.
 
 use crate::{Checker, Finding, FindingKind, State, lanes, site::Place};
 use margay_exec::{Actor, BarrierEvent, Frame, LANES};
 use margay_ir::{Func, FuncId, SourcePlace, Terminator};
 use std::collections::HashMap;
 
-/// Somebody who has arrived.
+/// An arrival at a barrier that has not completed.
 #[derive(Clone)]
 pub struct Arrival {
     warp: u32,
@@ -26,20 +27,20 @@ impl Arrival {
     }
 }
 
-/// What a CTA's threads did at barriers, and last.
+/// The arrivals at a CTA's barriers, and each thread's last memory access.
 pub struct Arrivals {
     open: HashMap<u32, Vec<Arrival>>,
-    /// Where in the kernel each thread last accessed memory.
+    /// Per thread: the place in the kernel of its last memory access.
     last: Vec<Option<Place>>,
 }
 
 impl Arrivals {
-    /// Of a CTA with so many warps.
+    /// Creates the state of a CTA with `warps` warps.
     pub fn new(warps: u32) -> Arrivals {
         Arrivals { open: HashMap::new(), last: vec![None; warps as usize * LANES] }
     }
 
-    /// Threads access memory.
+    /// Records a memory access.
     pub fn touch(&mut self, actor: &Actor<'_>) {
         let place = actor.callers.last().map_or(actor.at, |f| (f.func, f.at));
         for lane in lanes(actor.lanes) {
@@ -47,7 +48,7 @@ impl Arrivals {
         }
     }
 
-    /// Threads arrive; another arrival from elsewhere, if there is one and all must be at the same barrier.
+    /// Records an arrival; returns a conflicting one from another place, if all threads must be at the same barrier.
     pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, aligned: bool) -> Option<Arrival> {
         let list = self.open.entry(id).or_default();
         let differs = |a: &&Arrival| {
@@ -62,18 +63,18 @@ impl Arrivals {
         apart
     }
 
-    /// The barrier completed: who had arrived.
+    /// Takes the arrivals at a completed barrier.
     pub fn complete(&mut self, id: u32) -> Vec<Arrival> {
         self.open.remove(&id).unwrap_or_default()
     }
 }
 
-/// Which blocks of a function lead to which.
+/// Reachability between the blocks of each function.
 #[derive(Default)]
 pub struct Reach(HashMap<FuncId, Graph>);
 
 struct Graph {
-    /// By place of the instruction: its block.
+    /// Block of the instruction at a source position.
     blocks: HashMap<u32, u32>,
     next: Vec<Vec<u32>>,
 }
@@ -109,7 +110,7 @@ impl Graph {
         false
     }
 
-    /// Whether an instruction comes after another one in every sense: that one leads to it, and it does not lead back.
+    /// Whether `after` strictly follows `before`: it is reachable from there, but not the other way round.
     fn follows(&self, (before, after): (SourcePlace, SourcePlace)) -> bool {
         let (Some(b), Some(a)) = (self.blocks.get(&before.span.start), self.blocks.get(&after.span.start)) else {
             return false;
@@ -122,7 +123,7 @@ impl Graph {
 }
 
 impl Checker {
-    /// Threads of a warp wait at different barriers.
+    /// Reports threads of a warp that wait at different barriers.
     pub(crate) fn report_apart(&self, state: &mut State, actor: &Actor<'_>, other: &Arrival) {
         let kind = FindingKind::Synchronisation;
         let lane = actor.lanes.trailing_zeros();
@@ -146,7 +147,7 @@ impl Checker {
         });
     }
 
-    /// A barrier of all threads completed: who should have been there.
+    /// Reports threads that should have arrived at a barrier of all threads, which has completed.
     pub(crate) fn look_for_skipped(&self, state: &mut State, e: &BarrierEvent<'_>, arrived: &[Arrival]) {
         let Some(first) = arrived.first() else { return };
         let elsewhere = arrived

@@ -1,32 +1,34 @@
-//! Clocks: how far somebody has seen what each thread of a launch did.
+//! Vector clocks: up to when a thread has seen the actions of every other thread of the launch.
 //!
-//! There is one time for the whole launch. It goes on at every synchronisation and at every store, so that what a thread did is
-//! told apart by when it did it, and "all that happened before this barrier" is one number for a whole CTA. A clock is a sparse tree:
-//! CTAs, in them a floor that holds for all threads, then warps, then lanes. Parts are shared between the clocks of threads.
+//! There is one time for the whole launch. It advances at every synchronisation and at every store, so that actions of
+//! a thread can be told apart by their time, and "everything before this barrier" is one number for a whole CTA. A
+//! clock is a sparse tree: CTAs, each with a floor that holds for all its threads, then warps, then lanes. Subtrees are
+//! shared between the clocks of threads.
 //!
-//! Each thread has an *agent* besides: what its asynchronous copies do is not in its program order (manual, section 8.9.1.1).
+//! Each thread has an *agent* besides, since its asynchronous copies are not in its program order (manual, section
+//! 8.9.1.1).
 
 use margay_exec::LANES;
 use std::sync::Arc;
 
-/// A moment of a launch; 0 is before its start.
+/// A time of a launch; 0 is before its start.
 pub type Time = u32;
 
-/// A thread's side: itself or its agent.
+/// A thread or its agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// Its instructions.
+    /// The instructions of the thread.
     Program,
     /// Its asynchronous copies.
     Agent,
 }
 
-/// Threads of a warp.
+/// Times of the threads of a warp.
 #[derive(Clone, Default, Debug)]
 struct Lanes {
-    /// Seen of all of them.
+    /// Lower bound for all lanes.
     floor: Time,
-    /// Seen of each, where more.
+    /// Time per lane, where it exceeds the floor.
     each: Option<Arc<[Time; LANES]>>,
 }
 
@@ -61,10 +63,10 @@ impl Lanes {
     }
 }
 
-/// Threads of a CTA.
+/// Times of the threads of a CTA.
 #[derive(Clone, Default, Debug)]
 struct Cta {
-    /// Seen of all threads; not of their agents.
+    /// Lower bound for all threads, but not for their agents.
     floor: Time,
     warps: Vec<Lanes>,
     agents: Vec<Lanes>,
@@ -91,10 +93,10 @@ impl Cta {
     }
 }
 
-/// How far all threads were seen.
+/// A vector clock.
 #[derive(Clone, Default, Debug)]
 pub struct Clock {
-    /// By CTA, in order.
+    /// Sorted by CTA.
     ctas: Vec<(u32, Arc<Cta>)>,
 }
 
@@ -115,7 +117,7 @@ impl Clock {
         Arc::make_mut(&mut self.ctas[at].1)
     }
 
-    /// Until when a thread was seen.
+    /// The time up to which a thread was seen.
     pub fn get(&self, (cta, warp, lane): (u32, u32, u32), side: Side) -> Time {
         let Some(c) = self.find(cta) else { return 0 };
         match side {
@@ -124,21 +126,21 @@ impl Clock {
         }
     }
 
-    /// Threads were seen until then.
+    /// Raises the times of some threads to `time`.
     pub fn raise(&mut self, (cta, warp, mask): (u32, u32, u32), side: Side, time: Time) {
         let c = self.entry(cta);
         let list = if side == Side::Program { &mut c.warps } else { &mut c.agents };
         lanes_of(list, warp).raise(mask, time);
     }
 
-    /// All threads of a CTA were seen until then.
+    /// Raises the times of all threads of a CTA to `time`.
     pub fn raise_all(&mut self, cta: u32, time: Time) {
         let c = self.entry(cta);
         c.floor = c.floor.max(time);
         c.warps.clear();
     }
 
-    /// Sees what another clock has seen, too.
+    /// Raises every time to that of another clock.
     pub fn join(&mut self, other: &Clock) {
         for (cta, theirs) in &other.ctas {
             match self.ctas.binary_search_by_key(cta, |(c, _)| *c) {

@@ -1,28 +1,28 @@
-//! What is reported.
+//! Findings, and the selection of what to look for.
 
 use crate::site::Place;
 use margay_exec::Frame;
 
-/// What a checker looks for.
+/// The selected checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct What {
     /// Accesses that leave their variable.
     pub memory: bool,
     /// Races.
     pub races: bool,
-    /// Uses of values that nobody wrote.
+    /// Uses of uninitialised values.
     pub init: bool,
-    /// Barriers and warp instructions that not all threads reach that should.
+    /// Barriers and warp operations that not all required threads reach.
     pub sync: bool,
 }
 
 impl What {
-    /// Everything.
+    /// All checks.
     pub const ALL: What = What { memory: true, races: true, init: true, sync: true };
-    /// Nothing.
+    /// No checks.
     pub const NONE: What = What { memory: false, races: false, init: false, sync: false };
 
-    /// Words with commas between: `memory`, `races`, `init`, `sync`, `all`. The error names the word that is none.
+    /// Parses a comma-separated list of `memory`, `races`, `init`, `sync` and `all`. The error names the unknown word.
     pub fn parse(words: &str) -> Result<What, String> {
         let mut what = What::NONE;
         for word in words.split(',').map(str::trim) {
@@ -41,21 +41,21 @@ impl What {
     }
 }
 
-/// Sorts of findings.
+/// The kind of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FindingKind {
     /// Two accesses without order.
     Race,
-    /// A value that nobody wrote.
+    /// The use of an uninitialised value.
     Uninitialised,
-    /// A barrier or warp instruction that not all threads reach.
+    /// A barrier or warp operation that not all required threads reach.
     Synchronisation,
     /// An access outside of its variable.
     Bounds,
 }
 
 impl FindingKind {
-    /// The word for `--check` and for machines.
+    /// The name in messages and machine-readable reports.
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::Race => "race",
@@ -66,7 +66,7 @@ impl FindingKind {
     }
 }
 
-/// Who did something, and where.
+/// A thread's part in a finding.
 #[derive(Clone, Debug)]
 pub struct Party {
     /// `reads`, `writes`, `updates atomically`, `waits`.
@@ -81,25 +81,25 @@ pub struct Party {
     pub callers: Vec<Frame>,
 }
 
-/// One thing that is wrong.
+/// A finding.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Its sort.
+    /// Its kind.
     pub kind: FindingKind,
-    /// In one line.
+    /// A one-line description.
     pub title: String,
-    /// The threads: the one that was noticed first, then the earlier one.
+    /// The threads: the one at which it was noticed first, then the earlier one.
     pub parties: Vec<Party>,
     /// Values and further facts.
     pub notes: Vec<String>,
-    /// The synchronisation that is missing, and where it would go.
+    /// The missing synchronisation, and where to add it.
     pub help: Option<String>,
-    /// How often it was seen.
+    /// Number of occurrences.
     pub times: u64,
 }
 
 impl Finding {
-    /// The same sort at the same places.
+    /// Whether two findings have the same kind and places.
     pub fn is_like(&self, other: &Finding) -> bool {
         let places = |f: &Finding| {
             let mut all: Vec<(u32, u32)> = f.parties.iter().map(|p| (p.at.0.0, p.at.1.span.start)).collect();

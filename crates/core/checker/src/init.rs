@@ -1,13 +1,13 @@
-//! Reads of memory that nobody has written: shared, local, global and the device heap.
+//! Reads of uninitialised memory: shared, local, global and the device heap.
 //!
-//! An element of an access counts as uninitialised if none of its bytes was written: compilers copy structures with their holes.
-//! Local memory that a copy of a structure reads is told of like all else. Host writes, copies and fills write
-//! ([`margay_exec::mem::Writes`]); so do initial values of variables. What is told of is told of once.
+//! An element counts as uninitialised if none of its bytes was written, since compilers copy structures with their
+//! padding. Host writes, copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of
+//! variables. Each memory location is reported once.
 
 use crate::{Checker, Finding, FindingKind, State, lanes, name};
 use margay_exec::{AccessKind, MemoryEvent};
 
-/// What an address belongs to.
+/// The memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Home {
     Shared(u64),
@@ -41,7 +41,7 @@ impl Checker {
                     Home::Global => state.written.as_ref().is_some_and(|w| w.is_blank(*at, *bytes)),
                     _ => state.marks.is_blank(*at, *bytes),
                 };
-                // A local access that reads a structure is whole if any of it was written.
+                // A local access may copy a structure with padding: it is initialised if any element was written.
                 let missing = match home {
                     Home::Local => elements.clone().all(|x| blank(&x)).then_some((address, step)),
                     _ => elements.clone().find(blank),

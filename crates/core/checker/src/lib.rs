@@ -1,5 +1,5 @@
-//! What a launch does wrong although it comes to its end: races, uses of values that nobody wrote, barriers that a part of a CTA
-//! reaches. `docs/checker.md` says what is looked for, and what is not.
+//! Finds errors of a launch that do not stop it: races, uses of uninitialised values, barriers that only a part of a
+//! CTA reaches. `docs/checker.md` says what is checked, and what is not.
 //!
 //! ```text
 //!  engine ── events ──> Checker ─┬─ threads: who has seen what (clocks)      ─┐
@@ -8,9 +8,9 @@
 //!                                └─ barrier: who arrived from where            ─────────┘
 //! ```
 //!
-//! Order is exactly what the memory consistency model defines (manual, chapter 8): happens-before by clocks that follow program
-//! order, barriers and release and acquire patterns with their scopes. The verdict depends on what the execution did, on which
-//! branches were taken and which values were read, and not on when who ran.
+//! Order is exactly what the memory consistency model defines (manual, chapter 8): happens-before, computed by vector
+//! clocks that follow program order, barriers and release and acquire patterns with their scopes. The verdict depends
+//! on the branches taken and the values read, not on the timing of threads.
 #![forbid(unsafe_code)]
 
 mod barrier;
@@ -39,10 +39,10 @@ use std::{
 };
 use threads::{CtaThreads, Threads, Who};
 
-/// Set in [`Record::who`] for the agents of a warp's threads.
+/// Flag in [`Record::who`] for agents.
 const AGENT: u32 = 1 << 31;
 
-/// Watches one launch and keeps what it found.
+/// Observes one launch and collects findings.
 pub struct Checker {
     what: What,
     image: Arc<Image>,
@@ -56,13 +56,13 @@ pub struct Checker {
 struct Cta {
     threads: CtaThreads,
     arrivals: Arrivals,
-    /// Its shared memory: host address and size.
+    /// Host address and size of its shared memory.
     shared: (u64, u64),
-    /// Threads that have not ended.
+    /// Number of threads that have not exited.
     live: u32,
 }
 
-/// Two places and a sort: what makes a finding.
+/// Identifies a finding: its kind and two places.
 type Key = (FindingKind, (u32, u32), (u32, u32));
 
 #[derive(Default)]
@@ -75,12 +75,12 @@ struct State {
     sites: Sites,
     barriers: barrier::Reach,
     found: BTreeMap<Key, Finding>,
-    /// In the order in which they were found.
+    /// The keys in the order of their first occurrence.
     order: Vec<Key>,
-    /// The bitmap of the allocation that was asked for last.
+    /// Bitmap of the allocation looked up last.
     written: Option<Arc<margay_exec::mem::Written>>,
     buffer: Vec<Record>,
-    /// Time is up: nothing more is looked at.
+    /// Time has overflowed, so that nothing more is checked.
     over: bool,
 }
 
@@ -93,13 +93,14 @@ fn who(actor: &Actor<'_>) -> Who {
 }
 
 impl Checker {
-    /// For a launch of a program with a grid, CTAs and clusters of that shape (clusters of one CTA where there are none).
+    /// Creates a checker for a launch with these grid, block and cluster shapes (clusters of one CTA if there are
+    /// none).
     pub fn new(what: What, image: Arc<Image>, grid: [u32; 3], block: [u32; 3], cluster: [u32; 3]) -> Checker {
         let state = Mutex::new(State { threads: Threads::new(), ..State::default() });
         Checker { what, image, grid, block, cluster: cluster.map(|n| n.max(1)), state }
     }
 
-    /// What was found, in the order in which it came up: one for each pair of places.
+    /// The findings in the order of their first occurrence, one per pair of places.
     pub fn findings(&self) -> Vec<Finding> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<Finding> = state.order.iter().map(|key| state.found[key].clone()).collect();
@@ -111,7 +112,7 @@ impl Checker {
         all
     }
 
-    /// Warps of a CTA.
+    /// Number of warps of a CTA.
     fn warps(&self) -> u32 {
         self.block.iter().product::<u32>().div_ceil(LANES as u32)
     }
@@ -135,7 +136,7 @@ impl Checker {
         [t % x, t / x % y, t / x / y]
     }
 
-    /// Somebody who acts now.
+    /// The acting thread, as a party of a finding.
     fn party(&self, actor: &Actor<'_>, lane: u32, verb: &str) -> Party {
         let thread = self.thread(actor.warp, lane);
         Party { verb: verb.into(), thread, cta: actor.cta, at: actor.at, callers: actor.callers.to_vec() }
@@ -151,7 +152,7 @@ impl Checker {
 }
 
 impl State {
-    /// Adds a finding, or counts one more of it.
+    /// Adds a finding, or counts another occurrence of it.
     fn report(&mut self, kind: FindingKind, places: (Place, Option<Place>), make: impl FnOnce() -> Finding) {
         let key = |(func, at): Place| (func.0, at.span.start);
         let (a, b) = (key(places.0), places.1.map_or((u32::MAX, 0), key));
@@ -261,7 +262,7 @@ impl Observer for Checker {
             state.marks.forget(*base, *size);
         }
         state.shadow.forget(e.shared.0, e.shared.1);
-        // The system's part holds what the system has put there.
+        // The part reserved by the system is initialised.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));

@@ -1,9 +1,9 @@
-//! Names for addresses: variables with an index, and names without the compiler's decoration.
+//! Names of addresses for messages: variables with an index, demangled.
 
 use margay_exec::{Image, Memory};
 use margay_isa::Space;
 
-/// The name that a programmer gave: the last part of a mangled one. What is not mangled stays.
+/// The identifier in a mangled name; other names are returned as they are.
 pub fn plain(name: &str) -> String {
     let name = name.rsplit("::").next().unwrap_or(name);
     let Some(rest) = name.strip_prefix("_Z") else { return name.to_owned() };
@@ -27,7 +27,7 @@ pub fn plain(name: &str) -> String {
     last.unwrap_or(name).to_owned()
 }
 
-/// The variable's name behind the `E` that ends its function's.
+/// The variable in a mangled local name: it follows the `E` that ends the function's name.
 fn local(rest: &str) -> Option<&str> {
     rest.match_indices('E').find_map(|(at, _)| {
         let name = &rest[at + 1..];
@@ -47,7 +47,7 @@ fn indexed(name: &str, offset: u64, size: u64, element: u32) -> String {
     }
 }
 
-/// What lies at an offset of a CTA's shared memory.
+/// Names an offset in a CTA's shared memory.
 pub fn shared(image: &Image, offset: u64, element: u32) -> String {
     let named = image.ir.globals.iter().zip(&image.addresses).filter(|(g, _)| g.space == Space::Shared);
     let mut dynamic = None;
@@ -65,7 +65,7 @@ pub fn shared(image: &Image, offset: u64, element: u32) -> String {
     }
 }
 
-/// What lies at an address of global memory.
+/// Names an address in global memory.
 pub fn global(memory: &Memory, address: u64, element: u32) -> String {
     let Some(a) = memory.find(address) else { return format!("address {address:#x}") };
     let (offset, size) = (address - a.block.base(), a.block.len() as u64);

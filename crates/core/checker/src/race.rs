@@ -1,9 +1,10 @@
-//! Races: two overlapping accesses of which one writes, that are neither ordered nor both morally strong (manual, section 8.7).
+//! Races: overlapping accesses, at least one of them a write, that are neither ordered nor morally strong (manual,
+//! section 8.7).
 //!
-//! Two stores of the same value to a place are not told of (compute-sanitizer calls that information, not an error): programs set a
-//! flag from many threads. Volatile accesses are strong, so that they do not race (section 8.4.2); between lanes of one warp in
-//! shared memory a volatile write and read without order are told of all the same unless a fence makes the location a flag, since
-//! that is code from before lanes could part.
+//! Two stores of the same value are not reported (compute-sanitizer lists them as information): programs set a flag
+//! from many threads. Volatile accesses are strong and do not race (section 8.4.2). Yet a volatile write and read in
+//! shared memory by lanes of one warp are reported if they are unordered and no fence makes the location a flag: such
+//! code relies on warps executing in lockstep.
 
 use crate::{
     AGENT, Checker, Finding, FindingKind, Party, State,
@@ -18,21 +19,21 @@ use margay_exec::{AccessKind, Actor, LANES, MemoryEvent, ObjectStep, Ordering, S
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
-    /// An asynchronous copy was not waited for.
+    /// A wait for an asynchronous copy.
     Copy,
-    /// A scope does not include the other thread.
+    /// A scope that includes the other thread.
     Scope,
-    /// Strong accesses of different sizes.
+    /// Equal sizes: both accesses are strong.
     Size,
-    /// One is strong and the other is not.
+    /// Strength of one of the accesses.
     Plain,
-    /// Volatile accesses of a warp.
+    /// A barrier between volatile accesses of a warp.
     Volatile,
     /// A barrier.
     Order,
 }
 
-/// Where two threads stand to each other.
+/// The narrowest group that contains two threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Distance {
     Thread,
@@ -42,7 +43,7 @@ enum Distance {
     Grid,
 }
 
-/// A group of lanes that access the same bytes now.
+/// Lanes that access the same bytes in one instruction.
 struct Access<'a> {
     actor: &'a Actor<'a>,
     lanes: u32,
@@ -69,7 +70,7 @@ impl Checker {
         }
     }
 
-    /// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
+    /// A lane that has not seen an earlier access, and the lane that performed it, if there are any.
     fn unordered(&self, state: &State, earlier: &Record, now: &Access<'_>) -> Option<(u32, u32)> {
         let (index, warp) = self.place_of(earlier);
         let cta = state.ctas.get(&now.actor.cta)?;
@@ -78,7 +79,8 @@ impl Checker {
         cta.threads.unseen(lanes, (index, warp, earlier.lanes), side, earlier.time)
     }
 
-    /// Whether both are strong, include each other's threads in their scopes and overlap completely (section 8.7).
+    /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
+    /// (section 8.7).
     fn morally_strong(&self, (a, b): (&Site, &Site), distance: Distance) -> Result<(), Cause> {
         match (a.is_strong(), b.is_strong()) {
             (true, true) => {}
@@ -101,7 +103,7 @@ impl Checker {
         if e.access == AccessKind::Store && e.order.semantics == Semantics::Weak {
             self.compare_lanes(state, e);
         }
-        // What is stored now must be told apart from what was stored before.
+        // Stores get a time of their own.
         if e.access.writes() {
             state.advance();
         }
@@ -110,7 +112,8 @@ impl Checker {
         while left != 0 {
             let lane = left.trailing_zeros();
             let address = e.addresses[lane as usize];
-            // Lanes that load the same place are one access, and so are those of one atomic; stores come one after the other.
+            // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one
+            // after another.
             let group = match e.access {
                 AccessKind::Load | AccessKind::Atomic => {
                     lanes(left).filter(|l| e.addresses[*l as usize] == address).fold(0, |m, l| m | 1 << l)
@@ -134,13 +137,13 @@ impl Checker {
             self.follow_order(state, e, group, address);
         }
         (state.shadow, state.buffer) = (shadow, buffer);
-        // What is released here must be told apart from what comes later.
+        // What is released here must be distinguishable from what follows.
         if e.access.writes() && e.order.semantics != Semantics::Weak {
             state.advance();
         }
     }
 
-    /// Release and acquire patterns at a location.
+    /// Applies release and acquire patterns at a location.
     fn follow_order(&self, state: &mut State, e: &MemoryEvent<'_>, group: u32, address: u64) {
         let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
         if !(strong || e.access.writes() && state.threads.is_released(address)) {
@@ -158,7 +161,7 @@ impl Checker {
         }
     }
 
-    /// Compares an access of a word with those that `list` holds, and leaves there what later ones must be compared with.
+    /// Compares an access of a word with the records in `list`, and updates the records for later comparisons.
     fn access_word(
         &self,
         state: &mut State,
@@ -183,7 +186,7 @@ impl Checker {
                 let earlier = state.sites.get(r.site());
                 let (earlier_writes, earlier_strong) = (earlier.access.writes(), earlier.is_strong());
                 if !writes && !earlier_writes {
-                    // Two reads: one of them may stand for both.
+                    // Two reads by the same instruction: one record may stand for both.
                     let same = r.who == who && r.site() == now.site && r.bytes() == mask;
                     if same && r.time == state.threads.now {
                         r.lanes |= now.lanes;
@@ -194,7 +197,7 @@ impl Checker {
                     let covered = crowded && strong == earlier_strong && self.unordered(state, &r, now).is_none();
                     break 'keep !repeated && !covered;
                 }
-                // A later access that races with the earlier one races with this one too.
+                // A later access that races with the earlier one races with this one too, so this record replaces it.
                 let narrower = earlier_strong && scope <= earlier.order.scope && self.place_of(&r).0 == index;
                 let covers = (writes || !earlier_writes) && (!strong || narrower) && r.bytes() & !mask == 0;
                 let unordered = self.unordered(state, &r, now);
@@ -214,13 +217,13 @@ impl Checker {
             let record = Record::new((who, now.lanes), state.threads.now, now.site, mask);
             list.push(record);
             if writes {
-                // The last write stands in front: it never gives way.
+                // The last write comes first and is never evicted.
                 list.swap(0, kept);
             }
         }
     }
 
-    /// Two accesses without order: a race, unless they are morally strong or store the same.
+    /// Reports a race between unordered accesses, unless they are morally strong or store the same value.
     fn judge(
         &self,
         state: &mut State,
@@ -231,7 +234,7 @@ impl Checker {
         (word, mask): (u64, u32),
     ) {
         let (index, warp) = self.place_of(earlier);
-        // The same instruction now: what its lanes store was compared already.
+        // Lanes of the same instruction are compared by `compare_lanes`.
         if earlier.time == state.threads.now && warp == now.actor.warp && earlier.site() == now.site {
             return;
         }
@@ -327,7 +330,7 @@ impl Checker {
         });
     }
 
-    /// What would order two accesses, and where it would go.
+    /// The synchronisation that would order two accesses, and where to add it.
     fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
         let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
         let between =
@@ -366,7 +369,7 @@ impl Checker {
         }
     }
 
-    /// Lanes of one store that write different values to one place: which one stays is undefined.
+    /// Reports lanes of one store that write different values to one address: the result is undefined.
     fn compare_lanes(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let Some(values) = e.values else { return };
         let mut order: Vec<u32> = lanes(e.actor.lanes).collect();
@@ -404,7 +407,7 @@ impl Checker {
         });
     }
 
-    /// Operations on a barrier object are strong accesses to it; to make one is a plain write.
+    /// Operations on a barrier object are strong accesses to it; its initialisation is a plain write.
     pub(crate) fn access_object(
         &self,
         state: &mut State,

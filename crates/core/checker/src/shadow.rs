@@ -1,64 +1,65 @@
-//! Shadow memory: the accesses of each word that a later one may race with, and which bytes were written.
+//! Shadow memory: per word, the accesses that a later one may race with; and which bytes were written.
 //!
-//! A word has two records of 16 bytes in place: 8 bytes for a byte that is watched. Where more accesses are unordered among
-//! themselves (readers, atomics), they go to a list with an end: [`MOST`].
+//! A word has two records of 16 bytes in place, that is 8 bytes per byte checked. If more accesses are mutually
+//! unordered (readers, atomics), they move to a list of at most [`MOST`].
 
 use crate::clock::Time;
 use std::collections::HashMap;
 
-/// Records of a word at most. Beyond, a read gives way: to miss a race it must have been the only one unordered.
+/// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
+/// access.
 const MOST: usize = 64;
-/// Bytes of a page of shadow memory.
+/// Size of a page of shadow memory, in bytes of device memory.
 const PAGE: u64 = 4096;
-/// Bytes of a word.
+/// Size of a word in bytes.
 pub const WORD: u64 = 4;
-/// Marks a second record that is the index of a list.
+/// Marks a second record as the index of a list.
 const SPILLED: u32 = u32::MAX;
-/// Sites that can be told apart.
+/// Limit of distinct sites.
 pub const MOST_SITES: u32 = (1 << 28) - 2;
 
-/// Accesses of some lanes of one warp (or of their agents) by one instruction.
+/// Accesses of lanes of one warp (or of their agents) by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Warp in the launch; the highest bit for agents.
+    /// Warp in the launch; the highest bit marks agents.
     pub who: u32,
-    /// Lanes; none in an empty record.
+    /// Lanes; zero in an empty record.
     pub lanes: u32,
-    /// When.
+    /// Time of the access.
     pub time: Time,
-    /// Site, and in the upper four bits the bytes of the word.
+    /// Site, and in the upper four bits the mask of the bytes accessed.
     site: u32,
 }
 
 impl Record {
     const NONE: Record = Record { who: 0, lanes: 0, time: 0, site: 0 };
 
-    /// An access of the bytes of a mask.
+    /// A record of an access to the bytes in a mask.
     pub fn new((who, lanes): (u32, u32), time: Time, site: u32, bytes: u32) -> Record {
         Record { who, lanes, time, site: site | bytes << 28 }
     }
 
-    /// Index of the site.
+    /// Number of the site.
     pub fn site(self) -> u32 {
         self.site & ((1 << 28) - 1)
     }
 
-    /// The part of it that is one lane's.
+    /// The record restricted to one lane.
     pub fn of_lane(self, lane: u32) -> Record {
         Record { lanes: 1 << lane, ..self }
     }
 
-    /// Bytes of the word.
+    /// Mask of the bytes accessed.
     pub fn bytes(self) -> u32 {
         self.site >> 28
     }
 }
 
-/// A word.
+/// The records of a word.
 #[derive(Clone, Copy)]
 struct Cell([Record; 2]);
 
-/// The shadow of device memory.
+/// Shadow memory of the device.
 #[derive(Default)]
 pub struct Shadow {
     pages: HashMap<u64, Box<[Cell]>>,
@@ -67,7 +68,7 @@ pub struct Shadow {
 }
 
 impl Shadow {
-    /// Replaces the records of the word at an address: `change` gets those there are.
+    /// Lets `change` update the records of the word at an address.
     pub fn update(&mut self, address: u64, change: impl FnOnce(&mut Vec<Record>), buffer: &mut Vec<Record>) {
         let cells = self
             .pages
@@ -88,7 +89,7 @@ impl Shadow {
         }
         change(buffer);
         if buffer.len() > MOST {
-            // Something different each time, and the same for the same launch.
+            // Pseudo-random, and reproducible for the same launch.
             let victim = 1 + (address / WORD + u64::from(buffer[MOST].time)) as usize % (MOST - 1);
             buffer.swap_remove(victim);
         }
@@ -111,7 +112,7 @@ impl Shadow {
         cell.0 = [buffer[0], Record { who: SPILLED, lanes: 1, time: list, site: 0 }];
     }
 
-    /// Forgets the accesses of a range: it is somebody else's now.
+    /// Drops the records of a range that was reallocated.
     pub fn forget(&mut self, base: u64, size: u64) {
         let end = base.saturating_add(size);
         for page in base / PAGE..end.div_ceil(PAGE) {
@@ -130,7 +131,7 @@ impl Shadow {
     }
 }
 
-/// Which bytes of windows were written: one bit each, in pages that are made when they are needed.
+/// Which bytes of windows were written: a bitmap in pages allocated on demand.
 #[derive(Default)]
 pub struct Marks(HashMap<u64, Box<[u64; (PAGE / 64) as usize]>>);
 
@@ -139,19 +140,19 @@ impl Marks {
         (address..address.saturating_add(size)).map(|a| (a / PAGE, (a % PAGE / 64) as usize, 1 << (a % 64)))
     }
 
-    /// Bytes are written; whether some had not been.
+    /// Marks bytes as written.
     pub fn mark(&mut self, address: u64, size: u64) {
         for (page, word, bit) in Marks::bits(address, size) {
             self.0.entry(page).or_insert_with(|| Box::new([0; (PAGE / 64) as usize]))[word] |= bit;
         }
     }
 
-    /// Whether no byte of some was written.
+    /// Whether none of the bytes was written.
     pub fn is_blank(&self, address: u64, size: u64) -> bool {
         Marks::bits(address, size).all(|(page, word, bit)| self.0.get(&page).is_none_or(|p| p[word] & bit == 0))
     }
 
-    /// Forgets a range.
+    /// Marks a range as unwritten.
     pub fn forget(&mut self, base: u64, size: u64) {
         let end = base.saturating_add(size);
         for page in base / PAGE..end.div_ceil(PAGE) {

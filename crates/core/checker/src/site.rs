@@ -1,4 +1,4 @@
-//! Sites: instructions with their callers, as accesses in shadow memory name them.
+//! Sites: instructions with their call stacks, to which records in shadow memory refer.
 
 use crate::shadow::MOST_SITES;
 use margay_exec::{AccessKind, Actor, Frame, Ordering, Semantics};
@@ -11,34 +11,34 @@ use std::{
 /// A place in the program.
 pub type Place = (FuncId, SourcePlace);
 
-/// An instruction that accesses memory, reached by certain calls.
+/// An instruction that accesses memory, with a call stack.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// Function and place.
     pub at: Place,
     /// Callers, innermost first.
     pub callers: Vec<Frame>,
-    /// What it does.
+    /// The kind of access.
     pub access: AccessKind,
-    /// How it is ordered.
+    /// Its memory ordering.
     pub order: Ordering,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub element: u32,
 }
 
 impl Site {
-    /// A strong operation (manual, section 8.4).
+    /// Whether the operation is strong (manual, section 8.4).
     pub fn is_strong(&self) -> bool {
         self.order.semantics != Semantics::Weak
     }
 
-    /// The place in the kernel: the instruction, or the outermost call that leads to it.
+    /// The place in the kernel: of the instruction, or of the outermost call that leads to it.
     pub fn in_kernel(&self) -> Place {
         self.callers.last().map_or(self.at, |f| (f.func, f.at))
     }
 }
 
-/// All sites that were seen.
+/// All sites seen in a launch.
 #[derive(Default)]
 pub struct Sites {
     list: Vec<Site>,

@@ -1,16 +1,18 @@
-//! What each thread has seen, and how synchronisation changes it (manual, sections 8.8 and 8.9).
+//! The vector clock of each thread, and how synchronisation changes it (manual, sections 8.8 and 8.9).
 //!
-//! * A barrier orders what its participants did before they arrived before what those that waited do afterwards: arrivals gather
-//!   a clock, and only when the barrier completes do those that waited get it.
-//! * A release pattern leaves the releasing thread's clock at the location that it writes; read-modify-writes pass it on, other
-//!   writes remove it. An acquire pattern takes it up, if the first operation of the one and the last of the other are morally
-//!   strong: each has a scope that includes the other's thread.
-//! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the schedule's, and
-//!   a program must not depend on it.
-//! * A barrier passes on what fences of its participants have made visible: "all write and fence, barrier, one sets the flag".
-//! * A shuffle or vote passes on what its lanes have seen of others, and nothing of what they did: one lane acquires and tells the warp.
-//! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less; programs that end in
-//!   "the last CTA adds up" rely on it, and machines keep it.
+//! * A barrier orders what its participants did before they arrived before what the waiting ones do afterwards:
+//!   arrivals gather a clock, which the waiting threads receive when the barrier completes.
+//! * A release pattern leaves the releasing thread's clock at the location that it writes; read-modify-writes pass it
+//!   on, other writes remove it. An acquire pattern joins it if the first operation of the one and the last of the
+//!   other are morally strong: each has a scope that includes the other's thread.
+//! * Relaxed accesses and atomics order nothing. `fence.sc` counts as release and acquire: its total order is the
+//!   schedule's, on which a program must not depend.
+//! * A barrier passes on what fences of its participants have made visible: "all write and fence, barrier, one sets the
+//!   flag".
+//! * A shuffle or vote passes on what its lanes have seen of others, but nothing of what they did: one lane acquires
+//!   and tells the warp.
+//! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
+//!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
 use crate::clock::{Clock, Side, Time};
 use margay_exec::{LANES, ObjectStep, Ordering, Scope, Semantics, SyncKind};
@@ -19,12 +21,12 @@ use std::{
     sync::Arc,
 };
 
-/// Clocks that wait for an acquire fence, at most.
+/// Limit of clocks that wait for an acquire fence, per thread.
 const MOST_PENDING: usize = 64;
-/// Clocks at a location, at most.
+/// Limit of clocks released at one location.
 const MOST_RELEASES: usize = 128;
 
-/// A clock that somebody released.
+/// A clock released at a location.
 #[derive(Clone)]
 struct Release {
     cta: u32,
@@ -33,7 +35,7 @@ struct Release {
     clock: Arc<Clock>,
 }
 
-/// A fence of a thread: what it had seen, and when.
+/// A fence of a thread: its clock and time.
 #[derive(Clone)]
 struct Fence {
     clock: Arc<Clock>,
@@ -41,19 +43,19 @@ struct Fence {
     time: Time,
 }
 
-/// A thread.
+/// The state of a thread.
 #[derive(Clone, Default)]
 struct Thread {
     clock: Arc<Clock>,
-    /// Until when its own asynchronous copies are complete.
+    /// Time up to which its own asynchronous copies are complete.
     agent: Time,
-    /// The last releasing fence of each scope up to `.gpu`, or of a wider one.
+    /// The last releasing fence by scope: `.cta`, `.cluster`, `.gpu` or wider.
     fences: [Option<Fence>; 3],
-    /// Read from release patterns, with the scope of the read, before an acquire fence.
+    /// Clocks read from release patterns, with the scope of the read, that await an acquire fence.
     pending: Vec<(Release, Scope)>,
-    /// When groups of copies were committed: small ones, bulk ones.
+    /// Commit times of groups of copies: small ones, bulk ones.
     groups: [VecDeque<Time>; 2],
-    /// Arrivals at the cluster barrier.
+    /// Number of arrivals at the cluster barrier.
     phase: u64,
 }
 
@@ -66,24 +68,24 @@ pub struct CtaThreads {
     barriers: HashMap<u32, Gathered>,
 }
 
-/// What those that have arrived at a barrier have seen, and what their fences have made visible.
+/// The clocks gathered at a barrier, and what fences of its participants have made visible.
 #[derive(Default)]
 struct Gathered {
     clock: Clock,
     fences: [Option<Clock>; 3],
 }
 
-/// A barrier object.
+/// The clocks of a barrier object.
 #[derive(Default)]
 struct Object {
     arrived: Clock,
     done: Arc<Clock>,
 }
 
-/// All that is known of order.
+/// The state of happens-before that threads share.
 #[derive(Default)]
 pub struct Threads {
-    /// The time.
+    /// The current time.
     pub now: Time,
     released: HashMap<u64, Vec<Release>>,
     objects: HashMap<u64, Object>,
@@ -105,7 +107,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = u32> {
 }
 
 impl Release {
-    /// Whether an operation of that scope in that CTA and the release are morally strong.
+    /// Whether the release and an operation of that scope in that CTA are morally strong.
     fn meets(&self, (cta, cluster): (u32, u32), scope: Scope) -> bool {
         let needed = match () {
             _ if self.cta == cta => Scope::Cta,
@@ -127,7 +129,7 @@ fn class(scope: Scope) -> usize {
 const CLASSES: [Scope; 3] = [Scope::Cta, Scope::Cluster, Scope::Sys];
 
 impl CtaThreads {
-    /// Threads that have seen nothing but the start of the kernel.
+    /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
         let threads = vec![Thread::default(); warps as usize * LANES];
         CtaThreads { index, cluster, threads, barriers: HashMap::new() }
@@ -137,8 +139,8 @@ impl CtaThreads {
         &mut self.threads[warp as usize * LANES + lane as usize]
     }
 
-    /// A lane of `now` that has not seen what some lanes of a warp (`cta`, `warp`, `others`) did at a time, and that one; program
-    /// order orders a thread's own accesses.
+    /// A lane of `now` that has not seen what some lane of `others` in warp (`cta`, `warp`) did at `time`, and that
+    /// lane. A thread's own accesses are in program order.
     pub fn unseen(&self, now: Who, (cta, warp, others): (u32, u32, u32), side: Side, time: Time) -> Option<(u32, u32)> {
         let mut known: Option<(&Arc<Clock>, u32)> = None;
         for lane in lanes(now.lanes) {
@@ -157,7 +159,7 @@ impl CtaThreads {
         None
     }
 
-    /// Adds all that lanes have seen and done to a clock.
+    /// Joins all that lanes have seen and done into a clock.
     fn gather(&self, who: Who, time: Time, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
         for lane in lanes(who.lanes) {
@@ -173,7 +175,7 @@ impl CtaThreads {
         to.raise((self.index, who.warp, who.lanes), Side::Program, time);
     }
 
-    /// Adds what the fences of lanes have made visible.
+    /// Joins what the fences of lanes have made visible.
     fn gather_fences(&self, who: Who, to: &mut [Option<Clock>; 3]) {
         let mut last: [Option<&Arc<Clock>>; 3] = [None; 3];
         for lane in lanes(who.lanes) {
@@ -203,30 +205,30 @@ impl CtaThreads {
 }
 
 impl Threads {
-    /// Starts at the first moment.
+    /// Starts at time 1.
     pub fn new() -> Threads {
         Threads { now: 1, ..Threads::default() }
     }
 
-    /// Time goes on; false when there is none left.
+    /// Advances time; false if it has overflowed.
     pub fn advance(&mut self) -> bool {
         self.now = self.now.saturating_add(1);
         self.now < Time::MAX
     }
 
-    /// Memory is somebody else's now.
+    /// Drops the state of memory that was reallocated.
     pub fn forget(&mut self, base: u64, size: u64) {
         let outside = |at: &u64| at.wrapping_sub(base) >= size;
         self.released.retain(|at, _| outside(at));
         self.objects.retain(|at, _| outside(at));
     }
 
-    /// Whether a release pattern wrote what a location holds.
+    /// Whether the current value of a location was written by a release pattern.
     pub fn is_released(&self, at: u64) -> bool {
         self.released.contains_key(&at)
     }
 
-    /// A lane writes a location: what acquires there from now on.
+    /// Records a lane's write to a location, which replaces or extends what can be acquired there.
     pub fn write(&mut self, cta: &CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
         let strong = order.semantics != Semantics::Weak;
         let me = (cta.index, cta.cluster);
@@ -244,7 +246,7 @@ impl Threads {
         if strong {
             let mut last: Option<&Fence> = None;
             for (class, fence) in t.fences.iter().enumerate().rev() {
-                // A fence of a wider scope is one of a narrower one too.
+                // A fence of a wider scope counts for narrower ones too.
                 let same = |f: &Fence| last.is_some_and(|l| l.time == f.time && Arc::ptr_eq(&l.clock, &f.clock));
                 if let Some(fence) = fence.as_ref().filter(|f| !same(f)) {
                     make(fence, CLASSES[class].min(order.scope));
@@ -269,7 +271,7 @@ impl Threads {
         }
     }
 
-    /// A lane reads a location by a strong operation.
+    /// Records a lane's strong read of a location.
     pub fn read(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering) {
         let Some(list) = self.released.get(&at) else { return };
         let me = (cta.index, cta.cluster);
@@ -304,7 +306,7 @@ impl Threads {
         }
     }
 
-    /// What threads do to order.
+    /// Applies a synchronisation.
     pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
         match kind {
             SyncKind::Barrier { id, .. } => {
@@ -340,7 +342,7 @@ impl Threads {
                     if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
                         cta.learn(who.warp, lane, clock);
                     }
-                    // Everybody has arrived at this phase, so nobody waits for an earlier one but one.
+                    // All threads have arrived at this phase, so none waits for the one before the previous.
                     if phase > 2 {
                         self.clusters.remove(&(cta.cluster, phase - 2));
                     }
@@ -438,11 +440,11 @@ impl Threads {
         }
     }
 
-    /// A CTA barrier completed: those that waited have seen what all did before they arrived.
+    /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
     pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, waited: &[u32]) {
         let Some(Gathered { mut clock, fences }) = cta.barriers.remove(&id) else { return };
         if all {
-            // Nobody of the CTA is elsewhere; threads that have ended count as arrived.
+            // All threads of the CTA have arrived or exited.
             clock.raise_all(cta.index, self.now);
         }
         let clock = Arc::new(clock);
@@ -462,7 +464,7 @@ fn pend(t: &mut Thread, release: Release, scope: Scope) {
         return;
     }
     if t.pending.len() >= MOST_PENDING {
-        // Together they are seen where any of them is: what is ordered too much is not reported, and nothing else is.
+        // Merged: too much order only hides races, and never invents any.
         let (first, _) = &mut t.pending[0];
         Arc::make_mut(&mut first.clock).join(&release.clock);
         return;
@@ -470,7 +472,7 @@ fn pend(t: &mut Thread, release: Release, scope: Scope) {
     t.pending.push((release, scope));
 }
 
-/// Makes one of all releases at a location that the whole device can see.
+/// Merges all releases at a location whose scope is the device or wider.
 fn collapse(list: &mut Vec<Release>) {
     let Some(at) = list.iter().position(|r| r.scope >= Scope::Gpu) else { return };
     let mut all = list.swap_remove(at);

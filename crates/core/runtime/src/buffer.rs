@@ -4,8 +4,8 @@ use crate::{Context, Error};
 use margay_exec::mem::Kind;
 use std::sync::Arc;
 
-/// Device memory owned by the caller. Dropping it frees the memory: what a launch does there afterwards is a fault, and what was under way
-/// harms nobody, since the bytes stay until the launches have ended that run.
+/// Device memory owned by the caller and freed on drop. A launch that accesses it afterwards faults; an access in
+/// progress is harmless, since the bytes stay allocated until all launches running at the time have ended.
 #[derive(Debug)]
 pub struct Buffer {
     context: Arc<Context>,
@@ -29,24 +29,24 @@ impl Buffer {
         self.bytes
     }
 
-    /// True for a buffer of no bytes.
+    /// Whether it has zero bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Copies bytes from the host to an offset.
+    /// Copies host data to an offset.
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.within(offset, data.len())?;
         self.context.write(self.address + offset, data)
     }
 
-    /// Copies bytes from an offset to the host.
+    /// Copies bytes at an offset to the host.
     pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
         self.within(offset, data.len())?;
         self.context.read(self.address + offset, data)
     }
 
-    /// All bytes.
+    /// Copies the whole buffer to the host.
     pub fn to_vec(&self) -> Result<Vec<u8>, Error> {
         let mut data = vec![0; self.bytes as usize];
         self.read(0, &mut data)?;
@@ -61,7 +61,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // It is there: only this value knows the allocation as its own.
+        // Cannot fail: only this value frees the allocation.
         let _ = self.context.device().memory().free(self.address);
     }
 }

@@ -1,4 +1,4 @@
-//! A context: limits, the place that `vprintf` writes to, and the door to modules, buffers and streams.
+//! Contexts: limits of launches, the destination of `vprintf`, and the creation of modules, buffers and streams.
 
 use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
 use margay_check::Checked;
@@ -12,20 +12,21 @@ use std::{
 /// Limits of launches, as `cuCtxSetLimit` and the device's attributes name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes of stack of a thread, beyond the frame of the kernel itself.
+    /// Stack size of a thread in bytes, beyond the frame of the kernel itself.
     pub stack: u32,
-    /// Threads of a CTA.
+    /// Maximum number of threads of a CTA.
     pub threads_per_block: u32,
-    /// Bytes of shared memory of a CTA, static and dynamic together.
+    /// Maximum of a CTA's shared memory in bytes, static and dynamic together.
     pub shared_per_block: u32,
-    /// Warp instructions that a launch may execute before it counts as hanging; `None` for no limit.
+    /// Warp instructions after which a launch counts as hanging; `None` for no limit.
     pub instructions: Option<u64>,
-    /// How long all threads of a launch may do nothing but poll memory before that counts as a deadlock.
+    /// How long all threads of a launch may only poll memory before that counts as a deadlock.
     pub stall: Duration,
 }
 
 impl Default for Limits {
-    /// The limits of a current data-centre GPU; the stack is larger (64 KiB), since on a CPU it costs nothing until it is used.
+    /// The limits of a current data-centre GPU, with a larger stack (64 KiB), since pages that are never touched cost
+    /// nothing.
     fn default() -> Limits {
         Limits {
             stack: 64 << 10,
@@ -37,7 +38,7 @@ impl Default for Limits {
     }
 }
 
-/// Where the device's `vprintf` writes.
+/// The destination of the device's `vprintf`.
 pub type Output = Box<dyn Write + Send>;
 
 /// A context on a device.
@@ -53,29 +54,29 @@ impl Context {
         Arc::new(Context { device, limits: Mutex::default(), output: Mutex::new(output) })
     }
 
-    /// The device.
+    /// The device of the context.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// Limits of launches from now on.
+    /// The limits of future launches.
     pub fn limits(&self) -> Limits {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the limits.
+    /// Sets the limits of future launches.
     pub fn set_limits(&self, limits: Limits) {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Sends what kernels print somewhere else than to standard output.
+    /// Redirects the output of kernels, which goes to standard output by default.
     pub fn set_output(&self, output: Output) {
         *self.output.lock().unwrap_or_else(PoisonError::into_inner) = output;
     }
 
     pub(crate) fn print(&self, bytes: &[u8]) {
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        // A closed pipe is no reason to stop a kernel.
+        // A closed pipe does not stop a kernel.
         let _ = output.write_all(bytes).and_then(|()| output.flush());
     }
 
@@ -84,22 +85,22 @@ impl Context {
         Module::load(self.clone(), files, options)
     }
 
-    /// Links files that passed the check into a module.
+    /// Links checked files into a module.
     pub fn load_checked(self: &Arc<Context>, files: Vec<(Arc<Source>, Checked)>, options: &LoadOptions) -> Module {
         Module::load_checked(self.clone(), files, options)
     }
 
-    /// An allocation of that many bytes, all zero.
+    /// Allocates `bytes` zeroed bytes.
     pub fn buffer(self: &Arc<Context>, bytes: u64) -> Result<Buffer, Error> {
         Buffer::new(self.clone(), "buffer", bytes)
     }
 
-    /// An allocation with a name for messages ("12 bytes behind `argument 3`").
+    /// Allocates `bytes` zeroed bytes under a name for messages ("12 bytes behind `argument 3`").
     pub fn named_buffer(self: &Arc<Context>, name: &str, bytes: u64) -> Result<Buffer, Error> {
         Buffer::new(self.clone(), name, bytes)
     }
 
-    /// A queue of work that runs beside the caller.
+    /// Creates a stream, which runs work asynchronously.
     pub fn stream(self: &Arc<Context>) -> Stream {
         Stream::new()
     }

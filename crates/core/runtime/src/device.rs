@@ -1,4 +1,4 @@
-//! A device: engines, threads and memory. Everything else borrows from it.
+//! Devices: engines, threads, memory. Everything else holds a reference to one.
 
 use crate::{
     Context, Error,
@@ -8,17 +8,18 @@ use crate::{
 use margay_exec::Memory;
 use std::sync::Arc;
 
-/// Bytes of stack of a thread that runs CTAs: frames of compiled kernels can be large. Pages that nobody touches cost nothing.
+/// Stack of a thread that runs CTAs, in bytes: frames of compiled kernels can be large, and pages never touched cost
+/// nothing.
 const STACK: usize = 16 << 20;
 
-/// What a [`Device`] is made of.
+/// Parameters of a [`Device`].
 #[derive(Default)]
 pub struct DeviceOptions {
-    /// Threads that run CTAs; `None` for one a processor.
+    /// Number of threads that run CTAs; `None` for one per processor.
     pub threads: Option<usize>,
     /// The engines to choose from; the first is the default.
     pub engines: Vec<Engine>,
-    /// Hears of launches that wait for the compiler for more than a second.
+    /// Called when a launch waits for the compiler for more than a second.
     pub waiting: Option<Waiting>,
 }
 
@@ -32,7 +33,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device with the reference engine and one thread a processor.
+    /// A device with the reference engine and one thread per processor.
     pub fn new() -> Result<Arc<Device>, Error> {
         Device::with(DeviceOptions {
             engines: vec![Engine::interpreted(Arc::new(margay_exec::Reference))],
@@ -40,7 +41,7 @@ impl Device {
         })
     }
 
-    /// A device made to order.
+    /// Creates a device from options.
     pub fn with(options: DeviceOptions) -> Result<Arc<Device>, Error> {
         let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         let pool = rayon::ThreadPoolBuilder::new()
@@ -53,12 +54,12 @@ impl Device {
         Ok(Arc::new(Device { engines, waiting, memory: Memory::default(), queue: Arc::default(), pool }))
     }
 
-    /// A context on this device with default limits.
+    /// Creates a context with default limits.
     pub fn context(self: &Arc<Device>) -> Arc<Context> {
         Context::new(self.clone())
     }
 
-    /// The engine of that name; the default one for `None`.
+    /// The engine of this name; the default one for `None`.
     pub fn engine(&self, name: Option<&str>) -> Result<&Engine, Error> {
         let found = match name {
             Some(name) => self.engines.iter().find(|e| e.name() == name),
@@ -76,12 +77,12 @@ impl Device {
         self.engines.iter().map(|e| e.name()).collect()
     }
 
-    /// Threads that run CTAs.
+    /// Number of threads that run CTAs.
     pub fn threads(&self) -> usize {
         self.pool.current_num_threads()
     }
 
-    /// The device's memory: all allocations of all contexts.
+    /// The device's memory, shared by all contexts.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }

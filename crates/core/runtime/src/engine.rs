@@ -1,13 +1,13 @@
-//! Engines by name: what runs a kernel at once, what compiles it, and who waits for whom.
+//! Engines by name: an interpreter, a compiler, and the policy of when to compile.
 
 use margay_exec::{Compiler, Effort, Engine as Interpreter};
 use std::sync::Arc;
 
-/// A way to run kernels, with a name to choose it by.
+/// A named way to run kernels.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) name: &'static str,
-    /// Runs kernels as they stand.
+    /// Runs kernels without compiling them.
     pub(crate) base: Option<Arc<dyn Interpreter>>,
     pub(crate) compiler: Option<Arc<dyn Compiler>>,
     pub(crate) policy: Policy,
@@ -18,27 +18,29 @@ pub struct Engine {
 pub(crate) enum Policy {
     /// Never.
     Never,
-    /// When it pays; nobody waits for it.
+    /// When it pays, in the background.
     WhenItPays,
-    /// Before they run, with so much effort. With light effort they are compiled again if they run for long, which nobody waits for.
+    /// Before they run, with this effort. After light effort, they are recompiled in the background if they run for
+    /// long.
     Before(Effort),
-    /// Before they run; then CTAs go to the reference engine and to compiled code by turns.
+    /// Before they run; then the reference engine and compiled code take ranges of CTAs in turn.
     Alternate,
 }
 
 impl Engine {
-    /// Kernels run as they stand.
+    /// An engine that only interprets.
     pub fn interpreted(engine: Arc<dyn Interpreter>) -> Engine {
         Engine { name: engine.name(), base: Some(engine), compiler: None, policy: Policy::Never }
     }
 
-    /// Every launch begins at once, on code that is there or else on `base`. Kernels for which it pays are compiled beside that, and
-    /// CTAs that have not begun move over to the better code when it is there.
+    /// An engine whose launches start at once, on existing code or on `base`. Kernels for which it pays are compiled in
+    /// the background, and CTAs that have not started move to the better code.
     pub fn tiered(name: &'static str, base: Arc<dyn Interpreter>, compiler: Arc<dyn Compiler>) -> Engine {
         Engine { name, base: Some(base), compiler: Some(compiler), policy: Policy::WhenItPays }
     }
 
-    /// Launches wait until there is code. What the compiler refuses goes to `base`; without one, a refusal ends the launch by name.
+    /// An engine whose launches wait for code. Kernels that the compiler refuses run on `base`; without one, that is an
+    /// error.
     pub fn compiled(
         name: &'static str,
         compiler: Arc<dyn Compiler>,
@@ -48,13 +50,13 @@ impl Engine {
         Engine { name, base, compiler: Some(compiler), policy: Policy::Before(effort) }
     }
 
-    /// For tests: launches wait until there is code, and then every other range of CTAs goes to `base`, so that CTAs of one grid meet
-    /// each other's traces in memory across engines.
+    /// For tests: launches wait for code, and then every other range of CTAs runs on `base`, so that CTAs of one grid
+    /// communicate through memory across engines.
     pub fn alternating(name: &'static str, base: Arc<dyn Interpreter>, compiler: Arc<dyn Compiler>) -> Engine {
         Engine { name, base: Some(base), compiler: Some(compiler), policy: Policy::Alternate }
     }
 
-    /// Its name.
+    /// The name of the engine.
     pub fn name(&self) -> &'static str {
         self.name
     }

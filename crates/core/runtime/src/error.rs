@@ -1,63 +1,63 @@
-//! What can go wrong, sorted by whose business it is.
+//! Errors of the runtime, by cause.
 
 use margay_exec::{Image, Stop};
 use margay_ir::{LowerError, Source, abi::NoPlan};
 use margay_syntax::Diagnostic;
 use std::{fmt, sync::Arc};
 
-/// A file that did not pass the check.
+/// A file that failed the check.
 #[derive(Clone, Debug)]
 pub struct Rejected {
     /// The file, with its text and lines.
     pub source: Arc<Source>,
-    /// Everything that was found in it.
+    /// Its diagnostics.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// An execution that stopped before its end, with the program that it stopped in.
+/// An execution that stopped early, with its program.
 #[derive(Clone, Debug)]
 pub struct StopReport {
-    /// Why.
+    /// Why it stopped.
     pub stop: Stop,
-    /// The program: functions by id, with their sources.
+    /// The program, for function names and sources.
     pub image: Arc<Image>,
 }
 
-/// Why a request could not be served.
+/// Why a request failed.
 #[derive(Clone, Debug)]
 pub enum Error {
-    /// Modules that are not right.
+    /// Modules that failed the check.
     Rejected(Vec<Rejected>),
-    /// Modules that do not link, or ask for what margay does not support.
+    /// Modules that do not link, or need what margay lacks.
     Lower(Box<LowerError>),
-    /// The chosen ABI cannot carry a signature of the module.
+    /// The ABI has no plan for a signature of the module.
     NoPlan(NoPlan),
-    /// No engine or ABI of that name; the names that there are.
+    /// There is no such engine, ABI, kernel or variable.
     NoSuch {
         /// `engine`, `ABI`, `kernel`, `variable`.
         what: &'static str,
-        /// The name asked for.
+        /// The name requested.
         name: String,
-        /// The names that exist.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// A launch that no device would take: what is wrong, in one sentence.
+    /// A launch whose parameters are invalid, and why.
     BadLaunch(String),
-    /// An address or a range that belongs to no allocation.
+    /// A range that lies in no allocation.
     BadAddress {
         /// First byte.
         address: u64,
-        /// Bytes.
+        /// Size in bytes.
         size: u64,
     },
-    /// An array, texture or surface that cannot be made or bound: why, in one sentence.
+    /// An array, texture or surface that cannot be created or bound, and why.
     BadArray(String),
-    /// The host has no memory for it.
+    /// The host is out of memory.
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         size: u64,
     },
-    /// Execution stopped.
+    /// The execution stopped early.
     Stopped(Box<StopReport>),
     /// The launch was cancelled.
     Cancelled,

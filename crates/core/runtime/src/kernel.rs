@@ -1,4 +1,4 @@
-//! A kernel of a module, ready to be launched.
+//! Kernels, ready to launch.
 
 use crate::{
     Context, Error, LaunchConfig, LaunchStats, Params, launch,
@@ -9,24 +9,24 @@ use margay_ir::{FormalHome, FuncId};
 use margay_isa::Type;
 use std::{sync::Arc, time::Duration};
 
-/// A kernel parameter as the host sees it.
+/// A kernel parameter in the parameter block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Param {
-    /// Name in the text.
+    /// Name in the module.
     pub name: Box<str>,
     /// Element type.
     pub ty: Type,
-    /// An array (a struct passed by value, as a rule).
+    /// Whether it is an array (usually a struct passed by value).
     pub array: bool,
-    /// Byte offset in the parameter block.
+    /// Offset in the parameter block in bytes.
     pub offset: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
     /// Alignment in bytes.
     pub align: u32,
 }
 
-/// A kernel lowered, placed and prepared by an engine. Cheap to clone.
+/// A kernel prepared for an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Kernel {
     pub(crate) inner: Arc<Prepared>,
@@ -40,76 +40,76 @@ pub(crate) struct Prepared {
     pub params: Vec<Param>,
     pub prepare_time: Duration,
     pub engine: &'static str,
-    /// It synchronises the grid through the workspace that only cooperative launches have.
+    /// Uses the grid workspace that only cooperative launches have.
     pub cooperative: bool,
-    /// What a CTA cost in earlier launches.
+    /// The cost of a CTA in earlier launches.
     pub cost: crate::schedule::Cost,
     /// Keeps the module's variables in memory.
     pub _variables: Arc<crate::module::Variables>,
 }
 
 impl Kernel {
-    /// Its name.
+    /// The kernel's name.
     pub fn name(&self) -> &str {
         &self.inner.image.ir.func(self.inner.func).name
     }
 
-    /// Its parameters, in order.
+    /// The kernel's parameters, in order.
     pub fn params(&self) -> &[Param] {
         &self.inner.params
     }
 
-    /// The program that it is a part of.
+    /// The program that contains the kernel.
     pub fn image(&self) -> &Arc<Image> {
         &self.inner.image
     }
 
-    /// Its function in [`Kernel::image`].
+    /// The kernel's function in [`Kernel::image`].
     pub fn func(&self) -> FuncId {
         self.inner.func
     }
 
-    /// The engine that runs it.
+    /// Name of the engine that runs it.
     pub fn engine(&self) -> &'static str {
         self.inner.engine
     }
 
-    /// What its CTAs did on each tier that any ran on.
+    /// Run times per tier, for tiers that were used.
     pub fn tiers(&self) -> Vec<TierTime> {
         self.inner.code.times()
     }
 
-    /// Mnemonics that compiled code leaves to the reference engine, one instruction of a warp at a time.
+    /// Mnemonics of instructions that compiled code leaves to the reference engine.
     pub fn single_steps(&self) -> Vec<String> {
         self.inner.code.single_steps()
     }
 
-    /// Why launches so far ran on the reference engine, although there should be compiled code for them.
+    /// Why launches so far ran on the reference engine although compiled code was wanted; `None` if they did not.
     pub fn fallback(&self) -> Option<String> {
         self.inner.code.fallback()
     }
 
-    /// How long lowering, placing and preparing took.
+    /// Time spent on lowering, placing and preparing.
     pub fn prepare_time(&self) -> Duration {
         self.inner.prepare_time
     }
 
-    /// What the engine has done to make code, so far.
+    /// The steps of compilation so far, with durations.
     pub fn works(&self) -> Vec<margay_exec::Work> {
         self.inner.code.works()
     }
 
-    /// Bytes of static shared memory of a CTA.
+    /// Size of a CTA's static shared memory in bytes.
     pub fn static_shared(&self) -> u32 {
         self.inner.image.static_shared - self.inner.image.reserved_shared
     }
 
-    /// A parameter block to fill.
+    /// A parameter block to be filled.
     pub fn arguments(&self) -> Params<'_> {
         Params::new(&self.inner.params)
     }
 
-    /// Runs the kernel on a grid and waits for its end. `params` is a block as [`Params::finish`] makes it.
+    /// Launches the kernel and waits for its end. `params` is a block from [`Params::finish`].
     pub fn launch(&self, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
         launch::launch(&self.inner, config, params)
     }
@@ -121,7 +121,7 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// The host's view of the parameters of a kernel.
+/// The parameters of a kernel.
 pub(crate) fn params(image: &Image, func: FuncId, names: &[Box<str>]) -> Vec<Param> {
     let func = image.ir.func(func);
     let homes = func.params.iter().zip(&func.sig.params).enumerate();

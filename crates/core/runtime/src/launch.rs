@@ -1,4 +1,4 @@
-//! A launch: limits checked, parameters laid out, grid run.
+//! Launches: checks limits, lays out parameters, runs the grid.
 
 use crate::{
     Cancel, Error, StopReport,
@@ -8,38 +8,38 @@ use crate::{
 use margay_exec::{Counts, Fault, Grid, Launch, Observer, Stop};
 use std::time::{Duration, Instant};
 
-/// What to launch with.
+/// The configuration of a launch.
 #[derive(Clone)]
 pub struct LaunchConfig<'a> {
-    /// CTAs in x, y, z.
+    /// Number of CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// CTAs of a cluster; `None` for what the kernel says, or none.
+    /// CTAs of a cluster; `None` for the kernel's own cluster shape, if any.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of dynamic shared memory.
+    /// Size of dynamic shared memory in bytes.
     pub shared: u32,
-    /// Order of execution: 0 for the natural one on all threads; anything else is one reproducible interleaving.
+    /// Scheduling seed: 0 for the natural order on all threads, else one reproducible interleaving.
     pub seed: u64,
-    /// CTAs may wait for each other. Kernels that use the grid's workspace (`cooperative_groups::this_grid().sync()`) are launched
-    /// so without being asked.
+    /// CTAs may wait for each other. Set implicitly for kernels that use the grid's workspace
+    /// (`cooperative_groups::this_grid().sync()`).
     pub cooperative: bool,
-    /// Threads that run CTAs; `None` for all of the device.
+    /// Limit of threads that run CTAs; `None` for all of the device.
     pub threads: Option<usize>,
-    /// Stops the launch.
+    /// Cancels the launch.
     pub cancel: Option<Cancel>,
-    /// Hears of CTAs that are done.
+    /// Receives progress in CTAs.
     pub progress: Option<Progress<'a>>,
-    /// Hears of what each thread of the host has done when.
+    /// Receives the time spans of host threads.
     pub spans: Option<Spans<'a>>,
-    /// Sums of what is executed; counting costs time.
+    /// Counters; counting costs time.
     pub counts: Option<&'a Counts>,
-    /// Sees every access, on the reference engine: a checker.
+    /// Receives every access; forces the reference engine.
     pub observer: Option<&'a dyn Observer>,
 }
 
 impl LaunchConfig<'static> {
-    /// A launch of that many CTAs of that many threads, and nothing special.
+    /// A launch of `grid` CTAs of `block` threads with default settings.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig<'static> {
         LaunchConfig {
             grid,
@@ -68,14 +68,14 @@ impl std::fmt::Debug for LaunchConfig<'_> {
     }
 }
 
-/// What a launch cost.
+/// The cost of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchStats {
-    /// Code for the launch's shape, if there was none yet.
+    /// Time spent compiling for the launch's shape.
     pub compile: Duration,
-    /// From the first CTA's start to the last one's end.
+    /// Time from the start of the first CTA to the end of the last.
     pub time: Duration,
-    /// The first use whose result PTX leaves undefined, and with which the launch went on as GPUs do. It is no error.
+    /// The first use that PTX leaves undefined and that the launch tolerated, as GPUs do. Not an error.
     pub undefined: Option<Box<StopReport>>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let schedule = Schedule {
         pool: device.pool(),
         workers: match config.observer {
-            // Events must come in the order in which things happen.
+            // Events must be reported in execution order.
             Some(_) => 1,
             None => config.threads.unwrap_or(usize::MAX).min(device.threads()),
         },
@@ -118,7 +118,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     }
 }
 
-/// The rules of a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
+/// Checks a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
 fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
     let limits = kernel.context.limits();
     let func = kernel.image.ir.func(kernel.func);

@@ -1,7 +1,7 @@
-//! A module: files that were checked and linked, their variables in memory, and their kernels.
+//! Modules: checked and linked files, their variables in memory, and their kernels.
 //!
-//! A module may hold megabytes and be wanted for one kernel, so kernels are lowered, placed and prepared when they are first
-//! asked for, each with what it reaches. All of them share the module's variables.
+//! A module may hold megabytes of which a program needs one kernel, so each kernel is lowered, placed and prepared on
+//! first use, with what it reaches. All kernels share the module's variables.
 
 use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared, tiers::Tiers};
 use margay_check::{Checked, FuncKind, Options};
@@ -28,12 +28,12 @@ pub struct SourceText<'a> {
     pub text: &'a str,
 }
 
-/// How to load.
+/// Options of loading.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Against what to check. Several files are checked as relocatable whatever this says.
+    /// Options of the check. Several files are always checked as relocatable.
     pub check: Options,
-    /// The calling convention to execute under; `None` for `ptx`.
+    /// The calling convention; `None` for `ptx`.
     pub abi: Option<String>,
     /// The engine; `None` for the device's default.
     pub engine: Option<String>,
@@ -45,20 +45,20 @@ pub struct Module {
     context: Arc<Context>,
     options: LoadOptions,
     files: Vec<(Arc<Source>, Checked)>,
-    /// Made when a kernel is first asked for.
+    /// Computed on first use of a kernel.
     linked: OnceLock<Linked>,
     variables: Arc<Variables>,
     kernels: Mutex<HashMap<String, Kernel>>,
 }
 
-/// A variable of a module in memory.
+/// A module variable in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variable {
-    /// Its address.
+    /// Device address.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Whether kernels may not write it.
+    /// Whether kernels may only read it.
     pub constant: bool,
 }
 
@@ -105,13 +105,13 @@ impl Module {
         &self.files
     }
 
-    /// Names of all kernels, in order of the text.
+    /// Names of all kernels, in source order.
     pub fn kernel_names(&self) -> Vec<&str> {
         let functions = self.files.iter().flat_map(|(_, c)| &c.module.funcs);
         functions.filter(|f| f.kind == FuncKind::Kernel && f.defined).map(|f| &*f.name).collect()
     }
 
-    /// A kernel by name; lowered, placed and prepared when asked for the first time.
+    /// A kernel by name, prepared on first use.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(name) {
@@ -155,7 +155,7 @@ impl Module {
         Ok(Kernel { inner: Arc::new(inner) })
     }
 
-    /// Links and lowers a kernel with what it reaches, or everything.
+    /// Links and lowers one kernel with what it reaches, or everything.
     pub fn lower(&self, kernel: Option<&str>) -> Result<Ir<Virtual>, Error> {
         let linked = match self.linked.get() {
             Some(linked) => linked,
@@ -167,18 +167,18 @@ impl Module {
         Ok(linked.lower(&LowerOptions { kernel, relocatable: false })?)
     }
 
-    /// Lowers a kernel with what it reaches, or everything, and gives it places under the module's ABI.
+    /// Lowers one kernel with what it reaches, or everything, and places it under the module's ABI.
     pub fn place(&self, kernel: Option<&str>) -> Result<Ir<Placed>, Error> {
         let abi = find_abi(self.options.abi.as_deref().unwrap_or(abi::DEFAULT))?;
         Ok(abi::place(self.lower(kernel)?, abi)?)
     }
 
-    /// Puts an object behind a reference variable.
+    /// Binds an object to a reference variable.
     pub(crate) fn bind(&self, name: &str, index: u32, object: Object) -> Result<(), Error> {
-        // All variables of the module are there, whichever kernel is asked for.
+        // Any kernel will do: the variables of the whole module are there.
         let ir = self.lower(self.kernel_names().first().copied())?;
         let is_reference = |g: &&GlobalId| ir.global(**g).reference.is_some();
-        // Names of internal variables are no symbols of the linker, but all that people know.
+        // Internal variables are not linker symbols, but are found by name too.
         let all = || (0..ir.globals.len() as u32).map(GlobalId);
         let found = ir.global_names.get(name).filter(is_reference).copied();
         let found = found.or_else(|| all().find(|g| &*ir.global(*g).name == name && ir.global(*g).reference.is_some()));
@@ -194,7 +194,7 @@ impl Module {
         }
     }
 
-    /// A variable of `.global` or `.const` by name: what `cuModuleGetGlobal` finds.
+    /// A variable of `.global` or `.const` by name, for `cuModuleGetGlobal`.
     pub fn variable(&self, name: &str) -> Result<Variable, Error> {
         let kernel = self.kernel_names().first().map(|n| n.to_string());
         let image = match &kernel {
@@ -207,7 +207,7 @@ impl Module {
             }
         };
         let in_memory = |g: &GlobalId| matches!(image.ir.global(*g).space, Space::Global | Space::Const);
-        // Names of internal variables are no symbols of the linker, but drivers find them: nvcc makes `__device__` variables so.
+        // Internal variables are not linker symbols, but drivers find them: nvcc emits `__device__` variables that way.
         let all = || (0..image.ir.globals.len() as u32).map(GlobalId).filter(in_memory);
         let linked = image.ir.global_names.get(name).copied().filter(in_memory);
         match linked.or_else(|| all().find(|g| &*image.ir.global(*g).name == name)) {
@@ -234,7 +234,7 @@ pub fn check(text: &SourceText<'_>, options: &Options) -> (Arc<Source>, Option<C
     check_shared(text.name, text.text.into(), options)
 }
 
-/// [`check`] for a text that is already shared; saves a copy.
+/// Like [`check`], for a shared text; saves a copy.
 pub fn check_shared(name: &str, text: Arc<str>, options: &Options) -> (Arc<Source>, Option<Checked>, Vec<Diagnostic>) {
     let lines = LineIndex::new(&text);
     let parsed = margay_syntax::parse_shared(text);
@@ -245,7 +245,7 @@ pub fn check_shared(name: &str, text: Arc<str>, options: &Options) -> (Arc<Sourc
     (Arc::new(source), checked, diagnostics)
 }
 
-/// The ABI of that name.
+/// The ABI of this name.
 pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
     let known = || abi::registry().iter().map(|a| a.name().into()).collect();
     abi::by_name(name).ok_or_else(|| Error::NoSuch { what: "ABI", name: name.into(), known: known() })
@@ -258,19 +258,19 @@ pub(crate) struct Variables {
     table: Mutex<HashMap<Key, Entry>>,
 }
 
-/// Name of a variable, and which of several of that name (internal variables of linked files may share one).
+/// Name of a variable, and its index among those of that name (internal variables of linked files may share one).
 type Key = (Box<str>, u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     address: u64,
     initialised: bool,
-    /// References: so many handles from the address on, and no memory.
+    /// For references: the number of handles starting at the address; no memory.
     handles: u32,
 }
 
 impl Variables {
-    /// Addresses of all variables in memory, which are allocated if they are new; 0 for others.
+    /// Addresses of all variables, allocated on first use; 0 for variables outside of memory.
     pub(crate) fn addresses<S: Stage>(&self, ir: &Ir<S>) -> Result<Vec<u64>, Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let address = |(global, key): (&Arc<Global>, Key)| match global.space {
@@ -280,7 +280,7 @@ impl Variables {
         ir.globals.iter().zip(keys(ir)).map(address).collect()
     }
 
-    /// The address of a variable, allocated if it is new.
+    /// The address of a variable, allocated on first use.
     fn address(&self, table: &mut HashMap<Key, Entry>, global: &Global, key: Key) -> Result<u64, Error> {
         if let Some(entry) = table.get(&key) {
             return Ok(entry.address);
@@ -312,7 +312,7 @@ impl Variables {
         Ok(address)
     }
 
-    /// Writes initial contents into variables that do not have them yet.
+    /// Writes the initial contents of variables that do not have them yet.
     pub(crate) fn initialise(&self, ir: &Ir<Placed>, addresses: &[u64]) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         for (global, key) in ir.globals.iter().zip(keys(ir)) {
@@ -322,7 +322,7 @@ impl Variables {
                     GlobalInit::Property(..) => {}
                     GlobalInit::Bytes(at, bytes) => self.context.write(entry.address + at, bytes)?,
                     GlobalInit::Address { at, size, shift, of, offset, generic: _ } => {
-                        // Global addresses are generic addresses here, so `generic()` changes nothing.
+                        // Global addresses are generic addresses here, so `generic()` is the identity.
                         let base = match of {
                             Pointee::Global(g) => addresses[g.0 as usize],
                             Pointee::Func(f) => Image::function_address(*f),
@@ -339,7 +339,7 @@ impl Variables {
     }
 }
 
-/// The keys of all variables, in their order.
+/// The keys of all variables, in order.
 fn keys<S: Stage>(ir: &Ir<S>) -> impl Iterator<Item = Key> {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     ir.globals.iter().map(move |global| {
@@ -359,7 +359,7 @@ impl Drop for Variables {
                 memory.objects().remove(entry.address + 8 * i);
             }
             if entry.handles == 0 {
-                // Nobody else frees variables, so it is there.
+                // Cannot fail: nobody else frees variables.
                 let _ = memory.free(entry.address);
             }
         }

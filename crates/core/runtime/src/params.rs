@@ -1,8 +1,8 @@
-//! A kernel's parameter block: bytes at the offsets that `cuLaunchKernel` uses.
+//! Parameter blocks, laid out as by `cuLaunchKernel`.
 
 use crate::Param;
 
-/// A parameter block in the making.
+/// A parameter block under construction.
 #[derive(Clone, Debug)]
 pub struct Params<'a> {
     params: &'a [Param],
@@ -10,14 +10,14 @@ pub struct Params<'a> {
     next: usize,
 }
 
-/// An argument that does not fit its parameter.
+/// An argument that does not match the parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParamsError {
-    /// The kernel has only so many parameters.
+    /// More arguments than parameters; the number of parameters.
     TooMany(usize),
-    /// Arguments for so many parameters were given, of so many.
+    /// Fewer arguments than parameters: arguments given, parameters.
     TooFew(usize, usize),
-    /// Parameter index, bytes that it takes, bytes given.
+    /// Parameter index, its size in bytes, size of the argument.
     WrongSize(usize, u32, usize),
 }
 
@@ -38,13 +38,13 @@ impl std::fmt::Display for ParamsError {
 impl std::error::Error for ParamsError {}
 
 impl<'a> Params<'a> {
-    /// A block of zeros for these parameters.
+    /// A zeroed block for these parameters.
     pub(crate) fn new(params: &'a [Param]) -> Params<'a> {
         let size = params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
         Params { params, bytes: vec![0; size as usize], next: 0 }
     }
 
-    /// The bytes of the next parameter; as many as it has.
+    /// Appends the value of the next parameter, of exactly its size.
     pub fn push(&mut self, bytes: &[u8]) -> Result<&mut Self, ParamsError> {
         let index = self.next;
         let param = self.params.get(index).ok_or(ParamsError::TooMany(self.params.len()))?;
@@ -56,13 +56,13 @@ impl<'a> Params<'a> {
         Ok(self)
     }
 
-    /// An address for the next parameter, which has 4 or 8 bytes.
+    /// Appends an address as the next parameter, of 4 or 8 bytes.
     pub fn push_address(&mut self, address: u64) -> Result<&mut Self, ParamsError> {
         let size = self.params.get(self.next).map_or(8, |p| p.size.min(8)) as usize;
         self.push(&address.to_le_bytes()[..size])
     }
 
-    /// The whole block, once every parameter has its bytes.
+    /// The complete block; an error if parameters are missing.
     pub fn finish(self) -> Result<Vec<u8>, ParamsError> {
         match self.next == self.params.len() {
             true => Ok(self.bytes),

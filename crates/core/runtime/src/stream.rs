@@ -1,7 +1,7 @@
-//! Streams and events: work in order, beside the caller.
+//! Streams and events: work in order, asynchronous to the caller.
 //!
-//! A stream is a thread with a queue, begun with the first piece of work. The first error stops it: what was queued behind is
-//! dropped, and [`Stream::synchronize`] tells. Kernels on different streams share the device's threads.
+//! A stream is a thread with a queue, started with the first piece of work. The first error stops it: queued work is
+//! dropped, and [`Stream::synchronize`] returns the error. Kernels on different streams share the device's threads.
 
 use crate::{Error, Kernel, LaunchConfig};
 use std::{
@@ -30,7 +30,7 @@ impl Stream {
         Stream::default()
     }
 
-    /// Queues any piece of host work.
+    /// Queues host work.
     pub fn enqueue(&self, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
         let mut slot = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         let worker = slot.get_or_insert_with(|| self.begin());
@@ -45,10 +45,11 @@ impl Stream {
         self.enqueue(move || kernel.launch(&config, &params).map(drop));
     }
 
-    /// Queues an event: it happens when everything before it is done.
+    /// Queues an event, which occurs when all work before it is done.
     pub fn record(&self, event: &Event) {
         event.reset();
-        // When the stream has failed, the work is dropped unexecuted: whoever waits for the event must wake all the same.
+        // If the stream has failed, the work is dropped without being run; those who wait for the event must wake all
+        // the same.
         let happens = WhenDropped(event.clone());
         self.enqueue(move || {
             drop(happens);
@@ -56,7 +57,7 @@ impl Stream {
         });
     }
 
-    /// Makes the stream wait for an event of another one.
+    /// Makes the stream wait for an event of another stream.
     pub fn wait(&self, event: &Event) {
         let event = event.clone();
         self.enqueue(move || {
@@ -65,12 +66,12 @@ impl Stream {
         });
     }
 
-    /// Waits until everything queued is done, and yields the first error since the last call.
+    /// Waits until all queued work is done; returns the first error since the last call.
     pub fn synchronize(&self) -> Result<(), Error> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Worker { queue, thread }) = worker {
             drop(queue);
-            // A panic in queued work is the panic of the one who waits for it.
+            // A panic in queued work is propagated to the one who waits for it.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
@@ -112,13 +113,13 @@ impl Drop for WhenDropped {
     }
 }
 
-/// A point in a stream. Clones are the same event.
+/// A point in a stream. Clones refer to the same event.
 #[derive(Clone, Debug, Default)]
 pub struct Event(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
-    /// Never recorded: counts as happened.
+    /// Never recorded: counts as occurred.
     #[default]
     New,
     Pending,
@@ -126,17 +127,17 @@ enum State {
 }
 
 impl Event {
-    /// An event that no stream has recorded yet.
+    /// An event that was not recorded yet.
     pub fn new() -> Event {
         Event::default()
     }
 
-    /// Whether everything before it is done.
+    /// Whether all work before it is done.
     pub fn query(&self) -> bool {
         !matches!(*self.0.0.lock().unwrap_or_else(PoisonError::into_inner), State::Pending)
     }
 
-    /// Waits for it.
+    /// Waits until it has occurred.
     pub fn synchronize(&self) {
         let (state, changed) = &*self.0;
         let state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +145,7 @@ impl Event {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Milliseconds from `start` to this event; `None` until both have happened.
+    /// Milliseconds from `start` to this event; `None` unless both have occurred.
     pub fn elapsed_ms(&self, start: &Event) -> Option<f64> {
         let at = |e: &Event| match *e.0.0.lock().unwrap_or_else(PoisonError::into_inner) {
             State::At(time) => Some(time),

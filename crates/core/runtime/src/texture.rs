@@ -1,5 +1,5 @@
-//! Arrays, and the textures, samplers and surfaces made of them: what `cuArrayCreate`, `cuTexObjectCreate` and
-//! `cuSurfObjectCreate` make, and what references of a module are bound to.
+//! Arrays, textures, samplers and surfaces, as created by `cuArrayCreate`, `cuTexObjectCreate` and
+//! `cuSurfObjectCreate`, or bound to references of a module.
 //!
 //! ```text
 //! Array   ── an image in device memory: extents, layers, levels, samples, a format
@@ -14,7 +14,7 @@ use margay_exec::{
 };
 use std::sync::Arc;
 
-/// An image in device memory that textures and surfaces can show. Dropping it frees it once they are gone too.
+/// An image in device memory. Freed on drop, but not before the textures and surfaces that use it.
 #[derive(Clone, Debug)]
 pub struct Array {
     held: Arc<Held>,
@@ -29,24 +29,24 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Only this value knows the allocation, so it is there; textures keep its bytes alive.
+        // Cannot fail: only this value frees the allocation; textures keep its bytes alive.
         let _ = self.context.device().memory().free(self.address);
     }
 }
 
 impl Array {
-    /// Its image.
+    /// The image.
     pub fn texels(&self) -> &Arc<Texels> {
         &self.held.texels
     }
 
-    /// Bytes of a level, tightly packed: x first, then y, then planes or layers.
+    /// Size of a level in bytes, tightly packed: x first, then y, then planes or layers.
     pub fn level_bytes(&self, level: u32) -> u64 {
         let (row, rows, slices) = self.rows(level);
         row * rows * slices
     }
 
-    /// Bytes of a row, rows of a slice, slices.
+    /// Bytes per row, rows per slice, number of slices.
     fn rows(&self, level: u32) -> (u64, u64, u64) {
         let t = self.texels();
         let [w, h, d] = t.level(level).size.map(u64::from);
@@ -54,7 +54,7 @@ impl Array {
         (row, h, d * u64::from(t.extent.layers.max(1)))
     }
 
-    /// Every row of a level: its address, and where it begins in a packed copy.
+    /// Bytes per row, and the address of every row of a level; an error unless `len` is the level's size.
     fn places(&self, level: u32, len: usize) -> Result<(u64, Vec<u64>), Error> {
         let (row, rows, slices) = self.rows(level);
         let t = self.texels();
@@ -65,7 +65,7 @@ impl Array {
         Ok((row, (0..rows * slices).map(at).collect()))
     }
 
-    /// Copies a level from the host; exactly [`Array::level_bytes`].
+    /// Copies a level from the host: exactly [`Array::level_bytes`] bytes.
     pub fn write(&self, level: u32, data: &[u8]) -> Result<(), Error> {
         let (row, places) = self.places(level, data.len())?;
         places.iter().zip(data.chunks_exact(row as usize)).try_for_each(|(at, part)| self.held.context.write(*at, part))
@@ -82,22 +82,22 @@ impl Array {
     }
 }
 
-/// How a texture reads an image.
+/// How a texture is read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct TextureOptions {
     /// Addressing and filtering.
     pub sampler: Sampler,
-    /// Coordinates run from 0 to 1.
+    /// Coordinates are normalised to [0, 1].
     pub normalized: bool,
-    /// Integers of 8 and 16 bits are read as fractions.
+    /// 8- and 16-bit integers are read as normalised values.
     pub normalized_read: bool,
 }
 
-/// A texture that kernels know by its handle. Dropping it makes the handle invalid.
+/// A texture with a handle for kernels. Dropping it invalidates the handle.
 #[derive(Debug)]
 pub struct TextureObject(Handle);
 
-/// A surface that kernels know by its handle. Dropping it makes the handle invalid.
+/// A surface with a handle for kernels. Dropping it invalidates the handle.
 #[derive(Debug)]
 pub struct SurfaceObject(Handle);
 
@@ -116,21 +116,21 @@ impl Drop for Handle {
 }
 
 impl TextureObject {
-    /// What a kernel takes as its 64-bit parameter.
+    /// The handle, passed to kernels as a 64-bit parameter.
     pub fn handle(&self) -> u64 {
         self.0.handle
     }
 }
 
 impl SurfaceObject {
-    /// What a kernel takes as its 64-bit parameter.
+    /// The handle, passed to kernels as a 64-bit parameter.
     pub fn handle(&self) -> u64 {
         self.0.handle
     }
 }
 
 impl Context {
-    /// An array of these extents, all zero.
+    /// Allocates a zeroed array of these extents.
     pub fn array(self: &Arc<Context>, format: Format, extent: Extent) -> Result<Array, Error> {
         let wrong = || Error::BadArray(format!("no array has the format {format:?} and the extents {extent:?}"));
         let cube =
@@ -146,7 +146,8 @@ impl Context {
         Ok(Array { held: Arc::new(Held { context: self.clone(), texels, address }) })
     }
 
-    /// Linear memory as an image of rows of `pitch` bytes; `height` 0 for one dimension. Texels outside read as zero.
+    /// Views linear memory as an image with rows of `pitch` bytes; `height` is 0 for one dimension. Texels outside read
+    /// as zero.
     pub fn linear_texels(
         &self,
         address: u64,
@@ -160,17 +161,17 @@ impl Context {
         Texels::linear(found, address, format, width, height, pitch).map(Arc::new).ok_or(bad)
     }
 
-    /// A texture of an array.
+    /// Creates a texture of an array.
     pub fn texture(self: &Arc<Context>, array: &Array, options: &TextureOptions) -> TextureObject {
         TextureObject(self.handle(texture(array.texels(), options), Some(array.clone())))
     }
 
-    /// A texture of linear memory ([`Context::linear_texels`]).
+    /// Creates a texture of linear memory ([`Context::linear_texels`]).
     pub fn linear_texture(self: &Arc<Context>, texels: &Arc<Texels>, options: &TextureOptions) -> TextureObject {
         TextureObject(self.handle(texture(texels, options), None))
     }
 
-    /// A surface of a level of an array.
+    /// Creates a surface of a level of an array.
     pub fn surface(self: &Arc<Context>, array: &Array, level: u32) -> Result<SurfaceObject, Error> {
         let texels = surface(array, level)?;
         Ok(SurfaceObject(self.handle(Object::Surface(texels), Some(array.clone()))))
@@ -197,7 +198,7 @@ fn surface(array: &Array, level: u32) -> Result<Arc<Texels>, Error> {
 }
 
 impl Module {
-    /// Binds a texture to a `.texref` variable; `index` counts the elements of an array of references.
+    /// Binds a texture to a `.texref` variable; `index` is the element of an array of references.
     pub fn bind_texture(
         &self,
         name: &str,
@@ -219,7 +220,7 @@ impl Module {
     }
 }
 
-/// What a reference variable is before anything is bound to it: a sampler is what its initialiser says (section 5.3).
+/// The object of an unbound reference variable; a sampler has the properties of its initialiser (section 5.3).
 pub(crate) fn initial(kind: Kind, properties: &[(&str, &str)]) -> Object {
     if kind != Kind::Sampler {
         return Object::Unbound(kind);
@@ -244,7 +245,7 @@ pub(crate) fn initial(kind: Kind, properties: &[(&str, &str)]) -> Object {
     Object::Sampler(sampler)
 }
 
-/// Handles for the elements of a reference variable.
+/// Creates handles for the elements of a reference variable.
 pub(crate) fn handles(context: &Context, kind: Kind, size: u64, properties: &[(&str, &str)]) -> u64 {
     let elements = (size / 8).clamp(1, 1 << 16) as usize;
     let object = initial(kind, properties);

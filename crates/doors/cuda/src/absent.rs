@@ -1,9 +1,10 @@
-//! Functions that the library has by name and not in substance: programs that look every name up before they begin find them,
-//! and get `CUDA_ERROR_NOT_SUPPORTED` when they call one. `cuGetProcAddress` does not know them.
+//! Functions that exist by name only: programs that look up every name at start find them, and a call returns
+//! `CUDA_ERROR_NOT_SUPPORTED`. `cuGetProcAddress` does not know them.
 
 use crate::{api::enter, code::Code};
 
-/// Declares functions that take whatever they are given and refuse, with their forms for the thread's default stream.
+/// Declares functions that ignore their arguments and return an error, also in their forms for the thread's default
+/// stream.
 macro_rules! absent {
     ($($name:ident $(+ $ending:ident)?)*) => {
         $(

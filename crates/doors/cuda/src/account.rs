@@ -1,5 +1,5 @@
-//! What a process says when it ends, and how it ends: what ran and what it cost (`MARGAY_STATS=1`), what went wrong, and the exit
-//! code of a program whose kernel failed (`MARGAY_FAULT_EXIT=1`).
+//! The account of a process: kernels launched and their cost (`MARGAY_STATS=1`), faults, and the exit code of a program
+//! whose kernel failed (`MARGAY_FAULT_EXIT=1`).
 
 use crate::{
     api::tell,
@@ -14,14 +14,14 @@ use std::{
     time::Duration,
 };
 
-/// What is known of one kernel.
+/// The account of one kernel.
 #[derive(Default)]
 struct Launched {
     times: u64,
     time: Duration,
     compile: Duration,
     engine: &'static str,
-    /// The kernel that was launched last under the name: it knows its tiers.
+    /// The latest kernel of this name, for its tiers.
     kernel: Option<Kernel>,
 }
 
@@ -31,7 +31,7 @@ struct Account {
     copies: u64,
     copied: u64,
     filled: u64,
-    /// How many launches failed, and the first line about the first of them.
+    /// Number of failed launches, and the first line of the first report.
     faults: u64,
     first: String,
 }
@@ -41,23 +41,23 @@ fn account() -> MutexGuard<'static, Account> {
     ACCOUNT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether people want to know what ran.
+/// Whether statistics are requested.
 fn wanted() -> bool {
     static WANTED: OnceLock<bool> = OnceLock::new();
     *WANTED.get_or_init(|| env::var("MARGAY_STATS").is_ok_and(|v| !v.is_empty() && v != "0"))
 }
 
-/// The exit code of a program whose kernel failed, where it would be 0.
+/// The exit code for a program whose kernel failed and that would exit with 0.
 fn fault_exit() -> Option<i32> {
     env::var("MARGAY_FAULT_EXIT").ok()?.parse().ok().filter(|code| *code != 0)
 }
 
-/// Makes sure that the end is heard of.
+/// Registers the report at exit.
 pub fn open() {
     when_it_ends(close);
 }
 
-/// A launch that ended well.
+/// Records a successful launch.
 pub fn launched(kernel: &Kernel, stats: &LaunchStats) {
     if !wanted() {
         return;
@@ -74,7 +74,7 @@ pub fn launched(kernel: &Kernel, stats: &LaunchStats) {
     entry.kernel = Some(kernel.clone());
 }
 
-/// A copy that was made.
+/// Records a copy.
 pub fn copied(bytes: u64) {
     if wanted() {
         let mut account = account();
@@ -83,14 +83,14 @@ pub fn copied(bytes: u64) {
     }
 }
 
-/// Memory that was filled.
+/// Records a fill.
 pub fn filled(bytes: u64) {
     if wanted() {
         account().filled += bytes;
     }
 }
 
-/// A launch that failed, with what was told about it.
+/// Records a failed launch and its report.
 pub fn failed(words: &str) {
     let mut account = account();
     account.faults += 1;
@@ -100,7 +100,7 @@ pub fn failed(words: &str) {
 }
 
 impl Account {
-    /// What ran, for people: kernels by the time they took.
+    /// The statistics as text, kernels by decreasing time.
     fn stats(&self) -> String {
         let mut kernels: Vec<_> = self.kernels.iter().collect();
         kernels.sort_by_key(|(_, k)| std::cmp::Reverse(k.time));
@@ -150,7 +150,7 @@ impl Account {
     }
 }
 
-/// At the end of the process: says what there is to say, and makes a program fail whose kernel failed.
+/// At exit: prints the statistics, and sets the exit code if a kernel failed.
 fn close(status: i32) {
     let (stats, faults, first) = {
         let account = account();

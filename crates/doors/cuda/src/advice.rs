@@ -1,5 +1,5 @@
-//! Advice about managed memory, and where it was prefetched to (CUDA Driver API, "Unified Addressing"). The memory is where it is,
-//! so advice changes nothing; it is kept for programs that ask what they said.
+//! Advice about managed memory, and prefetches (CUDA Driver API, "Unified Addressing"). Memory does not move, so advice
+//! has no effect; it is stored for programs that query it.
 
 use crate::{
     api::api,
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::sync::{MutexGuard, PoisonError};
 
-/// A subject on which a range has some word.
+/// The subject of an advice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Subject {
     ReadMostly,
@@ -20,12 +20,12 @@ enum Subject {
     Prefetched,
 }
 
-/// What a program said about a range. What it said last holds.
+/// An advice about a range; later ones override earlier ones.
 pub struct Advice {
     start: DevicePtr,
     end: DevicePtr,
     subject: Subject,
-    /// Nothing where advice was withdrawn.
+    /// `None` if the advice was withdrawn.
     location: Option<Location>,
 }
 
@@ -42,19 +42,19 @@ fn say(start: DevicePtr, bytes: usize, subject: Subject, location: Option<Locati
     Ok(())
 }
 
-/// Forgets what was said about memory that is freed.
+/// Drops the advice about memory that is freed.
 pub fn forget(start: DevicePtr, bytes: usize) {
     if let Ok(mut all) = advice() {
         all.retain(|a| a.start < start || a.end > start + bytes as u64);
     }
 }
 
-/// Remembers that a range was prefetched.
+/// Records a prefetch of a range.
 pub fn prefetch(start: DevicePtr, bytes: usize, location: Location) -> Outcome {
     say(start, bytes, Subject::Prefetched, Some(location))
 }
 
-/// What holds for a whole range; nothing where its parts differ.
+/// The advice that holds for a whole range; `None` if it differs within.
 fn about(start: DevicePtr, bytes: usize, subject: Subject) -> Result<Option<Location>, Code> {
     let end = start.checked_add(bytes as u64).filter(|end| *end > start).ok_or(Code::INVALID_VALUE)?;
     let all = advice()?;
@@ -84,7 +84,7 @@ fn advise(start: DevicePtr, bytes: usize, number: u32, location: Location) -> Ou
 const CPU: i32 = -1;
 const NOWHERE: i32 = -2;
 
-/// A location as one number of a device.
+/// A location as a device number.
 fn device_of(location: Option<Location>) -> i32 {
     location.map_or(NOWHERE, |l| if l.kind == Location::DEVICE.kind { l.id } else { CPU })
 }
@@ -94,7 +94,7 @@ fn location_of(device: i32) -> Location {
     if device == CPU { Location { kind: HOST, id: 0 } } else { Location { kind: Location::DEVICE.kind, id: device } }
 }
 
-/// Writes `CUmem_range_attribute`.
+/// Writes a `CUmem_range_attribute`.
 fn attribute(out: Host, size: usize, number: u32, start: DevicePtr, bytes: usize) -> Outcome {
     const ACCESSED_BY: u32 = 3;
     let of = |subject| about(start, bytes, subject);

@@ -1,4 +1,4 @@
-//! How a function becomes visible to C: the `api!` list, and what every call passes through.
+//! The `api!` macro, by which functions are exported to C, and the wrapper around every call.
 
 use crate::code::{Code, Outcome};
 use margay::profile::Profile;
@@ -8,20 +8,20 @@ use std::{
     sync::OnceLock,
 };
 
-/// A function of the API, as `cuGetProcAddress` finds it.
+/// An exported function, for `cuGetProcAddress`.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// Its name in the library: `cuMemAlloc_v2`.
+    /// Its symbol: `cuMemAlloc_v2`.
     pub name: &'static str,
-    /// The CUDA version that brought it, as `cuGetProcAddress` counts: 11040 for 11.4.
+    /// The CUDA version that introduced it, as `cuGetProcAddress` counts: 11040 for 11.4.
     pub since: i32,
     /// Its address.
     pub address: fn() -> *const (),
 }
 
-/// Declares functions of the API: the version that brought each, its name and arguments, and a body that yields an
-/// [`Outcome`]. Makes the C functions, and the list `ENTRIES` of the file. `+ ptsz` or `+ ptds` behind the version makes a second
-/// function of that ending, to which the default stream is the thread's (`--default-stream per-thread`).
+/// Declares functions of the API: the version that introduced each, its name, arguments, and a body that returns an
+/// [`Outcome`]. Defines the C functions, and the list `ENTRIES` of the file. `+ ptsz` or `+ ptds` after the version
+/// defines a second function with that suffix, whose default stream is the thread's (`--default-stream per-thread`).
 macro_rules! api {
     ($($(#[$doc:meta])* $since:literal $(+ $ending:ident)? fn $name:ident $arguments:tt $body:block)*) => {
         $($crate::api::function! { $(#[$doc])* $name $arguments $body })*
@@ -54,7 +54,7 @@ macro_rules! function {
     };
 }
 
-/// The address of a function's second form, for which the default stream is the thread's.
+/// The address of a function's second form, whose default stream is the thread's.
 macro_rules! per_thread {
     ($name:ident $ending:ident ($($arg:ident: $ty:ty),* $(,)?)) => {{
         #[allow(unsafe_code, clippy::too_many_arguments)]
@@ -72,12 +72,12 @@ thread_local! {
     static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the default stream is the thread's to the function that was called.
+/// Whether the default stream of the function that was called is the thread's.
 pub fn is_thread_stream() -> bool {
     THREAD_STREAM.get()
 }
 
-/// Calls a function to which the default stream is the thread's.
+/// Calls a function with the thread's default stream.
 pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
     let before = THREAD_STREAM.replace(true);
     let number = function();
@@ -85,7 +85,7 @@ pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
     number
 }
 
-/// Runs the body of a function: a panic ends in an error, and `MARGAY_LOG=api` shows every call.
+/// Runs the body of a function: a panic becomes an error, and `MARGAY_LOG=api` logs the call.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         eprintln!("margay has a bug: `{name}` panicked; please report it");
@@ -98,16 +98,16 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     code.number()
 }
 
-/// Whether a variable of the environment names something in its list of words.
+/// Whether an environment variable contains a word in its comma-separated list.
 pub fn asked(variable: &str, wanted: &str) -> bool {
     std::env::var(variable).is_ok_and(|words| words.split(',').any(|word| word == wanted))
 }
 
-/// Variables of the environment that hold words, and the words that there are.
+/// Environment variables with lists of words, and the words allowed.
 const WORDS: [(&str, &[&str]); 2] =
     [("MARGAY_CHECK", &["bounds", "memory", "races", "init", "sync", "all"]), ("MARGAY_LOG", &["api", "quiet"])];
 
-/// Complains about variables of the environment that say what nobody understands.
+/// Rejects environment variables with unknown words.
 pub fn check_environment() -> Result<(), String> {
     for (variable, known) in WORDS {
         let set = std::env::var(variable).unwrap_or_default();
@@ -125,13 +125,13 @@ pub fn check_environment() -> Result<(), String> {
     Profile::from_environment().map(drop).map_err(|e| e.to_string())
 }
 
-/// Whether the environment asks for a log of calls.
+/// Whether calls are logged.
 pub fn logged() -> bool {
     static LOGGED: OnceLock<bool> = OnceLock::new();
     *LOGGED.get_or_init(|| asked("MARGAY_LOG", "api"))
 }
 
-/// Tells people what went wrong, where a number is all that the API lets through. `MARGAY_LOG=quiet` silences it.
+/// Reports an error on standard error, since the API returns a mere number. `MARGAY_LOG=quiet` silences it.
 pub fn tell(message: &str) {
     tell_as("error", message);
 }

@@ -1,4 +1,4 @@
-//! Lists of copies, prefetches and discards in one call (CUDA Driver API, "Memory Management" and "Unified Addressing").
+//! Batches of copies, prefetches and discards (CUDA Driver API, "Memory Management" and "Unified Addressing").
 
 use crate::{
     advice::prefetch,
@@ -12,8 +12,8 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 
-/// `CUmemcpy3DOperand`: a type, and an address with the elements of a row and the rows of a layer, or an array with an offset in
-/// elements.
+/// `CUmemcpy3DOperand`: a type, and either an address with row length and layer height in elements and rows, or an
+/// array with an offset in elements.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 struct Operand {
@@ -37,7 +37,7 @@ impl Operand {
     const POINTER: u32 = 1;
     const ARRAY: u32 = 2;
 
-    /// Bytes of an element, which an array knows.
+    /// Size of an element in bytes; `None` for pointers.
     fn element(&self) -> Result<Option<usize>, Code> {
         match self.kind {
             Operand::POINTER => Ok(None),
@@ -52,7 +52,7 @@ impl Operand {
             let array = driver()?.arrays.find_number(self.of as usize)?;
             return Ok(Side { place: Place::Array(array), at: [a * element, b, c] });
         }
-        // Rows and layers without a length are packed tightly.
+        // A row length or layer height of zero means tightly packed.
         let (row, height) = (if a == 0 { extent[0] } else { a }, if b == 0 { extent[1] } else { b });
         let place = Place::Linear { address: self.of, pitch: row * element, height, device: false };
         Ok(Side { place, at: [0; 3] })
@@ -77,7 +77,7 @@ fn nth_bytes(to: In<DevicePtr>, from: In<DevicePtr>, sizes: In<usize>, i: usize,
     bytes(to.nth(i)?, from.nth(i)?, sizes.nth(i)?, stream)
 }
 
-/// Prefetches ranges; `which` says where each location's ranges begin.
+/// Prefetches ranges; `which` holds the index of the first range of each location.
 fn prefetch_all(
     addresses: In<DevicePtr>,
     sizes: In<usize>,

@@ -1,4 +1,4 @@
-//! `CUresult`: the numbers, names and sentences of the driver API's errors, and how margay's own errors become them.
+//! `CUresult`: error codes of the driver API with names and descriptions, and the mapping of margay's errors to them.
 
 use margay_exec::{FaultKind, Stop};
 use margay_runtime::Error;
@@ -7,16 +7,16 @@ use margay_runtime::Error;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Code(u32);
 
-/// How a function of the API ends.
+/// The result of an API function.
 pub type Outcome = Result<(), Code>;
 
 impl Code {
-    /// The number that C sees.
+    /// The number returned to C.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// A number as an error; `None` where the API has none of that number.
+    /// Name and description of a code; `None` if there is no such code.
     pub fn of(number: u32) -> Option<(&'static str, &'static str)> {
         CODES.iter().find(|(n, ..)| *n == number).map(|(_, name, text)| (*name, *text))
     }
@@ -26,7 +26,7 @@ impl Code {
         Code::of(self.0).map_or("an unknown code", |(name, _)| name)
     }
 
-    /// Whether a context in which this happened is of no use any more (the API's words on "sticky" errors).
+    /// Whether the error is sticky: the context is unusable afterwards.
     pub const fn is_sticky(self) -> bool {
         matches!(self.0, 700 | 702 | 710 | 714..=719)
     }
@@ -34,13 +34,13 @@ impl Code {
 
 macro_rules! codes {
     ($($name:ident = $number:literal $c:literal: $text:literal;)*) => {
-        // `cuGetErrorName` knows them all; only some happen here.
+        // `cuGetErrorName` knows all codes; only some occur here.
         #[allow(dead_code)]
         impl Code {
             $(#[doc = $text] pub const $name: Code = Code($number);)*
         }
 
-        /// Number, name and sentence of every code.
+        /// Number, name and description of every code.
         const CODES: &[(u32, &str, &str)] = &[$(($number, $c, $text),)*];
     };
 }
@@ -175,7 +175,7 @@ impl From<&Error> for Code {
     }
 }
 
-/// What a device would report.
+/// The code that a GPU would report for a fault.
 fn of_fault(kind: &FaultKind) -> Code {
     match kind {
         FaultKind::OutOfBounds(_) | FaultKind::ReadOnly(_) | FaultKind::BadFree { .. } => Code::ILLEGAL_ADDRESS,

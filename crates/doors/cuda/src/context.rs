@@ -18,7 +18,7 @@ use std::{
     },
 };
 
-/// What an allocation is to the host.
+/// The kind of an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// `cuMemAlloc` and its like.
@@ -27,45 +27,46 @@ pub enum Owner {
     Managed,
     /// `cuMemHostAlloc`, with its flags.
     Host(u32),
-    /// `cuMemHostRegister`, with its flags: the program's own.
+    /// `cuMemHostRegister`, with its flags: memory of the program.
     Registered(u32),
 }
 
-/// What a context knows about an allocation that begins at some address.
+/// A context's record of an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
-    /// Whose it is.
+    /// Its kind.
     pub owner: Owner,
-    /// The bytes that the program asked for.
+    /// The size that the program requested, in bytes.
     pub len: usize,
 }
 
 /// A context.
 pub struct Context {
-    /// Where kernels run.
+    /// The runtime context in which kernels run.
     pub runtime: Arc<margay_runtime::Context>,
     /// Its own handle.
     pub handle: Handle<Context>,
-    /// The number of its device.
+    /// Number of its device.
     pub device: i32,
-    /// A number that no other context has.
+    /// A unique number.
     pub id: u64,
-    /// The flags that it was made with.
+    /// Creation flags.
     pub flags: AtomicU32,
-    /// The stream that null means.
+    /// The stream denoted by null.
     pub default_stream: Stream,
-    /// Memory of this context by address.
+    /// Allocations by address.
     memory: Mutex<BTreeMap<u64, Allocated>>,
     cache: AtomicU32,
-    /// Limits that the program set and that mean nothing here.
+    /// Limits set by the program that have no effect here.
     limits: Mutex<BTreeMap<u32, usize>>,
-    /// Contexts of other devices whose memory it was let into. All memory is the host's; only the errors of the API need them.
+    /// Contexts of other devices whose memory it may access. All memory is the host's, so this matters for error codes
+    /// only.
     peers: Mutex<BTreeSet<u64>>,
     failed: Mutex<Option<Code>>,
 }
 
 impl Context {
-    /// A context on the device.
+    /// Creates a context on a device.
     pub fn new(device: &Arc<Device>, number: i32, handle: Handle<Context>, flags: u32) -> Context {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         if crate::watch::wanted().is_some_and(|what| what.init) {
@@ -86,18 +87,18 @@ impl Context {
         }
     }
 
-    /// The error of a kernel that failed, for ever; once, where tests are to be independent of each other.
+    /// Returns the sticky error, if a kernel of the context has failed; only once where tests must be independent.
     pub fn check(&self) -> Outcome {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let found = if crate::reports::forgives() { failed.take() } else { *failed };
         found.map_or(Ok(()), Err)
     }
 
-    /// Remembers that work of the device failed, and tells people why.
+    /// Records and reports a failure of device work; returns its code.
     pub fn fail(&self, error: &Error) -> Code {
         let code = Code::from(error);
         let words = crate::image::words(error);
-        // Others are the call's own error, which the program may expect.
+        // Other errors are the call's own, which the program may expect.
         let stopped = matches!(error, Error::Stopped(_));
         crate::api::tell_as(if stopped { "fault" } else { "error" }, &words);
         if stopped {
@@ -109,19 +110,19 @@ impl Context {
         code
     }
 
-    /// The device's memory.
+    /// The memory of the device.
     pub fn device_memory(&self) -> &margay_exec::Memory {
         self.runtime.device().memory()
     }
 
-    /// Memory of this context by address.
+    /// The allocations of this context, by address.
     pub fn memory(&self) -> MutexGuard<'_, BTreeMap<u64, Allocated>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees everything.
+    /// Frees all allocations of the context.
     pub fn free_memory(&self) {
-        // Freeing may wait for launches: without the lock.
+        // Without the lock, since freeing may wait for launches.
         let all = std::mem::take(&mut *self.memory());
         for address in all.into_keys() {
             let _ = self.device_memory().free(address); // somebody else may have done so
@@ -129,7 +130,7 @@ impl Context {
     }
 }
 
-/// `CUctxCreateParams`: execution affinity and the like, which mean nothing here.
+/// `CUctxCreateParams`: execution affinity and the like, ignored here.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct CreateParams([usize; 3]);
@@ -158,7 +159,7 @@ fn existing(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
     driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)
 }
 
-/// A context named, or the current one for null.
+/// The context of a handle, or the current one for null.
 fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
     if handle.is_null() { current() } else { existing(handle) }
 }
@@ -220,7 +221,7 @@ api! {
                 context.runtime.set_limits(limits);
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
-            // What is printed is printed at once, and there are no queues whose length could be set.
+            // Output is printed at once, and there are no queues whose length could be set.
             limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {
                 context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
             }

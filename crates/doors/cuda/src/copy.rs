@@ -16,31 +16,30 @@ use crate::{
 use bytemuck::AnyBitPattern;
 use std::sync::Arc;
 
-/// A copy of a box of bytes.
+/// A copy of up to three dimensions.
 #[derive(Clone)]
 pub struct Copy {
-    /// Where from.
+    /// Source.
     pub from: Side,
-    /// Where to.
+    /// Destination.
     pub to: Side,
-    /// Bytes of a row, rows of a slice, slices.
+    /// Bytes per row, rows per slice, number of slices.
     pub extent: [usize; 3],
 }
 
-/// One side of a copy.
+/// Source or destination of a copy.
 #[derive(Clone)]
 pub struct Side {
     /// The memory.
     pub place: Place,
-    /// Offset in it: bytes, rows, slices.
+    /// Offset in bytes, rows, slices.
     pub at: [usize; 3],
 }
 
-/// The memory of one side.
+/// The memory of a [`Side`].
 #[derive(Clone)]
 pub enum Place {
-    /// Bytes at an address, with bytes from row to row and rows from slice to slice. Some functions promise that it is the
-    /// device's.
+    /// Linear memory: pitch in bytes, rows per slice, and whether the caller guarantees that it is device memory.
     Linear { address: u64, pitch: usize, height: usize, device: bool },
     /// A level of an array.
     Array(Arc<ArrayObject>),
@@ -55,7 +54,7 @@ impl Side {
         Ok(Side { place: Place::Array(driver()?.arrays.get(handle)?), at: [offset, 0, 0] })
     }
 
-    /// The address of a row of the copy.
+    /// The address of a row of `bytes` bytes.
     fn row(&self, context: &Arc<Context>, y: usize, z: usize, bytes: usize) -> Result<u64, Code> {
         let [x0, y0, z0] = self.at;
         match &self.place {
@@ -73,12 +72,12 @@ impl Side {
 }
 
 impl Copy {
-    /// Bytes from one address to another.
+    /// A copy of `count` bytes between two addresses.
     pub fn bytes(to: u64, to_device: bool, from: u64, from_device: bool, count: usize) -> Copy {
         Copy { from: Side::linear(from, from_device), to: Side::linear(to, to_device), extent: [count, 1, 1] }
     }
 
-    /// Does it, row by row.
+    /// Performs the copy, row by row.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let [width, height, depth] = self.extent;
         if width == 0 {
@@ -96,11 +95,11 @@ impl Copy {
     }
 }
 
-/// Copies a row. What the device does not know is the program's own memory.
+/// Copies a row. Addresses that the device does not know are memory of the program.
 fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
     let memory = context.device_memory();
     let refused = |_| Code::INVALID_VALUE;
-    /// Bytes that are carried over at a time.
+    /// Size of the bounce buffer in bytes.
     const PIECE: usize = 1 << 20;
     let sides = (is_device(context, to), is_device(context, from));
     for (address, _) in [(to, sides.0), (from, sides.1)].iter().filter(|(_, device)| *device) {
@@ -157,7 +156,7 @@ struct Side2d {
     pitch: usize,
 }
 
-/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has a context in the place of each side's reserved member.
+/// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has a context in place of each side's reserved member.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Copy3d {
@@ -210,7 +209,7 @@ impl Copy2d {
 }
 
 impl Side3d {
-    /// The structure for a side. Memory that is not known to be the device's is described by its address alone.
+    /// The structure of a side. Memory that may not be the device's is described as unified.
     fn of(side: &Side) -> Result<Side3d, Code> {
         let [x, y, z] = side.at;
         let nowhere = Side3d {
@@ -240,19 +239,19 @@ impl Side3d {
 }
 
 impl Copy3d {
-    /// The structure that asks for a copy.
+    /// The structure that describes a copy.
     pub fn of(copy: &Copy) -> Result<Copy3d, Code> {
         let [width, height, depth] = copy.extent;
         Ok(Copy3d { from: Side3d::of(&copy.from)?, to: Side3d::of(&copy.to)?, width, height, depth })
     }
 
-    /// The copy that the structure asks for.
+    /// The copy that the structure describes.
     pub fn copy(&self) -> Result<Copy, Code> {
         Ok(Copy { from: self.from.side()?, to: self.to.side()?, extent: [self.width, self.height, self.depth] })
     }
 }
 
-/// Copies in a stream.
+/// Submits a copy to a stream.
 pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
     stream.submit(Work::Copy(copy))
 }

@@ -17,40 +17,40 @@ use std::{
     sync::{Mutex, Once, OnceLock, PoisonError},
 };
 
-/// The version of the API that this library speaks: 13.5.
+/// The API version of this library: 13.5.
 const VERSION: i32 = 13050;
 
-/// What programs are told of a device; margay's own if the environment describes none, or none that there is.
+/// The device profile that programs see: margay's own unless the environment selects another one.
 pub fn profile() -> &'static Profile {
     static PROFILE: OnceLock<Profile> = OnceLock::new();
     PROFILE.get_or_init(|| Profile::from_environment().unwrap_or_default())
 }
 
-/// The compute capability that programs see. PTX for newer devices is taken all the same.
+/// The compute capability that programs see. PTX for newer devices is accepted all the same.
 pub fn capability() -> (i32, i32) {
     let (major, minor) = profile().capability;
     (major as i32, minor as i32)
 }
 
-/// Streaming multiprocessors that programs see: one a thread of the host, unless the user said otherwise.
+/// Number of multiprocessors that programs see: one per host thread unless the profile sets it.
 pub fn multiprocessors() -> i32 {
     let own = || driver().map_or(1, |d| d.device.threads() as i32);
     profile().multiprocessors.map_or_else(own, |n| n as i32)
 }
 
-/// Whether there is a device of that number.
+/// Checks a device number.
 pub fn check(device: i32) -> Outcome {
     driver()?;
     if (0..profile().count as i32).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
-/// Bytes of the device's memory, of which programs get no more. The device shares the host's, and leaves an eighth of that alone.
+/// Size of device memory in bytes, and the limit of allocations: by default seven eighths of the host's memory.
 pub fn total_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
     *TOTAL.get_or_init(|| profile().memory.unwrap_or_else(|| host_memory() / 8 * 7))
 }
 
-/// Bytes of the host's memory, or of what its group of processes may have of it.
+/// Size in bytes of the host's memory, or the limit of the process's control group.
 fn host_memory() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let info = read("/proc/meminfo");
@@ -61,7 +61,7 @@ fn host_memory() -> u64 {
     group.iter().filter_map(|path| read(path).trim().parse().ok()).fold(own, u64::min)
 }
 
-/// The processor's name.
+/// The name of the processor.
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
@@ -69,8 +69,8 @@ fn processor() -> String {
     model.unwrap_or(std::env::consts::ARCH).to_string()
 }
 
-/// `CUdevice_attribute`: numbers that programs size their launches by are those of a current device; what margay has no
-/// counterpart of is 0.
+/// `CUdevice_attribute`: the values by which programs size their launches are those of a current device; attributes
+/// without a counterpart are 0.
 fn attribute(number: u32, device: i32) -> Option<i32> {
     let limits = profile().limits;
     Some(match number {
@@ -140,14 +140,14 @@ fn attribute(number: u32, device: i32) -> Option<i32> {
 /// `CUuuid`
 type Uuid = [u8; 16];
 
-/// Says who made it and which it is; the same on every machine.
+/// Identifies margay and the device number; the same on every machine.
 fn uuid(device: i32) -> Uuid {
     let mut uuid = *b"margay-cpu-0\0\0\0\0";
     uuid[11] += device as u8;
     uuid
 }
 
-/// Devices stand side by side on a bus of their own.
+/// The devices have consecutive PCI addresses.
 fn bus_id(device: i32) -> String {
     format!("0000:00:{device:02x}.0")
 }
@@ -157,7 +157,7 @@ fn bus_id(device: i32) -> String {
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Properties([i32; 14]);
 
-/// A string of the API that lives for ever.
+/// A static string of the API, as an address.
 fn constant(number: u32, which: fn((&'static str, &'static str)) -> &'static str) -> Option<usize> {
     static KNOWN: OnceLock<Mutex<HashMap<&'static str, usize>>> = OnceLock::new();
     let text = which(Code::of(number)?);
@@ -254,7 +254,7 @@ api! {
             value.set(0)?;
             return Err(Code::INVALID_DEVICE); // a device has no attributes towards itself
         }
-        // Rank, access, atomics, arrays.
+        // Performance rank, access supported, native atomics, CUDA array access.
         value.set(match number {
             1 => 0,
             2..=4 => 1,
@@ -267,7 +267,7 @@ api! {
     }
     4010 fn cuDeviceGetByPCIBusId(device: Out<i32>, id: Text) {
         driver()?;
-        // With and without the domain, with and without the function.
+        // Domain and function may be omitted.
         let text = id.text()?.to_lowercase();
         let whole = if text.matches(':').count() == 1 { format!("0000:{text}") } else { text };
         let named = |number: &i32| whole == bus_id(*number) || format!("{whole}.0") == bus_id(*number);
@@ -288,8 +288,8 @@ api! {
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 
-    /// The tables behind this are not documented; programs that can do without them go on. NVIDIA's own runtime cannot, and where it
-    /// is inside a program, people are told so once.
+    /// The tables behind this are not documented. Programs that can do without them continue; NVIDIA's own runtime
+    /// cannot, and if one is linked into the program, that is reported once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
         static TOLD: Once = Once::new();
         TOLD.call_once(|| crate::image::foreign_runtimes().iter().for_each(|words| crate::api::tell(words)));

@@ -1,4 +1,4 @@
-//! The driver of a process: its device, its objects by handle, and which context is current in a thread.
+//! The driver of a process: its device, its objects by handle, and the context stack of each thread.
 
 use crate::{
     advice::Advice,
@@ -26,23 +26,23 @@ use std::{
     },
 };
 
-/// What a process has of the driver.
+/// The state of the driver.
 pub struct Driver {
-    /// What runs kernels: all devices that programs see are this one.
+    /// The device that runs kernels; all devices that programs see share it.
     pub device: Arc<Device>,
     /// Contexts.
     pub contexts: Table<Context>,
     /// Modules.
     pub modules: Table<Module>,
-    /// Libraries: modules that belong to no context.
+    /// Libraries: modules without a context.
     pub libraries: Table<Library>,
-    /// Functions and kernels: the API lets one stand for the other.
+    /// Functions and kernels, which the API lets stand for each other.
     pub functions: Table<Function>,
-    /// Streams that were created.
+    /// Created streams.
     pub streams: Table<Stream>,
     /// Events.
     pub events: Table<Event>,
-    /// Links in the making.
+    /// Links in progress.
     pub links: Table<Link>,
     /// Memory pools.
     pub pools: Table<Pool>,
@@ -50,37 +50,37 @@ pub struct Driver {
     pub graphs: Table<Graph>,
     /// Nodes of all graphs.
     pub nodes: Table<NodeRef>,
-    /// Things of the program that graphs keep.
+    /// User objects of graphs.
     pub user_objects: Table<UserObject>,
-    /// Graphs ready to be launched.
+    /// Executable graphs.
     pub execs: Table<Exec>,
-    /// Memory of graphs.
+    /// Memory of allocation nodes.
     pub graph_memories: GraphMemories,
-    /// What conditional nodes look at, by the address of the value.
+    /// Values of conditional nodes, by address.
     pub conditions: Mutex<std::collections::HashMap<u64, Arc<Condition>>>,
-    /// Arrays, and levels of them.
+    /// Arrays and mipmap levels.
     pub arrays: Table<ArrayObject>,
-    /// Textures, by the handle that kernels get.
+    /// Textures by device handle.
     pub textures: Mutex<std::collections::HashMap<u64, Texture>>,
-    /// Surfaces, likewise.
+    /// Surfaces by device handle.
     pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
-    /// The pool that is there from the beginning.
+    /// The default memory pool.
     pub default_pool: Handle<Pool>,
-    /// The pool that allocations take from unless they name one.
+    /// The pool of allocations that do not name one.
     pub current_pool: Mutex<Handle<Pool>>,
-    /// What is allocated from pools.
+    /// Allocations from pools.
     pub pooled: Pooled,
-    /// What programs said about managed memory.
+    /// Advice about managed memory.
     pub advice: Mutex<Vec<Advice>>,
-    /// Memory without an address.
+    /// Physical memory allocations (`cuMemCreate`).
     pub physical: Table<Physical>,
-    /// Reserved addresses.
+    /// Reserved address ranges.
     pub address_space: Mutex<AddressSpace>,
-    /// Primary contexts, by the number of the device.
+    /// Primary contexts by device number.
     primaries: Vec<Mutex<Primary>>,
 }
 
-/// A device's primary context.
+/// The primary context of a device.
 struct Primary {
     handle: Handle<Context>,
     users: u32,
@@ -89,7 +89,7 @@ struct Primary {
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
-/// `cuInit`: makes the driver if it is not there yet.
+/// `cuInit`: creates the driver unless it exists.
 pub fn initialise() -> Outcome {
     driver_or_error()?;
     static OPENED: Once = Once::new();
@@ -98,7 +98,7 @@ pub fn initialise() -> Outcome {
     Ok(())
 }
 
-/// The driver, once `cuInit` was called.
+/// The driver; an error before `cuInit`.
 pub fn driver() -> Result<&'static Driver, Code> {
     match INITIALISED.load(Relaxed) {
         true => driver_or_error(),
@@ -152,7 +152,7 @@ impl Driver {
         Ok(primary.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The primary context of a device, made if it is not there, with one user more.
+    /// Retains the primary context of a device, creating it if necessary.
     pub fn retain_primary(&self, number: i32) -> Result<Handle<Context>, Code> {
         let mut primary = self.primary(number)?;
         if primary.handle.is_null() {
@@ -163,7 +163,7 @@ impl Driver {
         Ok(primary.handle)
     }
 
-    /// One user less; the last one's leave destroys the primary context.
+    /// Releases the primary context, which is destroyed with its last user.
     pub fn release_primary(&self, number: i32) -> Outcome {
         let mut primary = self.primary(number)?;
         primary.users = primary.users.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
@@ -173,7 +173,7 @@ impl Driver {
         }
     }
 
-    /// Destroys the primary context, whoever uses it.
+    /// Destroys the primary context regardless of its users.
     pub fn reset_primary(&self, number: i32) -> Outcome {
         let mut primary = self.primary(number)?;
         primary.users = 0;
@@ -188,19 +188,19 @@ impl Driver {
         Ok(())
     }
 
-    /// Flags of the primary context, and whether it is there.
+    /// Flags of the primary context, and whether it is active.
     pub fn primary_state(&self, number: i32) -> Result<(u32, bool), Code> {
         let primary = self.primary(number)?;
         Ok((primary.flags, !primary.handle.is_null()))
     }
 
-    /// Flags that the primary context has from now on.
+    /// Sets the flags of the primary context.
     pub fn set_primary_flags(&self, number: i32, flags: u32) -> Outcome {
         self.primary(number)?.flags = flags;
         Ok(())
     }
 
-    /// Destroys a context with all that belongs to it.
+    /// Destroys a context and all of its objects.
     pub fn destroy_context(&self, handle: Handle<Context>) -> Outcome {
         let context = self.contexts.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
         context.free_memory();
@@ -213,33 +213,33 @@ impl Driver {
 }
 
 thread_local! {
-    /// The contexts of this thread; the last one is current.
+    /// The context stack of this thread; the last one is current.
     static CURRENT: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The current context's handle; null where there is none.
+/// Handle of the current context; null if there is none.
 pub fn current_handle() -> Handle<Context> {
     CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(Handle::NULL))
 }
 
-/// Puts a context on top; null takes none.
+/// Pushes a context; null means none.
 pub fn push(handle: Handle<Context>) {
     CURRENT.with_borrow_mut(|stack| stack.push(handle));
 }
 
-/// Takes the top one off.
+/// Pops the current context.
 pub fn pop() -> Option<Handle<Context>> {
     CURRENT.with_borrow_mut(Vec::pop)
 }
 
-/// The current context, if it is of any use: one whose kernel failed reports that for ever.
+/// The current context; its sticky error if a kernel has failed.
 pub fn current() -> Result<Arc<Context>, Code> {
     let context = current_even_failed()?;
     context.check()?;
     Ok(context)
 }
 
-/// The current context, in whatever state.
+/// The current context, even if it has a sticky error.
 pub fn current_even_failed() -> Result<Arc<Context>, Code> {
     let driver = driver()?;
     match current_handle() {

@@ -1,5 +1,5 @@
-//! Events (CUDA Driver API, "Event Management"). Work runs when it is submitted, so an event has happened when it was
-//! recorded; its time is then.
+//! Events (CUDA Driver API, "Event Management"). Work runs at submission, so an event occurs when it is recorded, and
+//! has that time.
 
 use crate::{
     api::api,
@@ -22,7 +22,7 @@ const NO_TIMING: u32 = 2;
 
 /// An event.
 pub struct Event {
-    /// Whose it is.
+    /// Handle of its context.
     pub context: Handle<Context>,
     flags: u32,
     state: Mutex<State>,
@@ -35,13 +35,13 @@ struct State {
 }
 
 impl Event {
-    /// Records that it happens now.
+    /// Records that the event occurs now.
     pub fn happen(&self) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) =
             State { time: Some(Instant::now()), captured: None };
     }
 
-    /// Where in a captured stream it was recorded last.
+    /// The place in a captured stream at which it was recorded last.
     pub fn captured(&self) -> Option<CapturedAt> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
@@ -55,7 +55,7 @@ impl Event {
     }
 }
 
-/// Records an event in a stream; in one that is captured, it marks the place for streams that wait for it.
+/// Records an event in a stream; in a captured one, it marks the place for streams that wait for it.
 pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     let event = driver()?.events.get(event)?;
     let stream = stream.get()?;
@@ -70,7 +70,7 @@ fn destroy(event: Handle<Event>) -> Outcome {
     driver()?.events.remove(event).map(drop)
 }
 
-/// Whether it has happened: anything but a place in a capture has.
+/// Whether the event has occurred: it has, unless it marks a place in a capture.
 fn done(event: Handle<Event>) -> Outcome {
     match driver()?.events.get(event)?.captured() {
         Some(_) => Err(Code::CAPTURED_EVENT),
@@ -101,7 +101,7 @@ api! {
     11010 + ptsz fn cuEventRecordWithFlags(event: Handle<Event>, stream: StreamHandle, flags: u32) {
         match flags {
             0 => record(event, stream),
-            // CU_EVENT_RECORD_EXTERNAL: a node of the captured graph.
+            // `CU_EVENT_RECORD_EXTERNAL`: a node of the captured graph.
             _ => stream.submit(Work::Record(driver()?.events.get(event)?)),
         }
     }

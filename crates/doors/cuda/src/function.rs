@@ -18,15 +18,15 @@ use std::sync::{
     atomic::{AtomicI32, Ordering::Relaxed},
 };
 
-/// Shared memory of a CTA that needs no opting in.
+/// Shared memory of a CTA that needs no opt-in, in bytes.
 const DEFAULT_SHARED: i32 = 48 << 10;
 
-/// Shared memory of a CTA at the most.
+/// Maximum shared memory of a CTA in bytes.
 fn most_shared() -> i32 {
     profile().limits.shared_of_cta as i32
 }
 
-/// Threads, CTAs and bytes of shared memory of a multiprocessor.
+/// Threads, CTAs and bytes of shared memory per multiprocessor.
 fn multiprocessor() -> (i32, i32, i32) {
     let limits = profile().limits;
     (limits.threads as i32, limits.ctas as i32, limits.shared as i32)
@@ -34,22 +34,22 @@ fn multiprocessor() -> (i32, i32, i32) {
 
 /// A function.
 pub struct Function {
-    /// Where it stands.
+    /// Its module.
     pub module: Arc<Module>,
     name: String,
     kernel: OnceLock<Result<Kernel, Code>>,
     address_of_name: OnceLock<usize>,
-    /// Bytes of dynamic shared memory that a launch may ask for; negative until it is set.
+    /// Maximum dynamic shared memory of a launch in bytes; negative if not set.
     dynamic_shared: AtomicI32,
     carveout: AtomicI32,
     non_portable_clusters: AtomicI32,
     told: Once,
-    /// What programs set for launches of the old kind.
+    /// Parameters set for launches by the deprecated functions.
     pub setting: Mutex<Setting>,
 }
 
 impl Function {
-    /// A function by its name in a module that has it.
+    /// A function by name in a module that defines it.
     pub fn new(module: Arc<Module>, name: &str) -> Function {
         Function {
             module,
@@ -64,12 +64,12 @@ impl Function {
         }
     }
 
-    /// Its name.
+    /// The function's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What can be launched: made when it is asked for the first time.
+    /// The kernel, prepared on first use.
     pub fn kernel(&self) -> Result<&Kernel, Code> {
         let made = self.kernel.get_or_init(|| {
             self.module.loaded.kernel(&self.name).map_err(|error| {
@@ -80,12 +80,12 @@ impl Function {
         made.as_ref().map_err(|code| *code)
     }
 
-    /// Tells, once, of a launch that did what PTX leaves undefined.
+    /// Reports, once, that a launch did what PTX leaves undefined.
     pub fn tell_undefined(&self, report: &StopReport) {
         self.told.call_once(|| crate::api::tell(&margay::render::undefined(report, false)));
     }
 
-    /// Bytes of the parameter block.
+    /// Size of the parameter block in bytes.
     pub fn params_size(&self) -> Result<usize, Code> {
         Ok(self.kernel()?.params().iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize)
     }
@@ -94,7 +94,7 @@ impl Function {
         Ok(self.kernel()?.static_shared() as i32)
     }
 
-    /// Bytes of dynamic shared memory that a launch may ask for.
+    /// Maximum dynamic shared memory of a launch in bytes.
     pub fn dynamic_shared(&self) -> Result<i32, Code> {
         match self.dynamic_shared.load(Relaxed) {
             set if set >= 0 => Ok(set),
@@ -162,7 +162,7 @@ impl Function {
         *self.address_of_name.get_or_init(|| forever(&self.name).expose_provenance())
     }
 
-    /// CTAs that a multiprocessor of an ordinary device would hold at a time.
+    /// Number of CTAs that a multiprocessor of the profile's device holds at a time.
     fn active(&self, block: i32, dynamic: usize) -> Result<i32, Code> {
         if block <= 0 {
             return Err(Code::INVALID_VALUE);
@@ -176,7 +176,7 @@ impl Function {
         Ok(ctas.min(threads / warps).min((shared as usize / per_cta) as i32))
     }
 
-    /// The block size that fills a multiprocessor best, and how many CTAs fill the device.
+    /// The block size of highest occupancy, and the number of CTAs that fill the device.
     fn best_block(&self, shared: impl Fn(i32) -> usize, limit: i32) -> Result<(i32, i32), Code> {
         let most = self.attribute(0)?;
         let most = if limit > 0 { most.min(limit) } else { most };

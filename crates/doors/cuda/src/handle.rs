@@ -1,5 +1,5 @@
-//! Handles: what C sees of a context, a module, a stream. A handle is a number that a table knows, never an address that is
-//! followed, so a stale or invented one is an error and not a crash.
+//! Handles of contexts, modules, streams and so on. A handle is a key into a table, never an address that is
+//! dereferenced, so a stale or forged one is an error and not a crash.
 
 use crate::code::Code;
 use std::{
@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-/// A handle of a `T`; null is 0.
+/// A handle of a `T`; 0 is null.
 #[repr(transparent)]
 pub struct Handle<T>(usize, PhantomData<fn() -> T>);
 
@@ -37,37 +37,37 @@ impl<T> fmt::Debug for Handle<T> {
 }
 
 impl<T> Handle<T> {
-    /// No object.
+    /// The null handle.
     pub const NULL: Handle<T> = Handle(0, PhantomData);
 
-    /// The handle of a number that C sees.
+    /// The handle with this number.
     pub fn of(number: usize) -> Handle<T> {
         Handle(number, PhantomData)
     }
 
-    /// The number that C sees.
+    /// The number passed to C.
     pub fn number(self) -> usize {
         self.0
     }
 
-    /// A small number that no other handle has.
+    /// A small number, unique among handles.
     pub fn ordinal(self) -> u32 {
         (self.0.wrapping_sub(FIRST) / STEP) as u32
     }
 
-    /// Whether it names no object.
+    /// Whether the handle is null.
     pub fn is_null(self) -> bool {
         self.0 == 0
     }
 }
 
-/// Numbers are never used twice, so that a handle of something destroyed stays wrong. They look like no address of a
-/// program.
+/// Numbers are never reused, so handles of destroyed objects stay invalid. They lie outside the address ranges of
+/// programs.
 static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
 const FIRST: usize = 0x6d61_7267_0000;
 const STEP: usize = 64;
 
-/// The objects of one kind.
+/// The objects of one type, by handle.
 pub struct Table<T> {
     objects: RwLock<HashMap<usize, Arc<T>>>,
 }
@@ -79,12 +79,12 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// A handle for a new object.
+    /// Adds an object; returns its handle.
     pub fn add(&self, object: T) -> Handle<T> {
         self.add_with(|_| object).0
     }
 
-    /// The same, for an object that knows its own handle.
+    /// Adds an object that is created with its handle.
     pub fn add_with(&self, object: impl FnOnce(Handle<T>) -> T) -> (Handle<T>, Arc<T>) {
         let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
         let object = Arc::new(object(handle));
@@ -92,42 +92,42 @@ impl<T> Table<T> {
         (handle, object)
     }
 
-    /// The object; [`Code::INVALID_HANDLE`] where there is none.
+    /// The object of a handle; [`Code::INVALID_HANDLE`] if there is none.
     pub fn get(&self, handle: Handle<T>) -> Result<Arc<T>, Code> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.get(&handle.0).cloned().ok_or(Code::INVALID_HANDLE)
     }
 
-    /// Takes the object out.
+    /// Removes and returns the object of a handle.
     pub fn remove(&self, handle: Handle<T>) -> Result<Arc<T>, Code> {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         objects.remove(&handle.0).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// The object of that number.
+    /// The object with this number.
     pub fn find_number(&self, number: usize) -> Result<Arc<T>, Code> {
         self.get(Handle::of(number))
     }
 
-    /// A handle for an object that is shared already.
+    /// Adds a shared object.
     pub fn add_arc(&self, object: Arc<T>) -> Handle<T> {
         let handle = Handle(NEXT.fetch_add(STEP, Relaxed), PhantomData);
         self.objects.write().unwrap_or_else(PoisonError::into_inner).insert(handle.0, object);
         handle
     }
 
-    /// The handle of an object of which something is true.
+    /// The handle of an object that satisfies a predicate.
     pub fn find(&self, is: impl Fn(&T) -> bool) -> Option<Handle<T>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         objects.iter().find(|(_, object)| is(object)).map(|(number, _)| Handle(*number, PhantomData))
     }
 
-    /// Does something with every object.
+    /// Calls a function for every object.
     pub fn each(&self, mut of: impl FnMut(&T)) {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(|object| of(object));
     }
 
-    /// Takes out all objects of which something is true.
+    /// Removes all objects that satisfy a predicate.
     pub fn remove_if(&self, of: impl Fn(&T) -> bool) {
         self.objects.write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| !of(object));
     }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Launch {
     /// The kernel.
     pub function: Arc<Function>,
-    /// CTAs, threads of a CTA, CTAs of a cluster, dynamic shared memory.
+    /// Grid, block, cluster and dynamic shared memory.
     pub shape: Shape,
     /// The parameter block.
     pub params: Vec<u8>,
@@ -33,25 +33,25 @@ pub struct Launch {
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// CTAs in x, y, z.
+    /// Number of CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// CTAs of a cluster in x, y, z, if the launch says so.
+    /// CTAs of a cluster in x, y, z, if specified.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of dynamic shared memory.
+    /// Size of dynamic shared memory in bytes.
     pub shared: u32,
     /// CTAs may wait for each other.
     pub cooperative: bool,
 }
 
 impl Shape {
-    /// An ordinary launch.
+    /// An ordinary launch shape.
     pub fn new(grid: [u32; 3], block: [u32; 3], shared: u32) -> Shape {
         Shape { grid, block, cluster: None, shared, cooperative: false }
     }
 
-    /// Sets an attribute of a launch; those that are hints change nothing.
+    /// Applies a launch attribute; hints have no effect.
     pub fn set(&mut self, id: u32, value: [u32; 16]) {
         match id {
             attribute::COOPERATIVE => self.cooperative = value[0] != 0,
@@ -62,7 +62,7 @@ impl Shape {
 }
 
 impl Launch {
-    /// Gathers the arguments: an address for each parameter, or one block (`CU_LAUNCH_PARAM_BUFFER_POINTER`).
+    /// Collects the arguments: an address per parameter, or one block (`CU_LAUNCH_PARAM_BUFFER_POINTER`).
     pub fn new(function: Handle<Function>, shape: Shape, params: In<u64>, extra: In<u64>) -> Result<Launch, Code> {
         let function = driver()?.functions.get(function)?;
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
@@ -87,7 +87,7 @@ impl Launch {
         Ok(Launch { function, shape, params: block })
     }
 
-    /// Runs it. A kernel that fails leaves its error in the context, where the next call finds it.
+    /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
         let kernel = self.function.kernel()?;
@@ -117,7 +117,7 @@ impl Launch {
     }
 }
 
-/// The parameter block that `extra` describes: pairs of a number and an address, until 0.
+/// The parameter block in `extra`: pairs of a key and a value, terminated by 0.
 fn buffer(extra: In<u64>) -> Result<(Host, usize), Code> {
     const POINTER: u64 = 1;
     const SIZE: u64 = 2;
@@ -145,7 +145,7 @@ pub struct Config {
     attribute_count: u32,
 }
 
-/// `CUlaunchAttribute`: a number, and 64 bytes of value.
+/// `CUlaunchAttribute`: an id, and 64 bytes of value.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 struct Attribute {
@@ -154,7 +154,7 @@ struct Attribute {
     value: [u32; 16],
 }
 
-/// `CUlaunchAttributeID`: those that change what a launch computes.
+/// `CUlaunchAttributeID`: the attributes that affect results.
 pub mod attribute {
     pub const COOPERATIVE: u32 = 2;
     pub const CLUSTER_DIMENSION: u32 = 4;

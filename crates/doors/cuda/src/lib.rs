@@ -6,14 +6,14 @@
 //!        raw: the pointers of C            handle: numbers, never followed
 //! ```
 //!
-//! Three rules hold everywhere. A handle is a number that a table knows. Work runs when it is submitted ([`work`]), so all of
-//! a stream's promises about order hold and nothing is pending when a call returns. A kernel's fault is told in full on
-//! standard error, and as a sticky error of its context to the program.
+//! Three rules hold everywhere. A handle is a key into a table. Work runs at submission ([`work`]), so a stream's
+//! ordering holds trivially and nothing is pending when a call returns. A kernel's fault is reported in full on
+//! standard error, and to the program as a sticky error of its context.
 //!
-//! Environment: `margay exec --help` lists the variables and their words; [`api::check_environment`] refuses others.
+//! Environment: `margay exec --help` lists the variables; [`api::check_environment`] rejects unknown words.
 //!
-//! Deliberately absent: the undocumented tables behind `cuGetExportTable`, by which NVIDIA's static runtime library makes sure
-//! that it talks to NVIDIA's driver; machine code; other processes' memory; graphics.
+//! Deliberately absent: the undocumented tables behind `cuGetExportTable`, by which NVIDIA's static runtime library
+//! verifies NVIDIA's driver; machine code; memory of other processes; graphics.
 
 mod absent;
 mod account;

@@ -1,4 +1,4 @@
-//! Libraries and kernels: modules that belong to no context (CUDA Driver API, "Library Management").
+//! Libraries and kernels: modules without a context (CUDA Driver API, "Library Management").
 
 use crate::{
     api::api,
@@ -21,7 +21,7 @@ pub struct Library {
 
 fn load(out: Out<Handle<Library>>, texts: &[String], options: JitOptions) -> Outcome {
     let driver = driver()?;
-    // Without a current context it lives in the primary one, as it does when the runtime API loads it.
+    // Without a current context, it lives in the primary one, as with the runtime API.
     let context = match current() {
         Ok(context) => context,
         Err(Code::INVALID_CONTEXT) => driver.contexts.get(driver.retain_primary(0)?)?,

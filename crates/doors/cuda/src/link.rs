@@ -1,5 +1,5 @@
-//! Linking (CUDA Driver API, "Module Management": `cuLink*`). PTX goes in and PTX comes out; what it means together is
-//! decided when the result is loaded.
+//! Linking (CUDA Driver API, "Module Management": `cuLink*`). Input and output are PTX; the texts are linked when the
+//! result is loaded.
 
 use crate::{
     api::{api, tell},
@@ -20,7 +20,7 @@ mod input {
     pub const LIBRARY: u32 = 4;
 }
 
-/// A link in the making.
+/// A link in progress.
 #[derive(Default)]
 pub struct Link {
     texts: Mutex<Vec<String>>,
@@ -66,7 +66,7 @@ api! {
         if texts.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
-        // It lives in the link until that is destroyed, as the API says.
+        // Owned by the link until that is destroyed, as the API specifies.
         let mut made = link.image.lock().unwrap_or_else(PoisonError::into_inner);
         *made = image::pack(&texts);
         image.set(Host::of(&made).address())?;

@@ -1,4 +1,4 @@
-//! Finding functions by name (CUDA Driver API, "Driver Entry Point Access"): newer clients ask for everything here.
+//! Lookup of functions by name (CUDA Driver API, "Driver Entry Point Access"), which newer clients use for everything.
 
 use crate::{
     api::{Entry, api, logged},
@@ -6,7 +6,7 @@ use crate::{
     raw::{Out, Text},
 };
 
-/// The lists of all files: the one place that knows which functions there are.
+/// The lists of all files: the only list of all functions.
 const LISTS: &[&[Entry]] = &[
     ENTRIES,
     crate::advice::ENTRIES,
@@ -34,12 +34,12 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     LISTS.iter().chain(&crate::graph::LISTS).copied().flatten()
 }
 
-/// A name without the ending of its second form, for the thread's default stream.
+/// A name without the suffix of the form for the thread's default stream.
 fn ordinary(name: &str) -> &str {
     name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds")).unwrap_or(name)
 }
 
-/// A name without the version at its end: `cuMemAlloc` for `cuMemAlloc_v2`.
+/// A name without its version suffix: `cuMemAlloc` for `cuMemAlloc_v2`.
 fn base(name: &str) -> &str {
     match name.rsplit_once("_v") {
         Some((base, version)) if !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit()) => base,
@@ -47,15 +47,15 @@ fn base(name: &str) -> &str {
     }
 }
 
-/// Functions whose name went to another one in some version, as `cuda.h` renames them.
+/// Functions whose name denotes another function since some version, as `cuda.h` renames them.
 const RENAMED: &[(&str, i32, &str)] = &[("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags")];
 
-/// The newest form of a function that a program of some version knows.
+/// The newest form of a function for a program of this version.
 fn find(name: &str, version: i32, per_thread: bool) -> Result<&'static Entry, bool> {
     let renamed = RENAMED.iter().find(|(old, since, _)| *old == name && *since <= version);
     let name = renamed.map_or(name, |(.., new)| new);
     let forms = || entries().filter(|e| base(ordinary(e.name)) == name || e.name == name);
-    // Newest first; among two forms of one version the one whose default stream is asked for.
+    // Newest first; among forms of one version, the one with the requested default stream.
     let wanted = |e: &&Entry| (e.since, (ordinary(e.name) != e.name) == per_thread);
     let known = forms().filter(|e| e.since <= version).max_by_key(wanted);
     known.ok_or_else(|| forms().next().is_some())

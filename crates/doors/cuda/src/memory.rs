@@ -1,7 +1,7 @@
 //! Memory: allocation, its attributes, and filling (CUDA Driver API, "Memory Management" and "Unified Addressing").
 //!
-//! Device addresses are host addresses, so memory that the host may touch too (managed, page-locked) is ordinary device
-//! memory with a note whose it is.
+//! Device addresses are host addresses, so memory that the host may access too (managed, page-locked) is ordinary
+//! device memory with a record of its kind.
 
 use crate::{
     api::{api, asked},
@@ -20,11 +20,11 @@ use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
 use std::sync::{Arc, OnceLock};
 
-/// An address on the device.
+/// A device address.
 pub type DevicePtr = u64;
 
-/// Bytes of whose multiple an allocation begins. `cuMemAlloc` promises 256; devices map large ones in large pages, and some
-/// programs lay out what they allocate as if it began with a page.
+/// Alignment of an allocation. `cuMemAlloc` guarantees 256 bytes; GPUs map large allocations in large pages, and some
+/// programs rely on page-aligned addresses.
 fn alignment(bytes: usize, owner: Owner) -> u32 {
     match bytes {
         0x20_0000.. => 0x20_0000,
@@ -34,16 +34,16 @@ fn alignment(bytes: usize, owner: Owner) -> u32 {
     }
 }
 
-/// Bytes that a program may touch of an allocation. Devices check addresses by pages, so real programs overrun the ends of small
-/// allocations by some bytes, unnoticed: what lies before the next allocation is theirs, unless `MARGAY_CHECK=bounds` asks for more
-/// than a device does.
+/// Accessible size of an allocation. GPUs check addresses by pages, so programs overrun small allocations by some bytes
+/// unnoticed. The padding up to the next allocation is therefore accessible, unless `MARGAY_CHECK=bounds` requests
+/// stricter checks than a GPU's.
 fn room(bytes: usize, alignment: u32) -> usize {
     static EXACT: OnceLock<bool> = OnceLock::new();
     let exact = *EXACT.get_or_init(|| asked("MARGAY_CHECK", "bounds"));
     if exact { bytes } else { bytes.checked_next_multiple_of(alignment.min(512) as usize).unwrap_or(bytes) }
 }
 
-/// Allocates in the current context.
+/// Allocates memory in the current context.
 pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     let context = current()?;
     if bytes == 0 {
@@ -56,14 +56,14 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     let made = context.device_memory().alloc_as(room(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
     if owner != Owner::Device {
-        // The host writes there without a call.
+        // The host writes to it without API calls.
         context.device_memory().writes().mark(address, bytes as u64);
     }
     context.memory().insert(address, Allocated { owner, len: bytes });
     Ok(address)
 }
 
-/// Allocates as a stream does: in one that is captured, the graph does it.
+/// Allocates in stream order: in a captured stream, as a node of the graph.
 fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> Result<DevicePtr, Code> {
     let stream = stream.get()?;
     match &mut *stream.stream().capture() {
@@ -82,7 +82,7 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
     }
 }
 
-/// Lets kernels use memory of the program under its own addresses.
+/// Makes memory of the program accessible to kernels under its own addresses.
 fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
     let context = current()?;
     if bytes == 0 {
@@ -104,11 +104,11 @@ fn unregister(address: u64) -> Outcome {
             _ => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
         };
     }
-    // Waits for launches that may use it: it is the program's own again after this.
+    // Waits for launches that may use it, since the program may reuse it afterwards.
     context.device_memory().free(address).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)
 }
 
-/// Frees what some context allocated.
+/// Frees an allocation of any context.
 pub fn free(address: DevicePtr) -> Outcome {
     if address == 0 {
         return Ok(());
@@ -124,7 +124,7 @@ pub fn free(address: DevicePtr) -> Outcome {
         }
         memory.remove(&address).is_some()
     };
-    // Memory may be freed from another context than the one that it was allocated in, but only what an allocation owns.
+    // Memory may be freed from another context than its own, but only memory that an allocation owns.
     let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
     let freed = freed.ok_or(Code::INVALID_VALUE)?;
     crate::advice::forget(address, freed.block.len());
@@ -132,7 +132,7 @@ pub fn free(address: DevicePtr) -> Outcome {
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 
-/// The allocation around an address: its first byte, its size, whose it is.
+/// The allocation that contains an address: first byte, size, kind.
 fn around(context: &Context, address: DevicePtr) -> Result<(DevicePtr, usize, Owner), Code> {
     let found = context.device_memory().find(address).ok_or(Code::INVALID_VALUE)?;
     let base = found.block.base();
@@ -161,7 +161,7 @@ mod pointer {
     pub const MEMPOOL: u32 = 17;
 }
 
-/// Writes an attribute of the memory around an address, with the size that the API gives it.
+/// Writes an attribute of the memory at an address, in the attribute's size.
 fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
     let context = current()?;
     let (base, size, owner) = around(&context, address)?;
@@ -190,7 +190,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
     }
 }
 
-/// The number of the device whose memory begins at some address: that of the context which allocated it.
+/// The number of the device whose context owns an allocation.
 fn owner_device(current: &Context, base: DevicePtr) -> i32 {
     if profile().count == 1 || current.memory().contains_key(&base) {
         return current.device;
@@ -200,7 +200,7 @@ fn owner_device(current: &Context, base: DevicePtr) -> i32 {
     owner.map_or(current.device, |context| context.device)
 }
 
-/// The size of an attribute in bytes, to say "nothing" for memory that the driver does not know.
+/// Size of an attribute in bytes, to return zero for unknown memory.
 fn attribute_size(number: u32) -> usize {
     match number {
         pointer::MEMORY_TYPE | pointer::DEVICE_ORDINAL | pointer::ACCESS_FLAGS => 4,
@@ -223,12 +223,12 @@ fn fill(to: DevicePtr, pattern: &[u8], pitch: usize, width: usize, height: usize
 pub struct Location {
     /// `CUmemLocationType`
     pub kind: u32,
-    /// Of the device or node.
+    /// Number of the device or node.
     pub id: i32,
 }
 
 impl Location {
-    /// The one device.
+    /// The device.
     pub const DEVICE: Location = Location { kind: 1, id: 0 };
 }
 
@@ -349,14 +349,14 @@ api! {
     }
 }
 
-/// Whether the host may copy or fill so many bytes of device memory: no more than the program asked for.
+/// Whether the host may copy or fill `count` bytes of device memory: within what the program requested.
 pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     let (base, len, _) = around(context, address)?;
     let offset = (address - base) as usize;
     if offset <= len && count <= len - offset { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
-/// The allocation that an address lies in, for whoever must know whether it is the device's.
+/// Whether an address lies in device memory.
 pub fn is_device(context: &Arc<Context>, address: u64) -> bool {
     context.device_memory().find(address).is_some()
 }

@@ -19,15 +19,15 @@ use std::{
 
 /// A loaded module.
 pub struct Module {
-    /// Whose it is.
+    /// Handle of its context.
     pub context: Handle<Context>,
-    /// What runs.
+    /// The loaded module.
     pub loaded: margay_runtime::Module,
     functions: Mutex<HashMap<String, Handle<Function>>>,
 }
 
 impl Module {
-    /// Checks and loads texts; what is wrong with them goes to the log that the program gave, or to standard error.
+    /// Checks and loads texts; diagnostics go to the program's error log, or to standard error.
     pub fn load(context: &Arc<Context>, texts: &[String], options: JitOptions) -> Result<Module, Code> {
         let names: Vec<String> = match texts {
             [_] => vec!["module.ptx".into()],
@@ -52,7 +52,7 @@ impl Module {
         }
     }
 
-    /// A function of the module by name: the same handle each time.
+    /// A function of the module by name; always the same handle.
     pub fn function(self: &Arc<Module>, name: &str) -> Result<Handle<Function>, Code> {
         if !self.loaded.kernel_names().contains(&name) {
             return Err(Code::NOT_FOUND);
@@ -66,19 +66,19 @@ impl Module {
         Ok(handle)
     }
 
-    /// The number of the target that its text names: 80 for `sm_80`.
+    /// The number of the module's target: 80 for `sm_80`.
     pub fn target(&self) -> i32 {
         self.loaded.files().first().map_or(0, |(_, checked)| i32::from(checked.module.target.sm))
     }
 
-    /// A variable of the module.
+    /// Address and size of a variable of the module.
     pub fn variable(&self, name: &str) -> Result<(DevicePtr, usize), Code> {
         let found = self.loaded.variable(name).map_err(|e| Code::from(&e))?;
         Ok((found.address, found.size as usize))
     }
 }
 
-/// The engine that `MARGAY_ENGINE` names, or the device's default.
+/// The engine named by `MARGAY_ENGINE`; `None` for the default.
 fn engine() -> Option<String> {
     std::env::var("MARGAY_ENGINE").ok().filter(|name| !name.is_empty())
 }
@@ -88,7 +88,7 @@ fn load(out: Out<Handle<Module>>, texts: &[String], options: JitOptions) -> Outc
     out.set(driver()?.modules.add(module))
 }
 
-/// The bytes of a file that holds an image.
+/// Reads the file of an image.
 pub fn file_bytes(name: Text) -> Result<Vec<u8>, Code> {
     std::fs::read(name.text()?).map_err(|_| Code::FILE_NOT_FOUND)
 }
@@ -130,14 +130,14 @@ api! {
     }
 }
 
-/// Forgets a module and the handles of its functions, which would keep it alive.
+/// Unloads a module and drops the handles of its functions, which would keep it alive.
 pub fn unload(module: Handle<Module>) -> Outcome {
     let gone = driver()?.modules.remove(module)?;
     driver()?.functions.remove_if(|f| Arc::ptr_eq(&f.module, &gone));
     Ok(())
 }
 
-/// Handles of all functions, as many as there is room for.
+/// Writes the handles of functions, at most `room`.
 pub fn enumerate(out: Out<Handle<Function>>, room: u32, module: &Arc<Module>) -> Outcome {
     let names = module.loaded.kernel_names();
     names.into_iter().take(room as usize).enumerate().try_for_each(|(i, name)| out.set_nth(i, module.function(name)?))

@@ -1,4 +1,5 @@
-//! Launches as before CUDA 4, one setting at a time (CUDA Driver API, "Execution Control [DEPRECATED]"). PyCUDA still makes them.
+//! Deprecated launches with one call per setting (CUDA Driver API, "Execution Control [DEPRECATED]"); PyCUDA still uses
+//! them.
 
 use crate::{
     api::api,
@@ -13,7 +14,7 @@ use crate::{
 };
 use std::sync::PoisonError;
 
-/// What the next launch of a function takes.
+/// The settings of the next launch of a function.
 #[derive(Clone, Default)]
 pub struct Setting {
     block: [u32; 3],
@@ -21,7 +22,7 @@ pub struct Setting {
     params: Vec<u8>,
 }
 
-/// Bytes of parameters that a kernel can have at the most.
+/// Maximum size of a kernel's parameters in bytes.
 const MOST_PARAMS: usize = 32764;
 
 fn set(function: Handle<Function>, change: impl FnOnce(&mut Setting) -> Outcome) -> Outcome {

@@ -1,4 +1,4 @@
-//! Pages of address space and what lies behind them: the other room of this crate that needs `unsafe`, for `mmap`.
+//! Reservation and mapping of address space; besides `raw.rs` the only file of this crate with `unsafe`, for `mmap`.
 #![allow(unsafe_code)]
 
 use crate::code::Code;
@@ -13,33 +13,33 @@ use std::{
     ptr,
 };
 
-/// Memory that can be mapped at several places and in several processes: a file without a name.
+/// Memory that can be mapped several times and in several processes: an anonymous file.
 #[derive(Debug)]
 pub struct Backing {
     file: OwnedFd,
-    /// Bytes.
+    /// Size in bytes.
     pub len: usize,
 }
 
 impl Backing {
-    /// So many zeros.
+    /// Creates `len` zeroed bytes.
     pub fn new(len: usize) -> Result<Backing, Code> {
         let file = memfd_create("margay", MemfdFlags::CLOEXEC).map_err(|_| Code::OUT_OF_MEMORY)?;
         ftruncate(&file, len as u64).map_err(|_| Code::OUT_OF_MEMORY)?;
         Ok(Backing { file, len })
     }
 
-    /// A file descriptor of its own for somebody else.
+    /// A new file descriptor for the memory, to be owned by the caller.
     pub fn export(&self) -> Result<i32, Code> {
         self.file.try_clone().map(IntoRawFd::into_raw_fd).map_err(|_| Code::OPERATING_SYSTEM)
     }
 
-    /// What another process exported.
+    /// Memory exported by another process.
     pub fn import(descriptor: i32) -> Result<Backing, Code> {
         if descriptor < 0 {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the program says that this descriptor is open; it is only looked at to make one of our own.
+        // SAFETY: the program guarantees that the descriptor is open; it is only borrowed to duplicate it.
         let file =
             unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned().map_err(|_| Code::INVALID_VALUE)?;
         let len = rustix::fs::fstat(&file).map_err(|_| Code::INVALID_VALUE)?.st_size;
@@ -47,7 +47,7 @@ impl Backing {
     }
 }
 
-/// A range of addresses that is nobody else's. Its pages can be touched where something is mapped and access was granted.
+/// A reserved address range. Its pages are accessible where memory is mapped and access was granted.
 #[derive(Debug)]
 pub struct Reserved {
     start: usize,
@@ -55,20 +55,20 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Its first address.
+    /// First address.
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// Bytes.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// A range whose first address is a multiple of `align`, a power of two.
+    /// Reserves a range whose first address is a multiple of `align`, a power of two.
     pub fn new(len: usize, align: usize) -> Result<Reserved, Code> {
         let more = len.checked_add(align).ok_or(Code::OUT_OF_MEMORY)?;
-        // SAFETY: a new mapping, at an address that the system chooses.
+        // SAFETY: a new mapping at an address chosen by the system.
         let at = unsafe {
             mmap_anonymous(ptr::null_mut(), more, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)
         };
@@ -76,7 +76,7 @@ impl Reserved {
         let start = at.next_multiple_of(align);
         for (from, to) in [(at, start), (start + len, at + more)] {
             if from < to {
-                // SAFETY: a part of the mapping just made that nothing uses.
+                // SAFETY: an unused part of the mapping just made.
                 let _ = unsafe { munmap(pointer(from), to - from) }; // address space stays taken at the worst
             }
         }
@@ -88,41 +88,41 @@ impl Reserved {
         if inside { Ok(pointer(start)) } else { Err(Code::INVALID_VALUE) }
     }
 
-    /// Puts a part of some memory behind a part of the range; nobody may touch it yet.
+    /// Maps a part of `backing` to a part of the range, without access.
     pub fn map(&self, start: usize, len: usize, backing: &Backing, offset: usize) -> Result<(), Code> {
         let at = self.within(start, len)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
-        // SAFETY: replaces pages of a range that belongs to us.
+        // SAFETY: replaces pages of a range that `self` owns.
         let made = unsafe { mmap(at, len, ProtFlags::empty(), flags, &backing.file, offset as u64) };
         made.map(drop).map_err(|_| Code::MAP_FAILED)
     }
 
-    /// Takes away what lies behind a part of the range.
+    /// Unmaps a part of the range, which stays reserved.
     pub fn unmap(&self, start: usize, len: usize) -> Result<(), Code> {
         let at = self.within(start, len)?;
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
-        // SAFETY: as above; the program promises that nothing uses the memory.
+        // SAFETY: as above; the program guarantees that the memory is no longer in use.
         unsafe { mmap_anonymous(at, len, ProtFlags::empty(), flags) }.map(drop).map_err(|_| Code::UNMAP_FAILED)
     }
 
-    /// Lets the pages of a part be read and written, or not touched at all.
+    /// Grants or revokes access to the pages of a part.
     pub fn grant(&self, start: usize, len: usize, access: bool) -> Result<(), Code> {
         let flags = if access { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::empty() };
-        // SAFETY: pages of a range that belongs to us.
+        // SAFETY: pages of a range that `self` owns.
         unsafe { mprotect(self.within(start, len)?, len, flags) }.map_err(|_| Code::OPERATING_SYSTEM)
     }
 
-    /// A part to which access was granted, as device memory.
+    /// A part to which access was granted, as device memory on loan.
     pub fn lend(&self, start: usize, len: usize) -> Result<Block, Code> {
         self.within(start, len)?;
-        // SAFETY: mapped and accessible; the program promises to unmap it only when nothing uses it, which ends the loan.
+        // SAFETY: mapped and accessible; the program guarantees to unmap it only when unused, which ends the loan.
         unsafe { Block::on_loan(start as u64, len) }.ok_or(Code::INVALID_VALUE)
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        // SAFETY: the range is ours alone.
+        // SAFETY: `self` is the only owner of the range.
         let _ = unsafe { munmap(pointer(self.start), self.len) }; // address space stays taken at the worst
     }
 }

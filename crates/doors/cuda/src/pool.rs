@@ -1,5 +1,5 @@
-//! Memory pools (CUDA Driver API, "Stream Ordered Memory Allocator"). Allocation takes from one memory whatever the pool, so a
-//! pool only keeps its attributes and what is allocated from it.
+//! Memory pools (CUDA Driver API, "Stream Ordered Memory Allocator"). All pools allocate from one memory; a pool only
+//! stores its attributes and its usage.
 
 use crate::{
     api::api,
@@ -14,7 +14,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// A pool.
+/// A memory pool.
 #[derive(Default)]
 pub struct Pool {
     attributes: Mutex<HashMap<u32, u64>>,
@@ -27,7 +27,7 @@ struct Usage {
     most: u64,
 }
 
-/// What is allocated from pools, by address: the pool and the bytes.
+/// Allocations from pools: pool and size in bytes, by address.
 pub type Pooled = Mutex<HashMap<DevicePtr, (Handle<Pool>, usize)>>;
 
 impl Pool {
@@ -36,7 +36,7 @@ impl Pool {
     }
 }
 
-/// Notes that memory comes from a pool.
+/// Records an allocation from a pool.
 pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     let driver = driver()?;
     let from = driver.pools.get(pool)?;
@@ -47,7 +47,7 @@ pub fn took(pool: Handle<Pool>, address: DevicePtr, bytes: usize) -> Outcome {
     Ok(())
 }
 
-/// Notes that memory is freed, wherever it came from.
+/// Records that memory was freed, from whatever pool.
 pub fn gave_back(address: DevicePtr) {
     let Ok(driver) = driver() else { return };
     let found = driver.pooled.lock().unwrap_or_else(PoisonError::into_inner).remove(&address);
@@ -58,7 +58,7 @@ pub fn gave_back(address: DevicePtr) {
     }
 }
 
-/// `CUmemPool_attribute` of amounts. What is used is all that is reserved.
+/// `CUmemPool_attribute` for amounts. Used and reserved amounts are equal.
 mod amount {
     pub const RESERVED: u32 = 5;
     pub const MOST_RESERVED: u32 = 6;
@@ -66,17 +66,17 @@ mod amount {
     pub const MOST_USED: u32 = 8;
 }
 
-/// The reuse policies are ints; thresholds and amounts are 64 bits.
+/// Size of an attribute in bytes: reuse policies are ints; thresholds and amounts are 64 bits.
 fn size(attribute: u32) -> usize {
     if attribute <= 3 { 4 } else { 8 }
 }
 
-/// The pool that allocations take from unless they name one.
+/// The pool of allocations that do not name one.
 pub fn current() -> Result<Handle<Pool>, Code> {
     Ok(*driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Makes a pool the current one. All of them take from the same memory.
+/// Sets the current pool.
 pub fn set_current(pool: Handle<Pool>) -> Outcome {
     driver()?.pools.get(pool)?;
     *driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
@@ -118,7 +118,7 @@ api! {
         let mut bytes = [0; 8];
         value.read(&mut bytes[..size(attribute)])?;
         if matches!(attribute, amount::MOST_RESERVED | amount::MOST_USED) {
-            // A high-water mark can only be taken back to now.
+            // A high-water mark can only be reset.
             let mut usage = pool.usage();
             usage.most = usage.used;
             return if bytes == [0; 8] { Ok(()) } else { Err(Code::INVALID_VALUE) };
@@ -129,7 +129,7 @@ api! {
     11020 fn cuMemPoolGetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {
         let pool = driver()?.pools.get(pool)?;
         let attributes = pool.attributes.lock().unwrap_or_else(PoisonError::into_inner);
-        // Reuse is allowed unless forbidden; nothing is held back.
+        // Reuse is allowed by default, and the release threshold is 0.
         let initial = match attribute {
             amount::RESERVED | amount::USED => pool.usage().used,
             amount::MOST_RESERVED | amount::MOST_USED => pool.usage().most,

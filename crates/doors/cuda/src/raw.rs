@@ -1,9 +1,9 @@
-//! Pointers that C programs hand us: the room of this crate in which memory is touched through them.
+//! Pointers passed by C programs; besides `pages.rs` the only file of this crate with `unsafe`.
 //!
-//! Values of these types come into being only as arguments of the functions that C calls, where the CUDA Driver API's
-//! documentation says what they point to, or are read from what such an argument points to; null is checked here. Rust code cannot make
-//! one out of thin air, except from an address that a program gave as a number ([`Host::unified`]). What is read is a type that any bits
-//! are a value of ([`AnyBitPattern`]).
+//! Values of these types are created only as arguments of functions that C calls, for which the CUDA Driver API
+//! specifies what they point to, or are read through such arguments; null is checked here. Rust code cannot create one
+//! otherwise, except from an address that a program passed as a number ([`Host::unified`]). Types that are read are
+//! valid for any bits ([`AnyBitPattern`]).
 #![allow(unsafe_code)]
 
 use crate::{
@@ -17,7 +17,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// Where a function puts a result.
+/// A pointer to a result.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Out<T>(*mut T);
@@ -31,7 +31,7 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T: Copy> Out<T> {
-    /// No place.
+    /// The null pointer.
     pub fn null() -> Out<T> {
         Out(std::ptr::null_mut())
     }
@@ -46,38 +46,38 @@ impl<T: Copy> Out<T> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises room for the results; alignment is not assumed.
+        // SAFETY: the C caller guarantees room for the results; alignment is not assumed.
         unsafe { self.0.add(index).write_unaligned(value) };
         Ok(())
     }
 
-    /// Writes the result if it is wanted.
+    /// Writes the result unless the pointer is null.
     pub fn offer(self, value: T) {
         if !self.is_null() {
             let _ = self.set(value); // cannot fail: it is not null
         }
     }
 
-    /// Whether the result is not wanted.
+    /// Whether the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 }
 
 impl<T: AnyBitPattern> Out<T> {
-    /// Reads an element of an array that is read and written.
+    /// Reads an element of an in/out array.
     pub fn nth(self, index: usize) -> Result<T, Code> {
         In(self.0.cast_const()).nth(index)
     }
 
-    /// Reads what stands there, for arguments that are read and written.
+    /// Reads an in/out argument.
     pub fn get(self) -> Result<T, Code> {
         self.nth(0)
     }
 }
 
 impl Out<c_char> {
-    /// Writes a string with its final zero into a buffer of `len` bytes, cut where it does not fit.
+    /// Writes a NUL-terminated string to a buffer of `len` bytes, truncated if necessary.
     pub fn set_text(self, text: &str, len: usize) -> Outcome {
         let bytes = text.bytes().filter(|b| *b != 0).take(len.saturating_sub(1)).chain([0]);
         match len {
@@ -87,7 +87,7 @@ impl Out<c_char> {
     }
 }
 
-/// What a function reads: one value, or the first of several.
+/// A pointer to an argument: one value, or the first of an array.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct In<T>(*const T);
@@ -100,105 +100,105 @@ impl<T> Clone for In<T> {
 
 impl<T> Copy for In<T> {}
 
-// SAFETY: addresses that the program gives may be any: what is read through them is the caller's promise.
+// SAFETY: any bits are a valid raw pointer; it is dereferenced only under the C caller's guarantee.
 unsafe impl<T> Zeroable for In<T> {}
 // SAFETY: as above.
 unsafe impl<T: 'static> AnyBitPattern for In<T> {}
-// SAFETY: a handle is a number; none is followed.
+// SAFETY: a handle is a plain number.
 unsafe impl<T> Zeroable for Handle<T> {}
 // SAFETY: as above.
 unsafe impl<T: 'static> AnyBitPattern for Handle<T> {}
 
 impl<T: Copy> In<T> {
-    /// Values of our own, for the program, while they live.
+    /// A pointer to values of our own, valid while they live.
     pub fn list_of(values: &[T]) -> In<T> {
         In(values.as_ptr())
     }
 
-    /// No values.
+    /// The null pointer.
     pub fn null() -> In<T> {
         In(std::ptr::null())
     }
 }
 
 impl<T: AnyBitPattern> In<T> {
-    /// The value; [`Code::INVALID_VALUE`] for null.
+    /// Reads the value; [`Code::INVALID_VALUE`] for null.
     pub fn get(self) -> Result<T, Code> {
         self.nth(0)
     }
 
-    /// An element of an array.
+    /// Reads an element of an array.
     pub fn nth(self, index: usize) -> Result<T, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises that many elements, and any bits are a `T`.
+        // SAFETY: the C caller guarantees that many elements, and any bits are a valid `T`.
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
-    /// An array; null is fine for none.
+    /// Reads an array; may be null if it is empty.
     pub fn list(self, len: usize) -> Result<Vec<T>, Code> {
         (0..len).map(|i| self.nth(i)).collect()
     }
 }
 
 impl<T> In<T> {
-    /// Whether nothing is given.
+    /// Whether the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// The address, as a number.
+    /// The address as a number.
     pub fn address(self) -> u64 {
         self.0.expose_provenance() as u64
     }
 }
 
 impl In<u64> {
-    /// Numbers of 64 bits that the program says are addresses.
+    /// Reinterprets 64-bit numbers as addresses.
     pub fn pointers(self) -> In<Host> {
         In(self.0.cast())
     }
 }
 
-/// A string that ends with a zero.
+/// A NUL-terminated string.
 pub type Text = In<c_char>;
 
 impl Text {
-    /// The string; [`Code::INVALID_VALUE`] where it is null or no UTF-8.
+    /// The string; [`Code::INVALID_VALUE`] if it is null or not UTF-8.
     pub fn text(self) -> Result<String, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises a string that ends with a zero.
+        // SAFETY: the C caller guarantees a NUL-terminated string.
         let text = unsafe { CStr::from_ptr(self.0) };
         text.to_str().map(str::to_owned).map_err(|_| Code::INVALID_VALUE)
     }
 }
 
-/// Memory of the host program.
+/// A pointer to memory of the program.
 pub type Host = In<c_void>;
 
 impl Host {
-    /// Bytes of our own, while they live.
+    /// A pointer to bytes of our own, valid while they live.
     pub fn of(bytes: &[u8]) -> Host {
         In(bytes.as_ptr().cast())
     }
 
-    /// What lies so many bytes behind.
+    /// The pointer `bytes` bytes further on.
     pub fn offset(self, bytes: usize) -> Host {
         In(self.0.wrapping_byte_add(bytes))
     }
 
-    /// The memory at an address that the program gave as a number, for functions that take addresses of the host and of the device alike.
+    /// The memory at an address passed as a number, by functions that take host and device addresses alike.
     pub fn unified(address: u64) -> Host {
         In(std::ptr::with_exposed_provenance(address as usize))
     }
 
-    /// The memory as a block of device memory.
+    /// Lends the memory as a block of device memory.
     pub fn lend(self, len: usize) -> Result<Block, Code> {
-        // SAFETY: the API's caller promises that the memory stays until it is unregistered or unmapped, which ends the loan, and
-        // that nobody minds what kernels do with it.
+        // SAFETY: the C caller guarantees that the memory stays valid until it is unregistered or unmapped, which ends
+        // the loan, and tolerates concurrent writes by kernels.
         unsafe { Block::on_loan(self.address(), len) }.ok_or(Code::INVALID_VALUE)
     }
 
@@ -207,7 +207,7 @@ impl Host {
         if self.0.is_null() && !to.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises that so many bytes are readable; `copy` allows them to overlap with anything.
+        // SAFETY: the C caller guarantees that many readable bytes; `copy` allows overlap.
         unsafe { std::ptr::copy(self.0.cast::<u8>(), to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -217,58 +217,58 @@ impl Host {
         if self.0.is_null() && !from.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises that so many bytes are writable.
+        // SAFETY: the C caller guarantees that many writable bytes.
         unsafe { std::ptr::copy(from.as_ptr(), self.0.cast_mut().cast::<u8>(), from.len()) };
         Ok(())
     }
 
-    /// A plain value at an offset.
+    /// Reads a value at an offset in bytes.
     pub fn value<T: AnyBitPattern>(self, offset: usize) -> Result<T, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises an image or a block of at least that size, and any bits are a `T`.
+        // SAFETY: the C caller guarantees memory of at least that size, and any bits are a valid `T`.
         Ok(unsafe { self.0.cast::<u8>().add(offset).cast::<T>().read_unaligned() })
     }
 
-    /// Writes a plain value at an offset.
+    /// Writes a value at an offset in bytes.
     pub fn set_value<T: Copy>(self, offset: usize, value: T) -> Outcome {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises room for a structure that has such a member there.
+        // SAFETY: the C caller guarantees a structure with such a member there.
         unsafe { self.0.cast_mut().cast::<u8>().add(offset).cast::<T>().write_unaligned(value) };
         Ok(())
     }
 
-    /// So many bytes of the program, copied.
+    /// Copies `len` bytes at an offset.
     pub fn bytes(self, offset: usize, len: usize) -> Result<Vec<u8>, Code> {
         let mut bytes = vec![0; len];
         self.offset(offset).read(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The bytes before the first zero.
+    /// The bytes before the first NUL.
     pub fn until_zero(self) -> Result<Vec<u8>, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: images that have no length of their own are strings that end with a zero (`cuModuleLoadData`).
+        // SAFETY: images without an explicit length are NUL-terminated strings (`cuModuleLoadData`).
         Ok(unsafe { CStr::from_ptr(self.0.cast()) }.to_bytes().to_vec())
     }
 }
 
-/// A function of the program that we call back, with what it wants to be given.
+/// A callback of the program that takes its user data.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub struct Callback(Option<unsafe extern "C" fn(*mut c_void)>);
 
-/// What a [`Callback`] is given.
+/// The user data of a [`Callback`].
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub struct UserData(*mut c_void);
 
-// SAFETY: any bits are an address or none; whether it is one of a function is the program's promise.
+// SAFETY: any bits are null or an address; that it is a function's is the C caller's guarantee.
 unsafe impl Zeroable for Callback {}
 // SAFETY: as above.
 unsafe impl AnyBitPattern for Callback {}
@@ -277,16 +277,16 @@ unsafe impl Zeroable for UserData {}
 // SAFETY: as above.
 unsafe impl AnyBitPattern for UserData {}
 
-// SAFETY: these are the program's own addresses, and the API says that callbacks may run on any thread.
+// SAFETY: an address of the program's own; the API allows callbacks on any thread.
 unsafe impl Send for UserData {}
 // SAFETY: as above.
 unsafe impl Sync for UserData {}
 
 impl Callback {
-    /// Calls it.
+    /// Calls the function.
     pub fn call(self, data: UserData) -> Outcome {
         let function = self.0.ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the program gave the function to be called with this data.
+        // SAFETY: the program passed the function to be called with this data.
         unsafe { function(data.0) };
         Ok(())
     }
@@ -298,10 +298,10 @@ impl Callback {
 pub struct StreamCallback(Option<unsafe extern "C" fn(usize, u32, *mut c_void)>);
 
 impl StreamCallback {
-    /// Calls it.
+    /// Calls the function.
     pub fn call(self, stream: usize, status: Code, data: UserData) -> Outcome {
         let function = self.0.ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the program gave the function to be called with this data.
+        // SAFETY: the program passed the function to be called with this data.
         unsafe { function(stream, status.number(), data.0) };
         Ok(())
     }
@@ -313,9 +313,9 @@ impl StreamCallback {
 pub struct SizeCallback(Option<unsafe extern "C" fn(i32) -> usize>);
 
 impl SizeCallback {
-    /// What it says for a block size; `None` where there is no callback.
+    /// The result for a block size; `None` if the callback is null.
     pub fn call(self, block: i32) -> Option<usize> {
-        // SAFETY: the program gave the function to be asked.
+        // SAFETY: the program passed the function to be called.
         self.0.map(|function| unsafe { function(block) })
     }
 }
@@ -325,28 +325,29 @@ unsafe extern "C" {
     fn exit(status: c_int) -> !;
 }
 
-/// Has a function called with the program's exit code when the program ends (on_exit(3)). Only the first one counts.
+/// Registers a function to be called with the exit code when the process exits (on_exit(3)). Only the first call has an
+/// effect.
 pub fn when_it_ends(function: fn(i32)) {
     static FUNCTION: OnceLock<fn(i32)> = OnceLock::new();
     extern "C" fn ended(status: c_int, _data: *mut c_void) {
         if let Some(function) = FUNCTION.get() {
-            // What unwinds here would end the program in another way than it chose.
+            // A panic must not replace the program's exit code.
             let _ = std::panic::catch_unwind(|| function(status));
         }
     }
     if FUNCTION.set(function).is_ok() {
-        // SAFETY: the function stays as long as the library, which nobody unloads while the process has a driver.
+        // SAFETY: the function lives as long as the library, which is never unloaded while the process has a driver.
         unsafe { on_exit(ended, std::ptr::null_mut()) };
     }
 }
 
-/// Ends the program with another code, from within [`when_it_ends`]: GNU's `exit` goes on with what is left to do.
+/// Exits with another code from within [`when_it_ends`]: GNU's `exit` continues with the remaining handlers.
 pub fn end_with(status: i32) -> ! {
-    // SAFETY: it takes any number.
+    // SAFETY: `exit` accepts any number.
     unsafe { exit(status) }
 }
 
-/// Memory that lives as long as the library, for addresses that the API hands out for ever (names, strings).
+/// Leaks a NUL-terminated copy of a string, for addresses that the API returns for ever.
 pub fn forever(text: &str) -> *const c_char {
     let mut bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
     bytes.push(0);

@@ -1,5 +1,5 @@
-//! For a harness that runs many tests in one process, as margay's pytest plugin does: a file that hears of what went wrong
-//! (`MARGAY_REPORTS`), and errors that only one call reports (`MARGAY_FORGIVE=1`), so that a kernel's fault is the fault of one test.
+//! Support for harnesses that run many tests in one process, such as margay's pytest plugin: a file to which reports are appended
+//! (`MARGAY_REPORTS`), and errors that are returned once (`MARGAY_FORGIVE=1`), so that a kernel's fault fails only one test.
 
 use std::{
     env,
@@ -8,11 +8,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// ASCII's separators: a report is its kind, the first, its text and the second.
+/// ASCII separators: a report is its kind, `\x1f`, its text, `\x1e`.
 const BEHIND_KIND: char = '\u{1f}';
 const END: char = '\u{1e}';
 
-/// Appends a report to the file, if there is to be one. Where that fails, people have been told on standard error all the same.
+/// Appends a report to the file, if one is set. Failures are ignored, since the report is on standard error as well.
 pub fn note(kind: &str, message: &str) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let Some(path) = env::var_os("MARGAY_REPORTS").filter(|path| !path.is_empty()) else { return };
@@ -22,7 +22,7 @@ pub fn note(kind: &str, message: &str) {
     let _ = file.and_then(|mut file| file.write_all(report.as_bytes()));
 }
 
-/// Whether a context forgets the error of a kernel when a call has reported it. On a GPU it would be of no use any more.
+/// Whether a context's error is cleared once a call has returned it, while on a GPU it would be sticky.
 pub fn forgives() -> bool {
     env::var("MARGAY_FORGIVE").is_ok_and(|value| !value.is_empty() && value != "0")
 }

@@ -1,6 +1,6 @@
-//! Streams (CUDA Driver API, "Stream Management"). Work runs when it is submitted, on the caller's thread and the device's
-//! pool: the order that a stream promises is the program's order, and nothing is left to wait for. A stream that is being
-//! captured gathers its work in a graph instead.
+//! Streams (CUDA Driver API, "Stream Management"). Work runs at submission, on the caller's thread and the device's
+//! pool, so a stream's order is program order and nothing is left to wait for. A captured stream adds its work to a
+//! graph instead.
 
 use crate::{
     api::{api, is_thread_stream},
@@ -25,9 +25,9 @@ use std::{
 
 /// A stream.
 pub struct Stream {
-    /// Whose it is.
+    /// Handle of its context.
     pub context: Handle<Context>,
-    /// A number that no other stream has.
+    /// A unique number.
     pub id: u64,
     flags: u32,
     priority: i32,
@@ -35,28 +35,28 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream of a context.
+    /// Creates a stream of a context.
     pub fn new(context: Handle<Context>, flags: u32, priority: i32) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Stream { context, id: NEXT.fetch_add(1, Relaxed), flags, priority, capture: Mutex::default() }
     }
 
-    /// What it gathers, if it is captured.
+    /// The capture state, if the stream is being captured.
     pub fn capture(&self) -> MutexGuard<'_, Option<Capture>> {
         self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A stream as C names it: null and two small numbers are streams that every context has.
+/// A stream as C names it: a handle, or null and two special values that denote streams of the current context.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct StreamHandle(Handle<Stream>);
 
-/// A stream in use: one of the table, or one of the current context.
+/// A resolved stream.
 pub enum StreamRef {
-    /// The stream that null or `CU_STREAM_LEGACY` means.
+    /// The default stream of a context: null or `CU_STREAM_LEGACY`.
     Default(Arc<Context>),
-    /// One that was created, or the thread's own.
+    /// A created stream, or the thread's own.
     Made(Arc<Context>, Arc<Stream>),
 }
 
@@ -64,11 +64,11 @@ pub enum StreamRef {
 const THREAD: usize = 2;
 
 thread_local! {
-    /// The streams of this thread, one in each context that it used them in.
+    /// The streams of this thread, one per context in which it used one.
     static OWN: RefCell<Vec<Arc<Stream>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// This thread's stream in a context, made when it is wanted for the first time.
+/// This thread's stream in a context, created on first use.
 fn thread_stream(context: &Context) -> Result<Arc<Stream>, Code> {
     let driver = driver()?;
     OWN.with_borrow_mut(|own| {
@@ -86,17 +86,17 @@ impl StreamHandle {
     /// The default stream.
     pub const NULL: StreamHandle = StreamHandle(Handle::NULL);
 
-    /// The number that C sees.
+    /// The number passed to C.
     pub fn number(self) -> usize {
         self.0.number()
     }
 
-    /// The stream that the function called means by null.
+    /// Resolves null to the default stream of the function that was called.
     fn meant(self) -> StreamHandle {
         if self.0.is_null() && is_thread_stream() { StreamHandle(Handle::of(THREAD)) } else { self }
     }
 
-    /// The stream and the context that it works in.
+    /// Resolves the stream and its context.
     pub fn get(self) -> Result<StreamRef, Code> {
         match self.meant().0.number() {
             0 | 1 => Ok(StreamRef::Default(current()?)),
@@ -114,7 +114,7 @@ impl StreamHandle {
         }
     }
 
-    /// Runs work, or adds it to the graph that captures the stream.
+    /// Runs work, or adds it to the graph if the stream is captured.
     pub fn submit(self, work: Work) -> Outcome {
         let stream = self.get()?;
         let mut capture = stream.stream().capture();
@@ -129,7 +129,7 @@ impl StreamHandle {
 }
 
 impl StreamRef {
-    /// Its context.
+    /// The context of the stream.
     pub fn context(&self) -> &Arc<Context> {
         match self {
             StreamRef::Default(context) | StreamRef::Made(context, _) => context,
@@ -179,7 +179,7 @@ const fn status(captured: bool) -> u32 {
     captured as u32
 }
 
-/// Changes what the next work of a captured stream waits for.
+/// Changes the dependencies of the next node of a captured stream.
 fn update(handle: StreamHandle, nodes: In<Handle<NodeRef>>, count: usize, flags: u32) -> Outcome {
     const ADD: u32 = 0;
     const SET: u32 = 1;
@@ -213,7 +213,7 @@ fn info(
     Ok(())
 }
 
-/// How a word of memory is compared (`CU_STREAM_WAIT_VALUE_*`).
+/// The comparison of a stream memory operation (`CU_STREAM_WAIT_VALUE_*`).
 fn holds(is: u64, wanted: u64, flags: u32, bits: u32) -> bool {
     match flags & 3 {
         0 => (is.wrapping_sub(wanted) << (64 - bits)) as i64 >= 0,
@@ -223,7 +223,8 @@ fn holds(is: u64, wanted: u64, flags: u32, bits: u32) -> bool {
     }
 }
 
-/// Waits for a word: work runs when it is submitted, so either it holds now, or another thread of the program must change it.
+/// Waits for a value in memory: work runs at submission, so another thread of the program must write it if it does not
+/// hold yet.
 fn wait_value(handle: StreamHandle, address: DevicePtr, wanted: u64, flags: u32, size: usize) -> Outcome {
     let stream = handle.get()?;
     let context = stream.context();
@@ -380,7 +381,7 @@ api! {
     }
 }
 
-/// Whoever waits for a stream that is captured would wait for ever.
+/// Waiting for a captured stream would never end, so it is an error.
 fn not_captured(stream: &StreamRef) -> Outcome {
     match stream.stream().capture().is_some() {
         true => Err(Code::STREAM_CAPTURE_UNSUPPORTED),

@@ -8,7 +8,7 @@ use crate::{
 };
 use margay_exec::tensor_map::{SIZE, TensorMap};
 
-/// Writes the map, or tells why there is none.
+/// Writes a tensor map, or reports why its parameters are invalid.
 fn put(out: Out<[u8; SIZE]>, map: Result<TensorMap, String>) -> Outcome {
     match map {
         Ok(map) => out.set(map.encode()),

@@ -13,7 +13,7 @@ use margay_exec::texture::{Address, Extent, Filter, Format, Sampler, Scalar};
 use margay_runtime::{Array, SurfaceObject, TextureObject, TextureOptions};
 use std::sync::{Arc, PoisonError};
 
-/// An array, or a level of a mipmapped one.
+/// An array, or a level of a mipmapped array.
 pub struct ArrayObject {
     array: Array,
     level: u32,
@@ -21,12 +21,12 @@ pub struct ArrayObject {
 }
 
 impl ArrayObject {
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub fn element(&self) -> usize {
         self.array.texels().format.bytes() as usize
     }
 
-    /// The address of bytes of a row.
+    /// The address of `bytes` bytes in a row.
     pub fn row(&self, y: usize, z: usize, x: usize, bytes: usize) -> Result<u64, Code> {
         let texels = self.array.texels();
         let level = texels.level(self.level);
@@ -40,14 +40,14 @@ impl ArrayObject {
     }
 }
 
-/// A texture with what it was made of.
+/// A texture object with its parameters.
 pub struct Texture {
     _object: TextureObject,
     resource: Resource,
     options: TextureDescriptor,
 }
 
-/// A surface with what it was made of.
+/// A surface object with its parameters.
 pub struct Surface {
     _object: SurfaceObject,
     resource: Resource,
@@ -116,7 +116,7 @@ impl Descriptor3d {
     }
 }
 
-/// `CUDA_RESOURCE_DESC`: a kind, and a union of which the first members are these.
+/// `CUDA_RESOURCE_DESC`: a kind, and a union.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct Resource {
@@ -125,7 +125,7 @@ pub struct Resource {
     flags: u32,
 }
 
-/// The longest member; arrays have their handle in `address`.
+/// The longest member of the union; arrays have their handle in `address`.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 struct Union {

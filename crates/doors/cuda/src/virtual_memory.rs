@@ -1,8 +1,8 @@
-//! Virtual memory management (CUDA Driver API, "Virtual Memory Management"): ranges of addresses, memory without an address, and
-//! the mapping of one onto the other.
+//! Virtual memory management (CUDA Driver API, "Virtual Memory Management"): reserved address ranges, physical memory,
+//! and mappings of the latter into the former.
 //!
-//! Kernels see a run of neighbouring mapped and accessible pages as one allocation, so that what a program grows piece by
-//! piece is one array to them, as it is on a device.
+//! Kernels see contiguous mapped and accessible pages as one allocation, so that memory which a program grows piece by
+//! piece is one array to them, as on a GPU.
 
 use crate::{
     api::api,
@@ -23,7 +23,7 @@ use std::{
     sync::{Arc, MutexGuard, PoisonError},
 };
 
-/// What sizes, addresses and offsets are multiples of.
+/// Granularity of sizes, addresses and offsets in bytes.
 const GRANULARITY: usize = 2 << 20;
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: u32 = 1;
@@ -50,7 +50,7 @@ pub struct AccessRight {
     flags: u32,
 }
 
-/// Memory without an address (`CUmemGenericAllocationHandle`).
+/// Physical memory (`CUmemGenericAllocationHandle`).
 pub struct Physical {
     backing: Backing,
     properties: Properties,
@@ -62,14 +62,14 @@ struct Mapping {
     accessible: bool,
 }
 
-/// The reserved ranges and what is mapped in them, by first address.
+/// Reserved ranges and mappings, by first address.
 #[derive(Default)]
 pub struct AddressSpace {
     reserved: BTreeMap<usize, Reserved>,
     mapped: BTreeMap<usize, Mapping>,
-    /// The runs that kernels know.
+    /// First addresses of the contiguous runs registered with the device's memory.
     runs: Vec<u64>,
-    /// Those that they knew, of which some pages may still be mapped.
+    /// Former runs, of which some pages may still be mapped.
     retracted: Vec<Retracted>,
 }
 
@@ -83,13 +83,13 @@ impl AddressSpace {
         found.map(|(_, r)| r).ok_or(Code::INVALID_VALUE)
     }
 
-    /// The mapping that an address lies in.
+    /// The mapping that contains an address.
     fn mapping(&self, address: usize) -> Result<&Mapping, Code> {
         let found = self.mapped.range(..=address).next_back().filter(|(at, m)| address - **at < m.len);
         found.map(|(_, m)| m).ok_or(Code::INVALID_VALUE)
     }
 
-    /// The mappings that fill a range from its first byte to its last.
+    /// The mappings that exactly cover a range.
     fn filling(&self, start: usize, len: usize) -> Result<Vec<usize>, Code> {
         let end = start.checked_add(len).ok_or(Code::INVALID_VALUE)?;
         let mut at = start;
@@ -142,7 +142,7 @@ impl AddressSpace {
         self.around(start)?.grant(start, len, false)
     }
 
-    /// Tells the device's memory which runs of addresses there are.
+    /// Registers the contiguous runs with the device's memory.
     fn show(&mut self, memory: &Memory) -> Outcome {
         let mut runs: Vec<(usize, usize)> = Vec::new();
         for (at, mapping) in self.mapped.iter().filter(|(_, m)| m.accessible) {
@@ -178,7 +178,7 @@ api! {
         handle.set(driver()?.physical.add(Physical { backing: Backing::new(size)?, properties }))
     }
     10020 fn cuMemRelease(handle: Handle<Physical>) {
-        // What is mapped stays until it is unmapped.
+        // Mapped memory stays until it is unmapped.
         driver()?.physical.remove(handle).map(drop).map_err(|_| Code::INVALID_VALUE)
     }
     10020 fn cuMemAddressReserve(address: Out<DevicePtr>, size: usize, align: usize, _wish: DevicePtr, flags: u64) {
@@ -211,7 +211,7 @@ api! {
     }
     10020 fn cuMemSetAccess(address: DevicePtr, size: usize, rights: In<AccessRight>, count: usize) {
         let rights = rights.list(count)?;
-        // Memory that may be read only is writable too: no page is protected against kernels.
+        // Read-only access is read-write: no page is protected against kernels.
         let access = rights.iter().any(|r| matches!(r.flags, READ | READ_WRITE));
         space()?.grant(current()?.device_memory(), address as usize, size, access)
     }
@@ -235,7 +235,7 @@ api! {
         if kind != DESCRIPTOR {
             return Err(Code::NOT_SUPPORTED);
         }
-        // The descriptor itself stands in the place of an address.
+        // The descriptor is passed in place of an address.
         let backing = Backing::import(from.address() as i32)?;
         let properties = Properties {
             kind: 1, // pinned

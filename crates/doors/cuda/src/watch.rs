@@ -1,11 +1,11 @@
-//! Launches that a checker watches: `MARGAY_CHECK` says for what.
+//! Launches observed by a checker, as selected by `MARGAY_CHECK`.
 
 use crate::api;
 use margay_checker::{Checker, What};
 use margay_runtime::Kernel;
 use std::sync::OnceLock;
 
-/// What is looked for, if anything: the words of `MARGAY_CHECK` but `bounds`, which is about allocations.
+/// The selected checks: the words of `MARGAY_CHECK` except `bounds`, which concerns allocations.
 pub fn wanted() -> Option<What> {
     static WANTED: OnceLock<Option<What>> = OnceLock::new();
     *WANTED.get_or_init(|| {
@@ -24,7 +24,7 @@ pub fn wanted() -> Option<What> {
     })
 }
 
-/// Tells of what a launch did wrong.
+/// Reports the findings of a launch.
 pub fn tell(kernel: &Kernel, checker: &Checker) {
     let mut files = margay::render::Files::default();
     for finding in checker.findings() {

@@ -1,4 +1,4 @@
-//! Work for a stream: what runs at once, or becomes a node of a graph while the stream is captured.
+//! Work of a stream: run at submission, or added to a graph while the stream is captured.
 
 use crate::{
     code::{Code, Outcome},
@@ -12,54 +12,54 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A piece of work.
+/// A piece of work, and the type of a graph node.
 #[derive(Clone)]
 pub enum Work {
-    /// A kernel.
+    /// Launches a kernel.
     Kernel(Launch),
-    /// A copy.
+    /// Copies memory.
     Copy(Copy),
-    /// Memory filled with a pattern.
+    /// Fills memory with a pattern.
     Fill(Fill),
-    /// A function of the program.
+    /// Calls a function of the program.
     Host(Callback, UserData),
-    /// An event happens.
+    /// Records an event.
     Record(Arc<Event>),
-    /// An event is waited for.
+    /// Waits for an event.
     Wait(Arc<Event>),
-    /// A graph in a node, as long as the graph around it can change.
+    /// A child graph, in a graph that is not instantiated.
     Inner(Arc<Inner>),
-    /// A graph that is ready to run.
+    /// An executable child graph.
     Graph(Arc<Exec>),
-    /// Memory of the graph is allocated.
+    /// Allocates memory of the graph.
     Alloc(Arc<GraphMemory>),
-    /// Memory at an address is freed.
+    /// Frees memory at an address.
     Free(u64),
-    /// A choice among graphs, as long as the graph around them can change.
+    /// A conditional node, in a graph that is not instantiated.
     Conditional(Arc<Conditional>),
-    /// A choice among graphs that are ready to run.
+    /// An executable conditional node.
     Branch(Arc<Branch>),
-    /// Nothing: a node that others wait for.
+    /// Nothing: an empty node.
     Nothing,
 }
 
-/// Rows of memory to fill.
+/// A fill of rows of memory.
 #[derive(Clone)]
 pub struct Fill {
-    /// The first row.
+    /// Address of the first row.
     pub to: u64,
     /// The element, of 1, 2 or 4 bytes.
     pub pattern: Box<[u8]>,
-    /// Bytes from row to row.
+    /// Distance between rows in bytes.
     pub pitch: u64,
-    /// Elements of a row.
+    /// Elements per row.
     pub width: u64,
-    /// Rows.
+    /// Number of rows.
     pub height: u64,
 }
 
 impl Work {
-    /// Does it.
+    /// Performs the work.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         match self {
             Work::Kernel(launch) => launch.run(context),
@@ -74,7 +74,7 @@ impl Work {
             Work::Alloc(memory) => memory.run(),
             Work::Free(address) => free(*address),
             Work::Branch(branch) => branch.run(context),
-            // What is recorded has happened; graphs in nodes become ready before they run.
+            // Recorded events have occurred; child graphs are instantiated before they run.
             Work::Nothing | Work::Wait(_) | Work::Inner(_) | Work::Conditional(_) => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Files inside a wheel or another ZIP archive (PKWARE's APPNOTE, sections 4.3 and 4.4), stored or deflated.
+//! Reader of wheels and other ZIP archives (PKWARE's APPNOTE, sections 4.3 and 4.4) with stored or deflated files.
 //!
 //! ```text
 //! end of directory  0 "PK\5\6"   10 entries (u16)   16 offset of the directory (u32)
@@ -7,7 +7,7 @@
 //! local header      0 "PK\3\4"   26 bytes of name, of extra fields (u16 each)   30 name, extra fields, then the data
 //! ```
 
-/// A file of an archive.
+/// A file in an archive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packed<'a> {
     /// Its name.
@@ -30,7 +30,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
     bytes.get(at..at + 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
 }
 
-/// The files of an archive; `None` where the bytes are none. Those of archives beyond 4 GiB are not found.
+/// The files of an archive; `None` if the bytes are not an archive. ZIP64 is not supported.
 pub fn files(bytes: &[u8]) -> Option<Vec<Packed<'_>>> {
     if !bytes.starts_with(b"PK\x03\x04") {
         return None;
@@ -54,7 +54,7 @@ pub fn files(bytes: &[u8]) -> Option<Vec<Packed<'_>>> {
 }
 
 impl Packed<'_> {
-    /// What the file holds; `None` where it is damaged or packed in another way.
+    /// The contents of the file; `None` if it is damaged or compressed by another method.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         match self.method {
             STORED => Some(self.data.to_vec()),
@@ -68,7 +68,7 @@ impl Packed<'_> {
 mod tests {
     use super::*;
 
-    /// An archive of one file, as the format lays it out.
+    /// Builds an archive of one file.
     fn archive(name: &str, method: u16, data: &[u8], unpacked: usize) -> Vec<u8> {
         let sizes = [data.len() as u32, unpacked as u32].map(u32::to_le_bytes).concat();
         let mut bytes = b"PK\x03\x04".to_vec();

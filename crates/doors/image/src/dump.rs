@@ -1,20 +1,20 @@
-//! What `cuobjdump -ptx` prints: several modules behind each other, each under a heading.
+//! Parser for the output of `cuobjdump -ptx`: several modules, each under a heading.
 
-/// The heading of a module in PTX.
+/// The heading of a PTX module.
 const PTX: &str = "Fatbin ptx code:";
-/// The heading of machine code, of which a listing shows nothing else here.
+/// The heading of machine code, which has no contents in such a listing.
 const CODE: &str = "Fatbin elf code:";
 
-/// A module of a listing.
+/// A module in a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module<'a> {
-    /// 80 for sm_80; 0 where the heading does not say.
+    /// Architecture: 80 for sm_80; 0 if the heading does not say.
     pub architecture: u32,
-    /// The module.
+    /// The text of the module.
     pub text: &'a str,
 }
 
-/// The modules of a listing; `None` where the text is none.
+/// The modules of a listing; `None` if the text is not a listing.
 pub fn modules(text: &str) -> Option<Vec<Module<'_>>> {
     let mut found = Vec::new();
     let mut rest = &text[text.find(PTX).filter(|at| is_heading(text, *at))?..];
@@ -23,7 +23,7 @@ pub fn modules(text: &str) -> Option<Vec<Module<'_>>> {
         let (own, after) = body.split_at(next.unwrap_or(body.len()));
         let architecture =
             own.lines().find_map(|l| l.strip_prefix("arch = sm_")).map(|n| n.trim_end_matches(char::is_alphabetic));
-        // The heading's lines end where comments or the module's version begin.
+        // The heading ends where comments or the `.version` directive begin.
         let start = own.find("\n//").into_iter().chain(own.find("\n.version")).min();
         if let Some(start) = start {
             found.push(Module {
@@ -32,7 +32,7 @@ pub fn modules(text: &str) -> Option<Vec<Module<'_>>> {
             });
         }
         rest = after;
-        // Machine code stands between modules.
+        // Machine code between modules is skipped.
         while rest.starts_with(CODE) {
             let next = headings(&rest[CODE.len()..]).next();
             rest = next.map_or("", |at| &rest[CODE.len() + at..]);
@@ -41,7 +41,7 @@ pub fn modules(text: &str) -> Option<Vec<Module<'_>>> {
     Some(found)
 }
 
-/// Where headings stand.
+/// The positions of headings.
 fn headings(text: &str) -> impl Iterator<Item = usize> {
     let mut all: Vec<usize> = [PTX, CODE].iter().flat_map(|h| text.match_indices(h)).map(|(at, _)| at).collect();
     all.retain(|at| is_heading(text, *at));
@@ -49,7 +49,7 @@ fn headings(text: &str) -> impl Iterator<Item = usize> {
     all.into_iter()
 }
 
-/// Whether something stands at the beginning of a line.
+/// Whether a position is at the start of a line.
 fn is_heading(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }

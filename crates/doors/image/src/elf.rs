@@ -1,9 +1,9 @@
-//! Sections and symbols of ELF files of 64 bits ("System V Application Binary Interface", chapters 4 and 5), read piece by piece:
-//! libraries of gigabytes are looked at when they are loaded.
+//! Reader for sections and symbols of 64-bit ELF files ("System V Application Binary Interface", chapters 4 and 5).
+//! Reads only what is needed, since libraries of gigabytes are inspected when they are loaded.
 
 use std::{fs::File, io, os::unix::fs::FileExt};
 
-/// A file, and its table of sections.
+/// A file with its section table.
 #[derive(Debug)]
 pub struct Elf {
     file: File,
@@ -14,33 +14,33 @@ pub struct Elf {
     pub sections: Vec<Section>,
 }
 
-/// A part of the file.
+/// A section of the file.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// Its name.
     pub name: String,
-    /// Where its bytes stand in the file; none for `SHT_NOBITS`.
+    /// Offset of its bytes in the file; unused for `SHT_NOBITS`.
     pub offset: u64,
-    /// How many there are.
+    /// Size in bytes.
     pub size: u64,
-    /// The section that belongs to it: a symbol table's names.
+    /// Index of the linked section, such as a symbol table's string table.
     link: u32,
 }
 
-/// A function that the file defines.
+/// A function defined by the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// Its address, counted from where the file is loaded.
+    /// Its address relative to the load address.
     pub address: u64,
-    /// Bytes of its code.
+    /// Size of its code in bytes.
     pub size: u64,
 }
 
 /// `e_machine` of x86-64.
 pub const X86_64: u16 = 62;
-/// No more than that is read of any table.
+/// Limit of bytes read of any table.
 const MOST: u64 = 1 << 30;
 const NO_BITS: u32 = 8;
 const FUNCTION: u8 = 2;
@@ -54,14 +54,14 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(wide)
 }
 
-/// A name in a table of names: up to its zero.
+/// A NUL-terminated name in a string table.
 fn name(names: &[u8], at: u64) -> &[u8] {
     let rest = usize::try_from(at).ok().and_then(|at| names.get(at..)).unwrap_or_default();
     rest.split(|b| *b == 0).next().unwrap_or_default()
 }
 
 impl Elf {
-    /// The file's sections; `None` where it is no ELF file of 64 bits in little-endian order.
+    /// Opens a file; `None` if it is not a 64-bit little-endian ELF file.
     pub fn open(file: File) -> io::Result<Option<Elf>> {
         let len = file.metadata()?.len();
         let mut head = [0; 64];
@@ -90,12 +90,12 @@ impl Elf {
         Ok(Some(elf))
     }
 
-    /// The section of some name.
+    /// The section of this name.
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|s| s.name == name && s.size > 0)
     }
 
-    /// Bytes of the file. What is not there, or is too much to be true, is an error.
+    /// Reads bytes of the file; an error if they lie outside or are implausibly many.
     pub fn read(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
         if size > MOST || offset.checked_add(size).is_none_or(|end| end > self.len) {
             return Err(io::ErrorKind::InvalidData.into());
@@ -105,18 +105,18 @@ impl Elf {
         Ok(bytes)
     }
 
-    /// The names of a table of symbols (`.symtab`, `.dynsym`); empty where there is none.
+    /// The string table of a symbol table (`.symtab`, `.dynsym`); empty if there is none.
     pub fn names(&self, table: &str) -> Vec<u8> {
         let names = self.section(table).and_then(|table| self.sections.get(table.link as usize));
         names.and_then(|names| self.read(names.offset, names.size).ok()).unwrap_or_default()
     }
 
-    /// The functions that a table of symbols defines, if their names are wanted, in order of address.
+    /// The functions defined in a symbol table whose names are `wanted`, in order of address.
     pub fn functions(&self, table: &str, wanted: impl Fn(&str) -> bool) -> Vec<Symbol> {
         self.symbols(table, |symbol| symbol.defined && symbol.function && wanted(symbol.name))
     }
 
-    /// Whether a table asks for a symbol that other files define.
+    /// Whether a symbol table has this symbol as undefined.
     pub fn asks_for(&self, table: &str, wanted: &str) -> bool {
         !self.symbols(table, |symbol| !symbol.defined && symbol.name == wanted).is_empty()
     }
@@ -142,7 +142,7 @@ impl Elf {
     }
 }
 
-/// What a table says of a symbol.
+/// The fields of a symbol.
 struct Entry<'a> {
     name: &'a str,
     defined: bool,

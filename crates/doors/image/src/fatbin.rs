@@ -1,5 +1,5 @@
-//! Fat binaries, as nvcc embeds them in programs and object files: a header, and entries that are PTX or machine code for one
-//! architecture each, compressed or not.
+//! Parser for fat binaries, as nvcc embeds them in programs and object files: a header, and entries of PTX or machine
+//! code for one architecture each, possibly compressed.
 //!
 //! ```text
 //! header   0 magic 0xba55ed50   6 bytes of the header (u16)   8 bytes of all entries (u64)
@@ -10,23 +10,23 @@
 
 use std::{fmt, io::Read};
 
-/// The first word of a fat binary.
+/// Magic number of a fat binary.
 pub const MAGIC: u32 = 0xba55_ed50;
-/// Bytes that say where the entries begin and end.
+/// Size of the header in bytes.
 pub const HEADER: usize = 16;
 const LZ4: u64 = 0x2000;
 const ZSTANDARD: u64 = 0x8000;
-/// More than any module has; guards against headers that are none.
+/// Limit of an entry's size in bytes, against invalid headers.
 const MOST: u64 = 1 << 31;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// PTX.
     Ptx,
     /// Machine code of one architecture.
     Code,
-    /// NVVM's intermediate code, for optimisation when programs are linked.
+    /// NVVM intermediate code for link-time optimisation.
     Lto,
     /// Something else.
     Other(u16),
@@ -43,12 +43,12 @@ impl Kind {
     }
 }
 
-/// One entry of a fat binary.
+/// An entry of a fat binary.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// 80 for sm_80.
+    /// Architecture: 80 for sm_80.
     pub architecture: u32,
     payload: &'a [u8],
     compressed: usize,
@@ -75,15 +75,14 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from(word(bytes, at)?) | u64::from(word(bytes, at + 4)?) << 32)
 }
 
-/// Where the entries of a fat binary stand, from its first [`HEADER`] bytes: their offset, and how many bytes they take. `None`
-/// where it is none.
+/// Offset and size of the entries of a fat binary, from its first [`HEADER`] bytes; `None` if they are no header.
 pub fn extent(header: &[u8]) -> Option<(usize, usize)> {
     let (start, size) = (word(header, 4)? >> 16, long(header, 8)?);
     let sound = word(header, 0)? == MAGIC && start as usize >= HEADER && size <= MOST;
     sound.then_some((start as usize, size as usize))
 }
 
-/// All entries; `None` where the bytes are no list of entries.
+/// Parses all entries; `None` if the bytes are not a list of entries.
 pub fn entries(mut bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut found = Vec::new();
     while bytes.len() >= 64 {
@@ -103,13 +102,13 @@ pub fn entries(mut bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
     Some(found)
 }
 
-/// The entries of each fat binary inside a file or a section of one.
+/// The entries of each fat binary in a file or section.
 pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(next) = file[at..].windows(4).position(|w| w == MAGIC.to_le_bytes()) {
         at += next;
-        // The mark may stand in other data too.
+        // The magic number may occur in other data too.
         let whole = extent(&file[at..]).and_then(|(start, size)| {
             let bytes = file[at..].get(start..start.checked_add(size)?)?;
             Some((entries(bytes)?, start + size))
@@ -126,7 +125,7 @@ pub fn inside(file: &[u8]) -> Vec<Vec<Entry<'_>>> {
 }
 
 impl Entry<'_> {
-    /// The bytes of the entry, unpacked; `None` where they are damaged.
+    /// The decompressed payload; `None` if it is damaged.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         if self.unpacked > MOST {
             return None;
@@ -143,7 +142,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The text of an entry that is PTX: up to its first zero byte.
+    /// The text of a PTX entry, up to its NUL.
     pub fn text(&self) -> Option<String> {
         let mut bytes = self.bytes()?;
         bytes.truncate(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
@@ -155,7 +154,7 @@ impl Entry<'_> {
 mod tests {
     use super::*;
 
-    /// An entry of a fat binary that is not compressed.
+    /// Builds an uncompressed entry.
     fn entry(kind: u16, architecture: u32, payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0u8; 64];
         bytes[..2].copy_from_slice(&kind.to_le_bytes());

@@ -1,8 +1,9 @@
-//! What programs and libraries hold of CUDA, read from bytes and files and never executed: [`fatbin`] takes the containers apart
-//! in which nvcc embeds PTX and machine code, [`elf`] finds sections and symbols, and [`object`] says of a file which CUDA
-//! runtime it brings and what stands in its fat binaries. [`archive`] opens wheels, [`dump`] reads what `cuobjdump -ptx` prints.
+//! Inspection of programs and libraries that use CUDA, from bytes and files that are never executed: [`fatbin`] parses
+//! the containers in which nvcc embeds PTX and machine code, [`elf`] reads sections and symbols, and [`object`] finds
+//! which CUDA runtime a file contains and what its fat binaries hold. [`archive`] opens wheels, [`dump`] parses the
+//! output of `cuobjdump -ptx`.
 //!
-//! Everything here is bounded by the bytes that are there: a damaged file yields less, or an error, and never a panic.
+//! All parsers are bounded by their input: a damaged file yields less, or an error, but never a panic.
 #![forbid(unsafe_code)]
 
 pub mod archive;

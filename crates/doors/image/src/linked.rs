@@ -1,10 +1,10 @@
-//! What linking PTX yields: the PTX that went in. One text stays what it is; several stand behind a first line that says how long
-//! each is, so that the whole is one image for a driver that knows the line.
+//! The result of linking PTX: the PTX itself. A single text is returned as it is; several follow a first line with
+//! their lengths, so that the whole is one image for a driver that knows the format.
 
-/// How the first line begins.
+/// Start of the first line.
 pub const MARK: &str = "//margay-linked ";
 
-/// The image of some texts, with a zero at its end.
+/// Packs texts into a NUL-terminated image.
 pub fn pack(texts: &[String]) -> Vec<u8> {
     let mut image = match texts {
         [one] => one.clone(),
@@ -18,13 +18,13 @@ pub fn pack(texts: &[String]) -> Vec<u8> {
     image
 }
 
-/// The texts of an image that [`pack`] made of several; `None` for others, an error where the lengths are not those of the texts.
+/// Unpacks an image of several texts; `None` for other images, an error if the lengths do not match.
 pub fn unpack(image: &[u8]) -> Option<Result<Vec<String>, Damaged>> {
     let rest = image.strip_prefix(MARK.as_bytes())?;
     Some(texts(rest).ok_or(Damaged))
 }
 
-/// An image whose first line is wrong.
+/// The first line of an image is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Damaged;
 

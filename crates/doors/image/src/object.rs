@@ -1,4 +1,4 @@
-//! What a program or a library has of CUDA: the runtime that it brings or asks for, and what its fat binaries hold.
+//! Finds which CUDA runtime a program or library contains or imports, and what its fat binaries hold.
 
 use crate::{
     elf::{Elf, Symbol},
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{fs::File, io, path::Path};
 
-/// A release of the CUDA runtime API whose structures and names are its own.
+/// A release of the CUDA runtime API with its own structures and symbols.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Release {
     /// CUDA 11.0 to 11.8.
@@ -18,10 +18,10 @@ pub enum Release {
 }
 
 impl Release {
-    /// All of them, the newest first.
+    /// All releases, newest first.
     pub const ALL: [Release; 3] = [Release::Cuda13, Release::Cuda12, Release::Cuda11];
 
-    /// The name under which programs ask for the runtime library.
+    /// The soname of the runtime library.
     pub fn library(self) -> &'static str {
         match self {
             Release::Cuda11 => "libcudart.so.11.0",
@@ -30,7 +30,7 @@ impl Release {
         }
     }
 
-    /// The number of the release.
+    /// The major version.
     pub fn number(self) -> u32 {
         match self {
             Release::Cuda11 => 11,
@@ -40,27 +40,27 @@ impl Release {
     }
 }
 
-/// How a file comes by the CUDA runtime.
+/// How a file uses the CUDA runtime.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Runtime {
-    /// It has nothing to do with one.
+    /// Not at all.
     None,
-    /// It asks other libraries for the runtime's functions.
+    /// Imports it from a shared library.
     Shared,
-    /// It has the functions in itself, by name.
+    /// Contains it, with symbols.
     Inside(Release, Vec<Symbol>),
-    /// It has the functions of a release before CUDA 11 in itself.
+    /// Contains a release before CUDA 11.
     TooOld,
-    /// It was linked with the functions, and their names were taken out.
+    /// Contains it, without symbols.
     Stripped,
 }
 
-/// A runtime has both, in every release.
+/// Every release of the runtime defines both.
 const REGISTRATION: &str = "__cudaRegisterFatBinary";
 const VERSION: &str = "cudaRuntimeGetVersion";
-/// What nvcc makes of kernels stands in these.
+/// Sections in which nvcc places fat binaries.
 const FAT_BINARIES: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
-/// What registers them: a file without it brings fat binaries for somebody else.
+/// The section that registers them; a file without it holds fat binaries for others to load.
 const REGISTERED: &str = ".nvFatBinSegment";
 
 /// Whether a name may be a function of the runtime API, or one that nvcc's host code calls.
@@ -68,13 +68,13 @@ fn is_api(name: &str) -> bool {
     name.starts_with("cuda") || name.starts_with("__cuda")
 }
 
-/// Whether a table of names has one.
+/// Whether a string table contains a name.
 fn has_name(names: &[u8], name: &str) -> bool {
     let wanted = [name.as_bytes(), b"\0"].concat();
     names.windows(wanted.len()).any(|w| w == wanted)
 }
 
-/// Says how a file comes by the CUDA runtime.
+/// Determines how a file uses the CUDA runtime.
 pub fn runtime(elf: &Elf) -> Runtime {
     for table in [".symtab", ".dynsym"] {
         if !has_name(&elf.names(table), VERSION) {
@@ -98,11 +98,11 @@ pub fn runtime(elf: &Elf) -> Runtime {
     }
 }
 
-/// Functions of NVIDIA's run-time compiler NVRTC that yield machine code, and those of the same arguments that yield the PTX of
-/// the same program (NVRTC, "Compilation").
+/// Functions of NVIDIA's run-time compiler NVRTC that return machine code, and those with the same arguments that
+/// return PTX (NVRTC, "Compilation").
 const COMPILER: [(&str, &str); 2] = [("nvrtcGetCUBIN", "nvrtcGetPTX"), ("nvrtcGetCUBINSize", "nvrtcGetPTXSize")];
 
-/// Where a file holds NVRTC: its functions that yield machine code, each with the address of the one that yields PTX.
+/// If a file contains NVRTC: its functions that return machine code, each with the address of the one that returns PTX.
 pub fn compiler(elf: &Elf) -> Vec<(Symbol, u64)> {
     let wanted = |name: &str| COMPILER.iter().any(|(code, ptx)| name == *code || name == *ptx);
     let tables = [".dynsym", ".symtab"].into_iter().filter(|table| has_name(&elf.names(table), COMPILER[0].0));
@@ -111,11 +111,11 @@ pub fn compiler(elf: &Elf) -> Vec<(Symbol, u64)> {
     COMPILER.iter().filter_map(|(code, ptx)| Some((named(code)?.clone(), named(ptx)?.address))).collect()
 }
 
-/// The function of NVIDIA's run-time linker that begins a link.
+/// The function of nvJitLink that starts a link.
 const LINKER: &str = "nvJitLinkCreate";
 
-/// Where a file is nvJitLink: its functions, by their documented names (`nvJitLinkCreate`) and by those that have a version at the
-/// end (`__nvJitLinkCreate_13_0`), which programs in C call.
+/// If a file is nvJitLink: its functions, by their documented names (`nvJitLinkCreate`) and by the versioned ones
+/// (`__nvJitLinkCreate_13_0`) that C programs call.
 pub fn linker(elf: &Elf) -> Vec<Symbol> {
     if !has_name(&elf.names(".dynsym"), LINKER) || elf.asks_for(".dynsym", LINKER) {
         return Vec::new();
@@ -123,21 +123,21 @@ pub fn linker(elf: &Elf) -> Vec<Symbol> {
     elf.functions(".dynsym", |name| name.trim_start_matches('_').starts_with("nvJitLink"))
 }
 
-/// Which release a runtime is, by functions that only some have; `None` where it is older than all.
+/// The release of a runtime, by functions that only some define; `None` if it is older than all.
 fn release(has: impl Fn(&str) -> bool) -> Option<Release> {
     match () {
-        // Texture references ended with CUDA 11; this function came with 11.0.
+        // Texture references were removed after CUDA 11; the other function was added in 11.0.
         () if has("cudaBindTexture") => has("cudaCtxResetPersistingL2Cache").then_some(Release::Cuda11),
-        // In CUDA 12 a second form of the function stands beside the first.
+        // Only CUDA 12 has two versions of this function.
         () if has("cudaGetDeviceProperties_v2") => Some(Release::Cuda12),
         () => Some(Release::Cuda13),
     }
 }
 
-/// What one entry of a fat binary is, in words: `compute_80`, `sm_90`.
+/// Name of a fat binary's entry: `compute_80`, `sm_90`.
 pub type Name = String;
 
-/// The entries of all fat binaries that nvcc put into a file, each named once: PTX first.
+/// The entries of all fat binaries in a file, each once, PTX first.
 pub fn images(elf: &Elf) -> io::Result<Vec<Name>> {
     let mut found = Vec::new();
     for section in elf.sections.iter().filter(|s| FAT_BINARIES.contains(&s.name.as_str())) {
@@ -150,7 +150,7 @@ pub fn images(elf: &Elf) -> io::Result<Vec<Name>> {
     Ok(found.into_iter().map(|(.., name)| name).collect())
 }
 
-/// Opens a file; `None` where it is no program or library of 64 bits.
+/// Opens a file; `None` if it is not a 64-bit program or library.
 pub fn open(path: &Path) -> io::Result<Option<Elf>> {
     Elf::open(File::open(path)?)
 }
@@ -174,7 +174,7 @@ mod tests {
         let elf = open(&own).unwrap().unwrap();
         assert_eq!(runtime(&elf), Runtime::None);
         assert!(images(&elf).unwrap().is_empty());
-        // Its own functions are found by name, each inside the program's code.
+        // Its own functions are found by name, with code inside `.text`.
         let text = elf.section(".text").unwrap();
         let own = elf.functions(".symtab", |name| name == "main");
         assert!(own.len() == 1 && own[0].size > 0 && text.size > 0, "{own:?}");

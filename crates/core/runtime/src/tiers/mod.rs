@@ -1,15 +1,15 @@
-//! A kernel in several qualities: run as it stands by the reference engine, compiled with little effort, compiled with all effort.
+//! Tiers of a kernel: interpreted by the reference engine, compiled with light effort, compiled with full effort.
 //!
 //! ```text
-//! Tiers      of a kernel: the reference engine's form of it, the program to compile, a slot for each shape of launches
+//! Tiers      of a kernel: its form for the reference engine, the program to compile, a slot for each shape of launches
 //!   └ Slot   code for launches of a shape, run times by tier; asks the queue for better code when that pays
-//! Ready      a launch: which code a CTA begins on. Whole CTAs move; one that has begun stays where it is.
+//! Ready      a launch: the code on which a CTA starts. Whole CTAs move; one that has started stays where it is.
 //! Queue      of the device: threads that compile
 //! ```
 //!
-//! A launch never waits for code that something else can do without. It runs wholly on one engine where its CTAs could tell: if it is
-//! observed or mixed by a seed, on the reference engine; if it is cooperative, on the best code that is there when it begins, since all
-//! of its CTAs begin at once.
+//! A launch never waits for code that another engine can stand in for. It stays on one engine where its CTAs could
+//! observe a change: on the reference engine if it is observed or has a seed; on the best code at its start if it is
+//! cooperative, since all its CTAs start at once.
 
 pub(crate) mod queue;
 mod slot;
@@ -30,22 +30,22 @@ use std::{
     time::Duration,
 };
 
-/// Hears of launches that wait for the compiler, every now and then from a second on: the kernel, what the compiler does, for how long
-/// the launch has waited. `None` for what it does when the wait is over.
+/// Called repeatedly while a launch waits for the compiler, from one second on: with the kernel, the compiler's current
+/// step, and the time waited so far. The step is `None` when the wait is over.
 pub type Waiting = Arc<dyn Fn(&str, Option<&'static str>, Duration) + Send + Sync>;
 
-/// What CTAs of a kernel did on a tier.
+/// Run time of a kernel's CTAs on a tier.
 #[derive(Clone, Copy, Debug)]
 pub struct TierTime {
-    /// Which.
+    /// The tier.
     pub tier: Tier,
-    /// Units (CTAs, or clusters where there are such) that ran to their end.
+    /// Units (CTAs, or clusters) that ran to their end.
     pub units: u64,
-    /// Time of all threads of the host.
+    /// Sum over all host threads.
     pub time: Duration,
 }
 
-/// A kernel in several qualities.
+/// A kernel with its code in all tiers.
 pub(crate) struct Tiers {
     image: Arc<Image>,
     kernel: FuncId,
@@ -55,23 +55,23 @@ pub(crate) struct Tiers {
     queue: Arc<Queue>,
     waiting: Option<Waiting>,
     slots: Mutex<HashMap<Shape, Arc<Slot>>>,
-    /// Why launches ran on the reference engine, although compiled code was asked for.
+    /// Why launches ran on the reference engine although compiled code was requested.
     refused: OnceLock<String>,
-    /// Run times of launches that have no slot.
+    /// Run times of launches without a slot.
     alone: slot::Account,
     log: Log,
 }
 
-/// A launch that can begin.
+/// A launch that can start.
 pub(crate) struct Ready<'a> {
     tiers: &'a Tiers,
-    /// Code for launches of this shape; none where nothing is compiled.
+    /// Code for launches of this shape; `None` if nothing is compiled.
     slot: Option<Arc<Slot>>,
-    /// What there is when the launch begins.
+    /// The best code when the launch starts.
     first: (Arc<dyn Kernel>, Tier),
-    /// CTAs move to better code.
+    /// Whether CTAs move to better code.
     moves: bool,
-    /// Count looks and turns, where CTAs go to both engines by turns.
+    /// For the alternating policy: counts version checks, and the engine's turns.
     turns: Option<[AtomicU32; 2]>,
 }
 
@@ -96,14 +96,14 @@ impl Tiers {
             alone: slot::Account::default(),
             log: Log::default(),
         };
-        // What the reference engine lacks is told before the first launch.
+        // What the reference engine lacks is reported before the first launch.
         if !matches!(engine.policy, Policy::Before(_)) {
             tiers.base(None)?;
         }
         Ok(tiers)
     }
 
-    /// What a launch can begin on, or why there is nothing. Waits for the compiler only if the engine says so.
+    /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy says so.
     pub fn ready(&self, launch: &Launch, observed: bool) -> Result<Ready<'_>, Stop> {
         let alone = |why: Option<&NoCode>| {
             let first = (self.base(why)?, Tier::Reference);
@@ -146,7 +146,7 @@ impl Tiers {
         if let Some(slot) = slots.get(&shape) {
             return slot.clone();
         }
-        // Code that runs CTAs one by one in any case serves launches whose CTAs take turns.
+        // Code that runs CTAs one by one also serves launches whose CTAs take turns.
         let plain = Shape { turns: false, ..shape };
         if let Some(slot) = slots.get(&plain)
             && slot.code().is_some_and(|(kernel, _)| !kernel.by_range())
@@ -159,7 +159,7 @@ impl Tiers {
         slot
     }
 
-    /// The kernel on the reference engine, and why it is needed there.
+    /// The kernel on the reference engine; `why` says why compiled code is missing.
     fn base(&self, why: Option<&NoCode>) -> Result<Arc<dyn Kernel>, Stop> {
         let Some(engine) = &self.engine.base else {
             return Err(match why {
@@ -170,7 +170,7 @@ impl Tiers {
             });
         };
         match why {
-            // Who asked for compiled code is not to be fobbed off with the other engine for a fault of ours or of the machine.
+            // Who requests compiled code gets an error, not another engine, if a bug or the machine is the cause.
             Some(NoCode::Bug(why)) => return Err(Stop::Bug(Bug(why.clone()))),
             Some(NoCode::Unavailable(what)) => return Err(self.unavailable(what)),
             Some(why) => _ = self.refused.get_or_init(|| self.explain(why)),
@@ -197,7 +197,7 @@ impl Tiers {
         }
     }
 
-    /// Does what a launch waits for, and tells who wants to know when it takes long.
+    /// Does work that a launch waits for, and calls the observer of waits if it takes long.
     fn patiently<T>(&self, work: impl FnOnce() -> T) -> T {
         const FIRST: Duration = Duration::from_secs(1);
         const EVERY: Duration = Duration::from_millis(250);
@@ -221,7 +221,7 @@ impl Tiers {
                     waiting(name, None, started.elapsed());
                 }
             };
-            // Without a thread to watch, nobody is told.
+            // Without a thread, nobody is notified.
             let _ = std::thread::Builder::new().spawn_scoped(scope, watch);
             let result = work();
             *done.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -230,12 +230,12 @@ impl Tiers {
         })
     }
 
-    /// All that was done to make code.
+    /// All steps of compilation so far.
     pub fn works(&self) -> Vec<Work> {
         self.log.works()
     }
 
-    /// Why launches ran on the reference engine, although compiled code was asked for or would have paid.
+    /// Why launches ran on the reference engine, although compiled code was requested or would have paid.
     pub fn fallback(&self) -> Option<String> {
         if let Some(why) = self.refused.get() {
             return Some(why.clone());
@@ -244,7 +244,7 @@ impl Tiers {
         slots.values().find_map(|s| s.failed().map(|why| self.explain(why)))
     }
 
-    /// What CTAs did on each tier that any ran on.
+    /// Run times by tier, for tiers that were used.
     pub fn times(&self) -> Vec<TierTime> {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |tier: Tier| {
@@ -259,7 +259,7 @@ impl Tiers {
         all.into_iter().filter(|t| t.units > 0 || !t.time.is_zero()).collect()
     }
 
-    /// Mnemonics that compiled code leaves to the reference engine, one instruction of a warp at a time.
+    /// Mnemonics of instructions that compiled code leaves to the reference engine.
     pub fn single_steps(&self) -> Vec<String> {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<String> =
@@ -270,18 +270,18 @@ impl Tiers {
     }
 }
 
-/// Where the scheduler has code from.
+/// Provides the scheduler with code.
 pub(crate) trait Source: Sync {
-    /// Changes when [`Source::best`] does.
+    /// Changes whenever [`Source::best`] does.
     fn version(&self) -> u32;
 
-    /// The best code there is for CTAs that have not begun.
+    /// The best code for CTAs that have not started.
     fn best(&self) -> (Arc<dyn Kernel>, Tier);
 
-    /// CTAs ran on a tier for a time: so many units were ended, and so many of the launch have not begun.
+    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not started.
     fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64);
 
-    /// Whether one of the workers is to leave its processor to the compiler for a while.
+    /// Whether one of the workers should leave its processor to the compiler for a while.
     fn holds_back(&self, left: u64, workers: usize) -> bool;
 }
 

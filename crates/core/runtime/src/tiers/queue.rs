@@ -1,7 +1,7 @@
-//! Compilation beside launches: a queue of kernels that are worth it, and threads that take the most worthwhile first.
+//! Background compilation: a queue of kernels, and threads that take the most worthwhile one first.
 //!
-//! Threads are started when there is work and end when there is none, so that a device that compiles nothing has none. A process
-//! that ends does not wait for them: see the compiler.
+//! Threads start when there is work and end when there is none, so a device that compiles nothing has none. A process
+//! that ends does not wait for them (see the compiler).
 
 use margay_exec::Effort;
 use std::{
@@ -12,30 +12,30 @@ use std::{
     time::Duration,
 };
 
-/// Frames of a compiler can be many.
+/// Stack of a compiler thread in bytes.
 const STACK: usize = 16 << 20;
-/// What compiling costs before anything was measured, in nanoseconds an instruction, by effort.
+/// Initial estimate of compile time in nanoseconds per instruction, by effort.
 const GUESS: [u64; 2] = [1_500_000, 3_000_000];
-/// What it costs in any case.
+/// Constant part of the compile time.
 const FIXED: Duration = Duration::from_millis(8);
 
-/// Something to compile.
+/// A compilation.
 pub(crate) struct Job {
-    /// Nanoseconds of run time that it may make shorter.
+    /// Run time in nanoseconds that it may save.
     pub worth: u64,
-    /// Effort; what is compiled for the first time goes before what is compiled again.
+    /// Its effort; first compilations go before recompilations.
     pub effort: Effort,
-    /// Does it.
+    /// The work.
     pub work: Box<dyn FnOnce() + Send>,
 }
 
-/// The queue of a device.
+/// The compile queue of a device.
 pub(crate) struct Queue {
     state: Mutex<State>,
     most: usize,
-    /// Nanoseconds an instruction, by effort.
+    /// Measured compile time in nanoseconds per instruction, by effort.
     rates: [AtomicU64; 2],
-    /// Nanoseconds that were spent on compiling, and on running CTAs.
+    /// Nanoseconds spent on compiling, and on running CTAs.
     compiled: AtomicU64,
     ran: AtomicU64,
 }
@@ -60,42 +60,43 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// What compiling so many instructions takes, in nanoseconds, by what is known so far.
+    /// Estimated time to compile `instructions` instructions, in nanoseconds.
     pub fn estimate(&self, effort: Effort, instructions: usize) -> u64 {
         FIXED.as_nanos() as u64 + self.rates[effort as usize].load(Relaxed).saturating_mul(instructions as u64)
     }
 
-    /// Compiling so many instructions took that long.
+    /// Updates the estimate by a measurement.
     pub fn learn(&self, effort: Effort, instructions: usize, took: Duration) {
         self.compiled.fetch_add(took.as_nanos() as u64, Relaxed);
         let one = took.saturating_sub(FIXED).as_nanos() as u64 / instructions.max(1) as u64;
         let rate = &self.rates[effort as usize];
-        // Small kernels tell little.
+        // Small kernels carry little weight.
         let weight = (instructions as u64).min(256);
         let old = rate.load(Relaxed);
         rate.store((old * 256 + one * weight) / (256 + weight), Relaxed);
     }
 
-    /// CTAs ran for that long.
+    /// Accounts for run time of CTAs.
     pub fn ran(&self, nanoseconds: u64) {
         self.ran.fetch_add(nanoseconds, Relaxed);
     }
 
-    /// Whether compiling for so long more leaves a fair share of the processors' time to CTAs, if they run for so long yet.
+    /// Whether `compiling` more nanoseconds of compilation leave CTAs, expected to run for `running` more, a fair share
+    /// of processor time.
     pub fn affords(&self, compiling: u64, running: u64) -> bool {
         const SMALL: u64 = 100_000_000;
         let all = self.compiled.load(Relaxed).saturating_add(compiling);
         all <= SMALL.max(self.ran.load(Relaxed).saturating_add(running).saturating_mul(2))
     }
 
-    /// Has something compiled, soon.
+    /// Queues a compilation.
     pub fn push(self: &Arc<Queue>, job: Job) {
         let mut state = self.lock();
         state.jobs.push(job);
         if state.threads < self.most {
             let queue = self.clone();
             let thread = std::thread::Builder::new().name("margay-compile".into()).stack_size(STACK);
-            // Without a thread it is not compiled, and runs all the same.
+            // Without a thread, the kernel is not compiled but still runs.
             if thread.spawn(move || queue.work()).is_ok() {
                 state.threads += 1;
             }

@@ -1,4 +1,4 @@
-//! Code of a kernel for launches of one shape: what there is, what is being made, and whether more would pay.
+//! The code of a kernel for launches of one shape: what exists, what is being compiled, and whether more would pay.
 
 use super::queue::{Job, Queue};
 use crate::engine::Policy;
@@ -14,19 +14,19 @@ use std::{
     time::Instant,
 };
 
-/// Run time on light code after which the best code is worth a thought.
+/// Run time on light code, in nanoseconds, beyond which recompilation is considered.
 const HOT: u64 = 2_000_000;
-/// Run time on the reference engine below which nothing is worth compiling.
+/// Run time on the reference engine, in nanoseconds, below which compilation is never considered.
 const TINY: u64 = 1_000_000;
 
-/// The quality of code, from what is there at once to what takes longest to make.
+/// The tiers, in the order of increasing code quality and compile time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Tier {
     /// The reference engine.
     Reference,
-    /// Compiled with little effort.
+    /// Compiled with light effort.
     Light,
-    /// Compiled with all effort.
+    /// Compiled with full effort.
     Full,
 }
 
@@ -39,44 +39,44 @@ impl From<Effort> for Tier {
     }
 }
 
-/// What CTAs have done so far on one tier.
+/// Run times of CTAs on one tier.
 #[derive(Default)]
 pub(super) struct Account {
-    /// Clusters that are done.
+    /// Clusters that have ended.
     pub units: AtomicU64,
     pub nanoseconds: AtomicU64,
 }
 
 impl Account {
-    /// Nanoseconds in all if so many more units are to come.
+    /// Expected total in nanoseconds if `left` more units are to come.
     fn expected(&self, left: u64) -> u64 {
         let spent = self.nanoseconds.load(Relaxed);
-        // The first unit costs at least what was spent on it so far.
+        // A unit in flight has cost at least what was spent so far.
         let mean = spent / self.units.load(Relaxed).max(1);
         spent.saturating_add(mean.saturating_mul(left))
     }
 }
 
-/// Code for launches of one shape.
+/// The code of a kernel for launches of one shape.
 pub(super) struct Slot {
     shape: Shape,
     program: Arc<dyn Program>,
     queue: Arc<Queue>,
     policy: Policy,
-    /// Of the kernel, for who compiles in the background.
+    /// The kernel's log, for background compilation.
     log: Log,
     code: Mutex<Option<(Arc<dyn Kernel>, Tier)>>,
-    /// Counts versions of the code.
+    /// Incremented with every change of the code.
     version: AtomicU32,
-    /// The best that was asked for, as a [`Tier`].
+    /// The best tier requested so far, as a [`Tier`].
     asked: AtomicU8,
-    /// The code was on disk: so it was worth making before.
+    /// The code was in the cache on disk, so it was worth compiling before.
     recurs: AtomicBool,
-    /// Since when somebody is compiling in the background.
+    /// Since when a background thread has been compiling, if one is.
     busy: Mutex<Option<Instant>>,
-    /// Only one compiles while others wait for it.
+    /// Held by the launch that compiles while others wait.
     making: Mutex<()>,
-    /// Why there is no code, if that is settled.
+    /// Why there will be no code, if that is settled.
     failed: OnceLock<NoCode>,
     accounts: [Account; 3],
 }
@@ -100,7 +100,7 @@ impl Slot {
         }
     }
 
-    /// Takes code from disk, if there is some.
+    /// Loads code from the cache on disk, if there is some.
     pub fn look(&self, log: &Log) {
         if let Some((kernel, effort)) = self.program.find(&self.shape, Effort::Light, log) {
             self.recurs.store(true, Relaxed);
@@ -108,27 +108,27 @@ impl Slot {
         }
     }
 
-    /// The best code there is.
+    /// The best code, if there is some.
     pub fn code(&self) -> Option<(Arc<dyn Kernel>, Tier)> {
         self.lock().clone()
     }
 
-    /// Changes when the code does.
+    /// Changes whenever the code does.
     pub fn version(&self) -> u32 {
         self.version.load(Acquire)
     }
 
-    /// Why there is no code and will be none.
+    /// Why there is no code and never will be.
     pub fn failed(&self) -> Option<&NoCode> {
         self.failed.get()
     }
 
-    /// By tier.
+    /// Run times by tier.
     pub fn accounts(&self) -> &[Account; 3] {
         &self.accounts
     }
 
-    /// Makes code on this thread, unless it is there.
+    /// Compiles on this thread, unless there is code already.
     pub fn make(&self, effort: Effort, log: &Log) -> Result<(Arc<dyn Kernel>, Tier), NoCode> {
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = self.code() {
@@ -147,7 +147,8 @@ impl Slot {
         }
     }
 
-    /// CTAs ran on a tier: `units` were ended, and `left` of the launch have not begun. Compiles if it pays, in the background.
+    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not started. Requests
+    /// compilation if it pays.
     pub fn ran(self: &Arc<Slot>, tier: Tier, units: u64, nanoseconds: u64, left: u64) {
         let account = &self.accounts[tier as usize];
         account.units.fetch_add(units, Relaxed);
@@ -160,10 +161,11 @@ impl Slot {
         let expected = account.expected(left);
         let cost = self.queue.estimate(next, self.program.instructions());
         let pays = match tier {
-            // Launches are made again, as a rule, as often as they were made before; code runs in a small part of the time.
+            // Assumes that launches recur as often as they have so far, and that compiled code takes an eighth of the
+            // time.
             Tier::Reference => expected > TINY && expected - expected / 8 > cost,
             _ if self.policy != Policy::WhenItPays => expected > HOT,
-            // The best code is some tenths faster, for this process and later ones.
+            // The best code is some tens of percent faster, for this process and later ones.
             _ => {
                 let needed = if self.recurs.load(Relaxed) { cost / 10 } else { cost / 2 };
                 expected > HOT.max(needed) && self.queue.affords(cost, expected)
@@ -174,13 +176,13 @@ impl Slot {
         }
     }
 
-    /// Has code of an effort made in the background, once.
+    /// Requests a background compilation with `effort`, once.
     pub fn ask(self: &Arc<Slot>, effort: Effort, worth: u64) {
         let tier = Tier::from(effort);
         if self.asked.fetch_max(tier as u8, Relaxed) >= tier as u8 {
             return;
         }
-        // A kernel that nobody has any more is not compiled.
+        // Kernels that were dropped meanwhile are not compiled.
         let slot = Arc::downgrade(self);
         let work = move || {
             let Some(slot) = slot.upgrade() else { return };
@@ -193,7 +195,7 @@ impl Slot {
     }
 
     fn improve(&self, effort: Effort) {
-        // Another process or a kernel of the same content may have been faster.
+        // Another process, or a kernel with equal contents, may have compiled it already.
         if let Some((kernel, found)) = self.program.find(&self.shape, effort, &self.log) {
             return self.put(kernel, found.into());
         }
@@ -203,17 +205,17 @@ impl Slot {
                 self.queue.learn(effort, self.program.instructions(), started.elapsed());
                 self.put(kernel, effort.into());
             }
-            // What there is goes on: it computes the same.
+            // Existing code remains in use: it computes the same.
             Err(why) if self.code().is_none() => _ = self.failed.set(why),
             Err(_) => {}
         }
     }
 
-    /// Whether a launch with so many units left gains if one of its `workers` leaves its processor to the compiler.
+    /// Whether a launch with `left` units to go gains if one of its `workers` leaves its processor to the compiler.
     pub fn holds_back(&self, left: u64, workers: usize) -> bool {
         let cost = self.queue.estimate(Effort::Light, self.program.instructions());
         let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where compiling takes longer than it should, nothing more is lost to it.
+        // If compilation takes longer than estimated, do not wait any longer.
         let soon = since.is_some_and(|since| since.elapsed().as_nanos() as u64 <= cost + cost / 2);
         if !soon || self.code().is_some() {
             return false;

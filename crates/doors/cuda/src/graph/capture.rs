@@ -1,5 +1,5 @@
-//! Streams that gather their work in a graph. A stream that waits for an event of a captured one is captured too, so that
-//! forks and joins of streams become the edges of the graph.
+//! Stream capture: streams that add their work to a graph. A stream that waits for an event of a captured stream is
+//! captured too, so forks and joins of streams become edges of the graph.
 
 use super::{Graph, NodeRef};
 use crate::{
@@ -14,20 +14,20 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// What a captured stream knows.
+/// The capture state of a stream.
 pub struct Capture {
-    /// Handle of the graph in the making.
+    /// Handle of the graph under construction.
     pub handle: Handle<Graph>,
-    /// A number that no other capture has; streams of one capture share it.
+    /// Unique number of the capture, shared by its streams.
     pub id: u64,
     /// The stream in which it began.
     pub origin: usize,
     graph: Arc<Graph>,
-    /// What the next piece of work waits for.
+    /// Dependencies of the next node.
     last: Vec<Handle<NodeRef>>,
 }
 
-/// A place in a captured stream, as an event keeps it.
+/// A place in a captured stream, stored in events.
 #[derive(Clone)]
 pub struct CapturedAt {
     handle: Handle<Graph>,
@@ -40,25 +40,25 @@ pub struct CapturedAt {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Capture {
-    /// Into a new graph.
+    /// Starts a capture into a new graph.
     pub fn new(driver: &Driver, origin: StreamHandle) -> Capture {
         let (handle, graph) = driver.graphs.add_with(|_| Graph::default());
         Capture::into(graph, handle, Vec::new(), origin)
     }
 
-    /// Into a graph that is there, after some of its nodes.
+    /// Starts a capture into an existing graph, after some of its nodes.
     pub fn into(graph: Arc<Graph>, handle: Handle<Graph>, last: Vec<Handle<NodeRef>>, origin: StreamHandle) -> Capture {
         Capture { handle, id: NEXT.fetch_add(1, Relaxed), origin: origin.number(), graph, last }
     }
 
-    /// Adds a piece of work.
+    /// Adds work as a node.
     pub fn add(&mut self, work: Work) -> Outcome {
         let node = self.graph.add(work, std::mem::take(&mut self.last))?;
         self.last = vec![node];
         Ok(())
     }
 
-    /// Changes what the next piece of work waits for: these nodes too, or these alone.
+    /// Adds to or replaces (`alone`) the dependencies of the next node.
     pub fn wait_for(&mut self, nodes: Vec<Handle<NodeRef>>, alone: bool) -> Outcome {
         let driver = driver()?;
         for node in &nodes {
@@ -77,18 +77,18 @@ impl Capture {
         Ok(())
     }
 
-    /// What an event that is recorded now remembers.
+    /// The current place, for events.
     pub fn here(&self) -> CapturedAt {
         let Capture { handle, id, origin, graph, last } = self;
         CapturedAt { handle: *handle, id: *id, origin: *origin, graph: graph.clone(), last: last.clone() }
     }
 
-    /// The nodes that the next one waits for, as an array for C that is good until the stream gets more work.
+    /// The dependencies of the next node as a C array, valid until the stream gets more work.
     pub fn last_for_c(&self) -> (u64, usize) {
         (self.last.as_ptr().expose_provenance() as u64, self.last.len())
     }
 
-    /// Ends the capture in streams that joined it.
+    /// Ends the capture in streams that have joined it.
     pub fn leave_others(&self, driver: &Driver) {
         driver.streams.each(|stream| {
             let mut capture = stream.capture();
@@ -100,7 +100,7 @@ impl Capture {
 }
 
 impl CapturedAt {
-    /// Makes a stream wait for this place: it joins the capture, or adds an edge.
+    /// Makes a stream wait for this place: it joins the capture, or gets an edge.
     pub fn join(self, stream: &Stream) -> Outcome {
         let CapturedAt { handle, id, origin, graph, last } = self;
         let mut capture = stream.capture();

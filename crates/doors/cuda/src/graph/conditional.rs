@@ -1,6 +1,6 @@
-//! Conditional nodes (CUDA C++ Programming Guide, "Conditional Graph Nodes"): bodies that run as a value says, which kernels set by
-//! `cudaGraphSetConditional`. The handle of a value is the address of a word of device memory, so that the device function is a
-//! store (`image/devrt.ptx`).
+//! Conditional nodes (CUDA C++ Programming Guide, "Conditional Graph Nodes"): their bodies run depending on a value
+//! that kernels set by `cudaGraphSetConditional`. The handle of a value is the address of a word of device memory, so
+//! the device function is a store (`image/devrt.ptx`).
 
 use super::{Exec, Graph, Inner};
 use crate::{
@@ -21,16 +21,16 @@ mod kind {
     pub const SWITCH: u32 = 2;
 }
 
-/// The value that conditional nodes look at.
+/// The value of conditional nodes.
 pub struct Condition {
-    /// Its address, which is its handle.
+    /// Its device address, which is its handle.
     pub word: DevicePtr,
-    /// What it is at the start of every launch.
+    /// The value at the start of every launch, if any.
     default: Option<u32>,
 }
 
 impl Condition {
-    /// The condition of a handle.
+    /// The condition with this handle.
     pub fn find(word: u64) -> Result<Arc<Condition>, Code> {
         let conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         conditions.get(&word).cloned().ok_or(Code::INVALID_VALUE)
@@ -50,17 +50,17 @@ impl Condition {
 
 /// A conditional node.
 pub struct Conditional {
-    /// What it looks at.
+    /// The value it depends on.
     pub condition: Arc<Condition>,
-    /// How.
+    /// Its kind.
     pub kind: u32,
-    /// What it chooses from.
+    /// Its body graphs.
     pub bodies: Vec<Arc<Inner>>,
     handles: Box<[Handle<Graph>]>,
 }
 
 impl Conditional {
-    /// A node with empty bodies.
+    /// Creates a node with empty bodies.
     pub fn new(condition: Arc<Condition>, kind: u32, count: u32) -> Result<Conditional, Code> {
         let fits = match kind {
             kind::IF => matches!(count, 1 | 2),
@@ -80,40 +80,40 @@ impl Conditional {
         Conditional { condition, kind, bodies, handles }
     }
 
-    /// The same with copies of the bodies.
+    /// Copies the node with its bodies.
     pub fn copy(&self) -> Result<Conditional, Code> {
         let bodies = self.bodies.iter().map(|b| Inner::new(b.graph.copy()?)).collect::<Result<_, Code>>()?;
         Ok(Conditional::with(self.condition.clone(), self.kind, bodies))
     }
 
-    /// The bodies as an array for C, which lives as long as the node.
+    /// The bodies as a C array that lives as long as the node.
     pub fn graphs_for_c(&self) -> u64 {
         self.handles.as_ptr().expose_provenance() as u64
     }
 
-    /// The same, ready to run.
+    /// Instantiates the node.
     pub fn branch(&self) -> Result<Branch, Code> {
         let bodies = self.bodies.iter().map(|b| Exec::new(&b.graph, 0).map(Arc::new)).collect::<Result<_, _>>()?;
         Ok(Branch { condition: self.condition.clone(), kind: self.kind, bodies })
     }
 }
 
-/// A conditional node of a graph that is ready to run.
+/// A conditional node of an executable graph.
 pub struct Branch {
     condition: Arc<Condition>,
     kind: u32,
-    /// What it chooses from.
+    /// Its bodies.
     pub bodies: Vec<Arc<Exec>>,
 }
 
 impl Branch {
-    /// Sets the values that a launch begins with, here and in the bodies.
+    /// Resets the values for a launch, here and in the bodies.
     pub fn reset(&self, context: &Arc<Context>) -> Outcome {
         self.condition.reset(context)?;
         self.bodies.iter().try_for_each(|body| body.reset(context))
     }
 
-    /// Runs what the value chooses.
+    /// Runs the bodies that the value selects.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let value = self.condition.value(context)?;
         let chosen = match (self.kind, value) {
@@ -140,7 +140,7 @@ api! {
         let context = current()?;
         let word = allocate(4, Owner::Device)?;
         let default = (flags & ASSIGN_DEFAULT != 0).then_some(default);
-        // A value that nobody sets is undefined: zero runs nothing.
+        // An unset value is undefined; zero runs nothing.
         Condition { word, default: default.or(Some(0)) }.reset(&context)?;
         let condition = Condition { word, default };
         let mut conditions = driver()?.conditions.lock().unwrap_or_else(PoisonError::into_inner);

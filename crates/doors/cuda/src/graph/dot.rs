@@ -1,10 +1,10 @@
-//! A graph as a picture (`cuGraphDebugDotPrint`), in the language of Graphviz.
+//! Graphs in the language of Graphviz (`cuGraphDebugDotPrint`).
 
 use super::{Graph, params::kind_of};
 use crate::{api::api, code::Code, driver::driver, handle::Handle, raw::Text, work::Work};
 use std::fmt::Write;
 
-/// What stands in a node's box.
+/// The label of a node.
 fn label(work: &Work) -> String {
     match work {
         Work::Kernel(launch) => {

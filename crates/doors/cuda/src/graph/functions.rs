@@ -1,4 +1,4 @@
-//! The functions on graphs, their edges, and graphs that are ready to run.
+//! Functions on graphs, edges and executable graphs.
 
 use super::{Exec, Graph, NodeRef};
 use crate::{
@@ -49,13 +49,13 @@ fn instantiate(out: Out<Handle<Exec>>, of: Handle<Graph>, flags: u64) -> Outcome
     out.set(driver()?.execs.add(Exec::new(&*graph(of)?, flags)?))
 }
 
-/// Edges have no data: those who want it get zeros, which is what an ordinary edge has.
+/// Edges carry no data: callers that ask for it get zeros, the data of an ordinary edge.
 fn plain(data: Out<u64>, count: Out<usize>) -> Outcome {
     let written = if data.is_null() { 0 } else { count.get()? };
     (0..written).try_for_each(|i| data.set_nth(i, 0))
 }
 
-/// A list for C: how many there are when there is no array, else as many as fit, and null for the rest.
+/// Returns a list to C: its length if there is no array, else as many elements as fit, padded with null.
 fn list(out: Out<Node>, count: Out<usize>, nodes: &[Node]) -> Outcome {
     if !out.is_null() {
         let room = count.get()?;
@@ -74,7 +74,7 @@ fn dependents(of: Node) -> Result<Vec<Node>, Code> {
     Ok(all.into_iter().filter(waits).collect())
 }
 
-/// Nodes of a graph that wait for nothing.
+/// Nodes without dependencies.
 fn roots(of: &Graph) -> Result<Vec<Node>, Code> {
     let driver = driver()?;
     let all = of.nodes().clone();
@@ -113,7 +113,7 @@ fn connect(from: In<Node>, to: In<Node>, count: usize, connected: bool) -> Outco
     Ok(())
 }
 
-/// Updates, and says how that went beside the error (`CUgraphExecUpdateResult`).
+/// Updates an executable graph; also returns the `CUgraphExecUpdateResult`.
 fn updated(of: Handle<Exec>, from: Handle<Graph>) -> (Outcome, u32) {
     const ERROR: u32 = 1;
     match exec(of).and_then(|e| e.update(&*graph(from)?)) {

@@ -1,6 +1,6 @@
-//! Memory that a graph allocates and frees (CUDA Driver API, "Graph Management": memory nodes; CUDA C++ Programming Guide, "Graph
-//! Memory Nodes"). Its address is known when the node is made and stays the same in every launch, so the memory is taken then, and
-//! given back when neither a graph nor the program has a use for it.
+//! Memory of graphs (CUDA Driver API, "Graph Management": memory nodes; CUDA C++ Programming Guide, "Graph Memory
+//! Nodes"). The address is known when the node is created and the same in every launch, so the memory is allocated
+//! then, and freed when neither a graph nor the program uses it.
 
 use super::{Graph, NodeRef, nodes, params};
 use crate::{
@@ -27,15 +27,15 @@ use std::{
 /// Memory of an allocation node.
 pub struct GraphMemory {
     context: Arc<Context>,
-    /// Its address.
+    /// Device address.
     pub address: DevicePtr,
-    /// The bytes asked for.
+    /// Requested size in bytes.
     pub bytes: usize,
     /// Allocated by a launch and not freed since.
     live: AtomicBool,
 }
 
-/// All memory of graphs, by address.
+/// Memory of all graphs, by address.
 #[derive(Default)]
 pub struct GraphMemories {
     all: Mutex<BTreeMap<DevicePtr, Weak<GraphMemory>>>,
@@ -52,7 +52,7 @@ impl GraphMemories {
         self.all().get(&address).and_then(Weak::upgrade)
     }
 
-    /// Bytes that are allocated now, and bytes that are kept for graphs.
+    /// Bytes allocated by launches, and bytes reserved for graphs.
     fn usage(&self) -> (u64, u64) {
         let all: Vec<_> = self.all().values().filter_map(Weak::upgrade).collect();
         let used = all.iter().filter(|m| m.live.load(SeqCst)).map(|m| m.bytes as u64).sum();
@@ -65,7 +65,7 @@ impl GraphMemories {
         self.most_reserved.fetch_max(reserved, Relaxed);
     }
 
-    /// Frees memory if it is a graph's, and says whether it is.
+    /// Frees memory of a graph; `None` if the address belongs to none.
     pub fn free(&self, address: DevicePtr) -> Option<Outcome> {
         let memory = self.find(address)?;
         Some(if memory.live.swap(false, SeqCst) { Ok(()) } else { Err(Code::INVALID_VALUE) })
@@ -73,7 +73,7 @@ impl GraphMemories {
 }
 
 impl GraphMemory {
-    /// Takes memory for a node.
+    /// Reserves memory for a node.
     pub fn new(bytes: usize) -> Result<Arc<GraphMemory>, Code> {
         let (context, address) = (current()?, allocate(bytes, Owner::Device)?);
         let made = Arc::new(GraphMemory { context, address, bytes, live: AtomicBool::new(false) });
@@ -83,7 +83,7 @@ impl GraphMemory {
         Ok(made)
     }
 
-    /// What the node does: the memory must not be in use from an earlier launch.
+    /// Performs the node's allocation; an error if the memory is still in use from an earlier launch.
     pub fn run(&self) -> Outcome {
         if self.live.swap(true, SeqCst) {
             return Err(Code::INVALID_VALUE);
@@ -92,7 +92,7 @@ impl GraphMemory {
         Ok(())
     }
 
-    /// Frees what an earlier launch left (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`).
+    /// Frees what an earlier launch has left (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`).
     pub fn forget(&self) {
         self.live.store(false, SeqCst);
     }
@@ -103,7 +103,7 @@ impl Drop for GraphMemory {
         if let Ok(driver) = driver() {
             driver.graph_memories.all().remove(&self.address);
         }
-        // What a launch allocated and nobody freed is the program's from now on.
+        // Memory that a launch allocated and nobody freed now belongs to the program.
         if !self.live.load(SeqCst) && self.context.memory().remove(&self.address).is_some() {
             let _ = self.context.device_memory().free(self.address); // the context may be gone
         }

@@ -1,5 +1,5 @@
-//! Graphs (CUDA Driver API, "Graph Management"): work and what it waits for, made node by node or captured from streams, and
-//! run as one.
+//! Graphs (CUDA Driver API, "Graph Management"): work with its dependencies, built node by node or captured from
+//! streams, and run as a whole.
 
 mod capture;
 mod conditional;
@@ -15,7 +15,7 @@ pub use conditional::{Branch, Condition, Conditional};
 pub use memory::{GraphMemories, GraphMemory};
 pub use object::UserObject;
 
-/// The functions of all files here.
+/// The API functions of this folder.
 pub const LISTS: [&[crate::api::Entry]; 6] =
     [conditional::ENTRIES, dot::ENTRIES, functions::ENTRIES, memory::ENTRIES, nodes::ENTRIES, object::ENTRIES];
 
@@ -31,22 +31,22 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A graph: its nodes in the order in which they were added.
+/// A graph: its nodes in the order of their creation.
 #[derive(Default)]
 pub struct Graph {
     nodes: Mutex<Vec<Handle<NodeRef>>>,
-    /// Things of the program that must live as long.
+    /// User objects that it retains.
     kept: Mutex<object::Kept>,
 }
 
-/// A node.
+/// A node of a graph.
 pub struct NodeRef {
-    /// The graph that it belongs to.
+    /// Its graph.
     graph: Arc<Graph>,
-    /// The node that it is a copy of, if its graph is a copy.
+    /// The node of which it is a copy, in a cloned graph.
     original: Option<Handle<NodeRef>>,
     state: Mutex<Node>,
-    /// What a kernel's arguments look like to C, once they were asked for.
+    /// A kernel's arguments in the form returned to C, created on request.
     arguments: Mutex<Option<params::Arguments>>,
 }
 
@@ -71,7 +71,7 @@ impl Graph {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds a node that waits for others of the same graph.
+    /// Adds a node with dependencies in the same graph.
     pub fn add(self: &Arc<Graph>, work: Work, after: Vec<Handle<NodeRef>>) -> Result<Handle<NodeRef>, Code> {
         self.add_copy(work, after, None)
     }
@@ -94,7 +94,7 @@ impl Graph {
         Ok(node)
     }
 
-    /// The nodes in an order in which each comes after those that it waits for; an error for a circle.
+    /// The nodes in topological order; an error if there is a cycle.
     fn sorted(&self) -> Result<Vec<(Handle<NodeRef>, Node)>, Code> {
         let driver = driver()?;
         let nodes = self.nodes().clone();
@@ -122,7 +122,7 @@ impl Graph {
         if order.len() == nodes.len() { Ok(order) } else { Err(Code::INVALID_VALUE) }
     }
 
-    /// A copy with nodes of its own.
+    /// Clones the graph with new nodes.
     fn copy(&self) -> Result<Arc<Graph>, Code> {
         let copy = Arc::new(Graph { kept: Mutex::new(self.kept()), ..Graph::default() });
         let mut new: HashMap<usize, Handle<NodeRef>> = HashMap::new();
@@ -133,7 +133,7 @@ impl Graph {
         Ok(copy)
     }
 
-    /// The copy of a node, here or in a graph within.
+    /// The copy of a node, in this graph or a child graph.
     fn clone_of(&self, original: Handle<NodeRef>) -> Result<Option<Handle<NodeRef>>, Code> {
         let driver = driver()?;
         for handle in self.nodes().clone() {
@@ -155,14 +155,14 @@ impl Graph {
         Ok(None)
     }
 
-    /// Takes the nodes out of the driver's table.
+    /// Removes the nodes from the driver's table.
     fn forget_nodes(&self, driver: &Driver) {
         let nodes = std::mem::take(&mut *self.nodes());
         nodes.into_iter().for_each(|node| drop(driver.nodes.remove(node))); // a node can be gone already
     }
 }
 
-/// A graph that belongs to a node of another.
+/// A child graph, owned by a node of another graph.
 pub struct Inner {
     /// Its handle.
     pub handle: Handle<Graph>,
@@ -174,12 +174,12 @@ impl Inner {
         Ok(Arc::new(Inner { handle: driver()?.graphs.add_arc(graph.clone()), graph }))
     }
 
-    /// A copy of a graph of the program.
+    /// A child graph that is a copy of the program's graph.
     fn copied(of: Handle<Graph>) -> Result<Arc<Inner>, Code> {
         Inner::new(driver()?.graphs.get(of)?.copy()?)
     }
 
-    /// A graph of the program, which gives it away.
+    /// A child graph that takes over the program's graph.
     fn moved(handle: Handle<Graph>) -> Result<Arc<Inner>, Code> {
         Ok(Arc::new(Inner { handle, graph: driver()?.graphs.get(handle)? }))
     }
@@ -195,7 +195,7 @@ impl Drop for Inner {
 }
 
 impl Work {
-    /// The same for a copy of a graph: graphs within are copied too.
+    /// Copies the work for a cloned graph, with child graphs.
     fn copy(&self) -> Result<Work, Code> {
         Ok(match self {
             Work::Inner(inner) => Work::Inner(Inner::new(inner.graph.copy()?)?),
@@ -204,7 +204,7 @@ impl Work {
         })
     }
 
-    /// The same, ready to run.
+    /// Instantiates child graphs.
     fn ready(self) -> Result<Work, Code> {
         Ok(match self {
             Work::Inner(inner) => Work::Graph(Arc::new(Exec::new(&inner.graph, 0)?)),
@@ -217,12 +217,12 @@ impl Work {
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
 const AUTO_FREE: u64 = 1;
 
-/// A graph ready to run: its work in order. Steps are known by the node that they come from.
+/// An executable graph: its steps in order, identified by the nodes that they come from.
 pub struct Exec {
-    /// The flags that it was made with.
+    /// Instantiation flags.
     pub flags: u64,
     steps: Mutex<Vec<Step>>,
-    /// Things of the program that must live as long.
+    /// User objects that it retains.
     _kept: object::Kept,
 }
 
@@ -231,12 +231,12 @@ struct Step {
     node: Handle<NodeRef>,
     work: Work,
     enabled: bool,
-    /// The steps that it waits for, by their places.
+    /// Indices of the steps that it depends on.
     after: Vec<usize>,
 }
 
 impl Step {
-    /// The nodes of a graph in an order in which they can run.
+    /// The nodes of a graph in topological order.
     fn of(graph: &Graph) -> Result<Vec<Step>, Code> {
         let sorted = graph.sorted()?;
         let place: HashMap<usize, usize> = sorted.iter().enumerate().map(|(i, (n, _))| (n.number(), i)).collect();
@@ -248,7 +248,7 @@ impl Step {
         sorted.into_iter().map(step).collect()
     }
 
-    /// The graphs within.
+    /// The executable child graphs.
     fn within(&self) -> Vec<Arc<Exec>> {
         match &self.work {
             Work::Graph(exec) => vec![exec.clone()],
@@ -259,7 +259,7 @@ impl Step {
 }
 
 impl Exec {
-    /// What a graph looks like now.
+    /// Instantiates a graph.
     pub fn new(graph: &Graph, flags: u64) -> Result<Exec, Code> {
         Ok(Exec { flags, steps: Mutex::new(Step::of(graph)?), _kept: graph.kept() })
     }
@@ -268,7 +268,7 @@ impl Exec {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs it as a launch does, which begins with the default values of its conditions.
+    /// Launches the graph: resets its conditions and runs it.
     pub fn launch(&self, context: &Arc<Context>) -> Outcome {
         if self.flags & AUTO_FREE != 0 {
             self.steps().iter().for_each(|step| {
@@ -290,7 +290,7 @@ impl Exec {
         })
     }
 
-    /// Runs everything that is enabled.
+    /// Runs all enabled steps.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let steps = self.steps().clone();
         steps.iter().filter(|s| s.enabled).try_for_each(|step| {
@@ -299,7 +299,7 @@ impl Exec {
         })
     }
 
-    /// Changes the step of a node, here or in a graph within.
+    /// Changes the step of a node, here or in a child graph.
     fn with_step(&self, node: Handle<NodeRef>, change: impl FnOnce(&mut Step)) -> Outcome {
         if let Some(step) = self.steps().iter_mut().find(|s| s.node == node) {
             change(step);
@@ -310,13 +310,13 @@ impl Exec {
         holder.with_step(node, change)
     }
 
-    /// Whether a node has a step here or in a graph within.
+    /// Whether a node has a step, here or in a child graph.
     fn holds(&self, node: Handle<NodeRef>) -> bool {
         let steps = self.steps().clone();
         steps.iter().any(|s| s.node == node || s.within().iter().any(|exec| exec.holds(node)))
     }
 
-    /// Takes over the work of a graph of the same shape; else says what differs (`CUgraphExecUpdateResult`).
+    /// Takes over the work of a graph of the same topology; else returns what differs (`CUgraphExecUpdateResult`).
     fn update(&self, graph: &Graph) -> Result<u32, Code> {
         const SUCCESS: u32 = 0;
         const TOPOLOGY_CHANGED: u32 = 2;

@@ -1,4 +1,4 @@
-//! The functions that add nodes, and that get and set what they do: of each type, and of whatever type (`CUgraphNodeParams`).
+//! Functions that add nodes, and that get and set their parameters: by type, and generic ones (`CUgraphNodeParams`).
 
 use super::{
     Exec, Graph, Inner, NodeRef,
@@ -33,12 +33,12 @@ pub fn add(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, wor
     out.set(graph(to)?.add(work, after.list(count)?)?)
 }
 
-/// What a node does.
+/// The work of a node.
 pub fn work_of(handle: Node) -> Result<Work, Code> {
     Ok(node(handle)?.state().work.clone())
 }
 
-/// Changes what a node does; its type stays.
+/// Changes the work of a node; its type must not change.
 fn set(handle: Node, work: Work) -> Outcome {
     let node = node(handle)?;
     let mut state = node.state();
@@ -52,7 +52,7 @@ fn set(handle: Node, work: Work) -> Outcome {
     Ok(())
 }
 
-/// Changes what a graph that is ready to run does for a node.
+/// Changes the work of a node in an executable graph.
 fn set_in(of: Handle<Exec>, node: Node, work: Work) -> Outcome {
     let mut changed = Err(Code::INVALID_VALUE);
     driver()?.execs.get(of)?.with_step(node, |step| {
@@ -74,7 +74,7 @@ fn event(handle: Handle<Event>) -> Result<Arc<Event>, Code> {
     driver()?.events.get(handle)
 }
 
-/// Does something with the launch of a kernel node.
+/// Accesses the launch of a kernel node.
 fn with_launch<T>(handle: Node, change: impl FnOnce(&mut crate::launch::Launch) -> T) -> Result<T, Code> {
     match &mut node(handle)?.state().work {
         Work::Kernel(launch) => Ok(change(launch)),

@@ -1,5 +1,5 @@
-//! User objects (CUDA Driver API, "Graph Management": `cuUserObject*`): things of the program that live as long as the graphs that
-//! use them.
+//! User objects (CUDA Driver API, "Graph Management": `cuUserObject*`): objects of the program that live as long as the
+//! graphs that use them.
 
 use super::Graph;
 use crate::{
@@ -14,12 +14,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, the flag that must be given.
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, a mandatory flag.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 /// `CU_GRAPH_USER_OBJECT_MOVE`
 const MOVE: u32 = 1;
 
-/// A thing of the program. The last reference calls its destructor.
+/// An object of the program; its destructor is called with the last reference.
 pub struct Thing {
     data: UserData,
     destroy: Callback,
@@ -31,13 +31,13 @@ impl Drop for Thing {
     }
 }
 
-/// What the program holds of a thing.
+/// The program's references to an object.
 pub struct UserObject {
     thing: Arc<Thing>,
     references: Mutex<u32>,
 }
 
-/// What a graph holds of things: how often, by the object's number.
+/// A graph's references to objects: their count, by the object's handle.
 pub type Kept = HashMap<usize, (u32, Arc<Thing>)>;
 
 fn change(object: Handle<UserObject>, change: impl FnOnce(u32) -> Option<u32>) -> Outcome {

@@ -1,4 +1,4 @@
-//! The structures that describe nodes (CUDA Driver API, `CUDA_*_NODE_PARAMS`), from C and back.
+//! Conversion of node parameters (CUDA Driver API, `CUDA_*_NODE_PARAMS`) from and to C structures.
 
 use super::{
     Inner, NodeRef,
@@ -35,7 +35,7 @@ pub mod kind {
     pub const CONDITIONAL: u32 = 13;
 }
 
-/// The type of a node that does some work.
+/// The node type of some work.
 pub fn kind_of(work: &Work) -> u32 {
     match work {
         Work::Kernel(_) => kind::KERNEL,
@@ -64,7 +64,7 @@ pub struct KernelNode {
     extra: In<u64>,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS`, later versions: a kernel may stand for the function.
+/// `CUDA_KERNEL_NODE_PARAMS`, later versions: may have a kernel instead of a function.
 #[repr(C)]
 #[derive(Clone, Copy, AnyBitPattern)]
 pub struct KernelNode2 {
@@ -74,13 +74,13 @@ pub struct KernelNode2 {
 }
 
 impl KernelNode {
-    /// The launch that it describes.
+    /// The launch that the structure describes.
     pub fn work(&self) -> Result<Work, Code> {
         let shape = Shape::new(self.grid, self.block, self.shared);
         Ok(Work::Kernel(Launch::new(self.function, shape, self.params, self.extra)?))
     }
 
-    /// What a node launches. The arguments that it points to belong to the node.
+    /// Describes the launch of a node. The arguments belong to the node.
     pub fn of(node: &NodeRef) -> Result<KernelNode, Code> {
         let state = node.state();
         let Work::Kernel(launch) = &state.work else { return Err(Code::INVALID_VALUE) };
@@ -97,19 +97,19 @@ impl KernelNode {
 }
 
 impl KernelNode2 {
-    /// The launch that it describes.
+    /// The launch that the structure describes.
     pub fn work(&self) -> Result<Work, Code> {
         let function = if self.first.function.is_null() { self.kernel } else { self.first.function };
         KernelNode { function, ..self.first }.work()
     }
 
-    /// What a node launches.
+    /// Describes the launch of a node.
     pub fn of(node: &NodeRef) -> Result<KernelNode2, Code> {
         Ok(KernelNode2 { first: KernelNode::of(node)?, kernel: Handle::NULL, context: Handle::NULL })
     }
 }
 
-/// The arguments of a kernel as C sees them: values, and an address for each. The program may write to them.
+/// Arguments of a kernel as C sees them: values, and the address of each. The program may write to them.
 pub struct Arguments {
     _values: Box<[u64]>,
     addresses: Box<[u64]>,
@@ -142,7 +142,7 @@ pub struct FillNode {
 }
 
 impl FillNode {
-    /// The fill that it describes.
+    /// The fill that the structure describes.
     pub fn work(&self) -> Result<Work, Code> {
         let FillNode { to, pitch, value, element, width, height } = *self;
         if !matches!(element, 1 | 2 | 4) {
@@ -152,7 +152,7 @@ impl FillNode {
         Ok(Work::Fill(Fill { to, pattern, pitch: pitch as u64, width: width as u64, height: height as u64 }))
     }
 
-    /// What some work fills.
+    /// Describes a fill.
     pub fn of(work: &Work) -> Result<FillNode, Code> {
         let Work::Fill(Fill { to, pattern, pitch, width, height }) = work else { return Err(Code::INVALID_VALUE) };
         let mut value = [0; 4];
@@ -171,12 +171,12 @@ pub struct HostNode {
 }
 
 impl HostNode {
-    /// The call that it describes.
+    /// The call that the structure describes.
     pub fn work(&self) -> Work {
         Work::Host(self.function, self.data)
     }
 
-    /// What some work calls.
+    /// Describes a host call.
     pub fn of(work: &Work) -> Result<HostNode, Code> {
         match work {
             Work::Host(function, data) => Ok(HostNode { function: *function, data: *data }),
@@ -185,7 +185,7 @@ impl HostNode {
     }
 }
 
-/// The copy that some work does.
+/// Describes a copy.
 pub fn copy_of(work: &Work) -> Result<Copy3d, Code> {
     match work {
         Work::Copy(copy) => Copy3d::of(copy),
@@ -202,32 +202,32 @@ pub fn event_of(work: &Work, wanted: u32) -> Result<Handle<Event>, Code> {
     driver()?.events.find(|e| std::ptr::eq(e, &**event)).ok_or(Code::INVALID_HANDLE)
 }
 
-/// `CUgraphNodeParams`: the type, and from here on a union of the structures of all types.
+/// `CUgraphNodeParams`: the type, and at this offset a union of the structures of all types.
 const UNION: usize = 16;
-/// `CUDA_MEMCPY_NODE_PARAMS`: flags and a context stand before the copy.
+/// `CUDA_MEMCPY_NODE_PARAMS`: flags and a context precede the copy.
 const COPY: usize = UNION + 16;
 
-/// `CUDA_MEM_ALLOC_NODE_PARAMS`, but for the properties of the pool: where the size stands, and where the address goes.
+/// Offsets in `CUDA_MEM_ALLOC_NODE_PARAMS` of the size and of the address returned.
 mod alloc {
     pub const BYTES: usize = 104;
     pub const ADDRESS: usize = 112;
 }
 
-/// `CUDA_CONDITIONAL_NODE_PARAMS`: handle, type, number of bodies, and where their graphs go.
+/// Offsets in `CUDA_CONDITIONAL_NODE_PARAMS` of type, number of bodies, and graphs returned.
 mod conditional {
     pub const KIND: usize = 8;
     pub const COUNT: usize = 12;
     pub const GRAPHS: usize = 16;
 }
 
-/// The memory that `CUDA_MEM_ALLOC_NODE_PARAMS` asks for; writes its address there.
+/// Allocates the memory that `CUDA_MEM_ALLOC_NODE_PARAMS` describes and returns its address there.
 pub fn allocation(params: Host) -> Result<Work, Code> {
     let memory = GraphMemory::new(params.value(alloc::BYTES)?)?;
     params.set_value(alloc::ADDRESS, memory.address)?;
     Ok(Work::Alloc(memory))
 }
 
-/// Writes `CUDA_MEM_ALLOC_NODE_PARAMS` of some work.
+/// Writes the `CUDA_MEM_ALLOC_NODE_PARAMS` of some work.
 pub fn describe_allocation(work: &Work, params: Host) -> Outcome {
     let Work::Alloc(memory) = work else { return Err(Code::INVALID_VALUE) };
     params.write(&[0; 120])?;
@@ -236,7 +236,7 @@ pub fn describe_allocation(work: &Work, params: Host) -> Outcome {
     params.set_value(alloc::ADDRESS, memory.address)
 }
 
-/// The work that `CUgraphNodeParams` describes; writes what a node makes there.
+/// The work that `CUgraphNodeParams` describes; results of node creation are written there.
 pub fn work(params: Host) -> Result<Work, Code> {
     let of = params.offset(UNION);
     Ok(match params.value::<u32>(0)? {
@@ -267,7 +267,7 @@ pub fn work(params: Host) -> Result<Work, Code> {
     })
 }
 
-/// Writes `CUgraphNodeParams` of a node.
+/// Writes the `CUgraphNodeParams` of a node.
 pub fn describe(node: &NodeRef, params: Host) -> Outcome {
     let work = node.state().work.clone();
     let of = params.offset(UNION);

@@ -1,5 +1,5 @@
-//! Fat binaries in a program's memory, as nvcc embeds them there; [`margay_image::fatbin`] takes them apart. Only the PTX is of
-//! use here.
+//! Fat binaries in a program's memory, as nvcc embeds them; [`margay_image::fatbin`] parses them. Only their PTX is
+//! used.
 //!
 //! ```text
 //! wrapper  0 magic 0x466243b1   4 version (u32)   8 address of the fat binary
@@ -10,12 +10,12 @@ use crate::{code::Code, device::capability, raw::Host};
 use margay_image::fatbin::{self, Entry, HEADER, Kind};
 
 const WRAPPER: u32 = 0x4662_43b1;
-/// Version of a wrapper around what nvlink linked.
+/// Version of a wrapper around a program linked by nvlink.
 const LINKED: u32 = 2;
-/// Fat binaries of one program; guards against lists that never end.
+/// Limit of fat binaries in a program, against unterminated lists.
 const MOST: usize = 1 << 24;
 
-/// The PTX of a fat binary for the architecture that suits the device best; `None` for other images.
+/// The PTX of a fat binary for the most suitable architecture; `None` for other images.
 pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     let at = match image.value::<u32>(0)? {
         WRAPPER if image.value::<u32>(4)? == LINKED => return linked(image.value(16)?).map(Some),
@@ -28,8 +28,8 @@ pub fn read(image: Host) -> Result<Option<Vec<String>>, Code> {
     }
 }
 
-/// The PTX of a program of several files that nvlink put together: what it made is machine code, but the files' own fat
-/// binaries are still there, to be linked again.
+/// The PTX of a program of several files linked by nvlink: the result is machine code, but the fat binaries of the
+/// files are still there, to be linked again.
 fn linked(list: Host) -> Result<Vec<String>, Code> {
     let mut texts = Vec::new();
     for i in 0..MOST {
@@ -52,7 +52,7 @@ fn payload(image: Host) -> Result<Option<Vec<u8>>, Code> {
     image.bytes(start, size).map(Some)
 }
 
-/// The PTX of all fat binaries inside a file: an object file of the host, or a library of them.
+/// The PTX of all fat binaries in a host object file or library.
 pub fn inside(file: &[u8]) -> Result<Vec<String>, Code> {
     let mut texts = Vec::new();
     for entries in fatbin::inside(file) {
@@ -65,13 +65,13 @@ fn suitable(bytes: &[u8], holder: impl Fn() -> Option<String>) -> Result<Vec<Str
     best(&fatbin::entries(bytes).ok_or(Code::INVALID_IMAGE)?, holder)
 }
 
-/// The PTX among some entries for the architecture that suits the device best.
+/// The PTX entries for the most suitable architecture.
 fn best(entries: &[Entry<'_>], holder: impl Fn() -> Option<String>) -> Result<Vec<String>, Code> {
     let (major, minor) = capability();
     let own = (major * 10 + minor) as u32;
     let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
     let suitable = ptx().map(|e| e.architecture).filter(|a| *a <= own).max();
-    // A program for newer devices only still has its PTX run.
+    // PTX for newer devices only is run all the same.
     let Some(best) = suitable.or_else(|| ptx().map(|e| e.architecture).min()) else {
         super::no_ptx(entries, holder());
         return Err(Code::NO_BINARY_FOR_GPU);

@@ -1,4 +1,4 @@
-//! Whose an image is: messages name the program or library that holds the code, and say what to do about code that margay cannot run.
+//! Names the file that contains an image, for messages about code that margay cannot run.
 
 use crate::raw::Host;
 use margay_image::{
@@ -7,11 +7,11 @@ use margay_image::{
 };
 use std::{fs, path::Path};
 
-/// What people can do about machine code.
+/// How to obtain PTX.
 const ADVICE: &str =
     "compile with `-gencode arch=compute_80,code=compute_80` (NVCC_APPEND_FLAGS can say so), or take a build with PTX";
 
-/// The file that an address is mapped from.
+/// The file mapped at an address.
 pub fn holder(image: Host) -> Option<String> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
@@ -22,7 +22,7 @@ pub fn holder(image: Host) -> Option<String> {
     })
 }
 
-/// Tells that a fat binary has no PTX, and what it has.
+/// Reports that a fat binary has no PTX, and what it has.
 pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     let mut kinds: Vec<String> = entries.iter().map(ToString::to_string).collect();
     kinds.sort();
@@ -37,14 +37,14 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     crate::api::tell(&format!("margay: {who} holds no PTX, only code for {}; {advice}", kinds.join(", ")));
 }
 
-/// Tells that an image is machine code.
+/// Reports that an image is machine code.
 pub fn machine_code(image: Host) {
     let who = holder(image).map_or_else(|| "this image".into(), |path| format!("an image of {path}"));
     crate::api::tell(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
 }
 
-/// What there is to say to NVIDIA's own runtime, which asks for the driver's undocumented tables: where it is, and what to do. Each
-/// file is named once.
+/// Messages for NVIDIA's own runtimes, which ask for the driver's undocumented tables: the file that contains each, and
+/// what to do.
 pub fn foreign_runtimes() -> Vec<String> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut paths: Vec<&str> = maps.lines().filter_map(|line| Some(&line[line.find('/')?..])).collect();
@@ -67,14 +67,14 @@ pub fn foreign_runtimes() -> Vec<String> {
     found.collect()
 }
 
-/// Whether a file is one of margay's libraries: they lie together.
+/// Whether a file is one of margay's libraries, which are installed in one folder.
 fn own(path: &str) -> bool {
     let name = Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = Path::new(path).with_file_name("libmargay_redirect.so");
     name.starts_with("libcudart") && beside.is_file()
 }
 
-/// Whether runtimes inside programs are led to margay's in this process.
+/// Whether runtimes linked into programs are redirected to margay's in this process.
 fn redirected() -> bool {
     cfg!(target_arch = "x86_64")
         && std::env::var_os("LD_AUDIT").is_some_and(|v| v.to_string_lossy().contains("libmargay_redirect"))

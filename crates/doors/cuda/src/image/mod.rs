@@ -1,4 +1,4 @@
-//! What programs hand over as code: PTX text, a fat binary around it, or what `cuLinkComplete` made.
+//! Images that programs load: PTX text, fat binaries with PTX, and results of `cuLinkComplete`.
 
 mod fatbin;
 mod holder;
@@ -19,19 +19,19 @@ use margay_runtime::Error;
 /// The first word of an ELF file: machine code of a GPU.
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
-/// What stands in for the CUDA device runtime.
+/// The replacement of the CUDA device runtime.
 const DEVICE_RUNTIME: &str = include_str!("devrt.ptx");
 /// A function that only the device runtime defines.
 const OF_DEVICE_RUNTIME: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
 
-/// A text to link. The device runtime calls into the driver of a GPU, so ours takes its place.
+/// Replaces the CUDA device runtime, which calls into a GPU's driver, by our own.
 pub fn with_own_runtime(text: String) -> String {
     if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
 }
 
 /// The PTX texts of an image of unknown length.
 pub fn texts(image: Host) -> Result<Vec<String>, Code> {
-    // Any image has four bytes: the shortest PTX has more, and so has a string that is none.
+    // Any image has at least four bytes, even an invalid string.
     let first: u8 = image.value(0)?;
     if first == b'/'
         && let Some(texts) = unpack(&image.until_zero()?)
@@ -48,7 +48,7 @@ pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     }
 }
 
-/// The PTX texts of an image of known length, which need not end with a zero.
+/// The PTX texts of an image of known length, which need not be NUL-terminated.
 pub fn texts_of(image: &[u8]) -> Result<Vec<String>, Code> {
     let mut bytes = image.to_vec();
     bytes.push(0);
@@ -59,7 +59,7 @@ fn text(bytes: Vec<u8>) -> Result<String, Code> {
     String::from_utf8(bytes).map_err(|_| Code::INVALID_IMAGE)
 }
 
-/// An error in words, as the command line would show it.
+/// An error as text, as the command line would show it.
 pub fn words(error: &Error) -> String {
     match error {
         Error::Rejected(files) => {
@@ -72,7 +72,7 @@ pub fn words(error: &Error) -> String {
     }
 }
 
-/// Options of the just-in-time compiler of which margay heeds the logs (`CUjit_option`).
+/// JIT options (`CUjit_option`), of which only the logs are honoured.
 #[derive(Clone, Copy)]
 pub struct JitOptions {
     count: usize,
@@ -90,12 +90,12 @@ mod jit {
 }
 
 impl JitOptions {
-    /// None.
+    /// No options.
     pub fn none() -> JitOptions {
         JitOptions { count: 0, keys: In::null(), values: Out::null() }
     }
 
-    /// As the API passes them: keys, and values that are numbers or addresses in the place of an address.
+    /// Options as the API passes them: keys, and values that are numbers or addresses.
     pub fn new(count: u32, keys: In<u32>, values: Out<u64>) -> JitOptions {
         JitOptions { count: count as usize, keys, values }
     }
@@ -108,7 +108,7 @@ impl JitOptions {
         self.place(key).and_then(|i| self.values.nth(i).ok())
     }
 
-    /// Fills the log of errors, and says in the options how long it is.
+    /// Fills the error log, and returns its length in the options.
     pub fn report(&self, errors: &str) -> Result<(), Code> {
         self.log(jit::ERROR_LOG, jit::ERROR_LOG_SIZE, errors)?;
         self.log(jit::INFO_LOG, jit::INFO_LOG_SIZE, "")?;
@@ -118,7 +118,7 @@ impl JitOptions {
         }
     }
 
-    /// Whether the program reads the errors itself.
+    /// Whether the program provides an error log.
     pub fn reads_errors(&self) -> bool {
         self.value(jit::ERROR_LOG).is_some_and(|at| at != 0)
     }
