@@ -37,6 +37,6 @@ pub use observe::{
     SyncEvent, SyncKind, UndefinedEvent,
 };
 pub use reference::{MULTIPROCESSORS, Reference, left_out, single_step};
-pub use target::{alloca_beyond, restore_beyond, stack_note};
+pub use target::{alloca_beyond, jump_beyond, restore_beyond, stack_note};
 pub use unmodelled::unmodelled;
 pub use work::{Log, Work};

@@ -1,4 +1,4 @@
-//! Call targets and the stack: which functions a call may enter, and the texts of the faults, for both engines.
+//! Call and jump targets and the stack: which functions a call may enter, and the texts of the faults, for both engines.
 
 use crate::{FaultKind, Image};
 use margay_ir::{CallSite, FuncId, explicit};
@@ -25,6 +25,11 @@ impl Image {
         let (func, places) = (self.ir.func(callee), &self.ir.stage.funcs[callee.0 as usize]);
         FaultKind::Stack(format!("the call of `{}` needs {} bytes of stack", func.name, places.frame_size))
     }
+}
+
+/// The fault of a `brx.idx` with an index beyond a table of so many targets.
+pub fn jump_beyond(index: u32, targets: usize) -> FaultKind {
+    FaultKind::BadTarget(format!("`brx.idx` with index {index}; the table has {targets} targets"))
 }
 
 /// The fault of an `alloca` of `size` bytes at address `at` that does not fit into the thread's local window, and its

@@ -196,7 +196,7 @@ impl<'a> Cluster<'a> {
             (executed, lanes) = (ctx.executed, ctx.lanes);
             stop = ctx.stop.take();
             // Barriers are released between two groups of the warp, before any continues.
-            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS {
+            if stop.is_some() || executed >= quantum || state.dirty || warp.spins >= SPINS || warp.slept {
                 break;
             }
         }
@@ -205,9 +205,10 @@ impl<'a> Cluster<'a> {
             counts.add(Count::Instructions, executed);
             counts.add(Count::Lanes, lanes);
         }
-        let polled = warp.spins >= SPINS;
-        if polled && warp.ready.len() < 2 {
-            warp.spins = 0;
+        // Who sleeps without having looked at memory waits for nobody.
+        let polled = warp.spins >= SPINS || warp.slept && warp.spins > 0;
+        if (polled || warp.slept) && warp.ready.len() < 2 {
+            (warp.spins, warp.slept) = (0, false);
         }
         match stop {
             Some(stop) => Err(stop),
@@ -216,8 +217,9 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Releases the barriers of a CTA that are complete.
-    fn settle(&mut self, member: usize) {
+    /// Releases the barriers of a CTA that are complete; whether one is, or the cluster's.
+    fn settle(&mut self, member: usize) -> bool {
+        let mut opened = false;
         let code = &self.kernel.code;
         let Member { state, warps } = &mut self.members[member];
         state.dirty = false;
@@ -228,6 +230,7 @@ impl<'a> Cluster<'a> {
             if !state.barriers[id].is_complete(warps.iter().map(|w| w.live)) {
                 continue;
             }
+            opened = true;
             let barrier = &mut state.barriers[id];
             if let Some(observer) = self.grid.observer {
                 let waited = |w: &Warp| {
@@ -245,14 +248,14 @@ impl<'a> Cluster<'a> {
             }
             barrier.reset();
         }
-        self.settle_cluster();
+        self.settle_cluster() || opened
     }
 
-    /// Completes the phase of the cluster barrier when all threads that have not exited have arrived.
-    fn settle_cluster(&mut self) {
+    /// Completes the phase of the cluster barrier when all threads that have not exited have arrived; whether they had.
+    fn settle_cluster(&mut self) -> bool {
         let warps = || self.members.iter().flat_map(|m| &m.warps);
         if warps().all(|w| w.cluster_arrived == 0) || warps().any(|w| w.live & !w.cluster_arrived != 0) {
-            return;
+            return false;
         }
         let code = &self.kernel.code;
         for Member { state, warps } in &mut self.members {
@@ -272,6 +275,7 @@ impl<'a> Cluster<'a> {
                 release(code, warp, Wait::Cluster, None);
             }
         }
+        true
     }
 
     fn is_done(&self) -> bool {
@@ -415,6 +419,7 @@ pub fn new_warp() -> Warp {
         ended: false,
         turn: 0,
         spins: 0,
+        slept: false,
         favoured: (0, 0),
         local: None,
         local_high: 0,
@@ -468,12 +473,19 @@ impl Cta for Cluster<'_> {
                     if self.members[member].warps[warp].ready.is_empty() && !self.members[member].warps[warp].ended {
                         continue;
                     }
-                    let (turn, executed) = self.turn(member, warp, quantum)?;
-                    spent += executed;
-                    ran |= turn != Turn::Nothing;
-                    advanced |= turn == Turn::Ran;
-                    if self.members[member].state.dirty {
-                        self.settle(member);
+                    // Lanes that a barrier does not hold have the rest of the warp's turn, unless it opens for others.
+                    let mut left = quantum;
+                    loop {
+                        let (turn, executed) = self.turn(member, warp, left)?;
+                        spent += executed;
+                        left = left.saturating_sub(executed);
+                        ran |= turn != Turn::Nothing;
+                        advanced |= turn == Turn::Ran;
+                        let met = self.members[member].state.dirty;
+                        let opened = met && self.settle(member);
+                        if !met || opened || turn != Turn::Ran || left == 0 || self.random.is_some() {
+                            break;
+                        }
                     }
                 }
             }
@@ -482,7 +494,9 @@ impl Cta for Cluster<'_> {
                 return Ok(Progress::Done);
             }
             if !ran {
-                (0..self.members.len()).for_each(|m| self.settle(m));
+                for member in 0..self.members.len() {
+                    self.settle(member);
+                }
                 if self.members.iter().all(|m| m.warps.iter().all(|w| w.ready.is_empty())) {
                     return Err(self.deadlock());
                 }
@@ -510,6 +524,6 @@ pub fn clean(warp: &mut Warp, stride: u64) {
     warp.frames.iter_mut().for_each(|f| f.lanes = 0);
     warp.ready.clear();
     warp.blocked.clear();
-    (warp.cluster_arrived, warp.ended) = (0, false);
+    (warp.cluster_arrived, warp.ended, warp.slept) = (0, false, false);
     warp.lookaside = Lookaside::default();
 }

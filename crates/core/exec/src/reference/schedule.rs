@@ -60,8 +60,8 @@ fn choose(warp: &mut Warp, random: &mut Option<Random>) -> usize {
         return random.below(groups.len() as u64) as usize;
     }
     let oldest = (0..groups.len()).min_by_key(|i| groups[*i].since).unwrap_or(0);
-    if warp.spins >= SPINS || groups[oldest].since + PATIENCE < warp.turn {
-        warp.spins = 0;
+    if warp.spins >= SPINS || warp.slept || groups[oldest].since + PATIENCE < warp.turn {
+        (warp.spins, warp.slept) = (0, false);
         warp.favoured = (groups[oldest].mask.trailing_zeros(), FAVOUR);
         return oldest;
     }

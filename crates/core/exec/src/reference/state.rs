@@ -135,6 +135,8 @@ pub struct Warp {
     pub turn: u64,
     /// Polling ops since the last switch of warps.
     pub spins: u32,
+    /// A group executes `nanosleep`: other groups and warps run next.
+    pub slept: bool,
     /// The favoured lanes, and the number of picks that they remain so.
     pub favoured: (u32, u32),
     /// Local windows of the lanes, [`super::cta::Windows::stride`] apart.

@@ -7,6 +7,9 @@ use crate::{FormalHome, FrameId, FrameRole, Func, GlobalId, Ir, MemBase, Operand
 pub enum Access {
     /// Nothing: it lies at a constant place inside of an object, as aligned as it must be.
     Proven(Object),
+    /// It lies at a constant place inside of a `.param` variable whose address nobody takes, but is not aligned. On the GPU such
+    /// variables are registers, so it is no fault: its bytes are moved one by one.
+    Straddling,
     /// It goes by name through a formal without size: inside of what was passed, which the callee is told, and inside of the
     /// thread's window.
     Passed(FrameId),
@@ -28,14 +31,6 @@ pub enum Object {
 /// Bytes that an access of so many bytes a lane must be aligned to.
 pub fn alignment(bytes: u32) -> u32 {
     bytes.next_power_of_two().min(32)
-}
-
-impl crate::FrameVar {
-    /// A `.param` variable whose address nobody takes: on the GPU that is registers, and an access that straddles elements is
-    /// harmless. ptxas says nothing about it.
-    pub fn in_registers(&self) -> bool {
-        self.role != FrameRole::Local && !self.address_taken
-    }
 }
 
 /// What is known of the access by a memory operand, of so many bytes a lane.
@@ -64,8 +59,10 @@ pub fn access<S: Stage>(ir: &Ir<S>, func: &Func, operand: &Operand, bytes: u32) 
             {
                 return Access::Passed(*id);
             }
-            let good = inside(var.size.into()) && (var.in_registers() || aligned(var.align));
-            good.then_some(Object::Variable(*id))
+            if inside(var.size.into()) && !aligned(var.align) && var.role != FrameRole::Local && !var.address_taken {
+                return Access::Straddling;
+            }
+            (inside(var.size.into()) && aligned(var.align)).then_some(Object::Variable(*id))
         }
     };
     proven.map_or(Access::Checked, Access::Proven)

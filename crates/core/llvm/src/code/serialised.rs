@@ -96,6 +96,7 @@ impl Out {
             SiteKind::Alloca => self.number(12),
             SiteKind::Restore => self.number(13),
             SiteKind::LeftOut => self.number(14),
+            SiteKind::Jump => self.number(15),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -191,6 +192,7 @@ impl In<'_> {
             12 => SiteKind::Alloca,
             13 => SiteKind::Restore,
             14 => SiteKind::LeftOut,
+            15 => SiteKind::Jump,
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -218,6 +220,7 @@ mod tests {
             SiteKind::Alloca,
             SiteKind::Restore,
             SiteKind::LeftOut,
+            SiteKind::Jump,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),

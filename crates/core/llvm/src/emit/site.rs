@@ -63,6 +63,8 @@ pub enum SiteKind {
     Alloca,
     /// A `stackrestore`.
     Restore,
+    /// A jump through a table, maybe beyond it.
+    Jump,
     /// A load in a loop that polls memory.
     Poll,
     /// A call of a function of the device library.

@@ -21,8 +21,12 @@ pub struct BarrierState {
     reduces: Vec<Option<Mod>>,
     /// Per warp: released lanes that have not been resumed.
     released: Vec<Vec<Release>>,
+    /// The same of the current turn: they are resumed in the next one.
+    opened: Vec<(usize, Release)>,
     /// Per warp: lanes that have arrived at the cluster's barrier, lanes that wait at it, and the site where they wait.
     cluster: Vec<(u32, u32, usize)>,
+    /// Per warp: lanes that had not exited in the last turn.
+    live: Vec<u32>,
     block: [u32; 3],
 }
 
@@ -36,16 +40,19 @@ impl BarrierState {
             sites: vec![vec![0; warps]; BARRIERS],
             reduces: vec![None; BARRIERS],
             released: vec![Vec::new(); warps],
+            opened: Vec::new(),
             cluster: vec![(0, 0, 0); warps],
+            live: vec![0; warps],
             block,
         }
     }
 
-    /// Lanes arrive at the barriers `ids`; an error gives the lane that broke a rule and what it did.
+    /// Lanes of a warp arrive at the barriers `ids`; `live` lanes of it have not exited. An error gives the lane that broke a rule and what
+    /// it did. A barrier that is complete is ready for its next use at once: lanes that do not wait may come to it again.
     pub fn arrive(
         &mut self,
         (warp, site): (usize, usize),
-        lanes: u32,
+        (lanes, live): (u32, u32),
         ids: &[u32; 32],
         counts: Option<&[u32; 32]>,
         truth: Option<u32>,
@@ -64,6 +71,8 @@ impl BarrierState {
                 self.waiting[id as usize][warp] |= same;
                 self.sites[id as usize][warp] = site;
             }
+            self.live[warp] = live;
+            self.open(id as usize);
             left &= !same;
         }
         Ok(())
@@ -109,20 +118,28 @@ impl BarrierState {
     }
 
     /// Releases every barrier that is complete; `live` holds the lanes of each warp that have not exited.
-    pub fn settle(&mut self, live: &[u32]) {
-        for (id, barrier) in self.barriers.iter_mut().enumerate() {
-            if !barrier.is_complete(live.iter().copied()) {
-                continue;
-            }
-            let reduced = self.reduces[id].map_or(0, |mode| barrier.reduction(mode));
-            for (lanes, released) in self.waiting[id].iter_mut().zip(&mut self.released) {
-                let lanes = std::mem::take(lanes);
-                if lanes != 0 {
-                    released.push(Release { lanes, reduced });
-                }
-            }
-            barrier.reset();
+    pub fn settle(&mut self, live: Vec<u32>) {
+        self.live = live;
+        (0..self.barriers.len()).for_each(|id| self.open(id));
+        for (warp, release) in self.opened.drain(..) {
+            self.released[warp].push(release);
         }
+    }
+
+    /// Releases a barrier if it is complete.
+    fn open(&mut self, id: usize) {
+        let barrier = &mut self.barriers[id];
+        if !barrier.is_complete(self.live.iter().copied()) {
+            return;
+        }
+        let reduced = self.reduces[id].map_or(0, |mode| barrier.reduction(mode));
+        for (warp, lanes) in self.waiting[id].iter_mut().enumerate() {
+            let lanes = std::mem::take(lanes);
+            if lanes != 0 {
+                self.opened.push((warp, Release { lanes, reduced }));
+            }
+        }
+        barrier.reset();
     }
 
     /// Takes released lanes of a warp out of `lanes`, all of one barrier, with the result of its reduction.

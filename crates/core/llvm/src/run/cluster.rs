@@ -92,7 +92,8 @@ impl<'a> SimdCluster<'a> {
         }
         // CTAs that wait in memory do not progress while the thread runs another cluster: time alone is no sign of
         // progress.
-        Ok(if self.watch.report() { Progress::Waiting(true) } else { Progress::More })
+        let waits = self.watch.report() && self.members.iter().all(SimdCta::only_waits);
+        Ok(if waits { Progress::Waiting(true) } else { Progress::More })
     }
 }
 

@@ -23,6 +23,9 @@ use std::{
 /// never touched cost nothing.
 const STACK: [usize; 2] = [1 << 20, 15 << 20];
 const RESERVE: usize = 256 << 10;
+/// Turns without a look at memory after which a fiber does not poll: a loop that does may yield in several places.
+const QUIET: u32 = 4;
+
 /// Pool of fiber stacks that are not in use.
 #[derive(Default)]
 pub struct Stacks(Mutex<Vec<Stack>>);
@@ -75,6 +78,8 @@ impl<'a> SimdCta<'a> {
             let fiber = Fiber::warp(this.stack()?, this.reserve(), &this.contexts[warp]);
             this.warps.push(Warp { fibers: vec![Some(fiber)], events: 0 });
         }
+        let live = this.live();
+        this.host.barriers.borrow_mut().settle(live);
         Ok(this)
     }
 
@@ -159,7 +164,7 @@ impl<'a> SimdCta<'a> {
             self.begin(warp, s, call)?;
         }
         let live = self.live();
-        self.host.barriers.borrow_mut().settle(&live);
+        self.host.barriers.borrow_mut().settle(live);
         Ok(ran)
     }
 
@@ -216,6 +221,11 @@ impl<'a> SimdCta<'a> {
     /// Whether all threads have exited.
     pub fn is_done(&self) -> bool {
         self.fibers().next().is_none()
+    }
+
+    /// Whether every fiber waits or has polled memory in one of its last turns: one that does neither goes on by itself.
+    pub fn only_waits(&self) -> bool {
+        self.fibers().all(|(_, s)| s.waits || s.polls != 0 && s.quiet < QUIET)
     }
 
     /// `%ctaid`

@@ -53,6 +53,9 @@ pub struct Fiber<'a> {
     pub seen: u64,
     /// The fields of that name in [`WarpCtx`], while another fiber runs.
     pub parked: u64,
+    /// Turns since it polled memory.
+    pub quiet: u32,
+    /// The site where it did last, or 0, and its lanes.
     pub polls: u32,
     pub polled: u32,
     yielder: u64,
@@ -62,7 +65,19 @@ pub struct Fiber<'a> {
 impl<'a> Fiber<'a> {
     fn new(fiber: Coroutine<'a>, stack_end: u64) -> Fiber<'a> {
         let (polls, polled) = (0, 0);
-        Fiber { fiber, caller: None, left: 0, waits: false, seen: 0, parked: 0, polls, polled, yielder: 0, stack_end }
+        Fiber {
+            fiber,
+            caller: None,
+            left: 0,
+            waits: false,
+            seen: 0,
+            parked: 0,
+            quiet: 0,
+            polls,
+            polled,
+            yielder: 0,
+            stack_end,
+        }
     }
 
     /// A warp at the kernel's entry; `reserve` bytes of the stack are kept for helpers.
@@ -84,13 +99,16 @@ impl<'a> Fiber<'a> {
         ctx.stack_end.set(self.stack_end);
         ctx.waits.set(0);
         ctx.parked.set(self.parked);
-        ctx.polls.set(self.polls);
-        ctx.polled.set(self.polled);
+        ctx.polls.set(0);
+        ctx.polled.set(0);
     }
 
     /// Saves the fiber's registers from the warp's context, after it was suspended.
     pub fn leave(&mut self, ctx: &WarpCtx) {
         (self.yielder, self.waits, self.parked) = (ctx.yielder.get(), ctx.waits.get() != 0, ctx.parked.get());
-        (self.polls, self.polled) = (ctx.polls.get(), ctx.polled.get());
+        self.quiet = self.quiet.saturating_add(1);
+        if ctx.polls.get() != 0 {
+            (self.quiet, self.polls, self.polled) = (0, ctx.polls.get(), ctx.polled.get());
+        }
     }
 }

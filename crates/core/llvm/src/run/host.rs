@@ -11,8 +11,8 @@ use crate::{
     run::windows::Windows,
 };
 use margay_exec::{
-    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin, lanes,
-    left_out,
+    Access, Bug, COUNTS, Fault, FaultKind, Frame, Freer, Grid, LANES, Meter, Row, Stop, alloca_beyond, builtin,
+    jump_beyond, lanes, left_out,
     mem::{self, Allocation, Ranges},
     restore_beyond,
     single_step::{self, OTHER_THREAD},
@@ -257,6 +257,7 @@ impl Host<'_> {
             }
             SiteKind::Alloca => (a, Some(alloca_beyond(a, b, ctx.local_size as u32))),
             SiteKind::Restore => (a, Some(restore_beyond(a, b, c))),
+            SiteKind::Jump => return self.fault_at(ctx, site, lane, jump_beyond(a as u32, b as usize), Vec::new()),
             _ => (a, None),
         };
         if let Some((kind, note)) = known {

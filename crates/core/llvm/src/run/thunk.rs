@@ -236,7 +236,7 @@ extern "C" fn arrive(
         };
         let arrived = host.barriers.borrow_mut().arrive(
             (ctx.warp.get() as usize, site as usize),
-            mask,
+            (mask, ctx.alive.get()),
             ids,
             counted.then_some(counts),
             reduces.map(|_| truth),

@@ -102,6 +102,8 @@ pub struct Blow {
     pub rest: Vec<String>,
     /// Parameters of the kernel of the lean form.
     pub params: Vec<String>,
+    /// Directives of the kernel of the lean form.
+    pub entry: &'static str,
     /// The launch that it asks for.
     pub shape: Shape,
     /// Grid and block matter.
@@ -114,6 +116,9 @@ pub struct Blow {
     /// when the others have ended (`Barrier`) or when nobody can move (`Deadlock`); where the others end later without having come, it
     /// goes on (manual, section 9.7.9.6: non-exited threads are waited for).
     pub lanes_wait: bool,
+    /// More threads come to a barrier than it waits for: which of them it holds is a matter of order, so it may open for some and
+    /// leave others waiting, or be open for one use while it is used in another way (manual, section 9.7.13.1).
+    pub crowded: bool,
     /// What it computes is undefined, or depends on addresses: results are not compared.
     pub quiet: bool,
     /// Whether it faults is undefined too: any end is right that is not a crash.
@@ -132,11 +137,13 @@ impl Blow {
             strike: Vec::new(),
             rest: Vec::new(),
             params: Vec::new(),
+            entry: "",
             shape,
             fixed: false,
             who: None,
             blame: Blame::Strikers,
             lanes_wait: false,
+            crowded: false,
             quiet: false,
             loose: false,
             target: ("8.6", "sm_90a"),

@@ -176,7 +176,9 @@ fn atomic(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
     let one = |text: String, bytes| (vec![text], bytes);
     let how = r.pick(&["", "", ".relaxed.gpu", ".acq_rel.sys", ".acquire.cta"]);
     let _ = o;
-    match r.below(12) {
+    match r.below(14) {
+        12 => one("red@S.add.noftz.f16x2 [@A], %r0;".into(), 4),
+        13 => one(format!("atom{how}@S.and.b64 %d0, [@A], %d0;"), 8),
         0 => one(format!("atom{how}@S.add.u32 %r0, [@A], 1;"), 4),
         1 => one(format!("atom{how}@S.exch.b64 %d0, [@A], 7;"), 8),
         2 => one(format!("atom{how}@S.cas.b32 %r0, [@A], 0, 1;"), 4),

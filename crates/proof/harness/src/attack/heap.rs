@@ -103,6 +103,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         8 | 9 => {
             let slot = b.name("slot");
             b.module(format!(".shared .align 8 .b64 {slot};"));
+            // Both must exist.
+            b.fixed = true;
             let (one, other) = (r.below(b.threads() as usize), r.below(b.threads() as usize));
             b.all(format!("setp.ne.u32 %p1, %lin, {one}; @%p1 bra GIVEN;"));
             b.all(malloc("%d1", r.pick(&["16", "200000"])));

@@ -17,9 +17,11 @@ mod control;
 mod copies;
 pub mod end;
 mod heap;
+mod launch;
 mod spins;
 mod stack;
 mod sync;
+mod tensor;
 mod text;
 mod warps;
 pub mod watch;
@@ -58,6 +60,10 @@ pub enum Class {
     Control,
     /// Asynchronous copies, barrier objects, matrices, textures.
     Copies,
+    /// Matrix descriptors, tensor memory, stores that complete later.
+    Tensor,
+    /// Launches at the limits of a device and beyond.
+    Launch,
 }
 
 impl Class {
@@ -75,6 +81,8 @@ impl Class {
         Class::Spins,
         Class::Control,
         Class::Copies,
+        Class::Tensor,
+        Class::Launch,
     ];
 
     /// The class of a name, in any case.
@@ -130,7 +138,8 @@ impl Attack {
         let mut random = Random::new(seed ^ 0xa77a_c4ed_0000_0000);
         let r = &mut random;
         let class = r.pick(classes);
-        let planted = r.chance(8);
+        // Random kernels have arrays for blocks of their own.
+        let planted = r.chance(8) && class != Class::Launch;
         let (grid, block, threads) = (r.pick(GRIDS), r.pick(BLOCKS), 1 + r.below(2));
         let shape = Shape { grid, block, cluster: 1, shared: 0, stack: 64 << 10, threads };
         let mut blow = Blow::new(shape);
@@ -147,6 +156,8 @@ impl Attack {
             Class::Spins => spins::make(r, &mut blow),
             Class::Control => control::make(r, &mut blow),
             Class::Copies => copies::make(r, &mut blow),
+            Class::Tensor => tensor::make(r, &mut blow),
+            Class::Launch => launch::make(r, &mut blow),
         }
         let mut shape = blow.shape.clone();
         let host = planted.then(|| {
@@ -163,7 +174,7 @@ impl Attack {
             (module, at)
         });
         let count = |v: [u32; 3]| v.iter().product::<u32>();
-        let who = blow.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid), count(shape.block)));
+        let who = blow.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid).max(1), count(shape.block).max(1)));
         let pieces = |r: &mut Random| (0..r.below(3)).map(|_| text::harmless(r)).collect();
         Attack { class, who, before: pieces(r), after: pieces(r), host, shape, blow }
     }

@@ -38,7 +38,7 @@ impl Attack {
             ".param .u32 d".into(),
         ];
         params.extend(self.blow.params.iter().cloned());
-        let _ = writeln!(out, ".visible .entry k({})\n{{", params.join(", "));
+        let _ = writeln!(out, ".visible .entry k({}) {}\n{{", params.join(", "), self.blow.entry);
         for text in [
             ".reg .b32 %lin, %gid, %lane, %x<8>; .reg .b64 %input, %own, %counters; .reg .pred %q<4>; .reg .f32 %v<4>;",
             "ld.param.u64 %input, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counters, [sums];",

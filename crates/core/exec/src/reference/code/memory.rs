@@ -58,8 +58,7 @@ pub struct MemOp {
     pub order: Order,
     /// The operation on an element, for atomics.
     pub atomic: Rmw,
-    /// An access by name to a `.param` variable whose address is never taken: on a GPU such a variable lives in
-    /// registers, so that an access may straddle elements. ptxas accepts that silently.
+    /// Bytes are moved one by one where they are not aligned ([`margay_ir::explicit::Access::Straddling`]).
     pub straddles: bool,
 }
 

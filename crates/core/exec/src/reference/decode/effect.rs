@@ -9,7 +9,11 @@ use crate::{
     Stop,
     sem::atomic::{AtomicOp, Rmw},
 };
-use margay_ir::{Func, Inst, MemBase, MemSpace, Operand, operand_types};
+use margay_ir::{
+    Func, Inst, MemSpace, Operand,
+    explicit::{Access, access},
+    operand_types,
+};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -133,10 +137,7 @@ impl Decoder<'_> {
             return Err(self.unsupported(format!("`{v}` without an address")));
         };
         let address = self.address(&o, inst.space.unwrap_or(MemSpace::Generic))?;
-        let straddles = match o {
-            Operand::Mem(MemBase::Frame(id), _) => func.frame[id.0 as usize].in_registers(),
-            _ => false,
-        };
+        let straddles = access(&self.image.ir, func, &o, ty.bytes() * v.vec()) == Access::Straddling;
         Ok(MemOp { straddles, ty, size: ty.bytes(), count: v.vec(), order: order(v), ..plain(address) })
     }
 
@@ -276,6 +277,7 @@ impl Decoder<'_> {
         }
         let dst = func.operands(inst.dsts).iter().zip(&types.dsts).map(|(o, ty)| self.dst(func, o, *ty)).collect();
         let space = inst.space.unwrap_or(MemSpace::Generic);
+        self.code.local |= space == MemSpace::Local;
         let address = super::super::code::Address { space, base: Base::Fixed, offset: 0 };
         let run: Handler = match v.op {
             Opcode::Cvta if v.has(Mod::To) => step::convert::from_generic_row,

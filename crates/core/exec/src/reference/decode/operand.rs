@@ -140,6 +140,8 @@ impl Decoder<'_> {
         let Operand::Mem(base, offset) = o else {
             return Err(self.unsupported("an address of this shape".into()));
         };
+        // A thread has a window of local memory whether or not something in the kernel has a name there.
+        self.code.local |= space == MemSpace::Local;
         let (base, offset) = match base {
             MemBase::Reg(r) => {
                 (Base::Reg(Src::reg(self.row(*r), Shape::of(self.code.func.regs[r.0 as usize]))), *offset)

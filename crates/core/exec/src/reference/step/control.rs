@@ -6,7 +6,7 @@ use super::super::{
     state::NO_FRAME,
 };
 use super::watch::notify;
-use crate::{FaultKind, SyncKind};
+use crate::{FaultKind, SyncKind, jump_beyond};
 
 /// `bra`
 pub fn jump(_: &mut Ctx<'_>, op: &Op) -> Flow {
@@ -37,8 +37,7 @@ pub fn switch(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let table = &ctx.func.switches[op.x as usize];
     let lane = ctx.first();
     let Some(target) = table.get(index[lane] as usize).copied() else {
-        let what = format!("`brx.idx` with index {}; the table has {} targets", index[lane], table.len());
-        return ctx.fault(lane, FaultKind::BadTarget(what), Vec::new());
+        return ctx.fault(lane, jump_beyond(index[lane], table.len()), Vec::new());
     };
     let same = (0..32).filter(|i| index[*i] == index[lane]).fold(0, |m, i| m | 1 << i) & ctx.mask;
     if same == ctx.mask {

@@ -66,6 +66,25 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
+/// An end of a small copy must lie in memory that can be used so, and be aligned.
+fn verify(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, (size, align): (u32, u32), write: bool) -> Result<(), Flow> {
+    let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| !write || a.kind.writable());
+    if found.is_some_and(|a| a.block.contains(end.host, size as usize)) && end.host.is_multiple_of(align.into()) {
+        return Ok(());
+    }
+    Err(bad_access(ctx, lane, end.address, end.region, end.host, (size, align), write))
+}
+
+/// Bytes that a copy reads, of so many that it writes.
+fn wanted(kind: CopyKind, size: u64, extra: Option<u64>) -> u64 {
+    match (kind, extra) {
+        // A truth: to be ignored or not.
+        (CopyKind::SmallIgnored, Some(0)) => 0,
+        (CopyKind::Small, Some(bytes)) => bytes.min(size),
+        _ => size,
+    }
+}
+
 fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
     let sizes = ctx.doubles(c.size);
     let extra = c.extra.map(|s| match c.kind {
@@ -76,7 +95,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         _ => ctx.doubles(s),
     });
     let small = matches!(c.kind, CopyKind::Small | CopyKind::SmallIgnored);
-    // A small copy is an access of constant size; sizes of bulk copies are checked per lane below.
+    // A small copy is two accesses of constant size, of which the write is checked first; sizes of bulk copies are checked per lane below.
     let least = if small { sizes[ctx.first()] as u32 } else { 1 };
     let (mut to, mut from, mut signal) = ([0; LANES], [0; LANES], [0; LANES]);
     let to_region = addresses(ctx, &c.to, (least, true), &mut to)?;
@@ -88,6 +107,19 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         Some(a) => addresses(ctx, a, (8, true), &mut signal)?,
         None => Region::Generic,
     };
+    if small {
+        for i in lanes(ctx.active) {
+            let end = End { address: &c.to, region: to_region, host: to[i] };
+            verify(ctx, i, end, (sizes[i] as u32, sizes[i] as u32), true)?;
+        }
+        for (i, a) in lanes(ctx.active).zip(c.from.iter().cycle()) {
+            let wanted = wanted(c.kind, sizes[i], extra.map(|e: [u64; LANES]| e[i]));
+            let end = End { address: a, region: from_region, host: from[i] };
+            if wanted > 0 {
+                verify(ctx, i, end, (wanted as u32, sizes[i] as u32), false)?;
+            }
+        }
+    }
     ctx.cta.note_effect();
     let right = match c.kind {
         CopyKind::Trimmed { right } => ctx.doubles(right),
@@ -117,10 +149,10 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
         buffer.clear();
         buffer.resize(size as usize, 0);
         if let Some(a) = &c.from {
-            if !from[i].is_multiple_of(unit.max(1)) {
+            if !small && !from[i].is_multiple_of(unit.max(1)) {
                 return Err(bad_access(ctx, i, a, from_region, from[i], (size as u32, align), false));
             }
-            let wanted = if small { extra.map_or(size, |e: [u64; LANES]| e[i].min(size)) } else { size };
+            let wanted = wanted(c.kind, size, extra.map(|e| e[i]));
             if matches!(c.kind, CopyKind::Trimmed { .. }) {
                 trimmed(ctx, c, i, (end, from_region, from[i]), (extra.map_or(0, |e| e[i]), right[i]), &mut buffer)?;
                 if let Some(a) = c.mbarrier {
@@ -129,7 +161,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
                 continue;
             }
             let source = End { address: a, region: from_region, host: from[i] };
-            if wanted > 0 && (c.kind != CopyKind::SmallIgnored || wanted == size) {
+            if wanted > 0 {
                 read(ctx, i, source, &mut buffer[..wanted as usize])?;
             }
         }

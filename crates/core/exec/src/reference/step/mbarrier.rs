@@ -83,7 +83,8 @@ fn update(
     done: ObjectStep,
     change: impl FnOnce(Object) -> Result<Object, &'static str>,
 ) -> Result<u64, Flow> {
-    let found = find_allocation!(ctx, region, host, lane).and_then(|a| mem::load::<u64>(&a.block, host));
+    let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
+    let found = found.and_then(|a| mem::load::<u64>(&a.block, host));
     let Some(old) = found else { return Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)) };
     let wrong = |ctx: &mut Ctx<'_>, what: &str| ctx.fault(lane, FaultKind::Barrier(what.into()), Vec::new());
     let Some(object) = Object::unpack(old) else {

@@ -362,15 +362,22 @@ fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     observe(ctx, &m.address, &at, size, AccessKind::Load);
-    let align = size.next_power_of_two();
+    let align = if m.straddles { 1 } else { size.next_power_of_two() };
     let mut values = [[0u128; LANES]; MOST];
     for i in lanes(ctx.active) {
-        let cells = find_allocation!(ctx, region, at[i], i).and_then(|a| a.block.cells(at[i], m.count as usize));
-        let Some(cells) = cells.filter(|_| at[i].is_multiple_of(align.into())) else {
+        let found = find_allocation!(ctx, region, at[i], i).filter(|_| at[i].is_multiple_of(align.into()));
+        let read = found.and_then(|a| match a.block.cells(at[i], m.count as usize) {
+            Some(cells) => Some(values.iter_mut().zip(cells).for_each(|(values, cell)| values[i] = u128::get(cell))),
+            None if m.straddles => values.iter_mut().take(m.count as usize).enumerate().try_for_each(|(k, values)| {
+                let mut bytes = [0; 16];
+                mem::load_bytes(&a.block, at[i] + 16 * k as u64, &mut bytes)?;
+                values[i] = u128::from_le_bytes(bytes);
+                Some(())
+            }),
+            None => None,
+        });
+        if read.is_none() {
             return bad_access(ctx, i, &m.address, region, at[i], (size, align), false);
-        };
-        for (values, cell) in values.iter_mut().zip(cells) {
-            values[i] = u128::get(cell);
         }
     }
     if m.order == Order::Acquire {
@@ -405,19 +412,24 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     observe(ctx, &m.address, &at, size, AccessKind::Store);
-    let align = size.next_power_of_two();
+    let align = if m.straddles { 1 } else { size.next_power_of_two() };
     let values: Vec<[u128; LANES]> = m.src.iter().map(|s| ctx.quads(*s)).collect();
     if m.order == Order::Release {
         fence(Ordering::Release);
     }
     for i in lanes(ctx.active) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
-        let cells = found.and_then(|a| a.block.cells(at[i], m.count as usize));
-        let Some(cells) = cells.filter(|_| at[i].is_multiple_of(align.into())) else {
+        let written = found.filter(|_| at[i].is_multiple_of(align.into())).and_then(|a| {
+            match a.block.cells(at[i], m.count as usize) {
+                Some(cells) => Some(cells.iter().zip(&values).for_each(|(cell, values)| u128::set(cell, values[i]))),
+                None if m.straddles => values.iter().enumerate().try_for_each(|(k, values)| {
+                    mem::store_bytes(&a.block, at[i] + 16 * k as u64, &values[i].to_le_bytes())
+                }),
+                None => None,
+            }
+        });
+        if written.is_none() {
             return bad_access(ctx, i, &m.address, region, at[i], (size, align), true);
-        };
-        for (cell, values) in cells.iter().zip(&values) {
-            u128::set(cell, values[i]);
         }
     }
     Flow::Next

@@ -413,7 +413,7 @@ pub fn nanosleep(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let w = &ctx.func.warps[op.x as usize];
     let time = w.src.first().map_or(0, |s| ctx.words(*s)[ctx.first()]);
     ctx.cta.clock += u64::from(time.min(1_000_000));
-    ctx.warp.spins = super::super::schedule::SPINS;
+    ctx.warp.slept = true;
     ctx.put_ready(ctx.mask, ctx.pc + 1);
     ctx.give_back();
     Flow::Park

@@ -30,7 +30,8 @@ pub(in crate::emit) fn promote(e: &mut Emitter<'_>) -> Vec<Option<Val>> {
                     let proven = access(e.ir, func, operand, bytes * variant.vec());
                     let whole = matches!(bytes, 1..=8) && offset % i64::from(bytes) == 0;
                     let moves = matches!(variant.op, Opcode::Ld | Opcode::St);
-                    fits[f.0 as usize] &= proven == Access::Proven(Object::Variable(*f)) && whole && moves;
+                    let inside = matches!(proven, Access::Proven(Object::Variable(_)) | Access::Straddling);
+                    fits[f.0 as usize] &= inside && whole && moves;
                 }
                 _ => {}
             }

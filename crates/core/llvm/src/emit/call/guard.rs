@@ -51,11 +51,13 @@ impl Emitter<'_> {
         self.w.block(&admitted);
     }
 
-    /// Faults in the lanes of `bad`, whose stack is full or gets an invalid end; `numbers` describe the first of them.
-    pub(in crate::emit) fn refuse_stack_if(&mut self, bad: &Val, kind: SiteKind, numbers: [&Val; 3]) {
+    /// Faults in the lanes of `bad`, whose stack is full or gets an invalid end, or that jump beyond a table; `numbers` describe the
+    /// first of them.
+    pub(in crate::emit) fn refuse_if(&mut self, bad: &Val, kind: SiteKind, numbers: [&Val; 3]) {
+        let bad = self.w.splat(bad);
         let bad = match self.lanes(None) {
-            Some(active) => self.w.op("and", bad, &active),
-            None => bad.clone(),
+            Some(active) => self.w.op("and", &bad, &active),
+            None => bad,
         };
         let lanes = self.bits(&bad);
         let some = self.w.cmp("icmp ne", &lanes, &int(Elem::I32, 0));

@@ -64,7 +64,7 @@ impl Emitter<'_> {
                 let bottom = self.w.splat(&bottom);
                 let (low, high) = (self.w.cmp("icmp ult", &v, &bottom), self.w.cmp("icmp ugt", &v, &old));
                 let bad = self.w.op("or", &low, &high);
-                self.refuse_stack_if(&bad, SiteKind::Restore, [&v, &bottom, &old]);
+                self.refuse_if(&bad, SiteKind::Restore, [&v, &bottom, &old]);
                 let v = self.w.cast("trunc", &v, Elem::I32);
                 self.store_lanes(&v, &top);
                 return Ok(());
@@ -89,7 +89,7 @@ impl Emitter<'_> {
                 let limit = self.w.splat(&limit);
                 let (beyond, wraps) = (self.w.cmp("icmp ugt", &end, &limit), self.w.cmp("icmp ult", &end, &taken));
                 let bad = self.w.op("or", &beyond, &wraps);
-                self.refuse_stack_if(&bad, SiteKind::Alloca, [&size, &at, &limit]);
+                self.refuse_if(&bad, SiteKind::Alloca, [&size, &at, &limit]);
                 let end = self.w.cast("trunc", &end, Elem::I32);
                 self.store_lanes(&end, &top);
                 at

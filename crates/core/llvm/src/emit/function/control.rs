@@ -267,8 +267,10 @@ impl Emitter<'_> {
                         _ => arms.push((*t, Some(hit))),
                     }
                 }
-                let beyond = self.w.cmp("icmp uge", &i, &int(Elem::I32, targets.len() as i128));
-                self.fault_if(&beyond, "brx.idx beyond its table");
+                let count = int(Elem::I32, targets.len() as i128);
+                let beyond = self.w.cmp("icmp uge", &i, &count);
+                let numbers = [&i, &count, &count].map(|v| self.w.resize(v, Elem::I64, false));
+                self.refuse_if(&beyond, SiteKind::Jump, numbers.each_ref());
                 self.go(position, &arms)
             }
             Terminator::Ret => {

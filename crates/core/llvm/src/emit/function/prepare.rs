@@ -9,8 +9,8 @@ use crate::emit::{
 use margay_ir::{
     BlockId, Func, FuncId, Inst, Operand, Terminator,
     pass::{
-        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
-        split_after,
+        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, liveness,
+        propagate_constants, split_after,
     },
 };
 use margay_isa::{Effect, Mod, Opcode};
@@ -73,6 +73,24 @@ pub(in crate::emit) fn meets(func: &Func, inst: &Inst) -> bool {
     }
 }
 
+/// Whether a warp operation's member mask, its last operand, is a constant, or one of some.
+fn has_fixed_mask(func: &Func, inst: &Inst) -> bool {
+    let mask = match func.operands(inst.srcs).last() {
+        Some(Operand::Reg(r)) => *r,
+        last => return matches!(last, Some(Operand::Imm(_))),
+    };
+    let (mut some, mut every) = (false, true);
+    for i in &func.insts {
+        liveness::inst_writes(func, i, &mut |r| {
+            if r == mask {
+                some = true;
+                every &= func.variant(i).op == Opcode::Mov && matches!(func.operands(i.srcs), [Operand::Imm(_)]);
+            }
+        });
+    }
+    some && every
+}
+
 impl Prepared {
     /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
@@ -86,7 +104,7 @@ impl Prepared {
     fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
         let mut func = original.clone();
         let divergent = warp.divergent;
-        branch_around(&mut func, |f, i| unguarded(f, i) || divergent && meets(f, i));
+        branch_around(&mut func, |f, i| unguarded(f, i) || meets(f, i));
         let apart = |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
         let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && meets(f, i) || apart(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
@@ -117,8 +135,7 @@ impl Prepared {
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
         // A computed mask names active lanes (`activemask`, `match`); a constant one may name lanes on another path.
-        let fixed =
-            |i: &Inst| meets(&self.func, i) && matches!(self.func.operands(i.srcs).last(), Some(Operand::Imm(_)));
+        let fixed = |i: &Inst| meets(&self.func, i) && has_fixed_mask(&self.func, i);
         if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
             return true;
         }

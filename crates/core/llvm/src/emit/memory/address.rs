@@ -226,7 +226,7 @@ impl Emitter<'_> {
             MemBase::Frame(frame) => {
                 let check = single_step(*offset);
                 let check = match known {
-                    Access::Proven(_) => None,
+                    Access::Proven(_) | Access::Straddling => None,
                     Access::Passed(_) => {
                         self.check_passed(frame.0, *offset, bytes, mask);
                         Some(&check)

@@ -14,7 +14,11 @@ use crate::emit::{
     text::{Elem, Ty, Val, constant, int, mangle},
 };
 use crate::{code::target, ctx::at};
-use margay_ir::{Inst, MemBase, MemSpace, Operand, explicit::alignment, pass::Shape};
+use margay_ir::{
+    Inst, MemBase, MemSpace, Operand,
+    explicit::{Access, access},
+    pass::Shape,
+};
 use margay_isa::{Mod, Opcode, Type, Variant};
 
 /// Alias scope of accesses to the program's memory, which is disjoint from the engine's tables.
@@ -198,7 +202,7 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        if self.straddles(&source, total) {
+        if access(self.ir, self.func, &source, total) == Access::Straddling {
             return self.access(inst, &source, (total, false), mask, |e, address| {
                 let first = e.spread(address);
                 for (i, d) in dsts.iter().enumerate() {
@@ -219,14 +223,6 @@ impl Emitter<'_> {
             self.w.line(format_args!("fence acquire"));
         }
         Ok(())
-    }
-
-    /// Whether an access by name to a `.param` variable is less aligned than it is wide. On a GPU such variables are
-    /// registers, so that is no fault ([`margay_ir::FrameVar::in_registers`]), and the bytes are moved one by one.
-    fn straddles(&self, operand: &Operand, bytes: u32) -> bool {
-        let Operand::Mem(MemBase::Frame(f), offset) = operand else { return false };
-        let (var, align) = (&self.func.frame[f.0 as usize], alignment(bytes));
-        var.in_registers() && (offset % i64::from(align) != 0 || var.align < align)
     }
 
     /// Loads an element `offset` bytes behind an address, byte by byte.
@@ -395,7 +391,7 @@ impl Emitter<'_> {
             return Ok(());
         }
         let total = bytes * values.len() as u32;
-        if self.straddles(target, total) {
+        if access(self.ir, self.func, target, total) == Access::Straddling {
             return self.access(inst, target, (total, true), mask, |e, address| {
                 let first = e.spread(address);
                 for (i, v) in values.iter().enumerate() {

@@ -19,6 +19,39 @@ use crate::emit::{
 use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
+/// Whether every lane's member mask names, of the lanes that are here, only lanes that have the same one.
+const AGREE: &str = "\
+define internal i1 @margay.agree(<32 x i32> %masks, i32 %here) #1 {
+  %list = alloca <32 x i32>, align 64
+  store <32 x i32> %masks, ptr %list, align 64
+  %some = icmp ne i32 %here, 0
+  br i1 %some, label %each, label %fine
+each:
+  %left = phi i32 [ %here, %0 ], [ %rest, %on ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %p = getelementptr i32, ptr %list, i32 %lane
+  %mask = load i32, ptr %p, align 4
+  %masks.1 = insertelement <32 x i32> poison, i32 %mask, i32 0
+  %same.1 = shufflevector <32 x i32> %masks.1, <32 x i32> poison, <32 x i32> zeroinitializer
+  %same.2 = icmp eq <32 x i32> %masks, %same.1
+  %same.3 = bitcast <32 x i1> %same.2 to i32
+  %same = and i32 %same.3, %here
+  %inside = and i32 %same, %mask
+  %wanted = and i32 %mask, %here
+  %agree = icmp eq i32 %inside, %wanted
+  br i1 %agree, label %on, label %differ
+on:
+  %others = xor i32 %same, -1
+  %rest = and i32 %left, %others
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %each, label %fine
+fine:
+  ret i1 1
+differ:
+  ret i1 0
+}
+declare i32 @llvm.cttz.i32(i32, i1)";
+
 impl Emitter<'_> {
     /// Emits a row with effect `Warp`.
     pub fn warp_op(&mut self, inst: &Inst) -> Result<()> {
@@ -62,16 +95,7 @@ impl Emitter<'_> {
     /// `bar.warp.sync`: lanes have reconverged, and memory is already ordered.
     pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
         let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
-        if constant_word(&members) == Some(u32::MAX) {
-            return Ok(());
-        }
-        let mut outside = self.left_out(&members)?;
-        if let Some(guard) = self.guard(inst) {
-            let guard = self.w.splat(&guard);
-            outside = self.w.op("and", &outside, &guard);
-        }
-        self.note_if(&outside, SiteKind::LeftOut);
-        Ok(())
+        self.gathered(&members)
     }
 
     /// The lanes that their own member mask leaves out (manual, sections 9.7.9.6 and 9.7.13.2: undefined).
@@ -83,23 +107,40 @@ impl Emitter<'_> {
         Ok(self.w.cmp("icmp eq", &own, &constant(own.ty, 0)))
     }
 
-    /// Faults unless all members of the mask are active.
+    /// Faults unless all members of the mask are active and have the same mask.
     fn gathered(&mut self, members: &Operand) -> Result<()> {
+        let mut outside = None;
         if constant_word(members) != Some(u32::MAX) {
-            let outside = self.left_out(members)?;
-            self.note_if(&outside, SiteKind::LeftOut);
+            let lanes = self.left_out(members)?;
+            self.note_if(&lanes, SiteKind::LeftOut);
+            outside = Some(lanes);
+        }
+        let masks = self.value(members, Elem::I32)?;
+        if masks.ty.vector {
+            let here = self.active_bits();
+            self.w.declared.insert(AGREE.into());
+            let agree = self
+                .w
+                .value(Ty::scalar(Elem::I1), format_args!("call i1 @margay.agree({} {masks}, i32 {here})", masks.ty));
+            let differ = self.w.op_const("xor", &agree, 1);
+            self.fault_if(&differ, "a warp operation that waits for lanes elsewhere, whose member masks differ");
         }
         if self.mode == Mode::Full {
             return Ok(());
         }
-        let members = self.value(members, Elem::I32)?;
         let active = self.active.clone();
         let here = self.bits(&active);
         let alive = self.alive_bits();
         let away = self.w.op_const("xor", &here, -1);
         let away = self.w.op("and", &away, &alive);
-        let waited = self.w.op("and", &members, &away);
-        let missing = self.w.cmp("icmp ne", &waited, &constant(waited.ty, 0));
+        let waited = self.w.op("and", &masks, &away);
+        let mut missing = self.w.cmp("icmp ne", &waited, &constant(waited.ty, 0));
+        if let Some(outside) = outside {
+            // Nobody waits on behalf of a lane that its mask leaves out.
+            let inside = self.w.op_const("xor", &outside, 1);
+            let all = self.w.splat(&missing);
+            missing = self.w.op("and", &all, &inside);
+        }
         self.fault_if(&missing, "a warp operation that waits for lanes elsewhere");
         Ok(())
     }
