@@ -113,6 +113,9 @@ pub struct Ir<S: Stage> {
     pub funcs: Vec<Arc<Func>>,
     /// Variables.
     pub globals: Vec<Arc<Global>>,
+    /// Device functions whose address the code of some function takes or some variable is initialised with, in ascending
+    /// order: what an indirect call without a list of targets may reach, in whichever kernel the address was stored.
+    pub address_taken: Arc<[FuncId]>,
     /// Names of kernels and visible functions.
     pub func_names: Arc<HashMap<Box<str>, FuncId>>,
     /// Names of visible variables.

@@ -5,7 +5,10 @@
 
 use crate::{Context, Error, module::Variables};
 use margay_exec::{Image, Memory, RESERVED_SHARED, mem::Kind};
-use margay_ir::{Arg, Callee, Func, FuncId, Global, GlobalId, GlobalInit, Ir, MemBase, Operand, Placed, Pointee};
+use margay_ir::{
+    FuncId, Global, GlobalId, Ir, Operand, Placed,
+    pass::{self, Reached},
+};
 use margay_isa::{Space, Special};
 use std::{collections::HashSet, sync::Arc};
 
@@ -67,22 +70,9 @@ fn is_dynamic(global: &Global) -> bool {
     global.space == Space::Shared && global.size == 0
 }
 
-/// The variables that a kernel can reach: named in its code, in functions that it may call, or in initialisers of those.
+/// The variables that a kernel can reach, whether it may wait for the grid, and whether it reads where reserved shared memory is.
 fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, [bool; 2]) {
-    let (mut funcs, mut globals) = (HashSet::new(), HashSet::new());
-    let mut todo = vec![Pointee::Func(kernel)];
-    while let Some(next) = todo.pop() {
-        match next {
-            Pointee::Func(f) if funcs.insert(f) => named_by_func(ir.func(f), &mut todo),
-            Pointee::Global(g) if globals.insert(g) => {
-                todo.extend(ir.global(g).init.iter().filter_map(|init| match init {
-                    GlobalInit::Address { of, .. } => Some(*of),
-                    GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
-                }));
-            }
-            Pointee::Func(_) | Pointee::Global(_) => {}
-        }
-    }
+    let Reached { funcs, globals } = pass::reached(ir, kernel);
     let reads = |wanted: fn(Special) -> bool| {
         let is = |o: &Operand| matches!(o, Operand::Special(special, _) if wanted(*special));
         funcs.iter().any(|f| ir.func(*f).operands.iter().any(is))
@@ -93,28 +83,4 @@ fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, [bool; 2]) {
         matches!(s, ReservedSmemOffset0 | ReservedSmemOffset1 | ReservedSmemOffsetCap | ReservedSmemOffsetEnd)
     });
     (globals, [cooperative, reserves])
-}
-
-fn named_by_func(func: &Func, out: &mut Vec<Pointee>) {
-    let in_calls = func.calls.iter().flat_map(|call| call.args.iter().chain(&call.rets)).flat_map(|arg| match arg {
-        Arg::Values(values) => values.as_slice(),
-        Arg::Frame(_) | Arg::Omitted => &[],
-    });
-    out.extend(func.operands.iter().chain(in_calls).filter_map(named));
-    for call in &func.calls {
-        match &call.callee {
-            Callee::Direct(f) => out.push(Pointee::Func(*f)),
-            Callee::Indirect(_, Some(targets)) => out.extend(targets.iter().map(|f| Pointee::Func(*f))),
-            Callee::Indirect(_, None) => {}
-        }
-    }
-}
-
-/// What an operand names.
-fn named(operand: &Operand) -> Option<Pointee> {
-    match operand {
-        Operand::GlobalAddr(g, _) | Operand::Mem(MemBase::Global(g), _) => Some(Pointee::Global(*g)),
-        Operand::Func(f) => Some(Pointee::Func(*f)),
-        _ => None,
-    }
 }

@@ -600,6 +600,7 @@ mod tests {
         let ir = Ir {
             funcs: Vec::new(),
             globals: Vec::new(),
+            address_taken: Default::default(),
             func_names: Default::default(),
             global_names: Default::default(),
             target: Target::sm(80),

@@ -55,6 +55,9 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         debug::labelled(&tree, &module, &mut report);
         debug::promised(&tree, &module, &mut report);
     }
+    module.address_taken = facts.iter().flat_map(|f| f.taken.iter().map(|t| t.0)).collect();
+    module.address_taken.sort_unstable();
+    module.address_taken.dedup();
     let passed = report.errors == 0;
     diagnostics.append(&mut report.diagnostics);
     diagnostics.sort_by_key(Diagnostic::span);
@@ -88,6 +91,7 @@ fn empty() -> Module {
         globals: Vec::new(),
         funcs: Vec::new(),
         aliases: Vec::new(),
+        address_taken: Vec::new(),
         names: HashMap::new(),
         files: HashMap::new(),
     }

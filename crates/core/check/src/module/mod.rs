@@ -90,6 +90,8 @@ pub struct Module {
     pub funcs: Vec<Function>,
     /// `.alias alias, aliasee;`
     pub aliases: Vec<Alias>,
+    /// Functions whose address some body takes, in ascending order. Initialisers of variables name further ones.
+    pub address_taken: Vec<FuncId>,
     /// Names to symbols.
     pub names: HashMap<Box<str>, Symbol>,
     /// `.file` directives: index to path.

@@ -78,6 +78,7 @@ pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     Ok(Ir {
         funcs: ir.funcs,
         globals: ir.globals,
+        address_taken: ir.address_taken,
         func_names: ir.func_names,
         global_names: ir.global_names,
         target: ir.target,

@@ -14,7 +14,7 @@ use margay_check::{self as check, Checked, Extent, Formal, FuncKind, Function, I
 use margay_isa::{Kind, Space, Suffix, Target, Type, Version};
 use margay_syntax::{Span, tree::List};
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -31,6 +31,8 @@ pub(super) struct Program {
     pub func_ids: Arc<Vec<Vec<FuncId>>>,
     /// By module and `check`'s id.
     pub global_ids: Arc<Vec<Vec<Home>>>,
+    /// As [`Ir::address_taken`].
+    pub address_taken: Arc<[FuncId]>,
     /// Kernels and visible functions.
     pub names: Arc<HashMap<Box<str>, FuncId>>,
     pub global_names: Arc<HashMap<Box<str>, GlobalId>>,
@@ -77,6 +79,7 @@ impl Program {
         Ir {
             funcs: self.funcs.into_iter().map(|e| e.func).collect(),
             globals: self.globals,
+            address_taken: self.address_taken,
             func_names: self.names,
             global_names: self.global_names,
             target: self.target,
@@ -135,6 +138,7 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerE
         global_places: Vec::new(),
         func_ids: Arc::default(),
         global_ids: Arc::default(),
+        address_taken: Arc::default(),
         names: Arc::default(),
         global_names: Arc::default(),
         thread: ThreadBlock::default(),
@@ -154,7 +158,20 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerE
     }
     link_funcs(&mut program, modules)?;
     link_globals(&mut program, modules)?;
+    program.address_taken = address_taken(&program);
     Ok(program)
+}
+
+fn address_taken(program: &Program) -> Arc<[FuncId]> {
+    let in_code = program.modules.iter().zip(&*program.func_ids);
+    let in_code =
+        in_code.flat_map(|((_, checked), ids)| checked.module.address_taken.iter().map(|f| ids[f.0 as usize]));
+    let in_data = program.globals.iter().flat_map(|g| &g.init).filter_map(|init| match init {
+        GlobalInit::Address { of: Pointee::Func(f), .. } => Some(*f),
+        _ => None,
+    });
+    let taken: BTreeSet<FuncId> = in_code.chain(in_data).collect();
+    taken.into_iter().filter(|f| !program.funcs[f.0 as usize].is_kernel()).collect()
 }
 
 fn link_funcs(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Result<(), LowerError> {

@@ -16,7 +16,7 @@ mod thread;
 pub(crate) use constant::immediate_type;
 pub use link::signature;
 
-use crate::{FuncId, GlobalInit, Ir, Pointee, Source, Virtual};
+use crate::{Callee, FuncId, GlobalInit, Ir, Pointee, Source, Virtual};
 use margay_check::Checked;
 use margay_syntax::Span;
 use std::sync::Arc;
@@ -134,6 +134,9 @@ fn lower_linked(mut program: link::Program, options: &LowerOptions<'_>) -> Resul
             refs.check_defined(&program, &func)?;
         }
         queue.extend(refs.funcs.iter().map(|r| r.0));
+        if func.calls.iter().any(|call| matches!(call.callee, Callee::Indirect(_, None))) {
+            queue.extend(&*program.address_taken);
+        }
         let mut globals: Vec<_> = refs.globals.iter().map(|r| r.0).collect();
         while let Some(global) = globals.pop() {
             if std::mem::replace(&mut seen_globals[global.0 as usize], true) {

@@ -1,6 +1,6 @@
 //! The call graph: what a function can reach, and whether it can reach itself.
 
-use crate::{Arg, Callee, FuncId, GlobalInit, Ir, MemBase, Operand, Pointee, Stage};
+use crate::{Arg, Callee, Func, FuncId, GlobalId, GlobalInit, Ir, MemBase, Operand, Pointee, Stage};
 use std::collections::HashSet;
 
 /// What an operand names.
@@ -12,48 +12,60 @@ pub fn pointee(o: &Operand) -> Option<Pointee> {
     }
 }
 
-/// Functions that a kernel can call, itself first: directly, and through addresses that its code or its variables hold. Those
-/// without a body are among them.
-pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
+/// What a kernel can reach: by calls, through addresses that its code or its variables hold, and, where it calls through a
+/// register without naming the targets, whatever has its address taken somewhere in the program ([`Ir::address_taken`]).
+#[derive(Debug)]
+pub struct Reached {
+    /// The kernel first. Functions without a body are among them.
+    pub funcs: Vec<FuncId>,
+    /// Variables.
+    pub globals: HashSet<GlobalId>,
+}
+
+/// What a kernel can reach.
+pub fn reached<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Reached {
     let (mut seen, mut globals) = (HashSet::from([kernel]), HashSet::new());
-    let (mut out, mut work) = (Vec::new(), vec![Pointee::Func(kernel)]);
+    let (mut funcs, mut work) = (Vec::new(), vec![Pointee::Func(kernel)]);
+    let mut named = Vec::new();
     while let Some(next) = work.pop() {
-        let mut named = Vec::new();
         match next {
             Pointee::Func(f) => {
-                out.push(f);
-                let func = ir.func(f);
-                for call in &func.calls {
-                    match &call.callee {
-                        Callee::Direct(f) => named.push(Pointee::Func(*f)),
-                        Callee::Indirect(_, targets) => {
-                            named.extend(targets.iter().flatten().map(|f| Pointee::Func(*f)))
-                        }
-                    }
-                    for arg in &call.args {
-                        if let Arg::Values(values) = arg {
-                            named.extend(values.iter().filter_map(pointee));
-                        }
-                    }
-                }
-                named.extend(func.operands.iter().filter_map(pointee));
+                funcs.push(f);
+                named_by(ir, ir.func(f), &mut named);
             }
             Pointee::Global(g) => named.extend(ir.global(g).init.iter().filter_map(|init| match init {
                 GlobalInit::Address { of, .. } => Some(*of),
                 GlobalInit::Bytes(..) | GlobalInit::Property(..) => None,
             })),
         }
-        for p in named {
-            let new = match p {
-                Pointee::Func(f) => seen.insert(f),
-                Pointee::Global(g) => globals.insert(g),
-            };
-            if new {
-                work.push(p);
+        work.extend(named.drain(..).filter(|p| match p {
+            Pointee::Func(f) => seen.insert(*f),
+            Pointee::Global(g) => globals.insert(*g),
+        }));
+    }
+    Reached { funcs, globals }
+}
+
+fn named_by<S: Stage>(ir: &Ir<S>, func: &Func, named: &mut Vec<Pointee>) {
+    let in_calls = func.calls.iter().flat_map(|call| call.args.iter().chain(&call.rets)).flat_map(|arg| match arg {
+        Arg::Values(values) => values.as_slice(),
+        Arg::Frame(_) | Arg::Omitted => &[],
+    });
+    named.extend(func.operands.iter().chain(in_calls).filter_map(pointee));
+    for call in &func.calls {
+        match &call.callee {
+            Callee::Direct(f) => named.push(Pointee::Func(*f)),
+            Callee::Indirect(_, targets) => {
+                let targets = targets.as_deref().unwrap_or(&ir.address_taken);
+                named.extend(targets.iter().map(|f| Pointee::Func(*f)));
             }
         }
     }
-    out
+}
+
+/// Functions that a kernel can call, itself first; see [`reached`].
+pub fn reachable<S: Stage>(ir: &Ir<S>, kernel: FuncId) -> Vec<FuncId> {
+    reached(ir, kernel).funcs
 }
 
 /// A function that reaches itself by direct calls.

@@ -5,9 +5,9 @@
 //! Functions whose address is known, and those that other modules see, keep formals that vary.
 
 use crate::{
-    Arg, Callee, FrameId, FrameRole, Func, FuncId, GlobalInit, Ir, MemBase, Operand, Pointee, Stage,
+    Arg, Callee, FrameId, FrameRole, Func, FuncId, Ir, MemBase, Operand, Stage,
     abi::Signature,
-    pass::{Cfg, Uniformity, WarpShape, branch_around, calls::pointee, propagate_constants},
+    pass::{Cfg, Uniformity, WarpShape, branch_around, propagate_constants},
 };
 use margay_check::FuncKind;
 use margay_isa::{Effect, Mod, Opcode};
@@ -66,29 +66,12 @@ fn closed_functions<S: Stage>(ir: &Ir<S>) -> Vec<bool> {
     let mut closed: Vec<bool> = ir.funcs.iter().map(device).collect();
     let mut open = |f: FuncId| closed[f.0 as usize] = false;
     ir.func_names.values().for_each(|f| open(*f));
+    ir.address_taken.iter().for_each(|f| open(*f));
     for func in &ir.funcs {
-        let mut taken = |o: &Operand| {
-            if let Some(Pointee::Func(f)) = pointee(o) {
-                open(f);
-            }
-        };
-        func.operands.iter().for_each(&mut taken);
-        for call in &func.calls {
-            for arg in &call.args {
-                if let Arg::Values(values) = arg {
-                    values.iter().for_each(&mut taken);
-                }
-            }
-        }
         for call in &func.calls {
             if let Callee::Indirect(_, Some(list)) = &call.callee {
                 list.iter().for_each(|f| open(*f));
             }
-        }
-    }
-    for init in ir.globals.iter().flat_map(|g| &g.init) {
-        if let GlobalInit::Address { of: Pointee::Func(f), .. } = init {
-            open(*f);
         }
     }
     closed

@@ -1,7 +1,7 @@
 //! Analyses over a function's control-flow graph. Each is a pure function of [`crate::Func`]; those that
 //! rewrite work on a copy that an engine makes for itself.
 //!
-//! * [`reachable`], [`recursive`]: the call graph.
+//! * [`reached`], [`recursive`]: the call graph.
 //! * [`Cfg`]: predecessors, layout order, loops, post-dominators.
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
@@ -21,7 +21,7 @@ mod shape;
 mod split;
 mod uniformity;
 
-pub use calls::{pointee, reachable, recursive};
+pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;
 pub use formals::{mark_uniform_formals, passes_uniform};

@@ -22,8 +22,18 @@ impl CacheKey {
         (env!("CARGO_PKG_VERSION"), env!("MARGAY_ENGINE"), target::host(), target::library()).hash(&mut h);
         options.hash(&mut h);
         // Destructured without `..`: whoever adds a field must decide whether to hash it.
-        let Ir { funcs, globals, func_names: _, global_names: _, target, version, address_size, thread_block, stage } =
-            ir;
+        let Ir {
+            funcs,
+            globals,
+            address_taken: _,
+            func_names: _,
+            global_names: _,
+            target,
+            version,
+            address_size,
+            thread_block,
+            stage,
+        } = ir;
         (funcs.len(), target, version, address_size, thread_block, stage.abi).hash(&mut h);
         for global in globals {
             let Global { name: _, space, reference, size, align, init: _, visible: _, external, managed } = &**global;
