@@ -1,9 +1,10 @@
-//! Functions that the library has by name and not in substance: programs find every name that they were linked with, and get
-//! `cudaErrorNotSupported` when they call one.
+//! Functions that exist by name only: programs find every symbol that they were linked with, and a call returns
+//! `cudaErrorNotSupported`.
 
 use crate::{api::enter, error::Code};
 
-/// Declares functions that take whatever they are given and refuse, with their forms for the thread's default stream.
+/// Declares functions that ignore their arguments and return an error, also in their forms for the thread's default
+/// stream.
 macro_rules! absent {
     ($($name:ident $(+ $ending:ident)?)*) => {
         $(
@@ -85,7 +86,7 @@ absent! {
     cudaStreamBeginRecaptureToGraph + ptsz
 }
 
-// What CUDA 13 took out.
+// Removed in CUDA 13.
 #[cfg(not(cuda13))]
 #[rustfmt::skip]
 absent! { cudaLaunchCooperativeKernelMultiDevice }
@@ -93,7 +94,7 @@ absent! { cudaLaunchCooperativeKernelMultiDevice }
 #[rustfmt::skip]
 absent! { cudaSignalExternalSemaphoresAsync_v2 + ptsz cudaWaitExternalSemaphoresAsync_v2 + ptsz }
 
-// Texture and surface references, which CUDA 12 took out.
+// Texture and surface references, removed in CUDA 12.
 #[cfg(cuda11)]
 #[rustfmt::skip]
 absent! {

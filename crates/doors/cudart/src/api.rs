@@ -1,4 +1,5 @@
-//! How a function becomes visible to C, and what every call passes through: the driver is made ready, errors are remembered.
+//! The macros by which functions are exported to C, and the wrapper around every call, which initialises the driver and
+//! records errors.
 
 use crate::{
     driver,
@@ -11,8 +12,9 @@ use std::{
     sync::OnceLock,
 };
 
-/// Declares functions of the API. An attribute such as `#[cfg(cuda13)]` in front says which releases have that form. `+ ptsz` or `+ ptds` before the `fn` makes a second function of that ending, to which the default
-/// stream is the thread's (`--default-stream per-thread`).
+/// Declares functions of the API. A leading attribute such as `#[cfg(cuda13)]` says which releases have that form. `+
+/// ptsz` or `+ ptds` before the `fn` defines a second function with that suffix, whose default stream is the thread's
+/// (`--default-stream per-thread`).
 macro_rules! api {
     ($($(#[$doc:meta])* $(+ $ending:ident)? fn $name:ident $arguments:tt $body:block)*) => {
         $(
@@ -54,7 +56,7 @@ macro_rules! per_thread {
     };
 }
 
-/// Declares functions that do the same as one of the driver, with the same arguments.
+/// Declares functions that forward to a driver function with the same arguments.
 macro_rules! same {
     ($($(#[$doc:meta])* $(+ $ending:ident)? $name:ident($($arg:ident: $ty:ty),*) = $driver:ident;)*) => {
         $crate::api::api! {
@@ -70,12 +72,12 @@ thread_local! {
     static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the default stream is the thread's to the function that was called.
+/// Whether the default stream of the function that was called is the thread's.
 pub fn is_thread_stream() -> bool {
     THREAD_STREAM.get()
 }
 
-/// Calls a function to which the default stream is the thread's.
+/// Calls a function with the thread's default stream.
 pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
     let before = THREAD_STREAM.replace(true);
     let number = function();
@@ -83,12 +85,12 @@ pub fn with_thread_stream(function: impl FnOnce() -> u32) -> u32 {
     number
 }
 
-/// The last error of this thread; forgets it if asked.
+/// The last error of this thread; resets it if `forget`.
 pub fn last_error(forget: bool) -> Code {
     LAST.with(|last| if forget { last.replace(Code::SUCCESS) } else { last.get() })
 }
 
-/// Runs the body of a function and remembers its error. A panic is one.
+/// Runs the body of a function and records its error. A panic counts as an error.
 pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         eprintln!("margay has a bug: `{name}` panicked; please report it");
@@ -105,7 +107,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
     }
 }
 
-/// Makes the driver ready, and the primary context current in a thread that has none.
+/// Initialises the driver, and makes the primary context current in a thread without a context.
 pub fn ready() -> Outcome {
     static READY: OnceLock<Outcome> = OnceLock::new();
     (*READY.get_or_init(|| driver::cuInit(0)))?;
@@ -124,7 +126,7 @@ pub fn primary(device: i32) -> Outcome {
     driver::cuCtxSetCurrent(context)
 }
 
-/// The device of the context that is current in this thread; the first one where there is none.
+/// The device of the thread's current context; device 0 if there is none.
 pub fn current_device() -> i32 {
     let mut device = 0i32;
     match driver::cuCtxGetDevice(Ptr::to(&mut device)) {

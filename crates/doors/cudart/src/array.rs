@@ -1,4 +1,4 @@
-//! Arrays, and copies of boxes (CUDA Runtime API, "Memory Management").
+//! Arrays, and copies of two and three dimensions (CUDA Runtime API, "Memory Management").
 
 use crate::{
     api::api,
@@ -15,9 +15,9 @@ use bytemuck::AnyBitPattern;
 pub struct Extent {
     /// Bytes, or elements of an array.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// Slices.
+    /// Number of slices.
     pub depth: usize,
 }
 
@@ -25,13 +25,13 @@ pub struct Extent {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, AnyBitPattern)]
 pub struct PitchedPtr {
-    /// The first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// Bytes from row to row.
+    /// Distance between rows in bytes.
     pub pitch: usize,
-    /// Elements of a row.
+    /// Elements per row.
     pub width: usize,
-    /// Rows of a slice.
+    /// Rows per slice.
     pub height: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct Copy3d {
     extent: [usize; 3],
 }
 
-/// `CUmemorytype`: the driver finds out whose an address is.
+/// `CUmemorytype`: the driver determines the kind of memory from the address.
 const UNIFIED: u32 = 4;
 const ARRAY: u32 = 3;
 
@@ -74,28 +74,28 @@ impl Side {
 }
 
 impl Copy3d {
-    /// Rows of two linear pieces of memory.
+    /// A copy of rows between two ranges of linear memory.
     pub fn rows(to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize) -> Copy3d {
         let (from, to) = (Side::linear(from.number(), from_pitch, 0), Side::linear(to.number(), to_pitch, 0));
         Copy3d { from, to, extent: [width, height, 1] }
     }
 
-    /// Hands it to the driver.
+    /// Submits the copy to the driver.
     pub fn submit(&self, stream: Stream) -> Outcome {
         driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
     }
 
-    /// From `cudaMemcpy3DParms`: where an array takes part, widths and offsets count its elements.
+    /// Converts `cudaMemcpy3DParms`: if an array takes part, widths and offsets are in its elements.
     pub fn from_params(params: Ptr) -> Result<Copy3d, Code> {
         Copy3d::between(params, [0, 64, 128])
     }
 
-    /// From `cudaMemcpy3DPeerParms`, which names a device behind each side.
+    /// Converts `cudaMemcpy3DPeerParms`, which has a device after each side.
     fn from_peer_params(params: Ptr) -> Result<Copy3d, Code> {
         Copy3d::between(params, [0, 72, 144])
     }
 
-    /// From a structure that has two sides and the extent at these offsets.
+    /// Converts a structure with both sides and the extent at these offsets.
     fn between(params: Ptr, offsets: [usize; 3]) -> Result<Copy3d, Code> {
         let element = |array: usize| match array {
             0 => Ok(None),
@@ -118,7 +118,7 @@ impl Copy3d {
         })
     }
 
-    /// As `cudaMemcpy3DParms`.
+    /// Writes the copy as `cudaMemcpy3DParms`.
     pub fn describe(&self, params: Ptr) -> Outcome {
         const DEFAULT: u32 = 4; // cudaMemcpyDefault: the addresses say which way
         let mut element = 1;
@@ -187,7 +187,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Of elements of a format.
+    /// A descriptor of elements of a format, without extents.
     pub fn of_format(format: u32, channels: u32) -> Descriptor {
         Descriptor { format, channels, ..Descriptor::default() }
     }
@@ -200,12 +200,12 @@ impl Descriptor {
         }
     }
 
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     fn element(&self) -> usize {
         (self.channel_bits() as usize / 8) * self.channels as usize
     }
 
-    /// As the runtime describes elements.
+    /// Describes the elements as the runtime API does.
     pub fn describe(&self) -> Channels {
         let bits = std::array::from_fn(|i| if i < self.channels as usize { self.channel_bits() } else { 0 });
         let kind = match self.format {
@@ -228,13 +228,13 @@ fn make(channels: Ptr, extent: Extent, flags: u32) -> Result<Descriptor, Code> {
     Ok(Descriptor { extent: [extent.width, extent.height, extent.depth], format, channels, flags })
 }
 
-/// Bytes of an array's row.
+/// Size of an array's row in bytes.
 fn row_bytes(array: usize) -> Result<usize, Code> {
     let found = descriptor(array)?;
     Ok((found.extent[0] * found.element()).max(1))
 }
 
-/// Bytes between an array and linear memory, where the end of one row is followed by the next.
+/// Copies bytes between an array and linear memory, continuing from the end of a row to the next row.
 fn array_bytes(array: usize, x: usize, y: usize, linear: Ptr, to_array: bool, bytes: usize, stream: Stream) -> Outcome {
     let row = row_bytes(array)?;
     let first = bytes.min(row - x.min(row));
@@ -248,7 +248,7 @@ fn array_bytes(array: usize, x: usize, y: usize, linear: Ptr, to_array: bool, by
     Ok(())
 }
 
-/// Bytes from one array to another, by pieces that lie in one row of each: rows of the two may be of different lengths.
+/// Copies bytes between arrays, in pieces within one row of each, since rows may differ in length.
 fn bytes_between_arrays(to: (usize, usize, usize), from: (usize, usize, usize), bytes: usize) -> Outcome {
     let (to_row, from_row) = (row_bytes(to.0)?, row_bytes(from.0)?);
     let mut done = 0;
@@ -264,7 +264,7 @@ fn bytes_between_arrays(to: (usize, usize, usize), from: (usize, usize, usize), 
     Ok(())
 }
 
-/// Rows between an array and linear memory.
+/// Copies rows between an array and linear memory.
 fn array_rows(array: Side, linear: Side, to_array: bool, width: usize, height: usize, stream: Stream) -> Outcome {
     let (from, to) = if to_array { (linear, array) } else { (array, linear) };
     Copy3d { from, to, extent: [width, height, 1] }.submit(stream)
@@ -359,7 +359,7 @@ api! {
     + ptsz fn cudaMemcpy3DAsync(params: Ptr, stream: Stream) { Copy3d::from_params(params)?.submit(stream) }
 }
 
-/// `cudaCreateChannelDesc`, which yields a structure and cannot fail.
+/// `cudaCreateChannelDesc`, which returns a structure and cannot fail.
 #[allow(unsafe_code, non_snake_case)]
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaCreateChannelDesc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> Channels {

@@ -9,7 +9,7 @@ use crate::{
     register,
 };
 
-/// The version of the API that this library speaks: the last one of its release.
+/// The API version of this library: the last one of its release.
 const VERSION: i32 = if cfg!(cuda11) {
     11080
 } else if cfg!(cuda12) {
@@ -17,7 +17,7 @@ const VERSION: i32 = if cfg!(cuda11) {
 } else {
     13050
 };
-/// The layout of `cudaGetDeviceProperties`: CUDA 12 has a second form of the function for its own.
+/// The layout for `cudaGetDeviceProperties`: CUDA 12 has a second function for its own layout.
 const LAYOUT: Layout = if cfg!(cuda13) { Layout::Cuda13 } else { Layout::Cuda11 };
 
 fn check(device: i32) -> Outcome {
@@ -26,7 +26,7 @@ fn check(device: i32) -> Outcome {
     if (0..count).contains(&device) { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
-/// The primary context of another device, which peers are to the driver.
+/// The primary context of a device, by which the driver identifies peers.
 fn peer(device: i32) -> Result<usize, Code> {
     check(device)?;
     let mut context = 0usize;
@@ -45,7 +45,7 @@ fn entry_point(name: Ptr, address: Ptr, version: i32, flags: u64, status: Ptr) -
     const PER_THREAD: u64 = 2; // cudaEnablePerThreadDefaultStream
     let flags = if flags == 0 && is_thread_stream() { PER_THREAD } else { flags };
     match driver::cuGetProcAddress_v2(name, address, version, flags, status) {
-        // The address is null then, the status says why, and it is no error ("Driver Entry Point Access").
+        // The address is null and the status says why: not an error ("Driver Entry Point Access").
         Err(Code::SYMBOL_NOT_FOUND) => Ok(()),
         other => other,
     }

@@ -1,4 +1,4 @@
-//! The driver API's functions that the runtime calls, found in `libcuda.so.1` by name.
+//! The functions of the driver API that the runtime calls, resolved in `libcuda.so.1` by name.
 #![allow(unsafe_code)]
 
 use crate::{
@@ -19,21 +19,21 @@ unsafe extern "C" {
 const RTLD_NOW: c_int = 2;
 const RTLD_GLOBAL: c_int = 0x100;
 
-/// The address of a function of the driver; 0 where there is none.
+/// The address of a driver function; 0 if there is none.
 fn find(name: &CStr) -> usize {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let library = *LIBRARY.get_or_init(|| {
-        // SAFETY: the name ends with a zero; the library's initialisers are the driver's business.
+        // SAFETY: the name is NUL-terminated; the library's initialisers depend on nothing of ours.
         unsafe { dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW | RTLD_GLOBAL) }.expose_provenance()
     });
     if library == 0 {
         return 0;
     }
-    // SAFETY: the library stays loaded, and the name ends with a zero.
+    // SAFETY: the library is never unloaded, and the name is NUL-terminated.
     unsafe { dlsym(std::ptr::with_exposed_provenance_mut(library), name.as_ptr()) }.expose_provenance()
 }
 
-/// What is handed over to the driver. A default stream becomes the one that the runtime's function means.
+/// Conversion of arguments for the driver: a default stream becomes the one meant by the function that was called.
 trait Crossing: Sized {
     fn crossing(self) -> Self {
         self
@@ -55,7 +55,7 @@ impl Crossing for Stream {
 macro_rules! driver {
     ($($name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         $(
-            // Not every release calls every function.
+            // No release calls every function.
             #[allow(non_snake_case, dead_code, clippy::too_many_arguments)]
             pub fn $name($($arg: $ty),*) -> Outcome {
                 static ADDRESS: OnceLock<usize> = OnceLock::new();
@@ -66,7 +66,8 @@ macro_rules! driver {
                 }
                 // SAFETY: the driver exports the function with these arguments (CUDA Driver API).
                 let function = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn($($ty),*) -> u32>(address) };
-                // SAFETY: addresses come from the runtime's caller, who promises the same of them as of the driver's.
+                // SAFETY: pointers come from the caller of the runtime API, who guarantees the same as the driver API
+                // requires.
                 Code::outcome(unsafe { function($($arg.crossing()),*) })
             }
         )*

@@ -1,10 +1,11 @@
-//! `cudaError_t`: numbers, names and sentences. Most numbers are the driver's; where they differ, [`Code::outcome`] translates.
+//! `cudaError_t`: codes, names and descriptions. Most codes equal the driver's; where they differ, [`Code::outcome`]
+//! translates.
 
 /// A `cudaError_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(u32);
 
-/// How a function of the API ends.
+/// The result of an API function.
 pub type Outcome = Result<(), Code>;
 
 impl Code {
@@ -35,12 +36,12 @@ impl Code {
     /// `cudaErrorInvalidChannelDescriptor`
     pub const INVALID_CHANNEL_DESCRIPTOR: Code = Code(20);
 
-    /// The number that C sees.
+    /// The number returned to C.
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// What the driver said: its numbers mean the same here.
+    /// Converts a driver result.
     pub fn outcome(driver: u32) -> Outcome {
         match driver {
             0 => Ok(()),
@@ -48,14 +49,14 @@ impl Code {
         }
     }
 
-    /// The name and the sentence of an error, with a zero behind each.
+    /// Name and description of an error, NUL-terminated.
     pub fn words(number: u32) -> (&'static str, &'static str) {
         let known = WORDS.iter().find(|(n, ..)| *n == number);
         known.map_or(("unrecognized error code\0", "unrecognized error code\0"), |(_, name, text)| (*name, *text))
     }
 }
 
-/// Number, name and sentence of every error.
+/// Code, name and description of every error.
 #[rustfmt::skip]
 const WORDS: &[(u32, &str, &str)] = &[
     (0, "cudaSuccess\0", "no error\0"),

@@ -1,4 +1,4 @@
-//! Graphs (CUDA Runtime API, "Graph Management"). Graphs and edges are the driver's.
+//! Graphs (CUDA Runtime API, "Graph Management"), forwarded to the driver.
 
 use crate::{
     api::{api, same},

@@ -1,5 +1,5 @@
-//! Nodes of graphs (CUDA Runtime API, "Graph Management"). Nodes are the driver's; here kernels are named by host functions, copies
-//! by other structures, and variables by host variables.
+//! Graph nodes (CUDA Runtime API, "Graph Management"), forwarded to the driver. The runtime API identifies kernels by
+//! host functions, variables by host variables, and describes copies by other structures.
 
 use crate::{
     api::{api, same},
@@ -25,7 +25,7 @@ struct KernelNode {
     context: usize,
 }
 
-/// From `cudaKernelNodeParams`, which has the same members up to `extra`.
+/// Converts `cudaKernelNodeParams`, which has the same members up to `extra`.
 fn kernel_node(params: Ptr) -> Result<KernelNode, Code> {
     Ok(KernelNode {
         function: kernel(Ptr::at(params.read(0)?))?,
@@ -39,7 +39,7 @@ fn kernel_node(params: Ptr) -> Result<KernelNode, Code> {
 }
 
 impl KernelNode {
-    /// As `cudaKernelNodeParams`.
+    /// Writes the node as `cudaKernelNodeParams`.
     fn describe(&self, params: Ptr) -> Outcome {
         let function = if self.function == 0 { self.kernel } else { self.function };
         params.write(0, host_of(function))?;
@@ -50,7 +50,7 @@ impl KernelNode {
     }
 }
 
-/// Bytes from one address to another.
+/// A copy of `count` bytes between two addresses.
 fn bytes(to: Ptr, from: Ptr, count: usize) -> Copy3d {
     Copy3d::rows(to, 0, from, 0, count, 1)
 }
@@ -67,13 +67,13 @@ fn set_copy_in(exec: usize, node: usize, copy: &Copy3d) -> Outcome {
     driver::cuGraphExecMemcpyNodeSetParams(exec, node, Ptr::of(copy), 0)
 }
 
-/// `cudaGraphNodeParams` and the driver's structure: a type, a union of the structures of all types, and reserved bytes.
+/// `cudaGraphNodeParams` and the driver's structure: a type, a union of the structures of all types, reserved bytes.
 type NodeParams = [u64; 32];
 const UNION: usize = 16;
-/// Flags and a context stand before a copy.
+/// Flags and a context precede the copy.
 const COPY: usize = UNION + 16;
 
-/// `cudaGraphNodeType` of those whose structures differ from the driver's.
+/// `cudaGraphNodeType` of the nodes whose structures differ from the driver's.
 mod kind {
     pub const KERNEL: u32 = 0;
     pub const COPY: u32 = 1;
@@ -83,7 +83,8 @@ fn at(params: Ptr, offset: usize) -> Ptr {
     Ptr::at(params.number() + offset as u64)
 }
 
-/// Does something with the driver's structure for `cudaGraphNodeParams`, and hands back what the driver wrote there.
+/// Calls `act` with the driver's structure for `cudaGraphNodeParams`, and copies back what the driver has written to
+/// it.
 fn with_params(params: Ptr, act: impl FnOnce(Ptr) -> Outcome) -> Outcome {
     let mut made: NodeParams = params.read(0)?;
     let to = Ptr::to(&mut made);
@@ -98,7 +99,7 @@ fn with_params(params: Ptr, act: impl FnOnce(Ptr) -> Outcome) -> Outcome {
     act(to)
 }
 
-/// Adds a node of any kind; `data` of its edges may be null.
+/// Adds a node of any type; the edges' `data` may be null.
 #[cfg(not(cuda11))]
 pub fn add(node: Ptr, graph: usize, after: Ptr, data: Ptr, count: usize, params: Ptr) -> Outcome {
     with_params(params, |made| driver::cuGraphAddNode_v2(node, graph, after, data, count, made))

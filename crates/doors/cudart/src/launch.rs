@@ -1,5 +1,5 @@
-//! Launches: `kernel<<<grid, block, shared, stream>>>(...)` pushes a configuration, calls the kernel's stub, and that pops it and
-//! launches (CUDA Runtime API, "Execution Control" and "Occupancy").
+//! Launches: `kernel<<<grid, block, shared, stream>>>(...)` pushes a configuration and calls the kernel's stub, which
+//! pops it and launches (CUDA Runtime API, "Execution Control" and "Occupancy").
 
 use crate::{
     api::{api, enter, last_error},
@@ -30,11 +30,11 @@ struct Configuration {
 }
 
 thread_local! {
-    /// Configurations of launches whose stub has not been entered yet: arguments may launch kernels too.
+    /// Configurations whose stubs have not been entered yet; nested, since arguments may launch kernels too.
     static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The driver's error about the shape of a launch has another number here; one about its shared memory has not.
+/// Translates the driver's error about a launch shape; errors about shared memory keep their code.
 fn shape_error(code: Code, function: usize, shared: u32) -> Code {
     /// `cudaErrorInvalidConfiguration`
     const CONFIGURATION: u32 = 9;
@@ -79,10 +79,10 @@ extern "C" fn __cudaPopCallConfiguration(grid: Ptr, block: Ptr, shared: Ptr, str
     })
 }
 
-/// The driver takes a structure of the same layout; its function may be a host function here.
+/// The driver takes a structure of the same layout, but its function is a driver handle, not a host function.
 fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
-    // grid, block: 24 bytes; then shared memory (size_t), stream, attributes, their number. The driver has 32 bits of shared
-    // memory directly behind the block.
+    // Grid and block: 24 bytes; then shared memory (`size_t`), stream, attributes, number of attributes. The driver has
+    // 32 bits of shared memory directly after the block.
     #[repr(C)]
     #[derive(Clone, Copy, AnyBitPattern)]
     struct Runtime {
@@ -108,11 +108,11 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
         .map_err(|code| shape_error(code, function, shared))
 }
 
-/// `cudaFuncAttributes`: three sizes, then numbers; the driver's attributes in the order of the structure.
+/// `cudaFuncAttributes`: three sizes, then ints; the driver's attributes in the order of the structure.
 fn attributes(out: Ptr, function: usize) -> Outcome {
     const SIZES: [u32; 3] = [1, 2, 3]; // shared, constant, local
     const NUMBERS: &[u32] = &[0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 14];
-    // CUDA 11 ends with the seventh number.
+    // CUDA 11 has only the first seven ints.
     let (size, numbers) = if cfg!(cuda11) { (56, &NUMBERS[..7]) } else { (144, NUMBERS) };
     for offset in (0..size).step_by(8) {
         out.write(offset, 0u64)?;
@@ -179,14 +179,14 @@ api! {
     }
 }
 
-/// The last error, and forgets it: a context whose kernel failed has it for ever.
+/// Returns and resets the last error; the sticky error of a context whose kernel failed remains.
 #[allow(unsafe_code, non_snake_case)]
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetLastError() -> u32 {
     last_error(true).number()
 }
 
-/// The last error.
+/// Returns the last error.
 #[allow(unsafe_code, non_snake_case)]
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaPeekAtLastError() -> u32 {
@@ -200,7 +200,7 @@ pub extern "C" fn cudaGetErrorName(error: u32) -> Ptr {
     Ptr::of(Code::words(error).0.as_bytes())
 }
 
-/// The sentence of an error.
+/// The description of an error.
 #[allow(unsafe_code, non_snake_case)]
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaGetErrorString(error: u32) -> Ptr {

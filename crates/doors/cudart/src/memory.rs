@@ -19,12 +19,12 @@ mod kind {
     pub const DEFAULT: u32 = 4;
 }
 
-/// Copies bytes in the direction that the program names.
+/// Copies bytes in the direction that the program specifies.
 pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) -> Outcome {
     let (to_address, from_address) = (to.number(), from.number());
     match direction {
         _ if bytes == 0 => Ok(()),
-        // "Device" memory of the runtime API may be managed or page-locked, all of which the driver knows.
+        // "Device" memory in the runtime API may be managed or page-locked, which the driver knows.
         kind::HOST_TO_DEVICE => driver::cuMemcpyHtoDAsync_v2(to_address, from, bytes, stream),
         kind::DEVICE_TO_HOST => driver::cuMemcpyDtoHAsync_v2(to, from_address, bytes, stream),
         kind::DEVICE_TO_DEVICE => driver::cuMemcpyDtoDAsync_v2(to_address, from_address, bytes, stream),
@@ -33,7 +33,7 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) ->
     }
 }
 
-/// A part of a variable, as an address.
+/// The address of a part of a variable.
 pub fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
     let (address, size) = variable(symbol)?;
     match offset.checked_add(bytes) {
@@ -46,7 +46,7 @@ fn free(address: Ptr) -> Outcome {
     driver::cuMemFree_v2(address.number())
 }
 
-/// Zero bytes are no error here: null is their address.
+/// Allocates; zero bytes are not an error here and give a null pointer.
 fn allocate(out: Ptr, bytes: usize, by: impl FnOnce() -> Outcome) -> Outcome {
     match bytes {
         0 => out.write(0, 0u64),
@@ -54,13 +54,13 @@ fn allocate(out: Ptr, bytes: usize, by: impl FnOnce() -> Outcome) -> Outcome {
     }
 }
 
-/// `cudaPointerAttributes`: kind, device, device address, host address. Memory of the program itself is no error.
+/// `cudaPointerAttributes`: kind, device, device address, host address. Unknown host memory is not an error.
 fn attributes(out: Ptr, address: Ptr) -> Outcome {
     const UNKNOWN: u32 = 0;
     const HOST: u32 = 1;
     const DEVICE: u32 = 2;
     const MANAGED: u32 = 3;
-    // CUDA 13 has reserved bytes behind them.
+    // CUDA 13 has reserved bytes after them.
     const SIZE: usize = if cfg!(cuda13) { 88 } else { 24 };
     for offset in (0..SIZE).step_by(8) {
         out.write(offset, 0u64)?;

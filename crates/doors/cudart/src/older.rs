@@ -1,5 +1,5 @@
-//! Functions whose form CUDA 13 or CUDA 12 changed, as the releases before have them: without data of edges, with a device's number
-//! in the place of a location, with a place for the index of what failed. In CUDA 12 the newer form has a name of its own.
+//! Functions whose signature changed in CUDA 12 or 13, in their earlier form: without edge data, with a device number
+//! instead of a location, with an index of the failed operation. In CUDA 12, the newer forms have names of their own.
 
 use crate::{
     api::{api, same},
@@ -8,7 +8,7 @@ use crate::{
     stream::Stream,
 };
 
-// Forms that CUDA 12 has beside the older ones.
+// Newer forms that CUDA 12 has beside the older ones.
 #[cfg(cuda12)]
 same! {
     cudaEventElapsedTime_v2(ms: Ptr, start: usize, end: usize) = cuEventElapsedTime;
@@ -68,7 +68,7 @@ same! {
 
 api! {
     fn cudaThreadExit() { register::reset() }
-    // Devices that had no double precision were the reason for these.
+    // For devices without double precision.
     fn cudaSetDoubleForDevice(_value: Ptr) { Ok(()) }
     fn cudaSetDoubleForHost(_value: Ptr) { Ok(()) }
     #[cfg(cuda11)]
@@ -93,10 +93,10 @@ api! {
     }
 }
 
-/// Texture references of CUDA 11: a program may register them, and hears that they are not supported when it uses one.
+/// Texture references of CUDA 11: programs may register them, but using one returns an error.
 #[cfg(cuda11)]
 mod references {
-    /// What registers has no result.
+    /// Registration functions have no result.
     macro_rules! unused {
         ($($name:ident)*) => {
             $(

@@ -1,5 +1,5 @@
-//! `cudaDeviceProp` (CUDA Runtime API, "Data Structures"), whose layout the releases changed: in CUDA 13 members went, and in CUDA 12
-//! others came behind those that CUDA 11 has.
+//! `cudaDeviceProp` (CUDA Runtime API, "Data Structures") in the layouts of the releases: CUDA 12 appended members, and
+//! CUDA 13 removed some.
 
 use crate::{device::attribute, driver, error::Outcome, raw::Ptr};
 
@@ -7,7 +7,7 @@ use crate::{device::attribute, driver, error::Outcome, raw::Ptr};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code)] // no release has all
 pub enum Layout {
-    /// CUDA 11, and the old form of the function in CUDA 12.
+    /// CUDA 11, and the older function of CUDA 12.
     Cuda11,
     /// `cudaGetDeviceProperties_v2` of CUDA 12.
     Cuda12,
@@ -15,7 +15,7 @@ pub enum Layout {
     Cuda13,
 }
 
-/// Fields of 32 bits: attribute of the driver, byte offset until CUDA 12, byte offset since CUDA 13; 0 for none.
+/// 32-bit members: driver attribute, offset in CUDA 11 and 12, offset in CUDA 13; 0 if absent.
 #[rustfmt::skip]
 const FIELDS: &[(u32, usize, usize)] = &[
     (12, 304, 304), (10, 308, 308), (1, 320, 320), (2, 324, 324), (3, 328, 328), (4, 332, 332), (5, 336, 336),
@@ -36,7 +36,7 @@ const FIELDS: &[(u32, usize, usize)] = &[
     (36, 608, 0), (87, 668, 0), (96, 692, 0),
 ];
 
-/// The same, of 64 bits.
+/// 64-bit members, likewise.
 #[rustfmt::skip]
 const LONG_FIELDS: &[(u32, usize, usize)] = &[
     (8, 296, 296), (11, 312, 312), (9, 352, 352), (14, 368, 368), (51, 376, 376), (30, 568, 552), (81, 640, 624),
@@ -44,7 +44,7 @@ const LONG_FIELDS: &[(u32, usize, usize)] = &[
 ];
 
 impl Layout {
-    /// Bytes of the structure.
+    /// Size of the structure in bytes.
     fn size(self) -> usize {
         match self {
             Layout::Cuda11 => 728,
@@ -53,13 +53,13 @@ impl Layout {
         }
     }
 
-    /// Where a field stands, if the structure has it.
+    /// Offset of a member, if the layout has it.
     fn place(self, before: usize, since: usize) -> Option<usize> {
         let at = if self == Layout::Cuda13 { since } else { before };
         (at != 0 && at < self.size()).then_some(at)
     }
 
-    /// Fills a structure; name, UUID and memory stand at 0, 256 and 288 in all of them.
+    /// Fills the structure; name, UUID and memory size are at 0, 256 and 288 in all layouts.
     pub fn fill(self, out: Ptr, device: i32) -> Outcome {
         for offset in (0..self.size()).step_by(8) {
             out.write(offset, 0u64)?;

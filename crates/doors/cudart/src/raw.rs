@@ -1,31 +1,31 @@
-//! Addresses that programs hand us. Most are only passed on; the few that this library reads and writes itself go through the
-//! functions here.
+//! Pointers passed by programs. Most are only forwarded; the few that this library dereferences itself go through these
+//! functions.
 #![allow(unsafe_code)]
 
 use crate::error::{Code, Outcome};
 use bytemuck::{AnyBitPattern, Zeroable};
 use std::ffi::{CStr, c_void};
 
-/// An address of the program: where a result goes, or what is read.
+/// A pointer to a result or an argument.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ptr(*mut c_void);
 
-// SAFETY: addresses that programs give may be any: what is read through them is the caller's promise.
+// SAFETY: any bits are a valid raw pointer; it is dereferenced only under the C caller's guarantee.
 unsafe impl Zeroable for Ptr {}
 // SAFETY: as above.
 unsafe impl AnyBitPattern for Ptr {}
 
 impl Ptr {
-    /// None.
+    /// The null pointer.
     pub const NULL: Ptr = Ptr(std::ptr::null_mut());
 
-    /// A place of our own, while it lives.
+    /// A pointer to a variable of our own, valid while it lives.
     pub fn to<T>(place: &mut T) -> Ptr {
         Ptr(std::ptr::from_mut(place).cast())
     }
 
-    /// Something of our own to be read, while it lives.
+    /// A read-only pointer to a variable of our own, valid while it lives.
     pub fn of<T: ?Sized>(place: &T) -> Ptr {
         Ptr(std::ptr::from_ref(place).cast_mut().cast())
     }
@@ -35,41 +35,41 @@ impl Ptr {
         self.0.expose_provenance() as u64
     }
 
-    /// The memory at an address that is known as a number.
+    /// The pointer with this address.
     pub fn at(address: u64) -> Ptr {
         Ptr(std::ptr::with_exposed_provenance_mut(address as usize))
     }
 
-    /// Whether there is none.
+    /// Whether the pointer is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// Reads a plain value at an offset; [`Code::INVALID_VALUE`] for null.
+    /// Reads a value at an offset in bytes; [`Code::INVALID_VALUE`] for null.
     pub fn read<T: AnyBitPattern>(self, offset: usize) -> Result<T, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises a structure of that layout, and any bits are a `T`.
+        // SAFETY: the C caller guarantees a structure of that layout, and any bits are a valid `T`.
         Ok(unsafe { self.0.byte_add(offset).cast::<T>().read_unaligned() })
     }
 
-    /// Writes a plain value at an offset; [`Code::INVALID_VALUE`] for null.
+    /// Writes a value at an offset in bytes; [`Code::INVALID_VALUE`] for null.
     pub fn write<T: Copy>(self, offset: usize, value: T) -> Outcome {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller of the C function promises room for a structure of that layout.
+        // SAFETY: the C caller guarantees room for a structure of that layout.
         unsafe { self.0.byte_add(offset).cast::<T>().write_unaligned(value) };
         Ok(())
     }
 
-    /// The string there.
+    /// The NUL-terminated string at the address.
     pub fn text(self) -> Result<String, Code> {
         if self.0.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        // SAFETY: the caller promises a string that ends with a zero.
+        // SAFETY: the C caller guarantees a NUL-terminated string.
         Ok(unsafe { CStr::from_ptr(self.0.cast()) }.to_string_lossy().into_owned())
     }
 }

@@ -1,5 +1,5 @@
-//! What the code that nvcc adds to a program registers before `main`: fat binaries, and the kernels and variables in them by the
-//! host's addresses. A fat binary is loaded when something of it is wanted for the first time.
+//! Registration of fat binaries, kernels and variables by code that nvcc generates and that runs before `main`. A fat
+//! binary is loaded on first use of something in it.
 
 use crate::{
     api::{current_device, enter, primary, ready},
@@ -15,13 +15,13 @@ use std::{
 /// A fat binary of the program.
 struct Binary {
     image: u64,
-    /// The driver's libraries, once loaded, by the number of the device: each has variables of its own.
+    /// The driver's library per device number, once loaded: each has variables of its own.
     libraries: HashMap<i32, usize>,
-    /// Names of managed variables, and where the program keeps their addresses.
+    /// Names of managed variables, and where the program stores their addresses.
     managed: Vec<(String, u64)>,
 }
 
-/// A kernel or a variable: the binary that it is in, its name there.
+/// A kernel or variable: its binary and its name there.
 #[derive(Clone)]
 struct Symbol {
     binary: u64,
@@ -33,7 +33,7 @@ struct Registry {
     binaries: HashMap<u64, Binary>,
     kernels: HashMap<u64, Symbol>,
     variables: HashMap<u64, Symbol>,
-    /// The driver's handles of kernels, by the host's address and the device.
+    /// The driver's kernel handles, by host address and device.
     handles: HashMap<(u64, i32), usize>,
     next: u64,
 }
@@ -44,10 +44,10 @@ fn registry() -> MutexGuard<'static, Registry> {
 }
 
 impl Registry {
-    /// The driver's library of a binary for a device, loaded now if it is not yet.
+    /// The driver's library of a binary on a device, loaded on first use.
     fn library(&mut self, handle: u64, device: i32) -> Result<usize, Code> {
         let binary = self.binaries.get_mut(&handle).ok_or(Code::INVALID_SYMBOL)?;
-        // A managed variable is one for all devices.
+        // A managed variable is shared by all devices.
         let device = if binary.managed.is_empty() { device } else { 0 };
         if let Some(library) = binary.libraries.get(&device) {
             return Ok(*library);
@@ -72,7 +72,7 @@ fn address(library: usize, name: &str) -> Result<(u64, usize), Code> {
     Ok((address, size))
 }
 
-/// The driver's function for a host function, or for a handle that is one already.
+/// The driver's function for a host function or for a kernel handle.
 pub fn kernel(host: Ptr) -> Result<usize, Code> {
     let device = current_device();
     let mut registry = registry();
@@ -80,7 +80,7 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
         return Ok(*handle);
     }
     let Some(Symbol { binary, name }) = registry.kernels.get(&host.number()).cloned() else {
-        // Handles of `cudaGetKernel` and `cudaLibraryGetKernel` may stand in the place of host functions.
+        // Handles from `cudaGetKernel` and `cudaLibraryGetKernel` may be passed instead of host functions.
         let mut handle = host.number() as usize;
         return match driver::cuKernelGetFunction(Ptr::to(&mut handle), handle) {
             Ok(()) => Ok(handle),
@@ -96,14 +96,14 @@ pub fn kernel(host: Ptr) -> Result<usize, Code> {
     Ok(handle)
 }
 
-/// The host function that a function of the driver stands for, or the driver's handle where there is none.
+/// The host function of a driver function, or the driver's handle if there is none.
 pub fn host_of(handle: usize) -> Ptr {
     let registry = registry();
     let found = registry.handles.iter().find(|(_, h)| **h == handle);
     Ptr::at(found.map_or(handle as u64, |((host, _), _)| *host))
 }
 
-/// Address and size of the variable that a host variable stands for.
+/// Address and size of the device variable of a host variable.
 pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
     let device = current_device();
     let mut registry = registry();
@@ -112,7 +112,7 @@ pub fn variable(host: Ptr) -> Result<(u64, usize), Code> {
     address(library, &name).map_err(|_| Code::INVALID_SYMBOL)
 }
 
-/// Forgets what a device knows: after a reset everything is loaded anew.
+/// Drops what was loaded on a device, so that it is loaded anew after a reset.
 fn unload(device: i32) {
     let mut registry = registry();
     registry.handles.retain(|(_, of), _| *of != device);
@@ -121,7 +121,7 @@ fn unload(device: i32) {
     }
 }
 
-/// Destroys what the device has of this process, and makes it ready anew.
+/// Resets the primary context of the current device.
 pub fn reset() -> Outcome {
     let device = current_device();
     unload(device);
@@ -129,12 +129,12 @@ pub fn reset() -> Outcome {
     primary(device)
 }
 
-/// Runs a registration, which has no result.
+/// Runs a registration, whose error can only be recorded.
 fn quietly(name: &'static str, body: impl FnOnce() -> Outcome) {
     enter(name, body);
 }
 
-/// The release of the API: what tells margay's libraries from others of the same name.
+/// The release of the API; its presence identifies margay's libraries.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn margay_runtime_release() -> u32 {
@@ -164,7 +164,7 @@ extern "C" fn __cudaRegisterFatBinaryEnd(_handle: Ptr) {}
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __cudaUnregisterFatBinary(handle: Ptr) {
-    // The process ends; the driver frees what is its own.
+    // The process is ending; the driver frees its own resources.
     registry().binaries.remove(&handle.number());
 }
 

@@ -7,18 +7,18 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 
-/// A stream as the program names it.
+/// A stream handle as passed by the program.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, AnyBitPattern)]
 pub struct Stream(usize);
 
 impl Stream {
-    /// The default stream: which one that is, the function says that was called.
+    /// The default stream, whose meaning depends on the function that was called.
     pub const DEFAULT: Stream = Stream(0);
     /// `cudaStreamPerThread`
     const PER_THREAD: Stream = Stream(2);
 
-    /// The stream that the driver is told.
+    /// The handle to be passed to the driver.
     pub fn meant(self) -> Stream {
         if self == Stream::DEFAULT && is_thread_stream() { Stream::PER_THREAD } else { self }
     }

@@ -13,7 +13,7 @@ use bytemuck::AnyBitPattern;
 const LINEAR: u32 = 2;
 const PITCHED: u32 = 3;
 
-/// `cudaResourceDesc` as the driver's structure: kinds and members are the same, but for the format of linear memory.
+/// Converts `cudaResourceDesc` to the driver's structure, which differs in the format of linear memory only.
 fn resource(of: Ptr) -> Result<[u64; 18], Code> {
     let mut made = [0u64; 18];
     let kind: u32 = of.read(0)?;
@@ -29,9 +29,9 @@ fn resource(of: Ptr) -> Result<[u64; 18], Code> {
     Ok(made)
 }
 
-/// `cudaResourceDesc` from the driver's structure.
+/// Converts the driver's structure to `cudaResourceDesc`.
 fn describe_resource(of: Ptr, found: &[u64; 18]) -> Outcome {
-    // CUDA 13 has reserved bytes behind the members.
+    // CUDA 13 has reserved bytes after the members.
     const WORDS: usize = if cfg!(cuda13) { 18 } else { 8 };
     (0..WORDS).try_for_each(|i| of.write(8 * i, 0u64))?;
     of.write(0, found[0] as u32)?;
@@ -62,12 +62,12 @@ struct TextureOptions {
     reserved: [i32; 12],
 }
 
-/// Bits of a texture's flags.
+/// Texture flags.
 const AS_INTEGER: u32 = 1;
 const NORMALIZED: u32 = 2;
 const SRGB: u32 = 16;
 
-/// From `cudaTextureDesc`.
+/// Converts `cudaTextureDesc`.
 fn texture_options(of: Ptr) -> Result<TextureOptions, Code> {
     let bit = |set: bool, flag: u32| if set { flag } else { 0 };
     let as_integer = bit(of.read::<u32>(16)? == 0, AS_INTEGER); // cudaReadModeElementType
@@ -85,9 +85,9 @@ fn texture_options(of: Ptr) -> Result<TextureOptions, Code> {
     })
 }
 
-/// `cudaTextureDesc` from the driver's structure.
+/// Converts the driver's structure to `cudaTextureDesc`.
 fn describe_options(of: Ptr, found: &TextureOptions) -> Outcome {
-    // CUDA 11 has one member less, but for the second form of its function.
+    // CUDA 11 lacks a member, except in the second form of its function.
     const SIZE: usize = if cfg!(cuda11) { 68 } else { 72 };
     for offset in (0..SIZE).step_by(4) {
         of.write(offset, 0u32)?;
@@ -105,7 +105,7 @@ fn describe_options(of: Ptr, found: &TextureOptions) -> Outcome {
 
 /// `CUDA_RESOURCE_VIEW_DESC`
 type View = [u64; 14];
-/// Words of `cudaResourceViewDesc`: CUDA 13 has reserved ones behind the members.
+/// Size of `cudaResourceViewDesc` in words: CUDA 13 has reserved ones after the members.
 const VIEW_WORDS: usize = if cfg!(cuda13) { 14 } else { 6 };
 
 fn create(out: Ptr, of: Ptr, options: Ptr, view: Ptr) -> Outcome {

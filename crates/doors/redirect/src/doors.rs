@@ -1,4 +1,4 @@
-//! Which objects a process has, which of them bring a CUDA runtime, and which jumps lead from there to margay's.
+//! Tracks the objects of a process: which of them contain a CUDA runtime, and which jumps redirect it to margay's.
 
 use crate::raw::{stand_ins, with_linker};
 use margay_image::{
@@ -11,64 +11,64 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The file under which this library is named in `LD_AUDIT`, beside the libraries that programs are led to.
+/// The file name of this library in `LD_AUDIT`; margay's other libraries are in the same folder.
 const OWN_NAME: &str = "libmargay_redirect.so";
-/// Libraries that are looked for by name, and whose place is taken.
+/// Libraries that are replaced when they are looked up.
 const TAKEN: [&str; 5] = ["libcuda.so.1", "libcuda.so", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"];
-/// What margay's runtime libraries have and no other.
+/// A symbol that only margay's runtime libraries define.
 const MARK: &str = "margay_runtime_release";
 
-/// A jump to write over the beginning of a function.
+/// A jump to be written over the start of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jump {
     /// The function's address.
     pub at: usize,
-    /// Bytes of its code.
+    /// Size of its code in bytes.
     pub size: usize,
-    /// Where to go.
+    /// Target address.
     pub to: usize,
 }
 
-/// What there is to do for one object.
+/// The redirections of one object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
     /// The object's file.
     pub path: PathBuf,
-    /// The jumps into the runtime of its release.
+    /// Jumps into margay's runtime library of the same release.
     pub jumps: Vec<Jump>,
-    /// What it is and how it is served, in words.
+    /// A description of the object and of how it is served.
     pub words: String,
 }
 
-/// An object that was announced and whose constructors have not run.
+/// A mapped object whose constructors have not run yet.
 #[derive(Debug)]
 struct Object {
     path: PathBuf,
     base: usize,
     runtime: Runtime,
-    /// Functions of a compiler that yield machine code, and those that yield PTX.
+    /// Functions of NVRTC that return machine code, and the addresses of those that return PTX.
     compiler: Vec<(Symbol, u64)>,
-    /// Functions of a linker.
+    /// Functions of nvJitLink.
     linker: Vec<Symbol>,
     images: Vec<String>,
 }
 
-/// What is known of a process.
+/// The state of redirection in a process.
 #[derive(Debug, Default)]
 pub struct Doors {
-    /// Where margay's libraries are; nowhere if the environment does not say.
+    /// The folder of margay's libraries, if the environment says.
     folder: Option<PathBuf>,
-    /// Whether people want to know what is loaded.
+    /// Whether loaded objects are listed on standard error.
     tells: bool,
     /// The functions of margay's runtime libraries.
     own: BTreeMap<Release, BTreeMap<String, usize>>,
     announced: Vec<Object>,
-    /// Whether a run-time linker was met; a second one in a process is left alone.
+    /// Whether nvJitLink was found; a second copy in a process is left alone.
     has_linker: bool,
 }
 
 impl Doors {
-    /// As the environment says: `LD_AUDIT` names this library, `MARGAY_DOORS` asks for a list.
+    /// Reads the environment: `LD_AUDIT` names this library, `MARGAY_DOORS` requests a list.
     pub fn new() -> Doors {
         let audit = env::var_os("LD_AUDIT").unwrap_or_default();
         let own = env::split_paths(&audit).find(|p| p.file_name().is_some_and(|name| name == OWN_NAME));
@@ -79,19 +79,19 @@ impl Doors {
         }
     }
 
-    /// Whether people want to know what is loaded.
+    /// Whether loaded objects are listed.
     pub fn tells(&self) -> bool {
         self.tells
     }
 
-    /// The file to take where a library is looked for: margay's for CUDA's.
+    /// The file to load instead of `wanted`: margay's library for CUDA's.
     pub fn instead_of(&self, wanted: &Path) -> Option<PathBuf> {
         let name = wanted.file_name()?.to_str().filter(|name| TAKEN.contains(name))?;
         let own = self.folder.as_ref()?.join(name);
         (own != wanted && own.is_file()).then_some(own)
     }
 
-    /// Takes note of an object that was mapped at some address.
+    /// Records an object mapped at `base`.
     pub fn announce(&mut self, path: &Path, base: usize) {
         let Ok(Some(elf)) = object::open(path) else { return };
         let runtime = object::runtime(&elf);
@@ -109,7 +109,7 @@ impl Doors {
         }
     }
 
-    /// What there is to do for the objects that were announced.
+    /// The redirections for the objects recorded since the last call.
     pub fn settle(&mut self) -> Vec<Work> {
         std::mem::take(&mut self.announced).into_iter().map(|object| self.work(object)).collect()
     }
@@ -147,7 +147,7 @@ impl Doors {
     }
 }
 
-/// The name of one of nvJitLink's functions without the version at its end, and whether there is one.
+/// The name of an nvJitLink function without its version suffix, and whether it has one.
 fn versioned(name: &str) -> (&str, bool) {
     let base = name.trim_start_matches('_');
     match base.find('_').filter(|_| name.starts_with("__")) {
@@ -157,8 +157,8 @@ fn versioned(name: &str) -> (&str, bool) {
 }
 
 impl Doors {
-    /// Jumps from the functions of a run-time linker to those that stand in for them. Each has one name for every version of the
-    /// interface; the second oldest stays as it is, to be called from here.
+    /// Jumps from the functions of nvJitLink to their replacements. Each function has one symbol per interface version;
+    /// the second oldest one is left alone, so that replacements can call it.
     fn take_over(&mut self, functions: &[Symbol], base: usize) -> Vec<Jump> {
         if functions.is_empty() || self.has_linker {
             return Vec::new();
@@ -180,7 +180,7 @@ impl Doors {
     }
 }
 
-/// The program's own file, which the dynamic linker does not name.
+/// The program's own file, whose name the dynamic linker leaves empty.
 pub fn program() -> PathBuf {
     let own = Path::new("/proc/self/exe");
     fs::read_link(own).unwrap_or_else(|_| own.into())

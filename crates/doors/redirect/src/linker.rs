@@ -1,9 +1,9 @@
-//! NVIDIA's run-time linker nvJitLink under margay: where programs ask it for machine code, they get PTX that margay's driver loads.
+//! Replacement of NVIDIA's run-time linker nvJitLink: when programs ask it for machine code, they get PTX that margay's
+//! driver loads.
 //!
-//! * PTX goes in and comes out as it is ([`margay_image::linked`]); the driver links it.
-//! * Intermediate code for link-time optimisation (LTO-IR) is linked by the real library, which is told to yield PTX (its option
-//!   `-ptx`).
-//! * Machine code cannot be turned back: an error that names the input.
+//! * PTX is passed through ([`margay_image::linked`]); the driver links it.
+//! * Intermediate code for link-time optimisation (LTO-IR) is linked by the real library, with the option `-ptx`.
+//! * Machine code cannot be converted: an error that names the input.
 
 use margay_image::{
     fatbin::{self, Kind},
@@ -29,36 +29,36 @@ pub mod result {
     pub const LTO_NOT_ENABLED: u32 = 18;
 }
 
-/// A link in the making, or made.
+/// A link, in progress or complete.
 #[derive(Debug, Default)]
 pub struct Link {
-    /// The real library's handle, where link-time optimisation is asked for.
+    /// The real library's handle, if link-time optimisation was requested.
     pub real: Option<usize>,
-    /// Whether the real library was given something.
+    /// Whether an input was passed to the real library.
     pub given: bool,
     texts: Vec<String>,
     image: Vec<u8>,
     log: String,
 }
 
-/// What becomes of an input.
+/// The fate of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// It is in the link.
+    /// Added to the link.
     Here,
-    /// The real library is to have it.
+    /// To be passed to the real library.
     Real,
-    /// It cannot be linked.
+    /// Rejected with this result.
     Refused(u32),
 }
 
 impl Link {
-    /// A link, with the real library's handle if that takes part.
+    /// Creates a link, with the real library's handle if that takes part.
     pub fn new(real: Option<usize>) -> Link {
         Link { real, ..Link::default() }
     }
 
-    /// Takes an input, or says who else is to.
+    /// Adds an input, unless it is the real library's or invalid.
     pub fn add(&mut self, kind: u32, data: &[u8], name: &str) -> Taken {
         let text = || std::str::from_utf8(data).ok().map(|t| t.trim_end_matches('\0').to_string());
         let is_text = data.iter().take(64).all(|b| b.is_ascii_graphic() || b.is_ascii_whitespace() || *b == 0);
@@ -73,7 +73,7 @@ impl Link {
             _ => Vec::new(),
         };
         if texts.is_empty() {
-            // What is no machine code is for the real library to judge, if it takes part.
+            // Unknown data is passed to the real library, if that takes part.
             return match (kind, self.real) {
                 (input::ANY, Some(_)) => self.hand_over(),
                 _ => self.refuse(name, "holds machine code and no PTX; compile it to PTX", result::UNRECOGNIZED_INPUT),
@@ -95,7 +95,7 @@ impl Link {
         Taken::Refused(result)
     }
 
-    /// Finishes the link, with the PTX that the real library made.
+    /// Completes the link, with the PTX from the real library if any.
     pub fn complete(&mut self, linked: Option<String>) -> u32 {
         self.texts.extend(linked);
         if self.texts.is_empty() {
@@ -106,23 +106,23 @@ impl Link {
         result::SUCCESS
     }
 
-    /// What programs get as machine code; empty until the link is complete.
+    /// The result returned as machine code; empty before the link is complete.
     pub fn image(&self) -> &[u8] {
         &self.image
     }
 
-    /// Whether something went wrong here.
+    /// Whether errors were logged here.
     pub fn has_log(&self) -> bool {
         !self.log.is_empty()
     }
 
-    /// What went wrong, with a zero at its end.
+    /// The error log, NUL-terminated.
     pub fn log(&self) -> Vec<u8> {
         [self.log.as_bytes(), b"\0"].concat()
     }
 }
 
-/// The PTX of each fat binary of an input, for its newest architecture.
+/// The PTX of the newest architecture in each fat binary of an input.
 fn newest(data: &[u8]) -> Vec<String> {
     let of = |entries: Vec<fatbin::Entry<'_>>| {
         let ptx = || entries.iter().filter(|e| e.kind == Kind::Ptx);
@@ -132,18 +132,18 @@ fn newest(data: &[u8]) -> Vec<String> {
     fatbin::inside(data).into_iter().flat_map(of).collect()
 }
 
-/// The links of a process by handle, and where the real library's functions are.
+/// The links of a process by handle, and the real library's functions.
 #[derive(Debug, Default)]
 pub struct Linker {
-    /// The real functions, by the name that is documented.
+    /// The real functions, by documented name.
     pub real: BTreeMap<&'static str, usize>,
-    /// Links by handle: the real library's, or a number of ours.
+    /// Links by handle: the real library's, or one of ours.
     pub links: BTreeMap<usize, Link>,
     next: usize,
 }
 
 impl Linker {
-    /// A handle of ours, which is no address.
+    /// A new handle of ours, which is odd and so not an address.
     pub fn fresh(&mut self) -> usize {
         self.next += 1;
         self.next << 4 | 1

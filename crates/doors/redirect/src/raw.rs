@@ -1,4 +1,5 @@
-//! What the dynamic linker calls, and what writes into a program's code: the memory behind this library's safe half.
+//! The callbacks of the dynamic linker, and the code that overwrites functions; the only file of this crate with
+//! `unsafe`.
 #![allow(unsafe_code)]
 
 use crate::{
@@ -25,21 +26,21 @@ const PAGE: usize = 4096;
 
 /// `jmp *0(%rip)`, followed by the address.
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
-/// Bytes of a jump with its address.
+/// Size of a jump with its address in bytes.
 const LEN: usize = JUMP.len() + 8;
-/// `endbr64`, which stays in front where indirect calls are checked for it.
+/// `endbr64`, which is preserved for indirect branch tracking.
 const LANDING: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-/// Bytes that compilers put between functions: `int3`, and what `nop`s of all lengths consist of.
+/// Bytes that compilers place between functions: `int3`, and the bytes of multi-byte `nop`s.
 const PADDING: [u8; 11] = [0x00, 0x0f, 0x1f, 0x2e, 0x40, 0x44, 0x66, 0x80, 0x84, 0x90, 0xcc];
 
-/// `struct link_map`, as far as it is documented (dlinfo(3)).
+/// The documented part of `struct link_map` (dlinfo(3)).
 #[repr(C)]
 pub struct LinkMap {
     base: usize,
     name: *const c_char,
 }
 
-/// The namespace of the program (dlmopen(3)); auditing libraries have others.
+/// The namespace of the program (dlmopen(3)); auditing libraries live in others.
 const LM_ID_BASE: isize = 0;
 /// `LA_ACT_CONSISTENT`
 const CONSISTENT: c_uint = 0;
@@ -52,22 +53,22 @@ fn with_doors<T>(act: impl FnOnce(&mut Doors) -> T) -> Option<T> {
     acted.inspect_err(|_| eprintln!("margay has a bug: its redirection panicked; please report it")).ok()
 }
 
-/// A path that the dynamic linker names.
+/// A path passed by the dynamic linker.
 fn path(name: *const c_char) -> PathBuf {
     if name.is_null() {
         return PathBuf::new();
     }
-    // SAFETY: the dynamic linker passes strings that end with a zero (rtld-audit(7)).
+    // SAFETY: the dynamic linker passes NUL-terminated strings (rtld-audit(7)).
     PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()))
 }
 
-/// Agrees on a version of the interface.
+/// Negotiates the version of the interface.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_version(version: c_uint) -> c_uint {
     version
 }
 
-/// Says where a library is to be looked for.
+/// Substitutes the file of a library that is looked up.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_objsearch(name: *const c_char, _cookie: *mut usize, flag: c_uint) -> *const c_char {
     if flag != ORIGINAL {
@@ -75,17 +76,17 @@ pub extern "C" fn la_objsearch(name: *const c_char, _cookie: *mut usize, flag: c
     }
     let instead = with_doors(|doors| doors.instead_of(&path(name))).flatten();
     let instead = instead.and_then(|found| CString::new(found.into_os_string().into_encoded_bytes()).ok());
-    // The linker keeps it for as long as it likes.
+    // Leaked, since the linker may keep it.
     instead.map_or(name, |found| found.into_raw().cast_const())
 }
 
-/// Hears of an object that was mapped. No calls between objects are watched: the answer is 0.
+/// Records a mapped object. Returns 0: calls between objects are not audited.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_objopen(map: *const LinkMap, namespace: isize, _cookie: *mut usize) -> c_uint {
     if namespace != LM_ID_BASE || map.is_null() {
         return 0;
     }
-    // SAFETY: the dynamic linker passes the object's own entry, which stays while the object is loaded.
+    // SAFETY: the dynamic linker passes the object's own entry, valid while the object is loaded.
     let LinkMap { base, name } = unsafe { map.read() };
     let name = path(name);
     let file = if name.as_os_str().is_empty() { program() } else { name };
@@ -93,7 +94,7 @@ pub extern "C" fn la_objopen(map: *const LinkMap, namespace: isize, _cookie: *mu
     0
 }
 
-/// Hears that all objects of a call are mapped; none of their constructors has run.
+/// Called when all objects of a `dlopen` are mapped and none of their constructors has run.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_activity(_cookie: *mut usize, flag: c_uint) {
     if flag != CONSISTENT {
@@ -122,7 +123,8 @@ fn complain(path: &Path, error: &io::Error) {
     );
 }
 
-/// Writes jumps over functions of one object; counts those that are too short. The functions have not been called yet.
+/// Writes the jumps for one object; returns the number of functions that are too short. No function has been called
+/// yet.
 fn write_all(jumps: &[Jump]) -> io::Result<usize> {
     if !cfg!(target_arch = "x86_64") && !jumps.is_empty() {
         return Err(io::Error::other("only on x86-64 processors"));
@@ -138,21 +140,21 @@ fn write_all(jumps: &[Jump]) -> io::Result<usize> {
 
 fn protect(start: usize, end: usize, protection: c_int) -> io::Result<()> {
     let address = std::ptr::with_exposed_provenance_mut(start);
-    // SAFETY: the pages hold the code of an object that was just mapped. None of it runs: its constructors come later, and
-    // this library's own code stands elsewhere.
+    // SAFETY: the pages hold code of an object that was just mapped and has not run yet; this library's own code lies
+    // elsewhere.
     match unsafe { mprotect(address, end - start, protection) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Writes one jump, if the function and the padding behind it have room for it before the end of the writable pages.
+/// Writes one jump, if the function with its padding has room before the end of the writable pages.
 fn write(jump: &Jump, end: usize) -> bool {
     if end - jump.at < LANDING.len() + LEN {
         return false;
     }
     let at: *mut u8 = std::ptr::with_exposed_provenance_mut(jump.at);
-    // SAFETY: `protect` made the pages up to `end` readable and writable.
+    // SAFETY: `protect` has made the pages up to `end` readable and writable.
     let found: [u8; LANDING.len() + LEN] = unsafe { at.cast::<[u8; LANDING.len() + LEN]>().read_unaligned() };
     let skip = if found.starts_with(&LANDING) { LANDING.len() } else { 0 };
     let padded = |from: usize| found[from..skip + LEN].iter().all(|b| PADDING.contains(b));
@@ -162,18 +164,18 @@ fn write(jump: &Jump, end: usize) -> bool {
     let mut code = [0; LEN];
     code[..JUMP.len()].copy_from_slice(&JUMP);
     code[JUMP.len()..].copy_from_slice(&jump.to.to_le_bytes());
-    // SAFETY: as above; nobody else has these pages in hand while the dynamic linker holds its lock.
+    // SAFETY: as above; no other thread accesses these pages while the dynamic linker holds its lock.
     unsafe { at.add(skip).cast::<[u8; LEN]>().write_unaligned(code) };
     true
 }
 
-/// What acts on the links of the process.
+/// Accesses the links of the process.
 pub fn with_linker<T>(act: impl FnOnce(&mut Linker) -> T) -> T {
     static LINKER: LazyLock<Mutex<Linker>> = LazyLock::new(Mutex::default);
     act(&mut LINKER.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The functions that stand in for nvJitLink's, by name ("nvJitLink", "Linking").
+/// The replacements of nvJitLink's functions, by name ("nvJitLink", "Linking").
 pub fn stand_ins() -> [(&'static str, usize); 13] {
     let functions: [(&'static str, *const ()); 13] = [
         ("nvJitLinkCreate", create as *const ()),
@@ -193,27 +195,28 @@ pub fn stand_ins() -> [(&'static str, usize); 13] {
     functions.map(|(name, address)| (name, address.expose_provenance()))
 }
 
-/// Calls one of the real library's functions: a handle or its address, and at most four more integers or addresses.
+/// Calls a function of the real library with a handle or a pointer to it, and up to four more integers or pointers.
 fn real(name: &str, first: usize, words: [usize; 4]) -> u32 {
     type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> u32;
     let Some(address) = with_linker(|linker| linker.real.get(name).copied()) else { return result::INVALID_INPUT };
     // SAFETY: the address is that of the documented function of this name.
     let function = unsafe { std::mem::transmute::<usize, Function>(address) };
-    // SAFETY: the function takes five words or fewer in registers, of which it looks at its own; the callers below pass those.
+    // SAFETY: the function takes at most five words in registers and ignores the others; the callers below pass what it
+    // needs.
     unsafe { function(first, words[0], words[1], words[2], words[3]) }
 }
 
-/// A string that a program passes; empty for null.
+/// A string argument; empty for null.
 fn string(text: *const c_char) -> String {
     path(text).to_string_lossy().into_owned()
 }
 
-/// Writes to a place that a program passes.
+/// Writes a result through a pointer argument.
 fn put<T>(place: *mut T, value: T) -> u32 {
     if place.is_null() {
         return result::INVALID_INPUT;
     }
-    // SAFETY: the caller of the documented function promises room for its result.
+    // SAFETY: the C caller guarantees room for the result.
     unsafe { place.write(value) };
     result::SUCCESS
 }
@@ -222,7 +225,7 @@ fn put_bytes(place: *mut u8, bytes: &[u8]) -> u32 {
     if place.is_null() {
         return result::INVALID_INPUT;
     }
-    // SAFETY: the caller asked for the size first and promises that much room ("Linking").
+    // SAFETY: the C caller asked for the size before and guarantees that much room ("Linking").
     unsafe { place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     result::SUCCESS
 }
@@ -232,7 +235,7 @@ fn with_link(handle: usize, act: impl FnOnce(&mut Link) -> u32) -> u32 {
 }
 
 extern "C" fn create(out: *mut usize, count: u32, options: *const *const c_char) -> u32 {
-    // SAFETY: the caller promises that many strings.
+    // SAFETY: the C caller guarantees that many strings.
     let mut given: Vec<*const c_char> = (0..count as usize).map(|i| unsafe { options.add(i).read() }).collect();
     let words: Vec<String> = given.iter().map(|text| string(*text)).collect();
     let asks = |word: &str| words.iter().any(|w| w == word);
@@ -257,7 +260,7 @@ extern "C" fn destroy(handle: *mut usize) -> u32 {
     if handle.is_null() {
         return result::INVALID_INPUT;
     }
-    // SAFETY: the caller passes the address of its handle.
+    // SAFETY: the C caller passes the address of its handle.
     let number = unsafe { handle.read() };
     match with_linker(|linker| linker.links.remove(&number)) {
         None => result::INVALID_INPUT,
@@ -266,7 +269,7 @@ extern "C" fn destroy(handle: *mut usize) -> u32 {
     }
 }
 
-/// Adds bytes to a link, or has the real library do so.
+/// Adds data to a link, here or in the real library.
 fn add(handle: usize, kind: u32, data: &[u8], name: *const c_char) -> u32 {
     let mut taken = Taken::Here;
     let added = with_link(handle, |link| {
@@ -287,7 +290,7 @@ extern "C" fn add_data(handle: usize, kind: u32, data: *const u8, size: usize, n
     if data.is_null() {
         return result::INVALID_INPUT;
     }
-    // SAFETY: the caller promises that many bytes.
+    // SAFETY: the C caller guarantees that many bytes.
     add(handle, kind, unsafe { std::slice::from_raw_parts(data, size) }, name)
 }
 
@@ -306,7 +309,7 @@ extern "C" fn complete(handle: usize) -> u32 {
     }
 }
 
-/// The PTX that the real library makes of what it was given.
+/// The PTX that the real library links from its inputs.
 fn real_ptx(handle: usize) -> Result<String, u32> {
     let call = |name: &str, word: usize| match real(name, handle, [word, 0, 0, 0]) {
         result::SUCCESS => Ok(()),
@@ -328,7 +331,7 @@ extern "C" fn image(handle: usize, out: *mut u8) -> u32 {
     with_link(handle, |link| put_bytes(out, link.image()))
 }
 
-/// Whether the real library keeps the log of a link.
+/// Whether the log of a link is the real library's.
 fn has_real_log(handle: usize) -> bool {
     with_linker(|linker| linker.links.get(&handle).is_some_and(|link| link.real.is_some() && !link.has_log()))
 }
