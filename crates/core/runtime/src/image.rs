@@ -1,7 +1,7 @@
-//! From a placed program to an [`Image`]: every variable gets an address and its initial contents.
+//! Builds an [`Image`] from a placed program: gives every variable an address and its initial contents.
 //!
-//! Variables of `.global` and `.const` belong to the module and are allocated once, whichever kernel asks first; shared
-//! variables are laid out for each kernel, and only those that the kernel reaches take space, as on a GPU.
+//! Variables of `.global` and `.const` belong to the module and are allocated once, whichever kernel is prepared first;
+//! shared variables are laid out per kernel, and only those that the kernel reaches take space, as on a GPU.
 
 use crate::{Context, Error, module::Variables};
 use margay_exec::{Image, Memory, RESERVED_SHARED, mem::Kind};
@@ -19,25 +19,25 @@ pub(crate) fn allocate(memory: &Memory, kind: Kind, name: &str, bytes: u64, alig
 }
 
 impl Context {
-    /// Copies bytes of the host to device memory at an address inside an allocation.
+    /// Copies host bytes to device memory inside an allocation.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
         let outside = |_| Error::BadAddress { address, size: data.len() as u64 };
         self.device().memory().write(address, data).map_err(outside)
     }
 
-    /// Copies bytes of device memory at an address inside an allocation to the host.
+    /// Copies bytes of device memory inside an allocation to the host.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Error> {
         let size = data.len() as u64;
         self.device().memory().read(address, data).map_err(|_| Error::BadAddress { address, size })
     }
 }
 
-/// Gives the variables that `kernel` reaches their addresses.
-/// Also whether it reads the environment registers by which a cooperative grid finds its workspace.
+/// Builds the image for `kernel`, with addresses of all variables that it reaches. Also returns whether the kernel
+/// reads the environment registers through which a cooperative grid finds its workspace.
 pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Result<(Image, bool), Error> {
     let (used, [cooperative, reserves]) = reached(&ir, kernel);
     let mut addresses = variables.addresses(&ir)?;
-    // The system's part lies in front; only programs that ask for its place can see that.
+    // The reserved part comes first; only programs that ask for its location can observe it.
     let reserved_shared = if reserves { RESERVED_SHARED } else { 0 };
     let (mut shared, mut dynamic_align) = (u64::from(reserved_shared), 16);
     for (i, global) in ir.globals.iter().enumerate() {

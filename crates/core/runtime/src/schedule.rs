@@ -1,19 +1,20 @@
 //! The grid scheduler: which CTA runs where and when.
 //!
-//! The unit of work is a *cluster* (one CTA where there are no clusters), since CTAs of a cluster wait for each other. Every
-//! worker takes chunks of units from one counter and keeps a queue of *live* ones. The unit in front runs a slice; if it is
-//! not done it goes to the back. A worker starts another unit when its queue is empty, or once a round when the unit in front
-//! has had many slices: so a CTA that spins until a later one has done something gets what it waits for, although nothing
-//! promises that on a GPU. Cooperative grids start all units at once. With a seed, one worker picks units and lengths of
-//! slices at random, the same way for the same seed.
+//! The unit of work is a *cluster* (one CTA without clusters), since CTAs of a cluster wait for each other. Every
+//! worker takes chunks of units from a shared counter and keeps a queue of *live* units. The unit in front runs for a
+//! slice and goes to the back if it is not done. A worker starts another unit when its queue is empty, or once per
+//! round when the unit in front has had many slices: so a CTA that polls for a later one makes progress, although no
+//! GPU guarantees that. Cooperative grids start all units at once. With a seed, one worker picks units and slice
+//! lengths at random, reproducibly.
 //!
-//! A kernel whose CTAs never wait for each other can take a range of them at once ([`margay_exec::Batch`]). Ranges grow
-//! until one takes about a millisecond, so that handing them out costs nothing and the end of a grid is shared evenly. Other
-//! threads are woken at once where earlier launches of the kernel tell that there is work for them, or when the first range
-//! shows it.
+//! A kernel whose CTAs never wait for each other runs ranges of them ([`margay_exec::Batch`]). Ranges grow until one
+//! takes about a millisecond, so that handing them out is cheap and the end of a grid is balanced. Other threads are
+//! woken at once if earlier launches of the kernel suggest that there is work for them, or when the first range shows
+//! it.
 //!
-//! Code may get better while a grid runs ([`Source`]). A worker takes up the best there is when it has nothing in flight; a CTA ends
-//! on the engine on which it has begun. So units and ranges of one grid may run side by side, on the same memory.
+//! Code may improve while a grid runs ([`Source`]). A worker switches to the best code when it has nothing in flight; a
+//! CTA ends on the engine on which it started. So units and ranges of one grid may run side by side, on the same
+//! memory.
 
 use crate::tiers::{Source, Tier};
 use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
@@ -31,98 +32,98 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Warp instructions of a slice: a few milliseconds.
+/// Fuel of a slice in warp instructions: a few milliseconds.
 const SLICE: u64 = 1 << 16;
-/// Slices after which a unit is suspected of waiting for another one.
+/// Slices after which a unit is suspected to wait for another one.
 const PATIENCE: u32 = 16;
-/// Live units of a worker, unless the grid is cooperative.
+/// Limit of a worker's live units, except for cooperative grids.
 const MAX_LIVE: usize = 256;
 
-/// CTAs of the first range of a batch, at most.
+/// Limit of the first range of a batch, in CTAs.
 const FIRST_RANGE: u64 = 64;
-/// Ranges that take less are made longer.
+/// Shorter ranges are followed by longer ones.
 const SHORT: Duration = Duration::from_micros(200);
-/// Ranges that take more are made shorter.
+/// Longer ranges are followed by shorter ones.
 const LONG: Duration = Duration::from_millis(2);
-/// Work that is worth waking another thread for.
+/// Amount of work for which another thread is woken.
 const WORTH_WAKING: Duration = Duration::from_micros(20);
 
-/// A switch that stops launches; clones share it.
+/// A cancellation flag for launches; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Stops the launches that were given this switch, soon.
+    /// Cancels the launches with this flag, soon.
     pub fn cancel(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether it was thrown.
+    /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Relaxed)
     }
 }
 
-/// Called with CTAs done and CTAs in all, from any thread, whenever a unit is done.
+/// Called from any thread whenever a unit is done, with the number of CTAs done and of all CTAs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// What a thread of the host did between two looks at the grid.
+/// A time span in which a host thread ran CTAs.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Number of the thread in the launch; the caller is 0.
+    /// Index of the worker in the launch; 0 is the caller.
     pub worker: usize,
     /// Linear index of the first CTA.
     pub first: u64,
-    /// How many CTAs.
+    /// Number of CTAs.
     pub ctas: u64,
-    /// When it began.
+    /// Start of the span.
     pub started: Instant,
-    /// How long it took.
+    /// Length of the span.
     pub time: Duration,
 }
 
 /// Called with spans, from any thread.
 pub type Spans<'a> = &'a (dyn Fn(Span) + Sync);
 
-/// Nanoseconds of a CTA in earlier launches of a kernel.
+/// Average time of a CTA in earlier launches of a kernel, in nanoseconds.
 pub(crate) struct Cost(AtomicU64);
 
 impl Default for Cost {
-    /// A kernel that was never launched may be worth any number of threads: the first launch has made code, so waking them
-    /// is cheap beside it.
+    /// A kernel that was never launched may deserve any number of threads: its first launch has compiled code, compared
+    /// to which waking them is cheap.
     fn default() -> Cost {
         Cost(AtomicU64::new(u64::MAX))
     }
 }
 
-/// How a grid is to be run.
+/// Parameters of running a grid.
 pub(crate) struct Schedule<'a> {
-    /// Threads to run CTAs on.
+    /// The threads that run CTAs.
     pub pool: &'a rayon::ThreadPool,
-    /// How many of them at most.
+    /// Limit of threads to use.
     pub workers: usize,
-    /// Warp instructions that all CTAs together may execute, within a slice for each live unit.
+    /// Limit of warp instructions of all CTAs together, exact to a slice per live unit.
     pub instructions: Option<u64>,
-    /// How long everybody may poll for what nobody does before that is a fault; twenty times as long where a counter or a clock
-    /// still moves.
+    /// How long all units may only poll before that is a deadlock; twenty times as long if their state still changes (a
+    /// counter, a clock).
     pub stall: Duration,
-    /// Stops the launch.
+    /// Cancels the launch.
     pub cancel: Option<&'a Cancel>,
-    /// Hears of CTAs that are done.
+    /// Receives progress.
     pub progress: Option<Progress<'a>>,
-    /// Hears of what threads do.
+    /// Receives time spans.
     pub spans: Option<Spans<'a>>,
-    /// Of the kernel.
+    /// The cost of a CTA of the kernel.
     pub cost: &'a Cost,
 }
 
-/// Why a grid did not run to its end.
+/// Why a grid ended early.
 pub(crate) enum Ended {
     Stopped(Stop),
     Cancelled,
 }
 
-/// What the workers of a launch share.
+/// State shared by the workers of a launch.
 struct Shared<'a> {
     code: &'a dyn Source,
     grid: &'a Grid<'a>,
@@ -133,25 +134,26 @@ struct Shared<'a> {
     next: AtomicU64,
     chunk: u64,
     done: AtomicU64,
-    /// Nanoseconds that ranges took.
+    /// Time that ranges took, in nanoseconds.
     nanoseconds: AtomicU64,
     spent: AtomicU64,
-    /// Counts slices in which a unit got on.
+    /// Number of slices in which some unit made progress.
     epoch: AtomicU64,
-    /// What each worker waits for: [`NOTHING`], [`SOMETHING`], or the end of an epoch, by its number after [`WAITS`].
+    /// Per worker: [`IDLE`], [`RUNS`], or [`POLLS`] plus the epoch in which all of its units have only polled for too
+    /// long.
     waits: Box<[AtomicU64]>,
     over: AtomicBool,
     ended: Mutex<Option<Ended>>,
 }
 
-/// A worker that has taken no unit yet, or has none left.
-const NOTHING: u64 = 0;
-/// A worker that may get on.
-const SOMETHING: u64 = 1;
-/// A worker all of whose units only polled for too long in epoch 0.
-const WAITS: u64 = 2;
+/// The worker has no unit.
+const IDLE: u64 = 0;
+/// The worker may make progress.
+const RUNS: u64 = 1;
+/// All units of the worker have only polled for too long, in epoch 0.
+const POLLS: u64 = 2;
 
-/// How long nobody has got on, as one worker sees it.
+/// For how long a worker has seen no progress.
 struct Idle {
     epoch: u64,
     certain: bool,
@@ -160,13 +162,13 @@ struct Idle {
 }
 
 impl Idle {
-    /// A unit only polled; whether that is true of all units of the worker, for too long.
+    /// A unit has only polled; returns whether that is true of all units of the worker, for too long.
     fn waited(&mut self, epoch: u64, certain: bool, units: usize, stall: Duration) -> bool {
         if epoch != self.epoch {
             *self = Idle { epoch, certain: true, slices: 0, since: Instant::now() };
         }
         self.slices += 1;
-        // The first looks cannot know yet whether anything moves.
+        // In its first slices, a unit cannot know yet whether its state repeats.
         self.certain = if self.slices <= 8 * units { true } else { self.certain && certain };
         let limit = if self.certain { stall } else { stall * 20 };
         self.slices > 64 * units && self.since.elapsed() > limit
@@ -182,18 +184,18 @@ struct Unit<'a> {
     tier: Tier,
 }
 
-/// The code that a worker works with.
+/// The code that a worker uses.
 struct Tool<'a> {
     kernel: Arc<dyn Kernel>,
     tier: Tier,
     version: u32,
-    /// What runs ranges of CTAs, if the code does that.
+    /// Runs ranges of CTAs, if the code does.
     batch: Option<Box<dyn Batch + 'a>>,
-    /// CTAs of the next range.
+    /// Size of the next range in CTAs.
     size: u64,
 }
 
-/// Runs every CTA of a grid.
+/// Runs all CTAs of a grid.
 pub(crate) fn run(code: &dyn Source, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
     let launch = grid.launch;
     let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i].max(1));
@@ -215,7 +217,7 @@ pub(crate) fn run(code: &dyn Source, grid: &Grid<'_>, schedule: &Schedule<'_>) -
         nanoseconds: AtomicU64::new(0),
         spent: AtomicU64::new(0),
         epoch: AtomicU64::new(0),
-        waits: (0..workers).map(|_| AtomicU64::new(NOTHING)).collect(),
+        waits: (0..workers).map(|_| AtomicU64::new(IDLE)).collect(),
         over: AtomicBool::new(false),
         ended: Mutex::new(None),
     };
@@ -243,7 +245,7 @@ pub(crate) fn run(code: &dyn Source, grid: &Grid<'_>, schedule: &Schedule<'_>) -
 }
 
 impl<'a> Shared<'a> {
-    /// The best code there is, for a worker.
+    /// The best code at the moment, for a worker.
     fn tool(&'a self) -> Result<Tool<'a>, Stop> {
         let version = self.code.version();
         let (kernel, tier) = self.code.best();
@@ -255,11 +257,11 @@ impl<'a> Shared<'a> {
         Ok(Tool { kernel, tier, version, batch, size })
     }
 
-    /// Runs units and ranges until none are left, as one of so many workers.
+    /// Runs units and ranges until none are left, as one of `workers` workers.
     fn work(&'a self, worker: usize, tool: Tool<'a>, workers: usize) {
-        self.waits[worker].store(SOMETHING, SeqCst);
+        self.waits[worker].store(RUNS, SeqCst);
         self.work_units(worker, tool, workers);
-        self.waits[worker].store(NOTHING, SeqCst);
+        self.waits[worker].store(IDLE, SeqCst);
     }
 
     fn work_units(&'a self, worker: usize, mut tool: Tool<'a>, workers: usize) {
@@ -327,7 +329,7 @@ impl<'a> Shared<'a> {
                 Ok(step) => {
                     match step {
                         Step::Waiting(certain) => {
-                            // It did next to nothing.
+                            // A polling unit has executed next to nothing.
                             fuel /= 64;
                             let all_started = self.next.load(Relaxed) >= self.units && chunk.is_empty();
                             let (epoch, stall) = (self.epoch.load(Relaxed), self.schedule.stall);
@@ -351,21 +353,21 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// A worker has nothing but units that wait for others; whether that is true of all workers. One whose thread the host has set
-    /// aside in the middle of a slice has not said so, and may be about to do what all wait for.
+    /// Notes that a worker's units only poll; returns whether that is true of all workers. A worker whose thread the
+    /// host has preempted in a slice has not noted it, and may still make progress.
     fn all_wait(&self, worker: usize, epoch: u64) -> bool {
-        self.waits[worker].store(WAITS + epoch, SeqCst);
-        self.waits.iter().all(|w| matches!(w.load(SeqCst), w if w == NOTHING || w == WAITS + epoch))
+        self.waits[worker].store(POLLS + epoch, SeqCst);
+        self.waits.iter().all(|w| matches!(w.load(SeqCst), w if w == IDLE || w == POLLS + epoch))
     }
 
-    /// CTAs ran for a time on a tier; `unstarted` ones were taken besides those that nobody took.
+    /// Accounts for CTAs run on a tier; `unstarted` units were taken by this worker but not started.
     fn ran(&self, tier: Tier, units: u64, time: Duration, unstarted: u64) {
         self.nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
         let left = self.units.saturating_sub(self.next.load(Relaxed)) + unstarted;
         self.code.ran(tier, units, time, left);
     }
 
-    /// Leaves the processor to the compiler while the launch gains by that; whether it did.
+    /// Leaves the processor to the compiler while the launch gains by that; returns whether it did.
     fn hold_back(&self, tool: &Tool<'_>, workers: usize) -> bool {
         let saturated = workers >= self.schedule.pool.current_num_threads();
         let left = || self.units.saturating_sub(self.next.load(Relaxed));
@@ -378,8 +380,8 @@ impl<'a> Shared<'a> {
         held
     }
 
-    /// Whether a grid that runs by the range is so small that waking others costs more than it brings: as cheap as ever, in all
-    /// likelihood, and the first range tells.
+    /// Whether a grid that runs in ranges is too small to be worth waking other threads: probably as cheap as before,
+    /// which the first range confirms.
     fn is_small(&'a self, tool: &mut Tool<'a>) -> bool {
         let known = Duration::from_nanos(self.schedule.cost.0.load(Relaxed).saturating_mul(self.units));
         if tool.batch.is_none() || known >= WORTH_WAKING {
@@ -394,8 +396,8 @@ impl<'a> Shared<'a> {
         start.elapsed().saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING
     }
 
-    /// Runs what is left of a chunk, or the next range; whether there was one and all is well. Ranges grow while they are short, but
-    /// stay a fraction of what is left.
+    /// Runs the rest of a chunk, or the next range; returns whether there was one and no error. Ranges grow while they
+    /// are short, but stay a fraction of what is left.
     fn next_range(&self, tool: &mut Tool<'_>, chunk: &mut Range<u64>, workers: usize, worker: usize) -> bool {
         let Some(batch) = &mut tool.batch else { return false };
         let range = match chunk.is_empty() {
@@ -428,7 +430,7 @@ impl<'a> Shared<'a> {
         true
     }
 
-    /// Starts the next unit; `None` when all were started.
+    /// Starts the next unit; `None` if all were started.
     fn start(&self, tool: &Tool<'_>, chunk: &mut Range<u64>) -> Result<Option<Unit<'a>>, Stop> {
         if chunk.is_empty() {
             let first = self.next.fetch_add(self.chunk, Relaxed).min(self.units);
@@ -448,7 +450,7 @@ impl<'a> Shared<'a> {
         u64::from(self.grid.launch.cluster.iter().map(|n| (*n).max(1)).product::<u32>())
     }
 
-    /// A thread has done something.
+    /// Reports a time span.
     fn span(&self, worker: usize, first: u64, ctas: u64, started: Instant) {
         if let Some(spans) = self.schedule.spans {
             spans(Span { worker, first, ctas, started, time: started.elapsed() });
@@ -463,7 +465,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// The first end counts.
+    /// Ends the grid; the first reason counts.
     fn end(&self, ended: Ended) {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(ended);
         self.over.store(true, Relaxed);
@@ -495,7 +497,7 @@ fn chunk_left(chunk: &std::ops::Range<u64>, shared: &Shared<'_>) -> bool {
     !chunk.is_empty() || shared.next.load(Relaxed) < shared.units
 }
 
-/// Runs a piece of a launch. A panic ends the launch, but none of the threads that others wait for.
+/// Runs a piece of a launch. A panic ends the launch, but not a thread that others wait for.
 fn guarded<T>(piece: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     catch_unwind(AssertUnwindSafe(piece)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
@@ -504,7 +506,7 @@ fn guarded<T>(piece: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     })
 }
 
-/// SplitMix64; state 0 stands for "no seed" and is never used.
+/// SplitMix64; state 0 means "no seed" and is never used.
 struct Random(u64);
 
 impl Random {
