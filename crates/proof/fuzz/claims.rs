@@ -1,9 +1,10 @@
-//! What must hold for any text: the fuzz targets of this folder, and the loop of the harness where there is no libFuzzer.
+//! Properties that hold for any text, for the fuzz targets of this folder and for the harness, which runs them without
+//! libFuzzer.
 
 use margay_check::Options;
 use margay_syntax::{FormatOptions, Parsed, Severity, eval, format, parse};
 
-/// Reading any text ends, and says only what lies in the text.
+/// Parsing terminates, and its diagnostics lie within the text.
 pub fn reads(text: &str) {
     let parsed = parse(text);
     for d in &parsed.diagnostics {
@@ -18,7 +19,7 @@ pub fn reads(text: &str) {
     let _ = parsed.tree.origins(text.len() as u32 / 2);
 }
 
-/// Printing keeps every token, reads again, and is stable.
+/// Printing preserves every token, its result parses, and printing that again changes nothing.
 pub fn prints(text: &str) {
     let parsed = parse(text);
     let options = FormatOptions::default();
@@ -30,7 +31,7 @@ pub fn prints(text: &str) {
     assert_eq!(format(&again, &options).as_deref(), Ok(&*once), "not stable");
 }
 
-/// Everything but blanks and comments.
+/// The text without white space and comments.
 fn tokens(parsed: &Parsed) -> String {
     let text = &parsed.tree.text;
     let (mut out, mut at) = (String::new(), 0);
@@ -43,7 +44,7 @@ fn tokens(parsed: &Parsed) -> String {
     out
 }
 
-/// Checking any text ends.
+/// Checking terminates.
 pub fn checks(text: &str) {
     let (checked, diagnostics) = margay_check::check(parse(text), &Options::default());
     for d in &diagnostics {

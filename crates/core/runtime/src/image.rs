@@ -70,7 +70,7 @@ fn is_dynamic(global: &Global) -> bool {
     global.space == Space::Shared && global.size == 0
 }
 
-/// The variables that a kernel can reach, whether it may wait for the grid, and whether it reads where reserved shared memory is.
+/// The variables that a kernel reaches, whether it may wait for the grid, and whether it reads the location of reserved shared memory.
 fn reached(ir: &Ir<Placed>, kernel: FuncId) -> (HashSet<GlobalId>, [bool; 2]) {
     let Reached { funcs, globals } = pass::reached(ir, kernel);
     let reads = |wanted: fn(Special) -> bool| {

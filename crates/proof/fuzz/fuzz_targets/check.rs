@@ -1,4 +1,4 @@
-//! Checking any text ends without a panic.
+//! Checking any text terminates without a panic.
 #![no_main]
 
 #[allow(dead_code)]

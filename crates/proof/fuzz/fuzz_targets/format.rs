@@ -1,4 +1,4 @@
-//! Printing keeps every token, reads again, and is stable.
+//! Printing preserves every token, its result parses, and printing that again changes nothing.
 #![no_main]
 
 #[allow(dead_code)]

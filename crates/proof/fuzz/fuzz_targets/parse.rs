@@ -1,4 +1,4 @@
-//! Reading any text ends without a panic, and says only what lies in the text.
+//! Parsing any text terminates without a panic, with diagnostics within the text.
 #![no_main]
 
 #[allow(dead_code)]

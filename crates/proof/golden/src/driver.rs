@@ -1,6 +1,6 @@
-//! CUDA's driver, loaded while the program runs: nothing of it is needed to build. The only `unsafe` of this crate.
+//! CUDA's driver, loaded at run time, so that building needs nothing of it. The only `unsafe` of this crate.
 //!
-//! Functions and their types are those of the CUDA Driver API reference; handles are pointers, and so are held as `usize`.
+//! Functions and their types follow the CUDA Driver API reference; handles are pointers, and so are held as `usize`.
 #![allow(unsafe_code)]
 
 use std::{
@@ -21,7 +21,7 @@ const DYNAMIC_SHARED: c_int = 8;
 type Code = c_int;
 type Handle = *mut c_void;
 
-/// Declares the table of functions and how it is filled.
+/// Declares the table of functions, and how it is filled.
 macro_rules! functions {
     ($($field:ident = $symbol:literal: fn($($arg:ty),*);)*) => {
         struct Functions {
@@ -33,12 +33,12 @@ macro_rules! functions {
                 Ok(Functions {
                     $($field: {
                         let name = CString::new($symbol).unwrap_or_default();
-                        // SAFETY: the library is open, and the name ends with a zero.
+                        // SAFETY: the library is open, and the name is NUL-terminated.
                         let at = unsafe { dlsym(library, name.as_ptr()) };
                         if at.is_null() {
                             return Err(format!("the driver has no `{}`", $symbol));
                         }
-                        // SAFETY: the driver's function of that name has this type, by its reference.
+                        // SAFETY: the driver's function of this name has this type, according to its reference.
                         unsafe { std::mem::transmute::<Handle, unsafe extern "C" fn($($arg),*) -> Code>(at) }
                     },)*
                 })
@@ -68,24 +68,24 @@ functions! {
     launch = "cuLaunchKernel": fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut Handle, *mut Handle);
 }
 
-/// The first GPU of the driver, with at most one module loaded.
+/// The driver's first GPU, with at most one module loaded.
 pub struct Gpu {
     functions: Functions,
     module: Handle,
     memory: Vec<u64>,
-    /// As the driver calls it.
+    /// The device's name.
     pub name: String,
     /// Compute capability: major and minor.
     pub capability: (i32, i32),
-    /// The driver's version of CUDA: 13050 for 13.5.
+    /// CUDA version of the driver: 13050 for 13.5.
     pub driver: i32,
 }
 
 impl Gpu {
-    /// Opens the driver's library and its first device. The error says what is missing.
+    /// Opens the driver library and its first device. The error says what is missing.
     pub fn open(library: &str) -> Result<Gpu, String> {
         let file = CString::new(library).map_err(|e| e.to_string())?;
-        // SAFETY: the name ends with a zero; what the library does when it is loaded is its own affair.
+        // SAFETY: the name is NUL-terminated; the library's initialisers depend on nothing of ours.
         let opened = unsafe { dlopen(file.as_ptr(), RTLD_NOW) };
         if opened.is_null() {
             return Err(format!("there is no CUDA driver: {library} cannot be loaded"));
@@ -107,7 +107,7 @@ impl Gpu {
         let (mut device, mut context, mut name) = (0, ptr::null_mut(), [0 as c_char; 256]);
         let (mut driver, mut major, mut minor) = (0, 0, 0);
         let f = &self.functions;
-        // SAFETY: all pointers are to variables of the types that the driver writes, and the name has the size that is told.
+        // SAFETY: all pointers are to variables of the types that the driver writes, and the name has the size passed.
         let name = unsafe {
             self.done("cuInit", (f.init)(0))?;
             self.done("cuDriverGetVersion", (f.version)(&mut driver))?;
@@ -129,7 +129,7 @@ impl Gpu {
             return Ok(());
         }
         let mut name = ptr::null();
-        // SAFETY: the driver writes a pointer to a constant string, or leaves the null.
+        // SAFETY: the driver writes a pointer to a static string, or leaves null.
         let name = unsafe {
             (self.functions.error_name)(code, &mut name);
             if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
@@ -137,17 +137,17 @@ impl Gpu {
         Err(format!("{what} says {code} {name}"))
     }
 
-    /// Loads PTX; what was loaded and allocated before is freed.
+    /// Loads PTX; frees the previous module and memory.
     pub fn load(&mut self, text: &str) -> Result<(), String> {
         self.clear();
         let text = CString::new(text).map_err(|e| e.to_string())?;
-        // SAFETY: the text ends with a zero, by which the driver knows PTX's end; the handle is written.
+        // SAFETY: the text is NUL-terminated, as the driver requires for PTX; the handle is written.
         let code = unsafe { (self.functions.load)(&mut self.module, text.as_ptr().cast()) };
         self.done("cuModuleLoadData", code)
     }
 
     fn clear(&mut self) {
-        // SAFETY: module and memory came from this driver and are given back once.
+        // SAFETY: module and memory came from this driver and are freed once.
         unsafe {
             for m in self.memory.drain(..) {
                 (self.functions.free)(m);
@@ -159,10 +159,10 @@ impl Gpu {
         self.module = ptr::null_mut();
     }
 
-    /// Puts bytes into new memory of the device.
+    /// Copies bytes to new device memory; returns its address.
     pub fn place(&mut self, bytes: &[u8]) -> Result<u64, String> {
         let mut address = 0;
-        // SAFETY: the address is written; then as many bytes are read as the slice has, into memory of that size.
+        // SAFETY: the address is written; then the slice's bytes are read into memory of that size.
         unsafe {
             self.done("cuMemAlloc", (self.functions.allocate)(&mut address, bytes.len().max(1)))?;
             self.memory.push(address);
@@ -171,14 +171,14 @@ impl Gpu {
         Ok(address)
     }
 
-    /// Reads memory of the device.
+    /// Reads device memory.
     pub fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), String> {
         // SAFETY: the driver writes as many bytes as the slice has.
         let code = unsafe { (self.functions.download)(bytes.as_mut_ptr().cast(), address, bytes.len()) };
         self.done("cuMemcpyDtoH", code)
     }
 
-    /// Launches a kernel and waits for it.
+    /// Launches a kernel and waits for its end.
     pub fn launch(
         &mut self,
         kernel: &str,
@@ -199,7 +199,8 @@ impl Gpu {
         }
         let mut pointers: Vec<Handle> = room.iter_mut().map(|r| r.as_mut_ptr().cast()).collect();
         let f = &self.functions;
-        // SAFETY: the module is loaded, the name ends with a zero, and each pointer is to more bytes than a parameter can have.
+        // SAFETY: the module is loaded, the name is NUL-terminated, and each pointer is to more bytes than a parameter
+        // can have.
         unsafe {
             self.done("cuModuleGetFunction", (f.function)(&mut function, self.module, name.as_ptr()))?;
             if shared > 48 << 10 {

@@ -1,8 +1,9 @@
-//! `golden [CASE...]`: runs the cases of `tests/run` (or those whose names begin so) on the first GPU, and records what it computes
-//! in `tests/golden`, with device and driver. Cases that need more than kernels and buffers are left out; expectations that
-//! do not hold on the GPU are shown, and end it with 1.
+//! `golden [CASE...]`: runs the cases of `tests/run` (or those with these prefixes) on the first GPU, and records the
+//! results in `tests/golden` with device and driver. Cases that need more than kernels and buffers are skipped;
+//! expectations that do not hold on the GPU are printed, and make it exit with 1.
 //!
-//! `MARGAY_LIBCUDA` names another driver library, `MARGAY_GOLDEN` another folder. Without a driver or a GPU: a message, and 2.
+//! `MARGAY_LIBCUDA` names another driver library, `MARGAY_GOLDEN` another folder. Without a driver or a GPU, it says so
+//! and exits with 2.
 
 mod driver;
 

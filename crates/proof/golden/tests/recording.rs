@@ -1,4 +1,4 @@
-//! The recorder against a driver made of paper, and without any.
+//! The recorder with a mock driver, and without a driver.
 
 use std::{path::Path, process::Command};
 

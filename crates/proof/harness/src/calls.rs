@@ -1,30 +1,30 @@
 //! Random modules whose functions call each other, with the results that they must have.
 //!
-//! Every function folds all bytes of its formals into a hash, calls others with values made from it, folds their results, and
-//! fills its own result from the hash. The same is computed here on byte vectors, so a byte that gets lost, mixed up or
-//! overwritten on its way under any calling convention shows in the result.
+//! Every function folds all bytes of its formals into a hash, calls others with values derived from it, folds their
+//! results, and derives its own result from the hash. The same is computed here on byte vectors, so a byte that is
+//! lost, misplaced or overwritten under any calling convention changes the result.
 
 use crate::random::Random;
 use std::fmt::Write;
 
-/// A formal, or what a call passes for it.
+/// A formal parameter, or the argument for it.
 #[derive(Clone, Debug)]
 struct Formal {
     reg: bool,
     ty: &'static str,
     vector: u32,
     align: u32,
-    /// Bytes; of an unsized array those that the callee reads.
+    /// Size in bytes; of an unsized array, the bytes that the callee reads.
     size: u32,
     array: bool,
     is_unsized: bool,
-    /// Every call passes a value that does not depend on the thread.
+    /// Every call passes a uniform value.
     shared: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Calls a function: which, whether by its address, and the bit of the hash that guards the call.
+    /// A call: the callee, whether by address, and the bit of the hash that guards it.
     Call { callee: usize, indirect: bool, guard: Option<u32> },
 }
 
@@ -40,7 +40,7 @@ struct Function {
 const THREADS: u32 = 40;
 const PIECE: u32 = 0x85eb_ca6b;
 
-/// Largest pieces that a formal can be moved in: offsets and sizes.
+/// Naturally aligned pieces in which a formal can be moved: offsets and sizes.
 fn pieces(f: &Formal) -> Vec<(u32, u32)> {
     let unit = if f.array { f.align.min(8) } else { f.size.min(8) };
     let (mut out, mut at) = (Vec::new(), 0);
@@ -55,7 +55,7 @@ fn pieces(f: &Formal) -> Vec<(u32, u32)> {
     out
 }
 
-/// The bytes that a caller with a hash passes or a callee returns: the inverse of nothing, but different for every piece.
+/// The bytes that a caller passes or a callee returns for a hash; different in every piece.
 fn fill(hash: u32, f: &Formal) -> Vec<u8> {
     let mut bytes = vec![0; f.size as usize];
     for (p, (at, size)) in pieces(f).into_iter().enumerate() {
@@ -67,7 +67,7 @@ fn fill(hash: u32, f: &Formal) -> Vec<u8> {
     bytes
 }
 
-/// The hash that a formal's value is made from which all threads share.
+/// The hash from which a uniform argument is derived.
 fn shared(function: usize, formal: usize) -> u32 {
     0x51ed_2701 + 97 * function as u32 + formal as u32
 }
@@ -76,7 +76,7 @@ fn value(hash: u32, piece: u32) -> u32 {
     hash.wrapping_add(piece.wrapping_mul(PIECE)) ^ piece << 7
 }
 
-/// Folds a formal's bytes into a hash, piece by piece.
+/// Folds the bytes of a formal into a hash, piece by piece.
 fn fold(mut hash: u32, f: &Formal, bytes: &[u8]) -> u32 {
     for (at, size) in pieces(f) {
         let mut all = [0; 8];
@@ -88,7 +88,7 @@ fn fold(mut hash: u32, f: &Formal, bytes: &[u8]) -> u32 {
 }
 
 impl Function {
-    /// What a call returns.
+    /// The result of a call.
     fn run(&self, all: &[Function], index: usize, args: &[Vec<u8>]) -> Vec<u8> {
         let mut hash = 17 + index as u32;
         for (f, bytes) in self.params.iter().zip(args) {
@@ -106,12 +106,12 @@ impl Function {
         self.ret.as_ref().map_or(Vec::new(), |f| fill(hash, f))
     }
 
-    /// A caller's hash with this function's result.
+    /// Folds this function's result into the caller's hash.
     fn take(&self, hash: u32, result: &[u8]) -> u32 {
         self.ret.as_ref().map_or(hash.wrapping_add(1), |f| fold(hash, f, result))
     }
 
-    /// What a call with a hash passes.
+    /// The arguments of a call with a hash.
     fn filled(&self, index: usize, hash: u32) -> Vec<Vec<u8>> {
         let from = |(i, f): (usize, &Formal)| fill(if f.shared { shared(index, i) } else { hash }, f);
         self.params.iter().enumerate().map(from).collect()
@@ -318,7 +318,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A call of a function with values from `%r0`; the first of a recursive one from `%r8`.
+    /// Emits a call with values from `%r0`; the first formal of a recursive function comes from `%r8`.
     fn call(&mut self, index: usize, indirect: bool) {
         let f = &self.functions[index];
         self.line("{");
@@ -363,7 +363,7 @@ impl Writer<'_> {
         self.line("}");
     }
 
-    /// Fills a variable with pieces made from a register.
+    /// Fills a variable with pieces derived from a register.
     fn fill(&mut self, f: &Formal, name: &str, from: &str) {
         for (p, (at, size)) in pieces(f).into_iter().enumerate() {
             let p = p as u32;

@@ -8,55 +8,55 @@ use margay::{
     tensormap::MapOptions,
 };
 
-/// A case file, read.
+/// A parsed case file.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Case {
     /// Launches in order.
     pub launches: Vec<Launch>,
-    /// Files to link with, relative to the case.
+    /// Files to link, relative to the case.
     pub links: Vec<String>,
-    /// Where the expectations come from.
+    /// The source of the expectations.
     pub source: Option<String>,
-    /// Seeds of further interleavings to run under.
+    /// Seeds of further interleavings.
     pub seeds: Vec<u64>,
-    /// ABIs that must be able to place it, besides `ptx`.
+    /// ABIs that must have a plan, besides `ptx`.
     pub must_place: Vec<String>,
-    /// Only under these ABIs.
+    /// Restricts the case to these ABIs.
     pub only_abis: Option<Vec<String>>,
-    /// Only on these engines.
+    /// Restricts the case to these engines.
     pub only_engines: Option<Vec<String>>,
-    /// Relocatable check.
+    /// Checked as relocatable code.
     pub relocatable: bool,
 }
 
-/// A launch and what it must do.
+/// A launch with its expectations.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Launch {
     /// 1-based line of the directive.
     pub line: usize,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// CTAs.
+    /// Grid in CTAs.
     pub grid: [u32; 3],
     /// Threads of a CTA.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
+    /// Size of dynamic shared memory in bytes.
     pub shared: u32,
     /// CTAs of a cluster.
     pub cluster: Option<[u32; 3]>,
-    /// CTAs wait for each other.
+    /// Cooperative launch.
     pub cooperative: bool,
-    /// Bytes of stack.
+    /// Stack size in bytes.
     pub stack: Option<u32>,
-    /// In the kernel's order.
+    /// Arguments, in the kernel's order.
     pub args: Vec<Arg>,
-    /// What must hold afterwards.
+    /// Expectations on the results.
     pub expects: Vec<Expect>,
-    /// The fault that must end it: the name of a `FaultKind`, and text that its data, a note, or who did it must hold.
+    /// The expected fault: the name of a `FaultKind`, and text that its data, a note or its thread must contain.
     pub fault: Option<(String, String)>,
-    /// Text that the note of an undefined use must hold; without it, there must be none.
+    /// Text that the note of an undefined use must contain; without it, there must be none.
     pub undefined: Option<String>,
-    /// What the kernel must print.
+    /// The expected output.
     pub prints: Option<String>,
 }
 
@@ -84,29 +84,29 @@ pub enum Value {
         shape: Vec<u64>,
         /// Contents before the launch.
         init: BufferInit,
-        /// Must be unchanged afterwards.
+        /// Must be unchanged by the launch.
         read_only: bool,
-        /// The kernel gets a texture or a surface of it, or a reference of the module does.
+        /// Passed as a texture or surface, or bound to a reference of the module.
         image: Option<Shown>,
     },
     /// A sampler for a `.samplerref` variable.
     Sampler(Sampler),
-    /// A buffer of an earlier launch of this case, by its name.
+    /// A buffer of an earlier launch of this case, by name.
     Same,
-    /// A tensor map of the buffer of that name.
+    /// A tensor map of the buffer with this name.
     TensorMap(String, MapOptions),
 }
 
-/// A buffer that is an image.
+/// A buffer used as an image.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shown {
     /// What it is and how it is read.
     pub spec: ImageSpec,
-    /// The reference of the argument's name gets it, and no parameter.
+    /// Bound to the reference with the argument's name, rather than passed as a parameter.
     pub bound: bool,
 }
 
-/// Contents before the launch.
+/// Initial contents of a buffer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BufferInit {
     /// As on the command line.
@@ -122,30 +122,30 @@ pub enum BufferInit {
 pub struct Expect {
     /// 1-based line.
     pub line: usize,
-    /// As written.
+    /// The text of the expectation.
     pub text: String,
     /// The buffer.
     pub buffer: String,
-    /// The elements compared.
+    /// The elements to compare.
     pub at: At,
-    /// What they must be: one value for all, or one each.
+    /// The expected values: one for all elements, or one per element.
     pub wanted: Vec<Expr>,
-    /// Allowed absolute difference.
+    /// Absolute tolerance.
     pub tolerance: f64,
 }
 
-/// Which elements.
+/// A selection of elements.
 #[derive(Clone, PartialEq, Debug)]
 pub enum At {
-    /// All, with `i` as their index.
+    /// All, with `i` as the index.
     All,
     /// One.
     One(Expr),
-    /// From, to (not included).
+    /// From, to (exclusive).
     Range(Expr, Expr),
 }
 
-/// What is wrong with a case file: line and reason.
+/// An error in a case file: line and reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaseError(pub usize, pub String);
 
@@ -156,7 +156,7 @@ impl std::fmt::Display for CaseError {
 }
 
 impl Case {
-    /// Reads the header lines of a file.
+    /// Parses the header lines of a file.
     pub fn parse(text: &str) -> Result<Case, CaseError> {
         let mut case = Case::default();
         for (index, line) in text.lines().enumerate() {
@@ -202,7 +202,7 @@ impl Case {
                 Err(CaseError(0, "no `//@ source:` says where the expectations come from".into()))
             }
             Case { ref launches, .. } if launches.is_empty() => Err(CaseError(0, "no `//@ launch:`".into())),
-            // A launch that expects nothing may prepare the next one; the last one must expect something.
+            // A launch without expectations may prepare the next one, but the last one must have some.
             _ => match case.launches.last() {
                 Some(l) if l.expects.is_empty() && l.fault.is_none() && l.undefined.is_none() && l.prints.is_none() => {
                     Err(CaseError(l.line, "the last launch expects nothing".into()))
@@ -345,7 +345,7 @@ fn expects(line: usize, text: &str) -> Result<Vec<Expect>, String> {
 fn expect(line: usize, text: &str) -> Result<Expect, String> {
     let wrong = || format!("`{text}`: expected `buffer[index] == value`");
     let error = |e: crate::expr::ExprError| format!("`{text}`: {e}");
-    // The first `==` outside of brackets belongs to the expectation, others to expressions.
+    // The first `==` outside of brackets separates the expectation; others belong to expressions.
     let (left, right) = text.split_once("==").ok_or_else(wrong)?;
     let (right, tolerance) = right.split_once("+-").map_or((right, Ok(0.0)), |(r, t)| (r, t.trim().parse()));
     let tolerance = tolerance.map_err(|_| format!("`{text}`: the tolerance is no number"))?;
@@ -382,7 +382,7 @@ fn dim3(text: &str) -> Result<[u32; 3], String> {
     Ok(dims)
 }
 
-/// The place of the `)` that closes what is open before the text.
+/// Position of the `)` that closes a bracket opened before the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     text.char_indices().find_map(|(i, c)| {

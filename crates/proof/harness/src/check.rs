@@ -1,5 +1,5 @@
-//! Cases of `tests/check`: modules that must pass without an error, and modules whose faulty lines say what they must earn:
-//! ``add.sat.u32 %r3, %r1, %r2;   //~ E0203 takes no `.sat` `` (a code, and a part of the message).
+//! Cases of `tests/check`: modules that must pass without errors, and modules whose lines name the errors that they
+//! must cause: ``add.sat.u32 %r3, %r1, %r2;   //~ E0203 takes no `.sat` `` (a code, and a part of the message).
 
 use margay::{Code, Options, Severity, SourceText};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn fail(path: &Path) -> Result<(), String> {
 
 type Found = Vec<(u32, String, String)>;
 
-/// Errors, and warnings where the file marks any: line, code, message.
+/// The errors, and warnings if the file expects any: line, code, message.
 fn check(path: &Path) -> Result<(Found, String), String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let options = Options { relocatable: text.contains("//@ relocatable"), ..Options::default() };

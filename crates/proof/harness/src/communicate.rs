@@ -1,46 +1,46 @@
-//! Random kernels whose CTAs communicate, with results that follow exactly whatever the order was.
+//! Random kernels whose CTAs communicate, with results that are the same in every execution order.
 //!
-//! A kernel is a row of [`Phase`]s, each an algorithm that programs are made of: tickets, decoupled look-back, a reduction by the last
-//! block, locks, chains of flags, queues. Who waits, waits only for CTAs that took a ticket before, or that come without being waited
-//! for; how results are published (manual, section 8.8) and how wide is chosen for each phase.
+//! A kernel is a sequence of [`Phase`]s, each a common algorithm: tickets, decoupled look-back, a reduction by the last
+//! block, locks, chains of flags, queues. CTAs wait only for CTAs that took an earlier ticket, or that arrive without
+//! waiting themselves. How results are published (manual, section 8.8) and in which width is chosen per phase.
 
 use crate::random::Random;
 use std::fmt::Write;
 
-/// 32-bit words of a phase's memory.
+/// Size of a phase's memory in 32-bit words.
 pub const REGION: usize = 1 << 14;
 
-/// How a CTA publishes what it did, and another one takes it over.
+/// How a CTA publishes data for another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// `st.release`, `ld.acquire`
     Access,
-    /// `fence.acq_rel` beside relaxed accesses.
+    /// `fence.acq_rel` with relaxed accesses.
     Fence,
-    /// `membar` beside volatile accesses.
+    /// `membar` with volatile accesses.
     Volatile,
     /// `atom.exch.release`, `atom.or.acquire`
     Atomic,
 }
 
-/// What the CTAs of a kernel do together.
+/// The algorithm of a phase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Each CTA takes a number.
+    /// Each CTA takes a ticket.
     Tickets,
-    /// An inclusive sum over all threads, by decoupled look-back; state and value are one vector of so many bytes.
+    /// An inclusive sum over all threads by decoupled look-back; state and value are one vector of this many bytes.
     LookBack(u32),
-    /// The CTA that comes last adds up what all wrote.
+    /// The last CTA to arrive adds up what all have written.
     LastBlock,
-    /// Sums behind a lock: of one thread a CTA, or of all.
+    /// Sums protected by a lock: by one thread per CTA, or by all.
     Lock(bool),
-    /// Each CTA goes on from what the one with the ticket before wrote.
+    /// Each CTA continues from what the CTA with the previous ticket has written.
     Chain,
-    /// CTAs put so many items into a queue each, and take as many out.
+    /// Each CTA puts this many items into a queue and takes as many out.
     Queue(u32),
 }
 
-/// A part of a kernel.
+/// A phase of a kernel.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Phase {
@@ -92,7 +92,7 @@ impl Module {
         if self.phases.len() < 2 { Vec::new() } else { (0..self.phases.len()).map(without).collect() }
     }
 
-    /// `k(memory)`, as PTX; the memory has [`REGION`] words for each phase, all zero.
+    /// `k(memory)` as PTX; the memory has [`REGION`] zeroed words per phase.
     pub fn text(&self) -> String {
         let mut w = Writer { out: String::new() };
         w.out.push_str(
@@ -115,7 +115,7 @@ impl Module {
         w.out
     }
 
-    /// What is wrong with the words that a launch left.
+    /// What is wrong with the results of a launch, if anything.
     pub fn wrong(&self, memory: &[u32]) -> Option<String> {
         let regions = memory.chunks_exact(REGION).zip(&self.phases).enumerate();
         regions.into_iter().find_map(|(i, (words, phase))| {
@@ -168,12 +168,12 @@ impl Module {
     }
 }
 
-/// What a thread of a CTA, or a ticket, contributes.
+/// The contribution of a thread of a CTA, or of a ticket.
 fn value(c: u32, t: u32) -> u32 {
     (c * 7 + t * 3) & 15
 }
 
-/// Words before a phase's results, for its flags: 32 bytes for each CTA.
+/// Words before a phase's results, for its flags: 32 bytes per CTA.
 const OUT: usize = 64 + 8 * 32;
 
 struct Writer {
@@ -198,12 +198,12 @@ impl Writer {
         self.share();
     }
 
-    /// `%k` of thread 0 in all threads.
+    /// Broadcasts `%k` of thread 0 to all threads.
     fn share(&mut self) {
         self.line("bar.sync 0; @%first st.shared.u32 [ours], %k; bar.sync 0; ld.shared.u32 %k, [ours]; bar.sync 0");
     }
 
-    /// Writes a word so that whoever reads it sees all that came before, of the whole CTA if a barrier came before.
+    /// Writes a word with release semantics; after a barrier, this covers the whole CTA.
     fn release(&mut self, p: &Phase, at: &str, word: &str) {
         let (scope, space) = (p.scope, p.space);
         match p.order {
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    /// Polls a word until it is not zero.
+    /// Polls a word until it is nonzero.
     fn acquire(&mut self, p: &Phase, at: &str, i: usize) {
         let (scope, space) = (p.scope, p.space);
         self.label("POLL", i);
@@ -234,12 +234,12 @@ impl Writer {
         }
     }
 
-    /// `%v` = [`value`] of two registers.
+    /// Computes [`value`] of two registers into `%v`.
     fn value(&mut self, c: &str, t: &str) {
         self.line(format!("mul.lo.u32 %v, {c}, 7; mad.lo.u32 %v, {t}, 3, %v; and.b32 %v, %v, 15"));
     }
 
-    /// `%{to}` = the address of a word of the region.
+    /// Loads the address of a word of the region into `%{to}`.
     fn word(&mut self, to: &str, index: &str, scale: u32, offset: usize) {
         self.line(format!(
             "mul.wide.u32 %{to}, {index}, {}; add.u64 %{to}, %{to}, %m; add.u64 %{to}, %{to}, {}",
@@ -348,7 +348,7 @@ impl Writer {
         }
     }
 
-    /// A state and its value in one vector: 1 for the sum of the tile, 2 for that of all up to it.
+    /// State and value in one vector: state 1 for the sum of the tile, 2 for the inclusive prefix.
     fn look_back(&mut self, i: usize, p: &Phase, bytes: u32) {
         let (scope, space) = (p.scope, p.space);
         let how = if p.order == Order::Volatile { ".volatile".into() } else { format!(".relaxed.{scope}") };
@@ -357,7 +357,7 @@ impl Writer {
         self.line(
             "mul.wide.u32 %a, %t, 4; mov.u64 %b, ours; add.u64 %a, %a, %b; st.shared.u32 [%a+16], %v; bar.sync 0",
         );
-        // The sum up to the thread, and of the tile.
+        // The inclusive sum within the tile, and the sum of the tile.
         self.line("mov.u32 %sum, 0; mov.u32 %total, 0; mov.u32 %j, 0");
         self.label("SUM", i);
         self.line(

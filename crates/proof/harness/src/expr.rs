@@ -10,7 +10,7 @@ pub enum Expr {
     Number(Number),
     /// Exact bits: `0f7FC00000`, `0d7FF8000000000000`.
     Bits(u64),
-    /// The index of the element that is compared, or another name bound by the case.
+    /// The index of the element compared, or another name bound by the case.
     Name(String),
     /// `a[expr]`
     Element(String, Box<Expr>),
@@ -22,11 +22,11 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `min(a, b)`
     Call(String, Vec<Expr>),
-    /// `sum(k, n, body)`: of the body for k from 0 to n - 1
+    /// `sum(k, n, body)`: the sum of the body for k from 0 to n - 1
     Sum(String, Box<Expr>, Box<Expr>),
 }
 
-/// What an expression asks of its surroundings.
+/// The environment of an expression.
 pub trait Scope {
     /// The value of a name.
     fn name(&self, name: &str) -> Option<Number>;
@@ -34,7 +34,7 @@ pub trait Scope {
     fn element(&self, buffer: &str, index: i128) -> Option<Number>;
 }
 
-/// What is wrong with an expression.
+/// An error in an expression.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExprError(pub String);
 
@@ -58,7 +58,7 @@ const LEVELS: &[&[&str]] = &[
 ];
 
 impl Expr {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Expr, ExprError> {
         let mut parser = Parser { rest: text };
         let expr = parser.select()?;
@@ -68,7 +68,7 @@ impl Expr {
         }
     }
 
-    /// The value. Integers are exact (128 bits); an operation with a float in it is done in double.
+    /// Evaluates the expression. Integers are exact (128 bits); operations with a float are in double precision.
     pub fn eval(&self, scope: &dyn Scope) -> Result<Number, ExprError> {
         let error = |what: &str| ExprError(what.to_string());
         Ok(match self {
@@ -107,7 +107,7 @@ impl Expr {
     }
 }
 
-/// A scope with one more name.
+/// A scope with one more binding.
 struct Bound<'s> {
     name: &'s str,
     value: Number,
@@ -232,12 +232,12 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    /// One of the operators, if it stands next and is not the beginning of a longer one.
+    /// Consumes one of the operators, unless it is a prefix of a longer one.
     fn operator(&mut self, ops: &[&'static str]) -> Option<&'static str> {
         let trimmed = self.rest.trim_start();
         let longest =
             LEVELS.iter().copied().flatten().filter(|op| trimmed.starts_with(**op)).max_by_key(|op| op.len())?;
-        // `+-` begins a tolerance.
+        // `+-` starts a tolerance.
         if trimmed.starts_with("+-") || !ops.contains(longest) {
             return None;
         }
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
         Ok(Expr::Name(word.into()))
     }
 
-    /// A name or a number, exponents with sign included.
+    /// Consumes a name or a number, including a signed exponent.
     fn word(&mut self) -> &'a str {
         let trimmed = self.rest.trim_start();
         let number = trimmed.starts_with(|c: char| c.is_ascii_digit());

@@ -1,8 +1,8 @@
-//! Cases on another machine: what a GPU computed is recorded under `tests/golden`, and compared with what margay computes.
+//! Recordings: results of cases on a GPU, stored in `tests/golden` and compared with margay's results.
 //!
-//! A [`Machine`] is whatever can load a module and launch its kernels: a GPU behind CUDA's driver, or margay itself. A
-//! recording is a text file: a line that begins with `#` says on which device and driver, and each other line holds the number of
-//! a launch, the name of a buffer, its size, and its bytes after the launch in hexadecimal (of large buffers a hash).
+//! A [`Machine`] can load a module and launch its kernels: a GPU through CUDA's driver, or margay itself. A recording
+//! is a text file: a line that starts with `#` names device and driver, and each other line has the number of a launch,
+//! the name of a buffer, its size, and its bytes after the launch in hexadecimal (a hash for large buffers).
 
 use crate::{
     case::{Case, Launch, Value},
@@ -12,15 +12,15 @@ use margay::{Options, SourceText, npy::Array};
 use margay_runtime::{Buffer, Context, LaunchConfig, LoadOptions, Module};
 use std::{collections::HashMap, fmt::Write, path::Path, sync::Arc};
 
-/// Buffers up to so many bytes are recorded byte by byte.
+/// Size in bytes up to which buffers are recorded in full.
 const WHOLE: usize = 4096;
 
-/// Something that runs PTX.
+/// A machine that runs PTX.
 pub trait Machine {
-    /// Loads the text of one module; the modules before are gone.
+    /// Loads one module, which replaces the previous one.
     fn load(&mut self, text: &str) -> Result<(), String>;
 
-    /// Puts bytes into new memory; its address.
+    /// Copies bytes to new memory; returns its address.
     fn place(&mut self, bytes: &[u8]) -> Result<u64, String>;
 
     /// Reads memory.
@@ -33,18 +33,18 @@ pub trait Machine {
 /// Why a case was not recorded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// It is not made for this.
+    /// It needs features that a [`Machine`] does not have.
     Skipped(String),
-    /// The machine refused or stopped.
+    /// The machine rejected or stopped it.
     Failed(String),
 }
 
-/// A case on a machine.
+/// The results of a case on a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recording {
-    /// The lines, without the one about the device.
+    /// The lines of the recording, without the one for the device.
     pub text: String,
-    /// Expectations that do not hold there.
+    /// Expectations that do not hold on the machine.
     pub unmet: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a case's launches on a machine.
+/// Runs the launches of a case on a machine.
 pub fn record(path: &Path, machine: &mut dyn Machine) -> Result<Recording, Left> {
     let text = std::fs::read_to_string(path).map_err(|e| Left::Failed(format!("{}: {e}", path.display())))?;
     let case = Case::parse(&text).map_err(|e| Left::Failed(e.to_string()))?;
@@ -71,7 +71,7 @@ pub fn record(path: &Path, machine: &mut dyn Machine) -> Result<Recording, Left>
             let Store::Elsewhere(address) = named.device else { continue };
             machine.read(address, &mut named.now.data).map_err(Left::Failed)?;
             let data = &named.now.data;
-            // What only has to be close is nobody's to repeat bit by bit.
+            // Approximate results need not be reproduced bit by bit.
             if launch.expects.iter().any(|e| e.buffer == name && e.tolerance > 0.0) {
                 continue;
             }
@@ -86,7 +86,7 @@ pub fn record(path: &Path, machine: &mut dyn Machine) -> Result<Recording, Left>
     Ok(recording)
 }
 
-/// Whether a case can be repeated on a machine that knows kernels and buffers only.
+/// Whether a case needs kernels and buffers only.
 fn suits(case: &Case) -> Result<(), &'static str> {
     let plain = |value: &Value| {
         matches!(value, Value::Scalar(..) | Value::Bytes(_) | Value::Same | Value::Buffer { image: None, .. })
@@ -126,7 +126,7 @@ fn arguments(launch: &Launch, buffers: &mut Buffers, machine: &mut dyn Machine) 
     Ok(all)
 }
 
-/// margay as such a machine: the reference engine.
+/// margay's reference engine as a machine.
 pub struct Simulated {
     context: Arc<Context>,
     module: Option<Module>,
@@ -134,7 +134,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// On a context.
+    /// Creates the machine in a context.
     pub fn new(context: Arc<Context>) -> Simulated {
         Simulated { context, module: None, memory: Vec::new() }
     }
@@ -166,7 +166,7 @@ impl Machine for Simulated {
         let kernel = module.kernel(&launch.kernel).map_err(|e| e.to_string())?;
         let mut block = kernel.arguments();
         for bytes in arguments {
-            // An address is eight bytes, and may be of a kernel with short ones.
+            // Addresses are eight bytes, but the kernel may have smaller ones.
             block.push(bytes).map(drop).map_err(|e| e.to_string())?;
         }
         let block = block.finish().map_err(|e| e.to_string())?;

@@ -1,4 +1,5 @@
-//! The runner of `tests/`: one file, one case, every engine, every ABI. The format is taught by `tests/README.ptx`.
+//! The test runner of `tests/`: each file is a case, run on every engine and ABI. `tests/README.ptx` documents the
+//! format.
 #![forbid(unsafe_code)]
 
 pub mod attack;
@@ -21,7 +22,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// All `.ptx` files under a folder of the repository, sorted; the name is the path under that folder without its end.
+/// All `.ptx` files under a folder of the repository, sorted; names are paths relative to the folder without extension.
 pub fn files(folder: &str) -> Vec<(String, PathBuf)> {
     let top = root().join(folder);
     let (mut found, mut todo) = (Vec::new(), vec![top.clone()]);

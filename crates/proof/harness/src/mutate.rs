@@ -1,11 +1,11 @@
-//! Random damage to PTX text: what a typing person, a broken generator and a cosmic ray do.
+//! Random mutations of PTX text, such as a typo, a broken generator or a bit flip would cause.
 
 use crate::random::Random;
 
 /// A reproducible source of mutations.
 pub struct Mutator(Random);
 
-/// Pieces that are likely to hit something.
+/// Tokens that are likely to matter.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -62,7 +62,7 @@ const PIECES: &[&str] = &[
 ];
 
 impl Mutator {
-    /// The same seed makes the same mutations.
+    /// Equal seeds give equal mutations.
     pub fn new(seed: u64) -> Mutator {
         Mutator(Random::new(seed))
     }
@@ -72,7 +72,7 @@ impl Mutator {
         self.0.below(n)
     }
 
-    /// One to four changes.
+    /// Applies one to four mutations.
     pub fn mutate(&mut self, text: &str) -> String {
         let mut text = text.to_string();
         for _ in 0..1 + self.below(4) {
@@ -120,7 +120,7 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
-/// Ranges of names, numbers and single signs.
+/// Ranges of names, numbers and single characters.
 fn words(text: &str) -> Vec<(usize, usize)> {
     let (mut words, mut start) = (Vec::new(), None);
     for (i, c) in text.char_indices() {

@@ -1,11 +1,11 @@
 //! Reproducible pseudo-random numbers (splitmix64).
 
-/// The seed tells the whole sequence.
+/// A generator; the seed determines the whole sequence.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers of a seed.
+    /// Seeds a generator.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -23,12 +23,12 @@ impl Random {
         (self.bits() % n.max(1) as u64) as usize
     }
 
-    /// One of a list that is not empty.
+    /// A random element of a non-empty list.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 
-    /// True in `percent` of all cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! Runs a case under every engine and every ABI that can place it.
+//! Runs a case on every engine and under every ABI that has a plan for it.
 
 use crate::{
     case::{Arg, At, BufferInit, Case, Expect, Launch, Value},
@@ -22,15 +22,15 @@ use std::{
 
 /// Warp instructions after which a case counts as hanging.
 const FUEL: u64 = 50_000_000;
-/// Time after which threads that only poll are a deadlock.
+/// Time after which a launch whose threads only poll is a deadlock.
 const STALL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Runs a case file. The error says under which engine, ABI and seed what was wrong.
+/// Runs a case file. The error names engine, ABI and seed.
 pub fn run(path: &Path) -> Result<(), String> {
     run_text(path, std::fs::read_to_string(path).map_err(|e| e.to_string())?)
 }
 
-/// [`run`] for a text that need not be a file; modules that it links lie beside its path.
+/// Like [`run`], for a text; modules that it links are found relative to its path.
 pub fn run_text(path: &Path, text: String) -> Result<(), String> {
     let case = Case::parse(&text).map_err(|e| e.to_string())?;
     let mut texts = vec![(path.display().to_string(), text)];
@@ -38,7 +38,7 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
         let other = path.parent().unwrap_or(Path::new("")).join(link);
         texts.push((other.display().to_string(), std::fs::read_to_string(&other).map_err(|e| format!("{link}: {e}"))?));
     }
-    // Cases are too small for tiers to be worth anything: each engine by itself, and where there are several CTAs, both by turns.
+    // Cases are too small for tiers: each engine runs alone, and with several CTAs also both in turn.
     let mut engines = margay::engines();
     engines.retain(|e| e.name() != "tiered");
     if case.launches.iter().any(|l| l.grid != [1; 3]) {
@@ -72,7 +72,7 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
     }
 }
 
-/// Whether the ABI could carry the module.
+/// Whether the ABI has a plan for the module.
 enum Ran {
     Yes,
     NoPlan(String),
@@ -149,7 +149,7 @@ fn under(
     Ok(Ran::Yes)
 }
 
-/// Compares how a launch ended with how it must end.
+/// Compares the outcome of a launch with the expected one.
 fn verdict(launch: &Launch, result: Result<LaunchStats, Error>) -> Result<(), String> {
     match (&launch.fault, result) {
         (None, Ok(stats)) => {
@@ -178,7 +178,7 @@ fn verdict(launch: &Launch, result: Result<LaunchStats, Error>) -> Result<(), St
     }
 }
 
-/// An error with what a case's author needs to see.
+/// The text of an error, for the case's author.
 fn explain(error: &Error) -> String {
     match error {
         Error::Rejected(files) => {
@@ -223,28 +223,28 @@ impl Write for Recorder {
     }
 }
 
-/// What an argument puts into the parameter block.
+/// The contribution of an argument to the parameter block.
 enum Given {
     Bytes(Vec<u8>),
     Address(u64),
-    /// Nothing: a reference of the module gets it.
+    /// None: it is bound to a reference of the module.
     Bound,
 }
 
-/// Where a buffer lives.
+/// The location of a buffer.
 pub(crate) enum Store {
     Buffer(Buffer),
-    /// On another machine, at that address.
+    /// On another machine, at this address.
     Elsewhere(u64),
-    /// As an image; whether a reference gets it.
+    /// An image, and whether it is bound to a reference.
     Image(Image, bool),
 }
 
 pub(crate) struct Named {
     pub(crate) device: Store,
-    /// What the buffer held before the launch.
+    /// Contents before the launch.
     pub(crate) before: Array,
-    /// What it holds.
+    /// Contents after the launch.
     pub(crate) now: Array,
 }
 
@@ -253,7 +253,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// The bytes of an argument; a buffer is made, or taken from an earlier launch.
+    /// The bytes of an argument; creates its buffer, or takes that of an earlier launch.
     fn argument(&mut self, context: &Arc<Context>, arg: &Arg) -> Result<Given, String> {
         match &arg.value {
             Value::Scalar(element, text) => element.parse(text).map(Given::Bytes),
@@ -400,7 +400,7 @@ impl Buffers {
     }
 }
 
-/// A number in an element's format: integers wrap to its width, floats are rounded to it.
+/// A number in the format of an element: integers wrap, floats are rounded.
 fn bytes_of(element: Element, value: Number) -> Result<Vec<u8>, String> {
     let float = matches!(element.number(&vec![0; element.bytes()]), Number::Float(_));
     match value {
@@ -411,7 +411,7 @@ fn bytes_of(element: Element, value: Number) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Names and buffers as expressions see them, at one index.
+/// The scope of expressions at one index.
 struct At0<'a> {
     buffers: &'a Buffers,
     index: u64,

@@ -1,6 +1,6 @@
-//! Hostile modules end alike on both engines, and never by a signal, a panic or a hang.
+//! Hostile modules have equivalent outcomes on both engines, and never cause a signal, a panic or a hang.
 //!
-//! `MARGAY_ATTACKS=5000` tries more than the ordinary tests do, from the seed `MARGAY_ATTACKS_FROM`; `make attack` has more to say.
+//! `MARGAY_ATTACKS=5000` runs more seeds, starting at `MARGAY_ATTACKS_FROM`; `make attack` has more options.
 
 use margay_harness::attack::{Class, watch::Watch};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// What the engines agree on. A class that is mended comes in and does not leave.
+/// Classes on which the engines agree; may only grow.
 const CLASSES: &[Class] = &[
     Class::Calls,
     Class::Bounds,
@@ -53,7 +53,7 @@ fn hostile_modules_end_alike() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Attacks are attacks: nearly all of them pass the check, and many of them fault.
+/// Attacks are effective: nearly all of them pass the check, and many fault.
 #[test]
 fn hostile_modules_pass_the_check() {
     let refused: Vec<String> = (0..400)

@@ -1,6 +1,6 @@
-//! Random functions that call each other give the same results on every engine under every ABI, and the right ones.
+//! Random functions that call each other return the correct results on every engine under every ABI.
 //!
-//! `MARGAY_CALLS=1000` tries more than the ordinary tests do.
+//! `MARGAY_CALLS=1000` runs more modules.
 
 use margay_harness::{calls, run};
 use std::path::Path;

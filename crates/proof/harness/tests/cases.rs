@@ -1,4 +1,4 @@
-//! Every file of `tests/` as a test of its own; `cargo test -p margay-harness --test cases functions/` runs a part.
+//! Every file of `tests/` as a test; `cargo test -p margay-harness --test cases functions/` runs a part.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay_harness::{check, files, root, run};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 type Runner = fn(&std::path::Path) -> Result<(), String>;
 
-/// Prefix of the names, named files, what to do with one.
+/// A group: prefix of test names, named files, runner.
 type Group = (&'static str, Vec<(String, PathBuf)>, Runner);
 
 fn main() {

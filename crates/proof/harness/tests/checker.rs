@@ -19,10 +19,10 @@ use std::{
 
 /// Elements of a buffer.
 const ELEMENTS: u64 = 1024;
-/// Seeds under which right programs must be quiet.
+/// Seeds under which correct programs must have no findings.
 const SEEDS: std::ops::RangeInclusive<u64> = 0..=20;
 
-/// A kernel with what is known of it.
+/// A kernel with its expectations.
 #[derive(Clone, Debug)]
 struct Label {
     kernel: String,
@@ -104,7 +104,7 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
     Ok(checker.findings())
 }
 
-/// Kinds and CUDA lines of the threads of findings.
+/// Kinds and CUDA lines of the findings' threads.
 fn seen(module: &Module, label: &Label, findings: &[Finding]) -> Result<BTreeSet<(String, u32)>, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut all = BTreeSet::new();
@@ -158,7 +158,7 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     if !missing.is_empty() {
         return Err(format!("nothing found at {missing:?}; there is\n{}", show(&module, label, &found)).into());
     }
-    // What is told of besides must be of a kind that was announced. A race may read what nobody has written yet.
+    // Further findings must be of a kind that is expected. A race may also read uninitialised memory.
     let mut kinds: BTreeSet<&str> = label.marks.iter().map(|(kind, _)| kind.as_str()).collect();
     if kinds.contains("race") {
         kinds.insert("uninitialised");

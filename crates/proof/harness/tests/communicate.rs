@@ -1,16 +1,16 @@
-//! Random kernels whose CTAs communicate give the one right result on every engine, on several threads of the host.
+//! Random kernels whose CTAs communicate compute the correct result on every engine, on several host threads.
 //!
-//! `MARGAY_COMMUNICATE=1000` tries more than the ordinary tests do, from the seed `MARGAY_COMMUNICATE_FROM`.
+//! `MARGAY_COMMUNICATE=1000` runs more kernels, starting at seed `MARGAY_COMMUNICATE_FROM`.
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText};
 use margay_harness::communicate::{Module, REGION};
 use margay_runtime::{Context, Device, DeviceOptions};
 use std::sync::Arc;
 
-/// Launches of a kernel: the later ones run what was compiled with more effort, and meet in other ways.
+/// Launches per kernel: later ones run code compiled with more effort, with other timing.
 const LAUNCHES: usize = 3;
 
-/// What goes wrong on an engine.
+/// The failure on an engine, if any.
 fn wrong(context: &Arc<Context>, m: &Module, engine: &str) -> Option<String> {
     let text = m.text();
     let options = LoadOptions { engine: Some(engine.into()), ..LoadOptions::default() };

@@ -1,7 +1,7 @@
-//! Every row of the instruction table stands in a run case, or in `tests/uncovered.txt` with the reason why not.
+//! Every row of the instruction table is covered by a run case, or listed in `tests/uncovered.txt` with a reason.
 //!
-//! A row counts as covered when a kernel that a case launches has it in its code, or in the code of a function that the
-//! kernel reaches. `MARGAY_UNCOVERED=1` rewrites the list: rows that are new in it get no reason, which the test refuses.
+//! A row counts as covered if a kernel that a case launches has it in its code, or in a function that the kernel
+//! reaches. `MARGAY_UNCOVERED=1` rewrites the list; new rows have no reason, which the test rejects.
 
 use margay::{LoadOptions, Options, SourceText};
 use margay_harness::{case::Case, files, root};
@@ -15,7 +15,7 @@ use std::{
 /// A row: opcode and index of the form.
 type Row = (Opcode, u16);
 
-/// The rows of the functions that the case's launches reach.
+/// Collects the rows of functions reached by the case's launches.
 fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>, covered: &mut HashSet<Row>) {
     let mut texts = vec![std::fs::read_to_string(path).expect("a case")];
     for link in &case.links {
@@ -38,7 +38,7 @@ fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>, covered: &
     }
 }
 
-/// All rows by their notation. Two rows of one notation would be one line, so there are none.
+/// All rows by notation, made unique.
 fn rows() -> BTreeMap<String, Row> {
     let mut all = BTreeMap::new();
     for op in Opcode::ALL {

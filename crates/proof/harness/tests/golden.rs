@@ -1,4 +1,4 @@
-//! What a GPU computed, where somebody has recorded it (`make golden`), margay computes too.
+//! margay reproduces recorded results of GPUs (`make golden`), where there are recordings.
 
 use margay_harness::{files, golden, root};
 use margay_runtime::Device;
@@ -24,7 +24,7 @@ fn recorded_results_are_repeated() {
     assert!(wrong.is_empty(), "{} cases differ from the GPU:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Every case that suits can be recorded, and its expectations hold there as they do in the runner.
+/// Every suitable case can be recorded, and its expectations hold as in the runner.
 #[test]
 fn cases_run_on_a_machine_of_kernels_and_buffers() {
     let device = Device::new().expect("a device");

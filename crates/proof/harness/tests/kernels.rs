@@ -1,6 +1,6 @@
-//! Random kernels give the same results on every engine and under every ABI.
+//! Random kernels compute the same results on every engine and under every ABI.
 //!
-//! `MARGAY_KERNELS=1000` tries more than the ordinary tests do, from the seed `MARGAY_KERNELS_FROM`.
+//! `MARGAY_KERNELS=1000` runs more kernels, starting at seed `MARGAY_KERNELS_FROM`.
 
 use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
 use margay_harness::{
@@ -13,17 +13,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Warp instructions after which a kernel is not worth its time.
+/// Limit of warp instructions; kernels that exceed it are skipped.
 const FUEL: u64 = 2_000_000;
-/// Launches after which an engine has compiled a kernel with all its effort.
+/// Launches after which an engine has compiled a kernel with full effort.
 const LAUNCHES: usize = 3;
 
-/// How a launch ended: what it left in memory, or why it stopped.
+/// The outcome of a launch.
 #[derive(PartialEq, Debug)]
 enum End {
     Bytes(Vec<u8>),
     Stopped(String),
-    /// It ran for too long, or no plan carries it.
+    /// It ran too long, or the ABI has no plan.
     Skipped,
 }
 
@@ -39,7 +39,7 @@ fn stopped(e: &Error) -> End {
     }
 }
 
-/// What each launch leaves in the buffers.
+/// The outcome of each launch.
 fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usize) -> Vec<End> {
     let text = m.text();
     let context = device.context();
@@ -78,7 +78,7 @@ fn run(device: &Arc<Device>, m: &Module, engine: &str, abi: &str, launches: usiz
     launch().unwrap_or_else(|e| vec![stopped(&e)])
 }
 
-/// The first word in which two launches differ, for people.
+/// The first word in which two outcomes differ, as text.
 fn difference(want: &End, got: &End, m: &Module) -> Option<String> {
     match (want, got) {
         (End::Skipped, _) | (_, End::Skipped) => None,
@@ -105,7 +105,7 @@ fn difference(want: &End, got: &End, m: &Module) -> Option<String> {
     }
 }
 
-/// What differs, under which engine and ABI.
+/// The difference between engines or ABIs, if any.
 fn wrong(device: &Arc<Device>, m: &Module, abis: &[&str]) -> Option<String> {
     let want = run(device, m, "reference", "ptx", 1).pop()?;
     if let End::Stopped(why) = &want {
@@ -141,7 +141,7 @@ fn random_kernels_agree() {
         let abis = ["ptx", all[seed as usize % all.len()]];
         let Some(mut why) = wrong(&device, &m, &abis) else { continue };
         eprintln!("module {seed}: {why}");
-        // A smaller module must still be a good one: what goes wrong elsewhere than before is the shrinking's own.
+        // A smaller module must fail at the same place: other failures are artefacts of shrinking.
         let place = |why: &str| why.split(", launch").next().unwrap_or_default().to_string();
         let first = place(&why);
         let start = Instant::now();

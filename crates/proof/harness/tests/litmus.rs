@@ -1,14 +1,14 @@
-//! Litmus tests on every engine and several threads of the host: no outcome that the memory consistency model forbids.
+//! Litmus tests on every engine and several host threads show no outcome that the memory consistency model forbids.
 //!
-//! `MARGAY_LITMUS=2000` tries more configurations than the ordinary tests do, from the seed `MARGAY_LITMUS_FROM`, each in
-//! `MARGAY_LITMUS_LAUNCHES` launches of some thousand instances, and prints what was seen. `make litmus` does so.
+//! `MARGAY_LITMUS=2000` runs more configurations, starting at seed `MARGAY_LITMUS_FROM`, each in
+//! `MARGAY_LITMUS_LAUNCHES` launches of some thousand instances, and prints the outcomes. `make litmus` does so.
 
 use margay::{Error, LaunchConfig, LoadOptions, SourceText};
 use margay_harness::litmus::{APART, Config, LOCATIONS, Outcome, REGISTERS, RESULTS, SHAPES};
 use margay_runtime::{Context, Device};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Runs a configuration; how often it ended how.
+/// Runs a configuration; counts its outcomes.
 fn run(
     context: &Arc<Context>,
     config: &Config,
@@ -61,7 +61,7 @@ fn no_forbidden_outcome_is_seen() {
     for seed in from..from + count.unwrap_or(SHAPES.len() as u64 * 2) {
         let config = Config::random(seed);
         for engine in device.engine_names() {
-            // The reference engine has no code to compile and runs slower.
+            // The reference engine compiles nothing and runs slower.
             let rounds = if engine == "reference" { 24 } else { 96 };
             let seen = match run(&context, &config, engine, (rounds, launches)) {
                 Ok(seen) => seen,

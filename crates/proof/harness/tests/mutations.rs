@@ -1,13 +1,13 @@
-//! Damaged modules: parsing, checking, lowering and running them must end, and never by a panic.
+//! Parsing, checking, lowering and running mutated modules terminates without a panic.
 //!
-//! `MARGAY_MUTATIONS=10000` runs the full number; the ordinary tests run fewer.
+//! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run.
 
 use margay::{LaunchConfig, Limits, LoadOptions, SourceText};
 use margay_harness::{files, mutate::Mutator};
 use margay_runtime::Device;
 use std::time::{Duration, Instant};
 
-/// Generous: the machine may be busy. A hang is what is looked for.
+/// Generous, since the machine may be busy; only hangs must be found.
 const LONGEST: Duration = Duration::from_secs(20);
 
 #[test]
@@ -35,7 +35,7 @@ fn damaged_modules_never_panic_or_hang() {
     println!("{count} mutations: {passed} passed the check, {ran} ran to an end");
 }
 
-/// Whether it passed the check, and whether a kernel of it was launched.
+/// Whether the module passed the check, and whether a kernel of it was launched.
 fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bool) {
     let context = device.context();
     context.set_limits(Limits { instructions: Some(20_000), stack: 4096, ..Limits::default() });
@@ -51,7 +51,7 @@ fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bo
         for p in kernel.params().iter().filter(|p| p.size == 8 && !p.array) {
             block[p.offset as usize..][..8].copy_from_slice(&buffer.address().to_le_bytes());
         }
-        // A fault is as good an end as any other.
+        // A fault is an acceptable outcome.
         let _ = kernel.launch(&LaunchConfig { shared: 1024, ..LaunchConfig::new([2, 1, 1], [64, 1, 1]) }, &block);
         ran = true;
     }

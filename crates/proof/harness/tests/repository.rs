@@ -1,4 +1,4 @@
-//! What the repository must not hold: links out of it, and paths that exist on one machine only.
+//! Checks that the repository has no links out of it and no paths of a particular machine.
 
 use margay_harness::root;
 use std::{
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders that git ignores or that are git's own.
+/// Folders ignored by git, and git's own.
 const SKIPPED: [&str; 6] = [".git", "target", ".oracle", ".opencl", "out", "__pycache__"];
 
-/// Everything below a folder that is not skipped: files, and links as what they are.
+/// Collects files and links below a folder, without following links.
 fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -37,11 +37,11 @@ fn no_links() {
 
 #[test]
 fn no_paths_of_one_machine() {
-    // Written in two parts, so that this file does not hold them.
+    // Split, so that this file does not contain them.
     let homes = [("/ho", "me/"), ("/Us", "ers/"), ("/roo", "t/"), ("/wo", "rk/")].map(|(a, b)| format!("{a}{b}"));
     let mut bad = Vec::new();
     for path in everything() {
-        // Binary files (arrays of numbers) hold no paths.
+        // Binary files contain no paths.
         let Ok(text) = fs::read_to_string(&path) else { continue };
         for (i, line) in text.lines().enumerate() {
             if homes.iter().any(|h| line.contains(h.as_str())) {

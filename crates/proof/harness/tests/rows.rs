@@ -1,8 +1,8 @@
-//! Every row of the table decodes and runs on the reference engine, with operands from the table's own generator.
+//! Every row of the table decodes and runs on the reference engine, with operands from the table's generator.
 //!
-//! One kernel holds one instruction. What it computes is settled elsewhere; here a row must not end in "unsupported", nor in
-//! a bug. A fault is as good an end as any: addresses are zeros. `tests/unsupported.txt` names what does run not yet, by the
-//! first words of its mnemonics; the list may only shrink.
+//! Each kernel has one instruction. Results are tested elsewhere; here a row must not end in "unsupported" or a bug. A
+//! fault is acceptable, since all addresses are zero. `tests/unsupported.txt` lists what does not run yet, by prefix of
+//! the mnemonic; the list may only shrink.
 
 use margay::{LaunchConfig, Limits, LoadOptions, Options, SourceText, Stop};
 use margay_harness::root;
@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-/// Mnemonics tried of each form.
+/// Mnemonics tried per form.
 const LIMIT: usize = 6;
 
 /// The newest version with a target that has the instruction.
@@ -25,7 +25,7 @@ fn place(v: &Variant) -> Option<(Version, Target)> {
     newest.chain(old).find(|(version, target)| v.available(*version, *target).is_ok())
 }
 
-/// Why the instruction does not run; `None` if it does, or if the check refuses the sample.
+/// Why the instruction does not run; `None` if it does, or if the check rejects the sample.
 fn attempt(context: &Arc<Context>, text: &str) -> Option<String> {
     let options = LoadOptions { check: Options::default(), abi: None, engine: None };
     let module = context.load(&[SourceText { name: "row", text }], &options).ok()?;
@@ -69,7 +69,7 @@ fn every_row_decodes_and_runs() {
                 tried += 1;
                 let why = match result {
                     Ok(None) => continue,
-                    // What no engine knows is refused by name.
+                    // Unmodelled instructions must be refused as unsupported.
                     Ok(Some(why)) if margay_exec::unmodelled(&variant) && why.starts_with("unsupported") => continue,
                     Ok(Some(why)) => why,
                     Err(_) => format!("a panic\n{module}"),

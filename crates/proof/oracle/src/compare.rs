@@ -1,35 +1,35 @@
-//! Two judges side by side: whether both refuse a module, and at which line first.
+//! Comparison of verdicts: whether both tools reject a module, and at which line first.
 
 use crate::tools::Verdict;
 use margay_check::{Options, check};
 use margay_syntax::{LineIndex, Severity, parse};
 use std::collections::BTreeMap;
 
-/// The first error: its line, if it has one, and its text.
+/// A rejection: line of the first error, if known, and its text.
 pub type Refusal = (Option<u32>, String);
 
-/// How often the judges agreed, and where they did not.
+/// Agreement statistics.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Modules that both judged.
+    /// Modules with a verdict of both.
     pub judged: usize,
-    /// Verdicts that are the same.
+    /// Equal verdicts.
     pub agree: usize,
-    /// Modules that both refused.
+    /// Modules that both rejected.
     pub refused: usize,
-    /// Those of them whose error ptxas places.
+    /// Those of them whose error ptxas locates.
     pub placed: usize,
-    /// Those of them whose first error margay has on that very line.
+    /// Those of them for which margay's first error is on the same line.
     pub same_line: usize,
-    /// And those within one line of it.
+    /// Those of them for which it is within one line.
     pub near: usize,
-    /// Modules that ptxas crashed on; they count for nothing.
+    /// Modules that crash ptxas; they do not count.
     pub crashes: usize,
     differences: BTreeMap<String, Vec<(usize, String)>>,
 }
 
 impl Tally {
-    /// Judges module `i` and compares with what ptxas said.
+    /// Checks module `i` and compares the verdict with ptxas's.
     pub fn add(&mut self, i: usize, text: &str, relocatable: bool, ptxas: &Verdict) {
         if !ptxas.accepted && !ptxas.messages.contains("error") && !ptxas.messages.contains("fatal") {
             self.crashes += 1;
@@ -52,7 +52,7 @@ impl Tally {
                 if let (Some((ours, last)), Some(theirs)) = (line, their_line) {
                     self.placed += 1;
                     self.same_line += usize::from(ours == theirs);
-                    // ptxas names the last line of a declaration, margay points at what is wrong in it and knows the last.
+                    // ptxas names the last line of a declaration, while margay points into it.
                     let near = ours.abs_diff(theirs) <= 1 || last.abs_diff(theirs) <= 1;
                     self.near += usize::from(near);
                     if !near {
@@ -68,7 +68,7 @@ impl Tally {
         self.differences.entry(kind).or_default().push((i, what));
     }
 
-    /// Prints the differences, the commonest first, with `show` examples of each, which `name` names; then the figures.
+    /// Prints the differences by frequency, with `show` examples each, named by `name`; then the statistics.
     pub fn print(&self, show: usize, mut name: impl FnMut(usize) -> String) {
         let mut groups: Vec<_> = self.differences.iter().collect();
         groups.sort_by_key(|(_, list)| std::cmp::Reverse(list.len()));
@@ -97,18 +97,18 @@ impl Tally {
         }
     }
 
-    /// Share of verdicts that agree, in percent.
+    /// Percentage of equal verdicts.
     pub fn percent(&self) -> f64 {
         100.0 * self.agree as f64 / self.judged.max(1) as f64
     }
 
-    /// Share of first errors within one line, in percent.
+    /// Percentage of first errors within one line.
     pub fn near_percent(&self) -> f64 {
         100.0 * self.near as f64 / self.placed.max(1) as f64
     }
 }
 
-/// Margay's verdict: nothing, or the first error, with its line and the last one of the declaration that it stands in.
+/// margay's verdict: `None`, or the first error with its line and the last line of its declaration.
 fn margay(text: &str, relocatable: bool) -> Option<(Option<(u32, u32)>, String)> {
     let parsed = parse(text);
     let tree = parsed.tree.clone();
@@ -121,8 +121,8 @@ fn margay(text: &str, relocatable: bool) -> Option<(Option<(u32, u32)>, String)>
     Some((Some((lines.line(at), lines.line(last))), text))
 }
 
-/// The first of the errors that ptxas printed, by their lines; else the first without a line. (Some come after those of later
-/// lines, and those of ptxas's own text have lines of that.)
+/// The first error in ptxas's output by line; else the first one without a line. (ptxas does not print errors in order
+/// of lines, and some refer to lines of its own text.)
 fn first_error(log: &str) -> Refusal {
     let errors = log.lines().filter(|l| l.contains("error") || l.contains("fatal"));
     let parts = errors.map(|line| match line.split_once(", line ").and_then(|(_, rest)| rest.split_once(';')) {
@@ -134,7 +134,7 @@ fn first_error(log: &str) -> Refusal {
     placed.or(found.first()).cloned().unwrap_or((None, log.trim().to_owned()))
 }
 
-/// The message without names and numbers, to group by.
+/// The message without names and numbers, for grouping.
 fn shape(message: &str) -> String {
     let mut out = String::new();
     let mut quoted = false;

@@ -1,8 +1,7 @@
-//! Instructions on constants, which ptxas computes itself: what it writes into the machine code is what the hardware would
-//! have computed.
+//! Constant folding by ptxas: the constants that it writes into machine code are what the hardware would compute.
 //!
-//! [`kernel`] makes a kernel of one instruction whose sources are constants and whose destinations are stored. ptxas folds it
-//! where it knows how; [`folded`] reads the constants that are stored from the machine code.
+//! [`probe`] generates a kernel of one instruction with constant sources whose destinations are stored. ptxas folds it
+//! if it can; [`folded`] reads the stored constants from the machine code.
 
 use margay_isa::{
     Role, Shape, Type, Variant,
@@ -10,21 +9,21 @@ use margay_isa::{
 };
 use std::{collections::HashMap, fmt::Write};
 
-/// Bytes of the output that belong to one destination.
+/// Bytes of output per destination.
 pub const SLOT: u64 = 16;
-/// Most destinations of one instruction.
+/// Maximum number of destinations of an instruction.
 pub const SLOTS: usize = 8;
 
-/// One instruction with constants for its sources.
+/// An instruction with constant sources.
 #[derive(Clone, Debug)]
 pub struct Probe {
     /// The instruction.
     pub instruction: String,
-    /// Its sources: registers and what they hold.
+    /// Its sources: registers and their values.
     pub sources: Vec<(String, u64)>,
     /// The body of a kernel that stores every destination through `%out`.
     pub body: String,
-    /// Bytes of each destination that are stored, by slot.
+    /// Sizes in bytes of the destinations, by slot.
     pub sizes: Vec<usize>,
 }
 
@@ -77,7 +76,7 @@ const INTEGERS: [u64; 18] = [
     0x8000_0000_0000_0000,
 ];
 
-/// A constant at which something happens, for a source of a type.
+/// An interesting constant for a source of a type.
 fn value(ty: Type, rng: &mut Rng) -> u64 {
     let single = |rng: &mut Rng| match rng.below(3) {
         0 => rng.bits() as u32,
@@ -109,7 +108,7 @@ fn value(ty: Type, rng: &mut Rng) -> u64 {
     }
 }
 
-/// Gives every register of the sources a number of its own, and its constant.
+/// Numbers the source registers and draws their constants.
 fn fill(shape: &mut Shape, ty: Type, next: &mut u8, found: &mut Vec<(String, u64)>, rng: &mut Rng) {
     match shape {
         Shape::Reg(t, number) => {
@@ -133,7 +132,7 @@ fn registers(shape: &Shape, found: &mut Vec<(Type, String)>) {
     }
 }
 
-/// A kernel's body for an instruction of a variant; `None` where its operands are no registers and constants.
+/// A probe for an instruction of a variant; `None` if some operand is neither a register nor a constant.
 pub fn probe(variant: &Variant, rng: &mut Rng) -> Option<Probe> {
     let mut shapes = sample::operands(variant, rng)?;
     let (mut sources, mut dests) = (Vec::new(), Vec::new());
@@ -184,7 +183,7 @@ pub fn probe(variant: &Variant, rng: &mut Rng) -> Option<Probe> {
     Some(Probe { instruction, sources, body, sizes })
 }
 
-/// A module with a kernel `k0`, `k1`, ... for each probe.
+/// A module with kernels `k0`, `k1`, ..., one per probe.
 pub fn module(head: &str, probes: &[Probe]) -> String {
     let mut out = head.to_owned();
     for (i, p) in probes.iter().enumerate() {
@@ -200,8 +199,8 @@ pub fn module(head: &str, probes: &[Probe]) -> String {
     out
 }
 
-/// For each kernel of a listing by `cuobjdump -sass`: the constants that it stores, by offset from the first store's base, in
-/// words of 32 bits. What is not known to be constant is missing.
+/// The constants that each kernel in a listing of `cuobjdump -sass` stores, by offset, in 32-bit words. Values that are
+/// not known to be constant are missing.
 pub fn folded(listing: &str) -> HashMap<String, HashMap<u64, u32>> {
     let mut found: HashMap<String, HashMap<u64, u32>> = HashMap::new();
     let (mut name, mut known): (String, HashMap<String, u32>) = Default::default();
@@ -218,7 +217,7 @@ pub fn folded(listing: &str) -> HashMap<String, HashMap<u64, u32>> {
     found
 }
 
-/// The instruction of a line and the first half of its encoding.
+/// The instruction on a line, and the first half of its encoding.
 fn instruction(line: &str) -> Option<(&str, u64)> {
     let rest = line.trim_start().strip_prefix("/*")?;
     let (_, rest) = rest.split_once("*/")?;
@@ -227,7 +226,7 @@ fn instruction(line: &str) -> Option<(&str, u64)> {
     Some((code.trim(), u64::from_str_radix(hex, 16).ok()?))
 }
 
-/// The register after one: the upper half of a pair.
+/// The next register, which is the upper half of a pair.
 fn upper(register: &str) -> String {
     match register.strip_prefix('R').and_then(|n| n.parse::<u32>().ok()) {
         Some(n) => format!("R{}", n + 1),
@@ -272,7 +271,7 @@ fn step(code: &str, immediate: u32, known: &mut HashMap<String, u32>, stores: &m
                 known.insert(upper(target), value);
             }
         }
-        // Whatever it may write: a register or a pair, after a predicate or before one.
+        // Invalidates whatever it may write: a register or a pair, after or before a predicate.
         None => operands.iter().take(2).for_each(|r| {
             known.remove(*r);
             known.remove(&upper(r));

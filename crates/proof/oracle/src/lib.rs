@@ -1,7 +1,7 @@
-//! Comparisons of margay with NVIDIA's own tools.
+//! Comparisons of margay with NVIDIA's tools.
 //!
-//! The programs of this crate generate modules, let ptxas compile them, and compare. They need ptxas and cuobjdump: the folder
-//! with them is named by `MARGAY_PTXAS`, else they are looked for on the path. Nothing here is needed to use margay.
+//! The programs of this crate generate modules, compile them with ptxas, and compare. They need ptxas and cuobjdump, in
+//! the folder named by `MARGAY_PTXAS` or on the path. margay itself does not need this crate.
 #![forbid(unsafe_code)]
 
 pub mod compare;
@@ -12,12 +12,12 @@ pub mod options;
 pub mod sass;
 pub mod tools;
 
-/// Reproducible pseudo-random numbers (xorshift64*); the seed tells the whole run.
+/// Reproducible pseudo-random numbers (xorshift64*); the seed determines the whole run.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers of a seed.
+    /// Seeds a generator.
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -35,12 +35,12 @@ impl Random {
         (self.bits() >> 11) % n.max(1)
     }
 
-    /// One of a list that is not empty.
+    /// A random element of a non-empty list.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len() as u64) as usize]
     }
 
-    /// True in `percent` of all cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

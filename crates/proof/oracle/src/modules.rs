@@ -1,12 +1,12 @@
-//! Random modules about functions and parameters: declarations, definitions, calls, and what bodies do with formals.
+//! Random modules about functions and parameters: declarations, definitions, calls, and uses of formals.
 //!
-//! Each choice is right most of the time, and now and then something that the rules forbid, or that they might: a module holds
-//! between none and a few deviations. Which ones are errors is for the two checkers to say.
+//! Most choices are valid; now and then one breaks a rule, or may: a module has between zero and a few deviations.
+//! Which of them are errors is for the two checkers to decide.
 
 use crate::Random;
 use std::fmt::Write;
 
-/// Writes a line of a body; the values may use the writer.
+/// Writes a line of a body; the arguments may use the writer.
 macro_rules! emit {
     ($writer:expr, $($text:tt)*) => {{
         let text = format!($($text)*);
@@ -14,14 +14,14 @@ macro_rules! emit {
     }};
 }
 
-/// A module and how to compile it.
+/// A module, and how to compile it.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// PTX.
     pub text: String,
-    /// With `-c`.
+    /// Compiled with `-c`.
     pub relocatable: bool,
-    /// The architecture for ptxas: the first that takes the module's target.
+    /// The first architecture of ptxas that accepts the module's target.
     pub arch: &'static str,
 }
 
@@ -42,7 +42,7 @@ enum Extent {
     Unsized,
 }
 
-/// A function that bodies can call.
+/// A function that bodies may call.
 #[derive(Clone, Debug)]
 struct Callee {
     name: String,
@@ -55,7 +55,7 @@ struct Callee {
 struct Writer<'r> {
     random: &'r mut Random,
     out: String,
-    /// Percent of choices that deviate.
+    /// Percentage of deviating choices.
     odd: u64,
     next: u32,
 }
@@ -73,7 +73,7 @@ fn bytes(ty: &str) -> u32 {
     }
 }
 
-/// A register class that holds a type.
+/// The register class for a type.
 fn register(ty: &str) -> &'static str {
     match ty {
         "f32" => "%f",
@@ -85,7 +85,7 @@ fn register(ty: &str) -> &'static str {
     }
 }
 
-/// The type of an access to a value of a type: `ld.param.b8` and the like.
+/// The type of an access to a value: `ld.param.b8` and the like.
 fn access(ty: &str) -> String {
     if ty == "f16" { "b16".into() } else { ty.into() }
 }
@@ -187,7 +187,7 @@ impl Writer<'_> {
         parts.join(" ")
     }
 
-    /// Header of a function, without linkage.
+    /// The header of a function, without linkage.
     fn header(&mut self, name: &str, rets: &[Formal], params: &[Formal], suffix: &str) -> String {
         let list = |formals: &[Formal], prefix: &str| {
             let all: Vec<String> =
@@ -324,7 +324,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A `.param` variable or register that goes where a formal is; declares what it needs. Returns the operand.
+    /// Declares a `.param` variable or register for a formal. Returns the operand.
     fn argument(&mut self, f: &Formal, input: bool) -> String {
         let mut f = f.clone();
         if self.odd() {

@@ -1,13 +1,13 @@
-//! Single random faults in the text of a module: a token dropped, doubled, exchanged or replaced; a modifier, type, space or
-//! number changed; a line moved, a directive added, another version or target.
+//! Single random faults in the text of a module: a token dropped, duplicated, exchanged or replaced; a modifier, type,
+//! space or number changed; a line moved, a directive added, another version or target.
 
 use crate::Random;
 use margay_isa::{Target, Version};
 
-/// What a token is, as far as faults care.
+/// The kind of a token, as far as faults are concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Blanks and comments.
+    /// White space and comments.
     Space,
     /// `.f32`, `.global`, `.L2::cache_hint`
     Dotted,
@@ -21,36 +21,36 @@ enum Kind {
     Sign,
 }
 
-/// A kind of fault.
+/// The kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// A token less.
+    /// A token is dropped.
     Drop,
-    /// A token twice.
+    /// A token is duplicated.
     Double,
-    /// Two neighbours exchanged.
+    /// Two neighbouring tokens are exchanged.
     Exchange,
-    /// Another token of its kind, from elsewhere in the module.
+    /// A token is replaced by another one of its kind in the module.
     Replace,
-    /// A token of any kind where it does not belong.
+    /// A token of any kind is inserted.
     Insert,
-    /// A letter more, less, or another.
+    /// A letter is added, dropped or changed.
     Misspell,
-    /// Another modifier, type or space, or one more.
+    /// A modifier, type or space is changed or added.
     Modifier,
-    /// Another number.
+    /// A number is changed.
     Number,
-    /// A line less, twice, or at another place.
+    /// A line is dropped, duplicated or moved.
     Line,
-    /// A directive where it may not stand.
+    /// A directive is inserted where it is not allowed.
     Directive,
-    /// Another space, type, vector, linkage or attribute of a declaration, or one more.
+    /// The space, type, vector, linkage or attribute of a declaration is changed or added.
     Declaration,
-    /// Another alignment, or one where there was none.
+    /// An alignment is changed or added.
     Alignment,
-    /// Another size of an array or a family, or none.
+    /// The size of an array or a register family is changed or dropped.
     Extent,
-    /// A parameter less, twice, or of another type, in a header or a call.
+    /// A parameter in a header or a call is dropped, duplicated, or changed in type.
     Parameter,
     /// An earlier `.version` or `.target`.
     Downward,
@@ -61,7 +61,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them; what touches single tokens more than once, since it comes in more ways.
+    /// All faults; those of single tokens several times, since they have more variants.
     const DRAWN: &'static [Fault] = {
         use Fault::*;
         &[
@@ -69,14 +69,14 @@ impl Fault {
             Modifier, Modifier, Number, Number, Line, Line, Line, Directive, Version, Target,
         ]
     };
-    /// Those of declarations and directives.
+    /// Faults in declarations and directives.
     const DECLARED: &'static [Fault] = {
         use Fault::*;
         &[Declaration, Declaration, Declaration, Alignment, Extent, Extent, Parameter, Parameter, Directive, Downward]
     };
 }
 
-/// Words of declarations.
+/// Keywords of declarations.
 #[rustfmt::skip]
 const DECLARED: &[&str] = &[
     ".reg", ".param", ".local", ".shared", ".global", ".const", ".tex", ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16",
@@ -113,12 +113,12 @@ const DIRECTIVES: &[&str] = &[
     "added:",
 ];
 
-/// The module with one fault; nothing if this module has no place for the one drawn.
+/// The module with one fault; `None` if it has no place for the fault drawn.
 pub fn mutant(text: &str, random: &mut Random) -> Option<(Fault, String)> {
     drawn(text, *random.pick(Fault::DRAWN), random)
 }
 
-/// The same with a fault in a declaration, a header or a directive.
+/// The module with a fault in a declaration, a header or a directive.
 pub fn mutant_of_declarations(text: &str, random: &mut Random) -> Option<(Fault, String)> {
     drawn(text, *random.pick(Fault::DECLARED), random)
 }
@@ -135,7 +135,7 @@ fn drawn(text: &str, fault: Fault, random: &mut Random) -> Option<(Fault, String
     (new != text).then_some((fault, new))
 }
 
-/// Another word after a directive of the header.
+/// Replaces the word after a directive of the header.
 fn header(text: &str, directive: &str, word: &str) -> Option<String> {
     let at = text.find(directive)? + directive.len();
     let start = at + text[at..].find(|c: char| !c.is_whitespace())?;
@@ -159,11 +159,11 @@ fn downward(text: &str, random: &mut Random) -> Option<String> {
     if earlier.is_empty() { None } else { header(text, ".target", &random.pick(&earlier).to_string()) }
 }
 
-/// A fault in a declaration: a statement or a parameter that begins with a space or a linkage.
+/// A fault in a declaration: a statement or parameter that starts with a space or a linkage.
 fn declared(text: &str, fault: Fault, random: &mut Random) -> Option<String> {
     let mut tokens = tokens(text);
     let spaces = [".reg", ".param", ".local", ".shared", ".global", ".const", ".tex"];
-    // Behind an opcode such a word says where memory is, not what is declared.
+    // After an opcode, such a keyword is a state space and declares nothing.
     let starts = |i: usize, tokens: &[(Kind, String)]| {
         let before = tokens[..i].iter().rev().find(|t| t.0 != Kind::Space);
         let opens = before.is_none_or(|t| matches!(&*t.1, ";" | "{" | "}" | "(" | "," | ":") || t.0 != Kind::Name);

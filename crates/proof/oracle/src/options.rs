@@ -1,25 +1,25 @@
-//! What the command lines of the programs that compare verdicts have in common.
+//! Command-line options of the programs that compare verdicts.
 
 use std::path::{Path, PathBuf};
 
 /// Options of `oracle-cases` and `oracle-mutants`.
 pub struct Options {
-    /// Modules to compare.
+    /// Number of modules to compare.
     pub count: usize,
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Differences of each sort to show.
+    /// Number of differences of each kind to print.
     pub show: usize,
-    /// Faults in declarations and directives only.
+    /// Restricts faults to declarations and directives.
     pub declarations: bool,
-    /// Where the modules stay; else they stand in a folder that is removed.
+    /// The folder in which modules are kept; by default a temporary one.
     pub keep: Option<PathBuf>,
     /// Files and folders named.
     pub files: Vec<PathBuf>,
 }
 
 impl Options {
-    /// Those of this process's command line.
+    /// Parses the command line of this process.
     pub fn of_process() -> Result<Options, String> {
         let mut options = Options { count: 1000, seed: 1, show: 3, declarations: false, keep: None, files: Vec::new() };
         let mut words = std::env::args().skip(1);
@@ -39,7 +39,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The folder that modules are written to.
+    /// The folder for modules.
     pub fn folder(&self, program: &str) -> PathBuf {
         self.keep.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("{program}-{}", std::process::id())))
     }

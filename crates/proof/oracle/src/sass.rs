@@ -1,50 +1,50 @@
-//! Reading straight-line machine code: which byte of which register or stack slot goes where.
+//! Symbolic execution of straight-line machine code: which byte of which register or stack slot goes where.
 //!
-//! Registers are tracked byte by byte, by symbol: a byte is what some register held at entry, what stood in the caller's
-//! outgoing stack area, or what was loaded from a shared address. The probes write every byte of every formal to a shared
-//! address of its own, and load every byte of the return from one. Only the instructions that ptxas uses for such code are
-//! known; what another one writes is unknown.
+//! Registers are tracked byte by byte: a byte is that of a register at entry, of the caller's outgoing stack area, or
+//! loaded from a shared address. The probes write every byte of every formal to a shared address of its own, and load
+//! every byte of the return value from one. Only the instructions that ptxas uses for such code are supported; the
+//! results of others are unknown.
 
 use std::collections::HashMap;
 
-/// What a byte is.
+/// The origin of a byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Byte {
     /// Zero.
     Zero,
-    /// Byte of a register at entry.
+    /// A byte of a register at entry.
     Entry {
         /// Number of the register.
         reg: u16,
         /// Which of its four bytes.
         byte: u8,
     },
-    /// Byte of the stack, by offset from R1 at entry.
+    /// A byte of the stack, by offset from R1 at entry.
     Stack(i64),
-    /// Byte loaded from shared memory.
+    /// A byte loaded from shared memory.
     Shared(i64),
-    /// Something else.
+    /// Unknown.
     Unknown,
 }
 
 type Word = [Byte; 4];
 
-/// What a function did.
+/// The effects of a function.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Bytes written to shared addresses.
     pub shared: HashMap<i64, Byte>,
-    /// Bytes of registers at the return.
+    /// Registers at the return.
     pub at_return: HashMap<u16, Word>,
-    /// Bytes written behind a pointer that a register held at entry: (register, offset).
+    /// Bytes stored through a pointer that a register held at entry: (register, offset).
     pub behind: HashMap<(u16, i64), Byte>,
-    /// The first register of the pair with the return address.
+    /// First register of the pair that holds the return address.
     pub return_address: Option<u16>,
-    /// Instructions that were not understood.
+    /// Unsupported instructions.
     pub unknown: Vec<String>,
 }
 
-/// Splits the output of `cuobjdump -sass` into functions and interprets each.
+/// Splits the output of `cuobjdump -sass` into functions and executes each.
 pub fn functions(text: &str) -> HashMap<String, Effects> {
     let mut found = HashMap::new();
     let mut current: Option<(String, Machine)> = None;
@@ -64,7 +64,7 @@ pub fn functions(text: &str) -> HashMap<String, Effects> {
     found
 }
 
-/// The instruction of a line `/*0010*/  MOV R1, R2 ;  /* 0x... */`.
+/// The instruction on a line `/*0010*/  MOV R1, R2 ;  /* 0x... */`.
 fn instruction(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("/*")?;
     let (address, rest) = rest.split_once("*/")?;
@@ -76,7 +76,7 @@ fn instruction(line: &str) -> Option<&str> {
 #[derive(Default)]
 struct Machine {
     regs: HashMap<u16, Word>,
-    /// R1 now, relative to R1 at entry.
+    /// R1 relative to its value at entry.
     stack: i64,
     /// The function's own frame.
     frame: HashMap<i64, Byte>,
@@ -105,7 +105,7 @@ fn register(text: &str) -> Option<u16> {
     if name == "RZ" { Some(255) } else { name.strip_prefix('R')?.parse().ok() }
 }
 
-/// Bytes that a memory instruction moves.
+/// Bytes moved by a memory instruction.
 fn width(words: &[&str]) -> u16 {
     match () {
         _ if words.iter().any(|w| matches!(*w, "U8" | "S8")) => 1,
@@ -165,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Executes an instruction; `None` if it is not known.
+    /// Executes an instruction; `None` if it is not supported.
     fn known(&mut self, words: &[&str], ops: &[&str]) -> Option<()> {
         match *words.first()? {
             "YIELD" | "NOP" | "WARPSYNC" | "BSYNC" | "BSSY" | "BAR" => {}

@@ -1,4 +1,4 @@
-//! Running ptxas and cuobjdump.
+//! Runs ptxas and cuobjdump.
 
 use std::{
     io,
@@ -13,20 +13,20 @@ pub struct Tools {
     work: PathBuf,
 }
 
-/// What ptxas said.
+/// The verdict of ptxas.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// It accepted the module.
+    /// Whether it accepted the module.
     pub accepted: bool,
     /// Its messages.
     pub messages: String,
 }
 
 impl Tools {
-    /// The tools in the folder that `MARGAY_PTXAS` names, else those on the path. `work` is made if it is missing.
+    /// Finds the tools in the folder named by `MARGAY_PTXAS`, else on the path. Creates `work` if necessary.
     pub fn find(work: &Path) -> io::Result<Tools> {
         let folder = std::env::var_os("MARGAY_PTXAS").map(PathBuf::from);
-        // A path to ptxas itself will do as well as its folder.
+        // Accepts the path of ptxas itself, too.
         let folder = folder.map(|f| if f.is_file() { f.parent().map(Path::to_path_buf).unwrap_or(f) } else { f });
         std::fs::create_dir_all(work)?;
         let tools = Tools { folder, work: work.to_path_buf() };
@@ -51,7 +51,7 @@ impl Tools {
         Ok(Verdict { accepted: status.success(), messages })
     }
 
-    /// The machine code of `NAME.cubin` as text.
+    /// Disassembles `NAME.cubin`.
     pub fn sass(&self, name: &str) -> io::Result<String> {
         let out = self.command("cuobjdump").arg("-sass").arg(self.object(name)).output()?;
         Ok(String::from_utf8_lossy(&out.stdout).into_owned())

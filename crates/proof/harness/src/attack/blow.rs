@@ -1,12 +1,12 @@
-//! A blow: the text of an attack, who strikes, and what must be known to judge how it ends.
+//! A payload: the hostile text of an attack, the threads that execute it, and what is needed to judge the outcome.
 
 use super::Shape;
 use crate::random::Random;
 
-/// Which threads strike.
+/// The threads that execute the payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// The thread of that index in the grid.
+    /// The thread with this index in the grid.
     One {
         /// Index in the grid.
         gid: u32,
@@ -30,7 +30,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// Mostly one thread, so that there is one who must be named.
+    /// Draws the threads: mostly a single one, so that it is clear who must be blamed.
     pub fn draw(r: &mut Random, ctas: u32, threads: u32) -> Who {
         let cta = r.below(ctas as usize) as u32;
         match r.below(20) {
@@ -50,7 +50,7 @@ impl Who {
         }
     }
 
-    /// Code that sets `%strike`.
+    /// Code that sets `%strike` in these threads.
     pub fn test(&self) -> String {
         match self {
             Who::One { gid } => format!("setp.eq.u32 %strike, %gid, {gid};"),
@@ -64,7 +64,7 @@ impl Who {
         }
     }
 
-    /// Whether a thread of the grid strikes, by the index of its CTA and its own within it.
+    /// Whether a thread executes the payload, by the index of its CTA and its own index within.
     pub fn strikes(&self, cta: u32, lin: u32, threads: u32) -> bool {
         match self {
             Who::One { gid } => cta * threads + lin == *gid,
@@ -74,62 +74,64 @@ impl Who {
         }
     }
 
-    /// Whether all of them are lanes of one warp.
+    /// Whether all of these threads are lanes of one warp.
     pub fn in_a_warp(&self) -> bool {
         matches!(self, Who::One { .. } | Who::Lanes { .. })
     }
 }
 
-/// Who may be blamed for a fault.
+/// Which threads may be blamed for a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blame {
-    /// One that strikes; if all of these are lanes of a warp, both engines name the same one.
+    /// One of the threads that execute the payload; if they are lanes of one warp, both engines must blame the same
+    /// one.
     Strikers,
-    /// Whoever comes first to what the blow spoiled, at whatever place.
+    /// Any thread that is affected by the payload, at any place.
     Anybody,
 }
 
-/// The text of an attack.
+/// The text of a payload.
 #[derive(Clone, Debug)]
 pub struct Blow {
     /// Declarations at module scope.
     pub module: Vec<String>,
-    /// Code that all threads execute before, in the blow's own scope.
+    /// Code that all threads execute first, in the payload's scope.
     pub setup: Vec<String>,
-    /// Code of the threads that strike.
+    /// Code of the threads that execute the payload.
     pub strike: Vec<String>,
-    /// Code that all threads execute behind it, still in its scope.
+    /// Code that all threads execute afterwards, still in its scope.
     pub rest: Vec<String>,
-    /// Parameters of the kernel of the lean form.
+    /// Parameters of the kernel in the lean form.
     pub params: Vec<String>,
-    /// Directives of the kernel of the lean form.
+    /// Directives of the kernel in the lean form.
     pub entry: &'static str,
-    /// The launch that it asks for.
+    /// The required launch shape.
     pub shape: Shape,
-    /// Grid and block matter.
+    /// Grid and block must not be changed.
     pub fixed: bool,
-    /// Who must strike; `None` for any.
+    /// The required threads; `None` for any.
     pub who: Option<Who>,
-    /// Who may be named in the fault.
+    /// Who may be blamed for the fault.
     pub blame: Blame,
-    /// Lanes of a warp may wait in vain for others of it. The SIMD engine says so where they stand (`Barrier`), the reference engine
-    /// when the others have ended (`Barrier`) or when nobody can move (`Deadlock`); where the others end later without having come, it
-    /// goes on (manual, section 9.7.9.6: non-exited threads are waited for).
+    /// Lanes may wait for lanes of their warp that never arrive. The SIMD engine reports that where they wait
+    /// (`Barrier`), the reference engine when the other lanes have exited (`Barrier`) or when nothing can progress
+    /// (`Deadlock`); if the others exit later, it continues (manual, section 9.7.9.6: only non-exited threads are
+    /// waited for).
     pub lanes_wait: bool,
-    /// More threads come to a barrier than it waits for: which of them it holds is a matter of order, so it may open for some and
-    /// leave others waiting, or be open for one use while it is used in another way (manual, section 9.7.13.1).
+    /// More threads arrive at a barrier than it waits for. Which of them it counts depends on the order, so it may complete for some and
+    /// leave others waiting, or be in use while it is used in another way (manual, section 9.7.13.1).
     pub crowded: bool,
-    /// What it computes is undefined, or depends on addresses: results are not compared.
+    /// Results are undefined or depend on addresses, so they are not compared.
     pub quiet: bool,
-    /// Whether it faults is undefined too: any end is right that is not a crash.
+    /// Even whether it faults is undefined: any outcome but a crash is correct.
     pub loose: bool,
-    /// `.version` and `.target`, for those that need a newer one.
+    /// `.version` and `.target`, for payloads that need newer ones.
     pub target: (&'static str, &'static str),
     labels: usize,
 }
 
 impl Blow {
-    /// One that does nothing, yet.
+    /// An empty payload.
     pub fn new(shape: Shape) -> Blow {
         Blow {
             module: Vec::new(),
@@ -151,43 +153,43 @@ impl Blow {
         }
     }
 
-    /// A name that no other label or variable has.
+    /// A unique name for a label or variable.
     pub fn name(&mut self, stem: &str) -> String {
         self.labels += 1;
         format!("{stem}_{}", self.labels)
     }
 
-    /// Something at module scope.
+    /// Adds a declaration at module scope.
     pub fn module(&mut self, text: impl Into<String>) {
         self.module.push(text.into());
     }
 
-    /// Code for all threads.
+    /// Adds code for all threads.
     pub fn all(&mut self, text: impl Into<String>) {
         self.setup.push(text.into());
     }
 
-    /// Code for those that strike.
+    /// Adds code for the threads that execute the payload.
     pub fn hit(&mut self, text: impl Into<String>) {
         self.strike.push(text.into());
     }
 
-    /// Code for all threads, behind it.
+    /// Adds code for all threads, after the payload.
     pub fn behind(&mut self, text: impl Into<String>) {
         self.rest.push(text.into());
     }
 
-    /// The shape is what it is.
+    /// Fixes grid and block.
     pub fn fix(&mut self, grid: [u32; 3], block: [u32; 3]) {
         (self.shape.grid, self.shape.block, self.fixed) = (grid, block, true);
     }
 
-    /// Threads of a CTA.
+    /// Threads per CTA.
     pub fn threads(&self) -> u32 {
         self.shape.block.iter().product()
     }
 
-    /// Blows with one piece left out.
+    /// Payloads with one piece left out.
     pub fn smaller(&self) -> Vec<Blow> {
         let lists: [fn(&mut Blow) -> &mut Vec<String>; 4] =
             [|b| &mut b.module, |b| &mut b.setup, |b| &mut b.strike, |b| &mut b.rest];

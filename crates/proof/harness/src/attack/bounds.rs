@@ -1,27 +1,27 @@
-//! Accesses around the ends of every kind of object, in every width and form, and misaligned ones.
+//! Accesses at the bounds of every kind of object, in every width and form, and misaligned ones.
 
 use super::blow::Blow;
 use crate::random::Random;
 
-/// How far beyond a host allocation nothing else can lie (`margay_exec::RED_ZONE`), less the widest access.
+/// Distance from a host allocation within which nothing else can lie (`margay_exec::RED_ZONE`), less the widest access.
 const NEAR: i64 = 192;
 
-/// An object: its bytes, and how it is reached.
+/// An object to be accessed.
 struct Object {
     bytes: i64,
-    /// The space to write behind the opcode, `""` for generic.
+    /// State space after the opcode; empty for generic.
     space: &'static str,
-    /// What stands in brackets: a name, or a register that holds the address.
+    /// The operand in brackets: a name, or a register that holds the address.
     base: String,
-    /// Stores are for it.
+    /// May be stored to.
     writable: bool,
-    /// Atomic operations too.
+    /// Allows atomic operations.
     atomic: bool,
-    /// It lies among host allocations: what is far away may be anything.
+    /// Lies among host allocations, so that distant addresses may be valid.
     host: bool,
-    /// Only constant offsets may be used.
+    /// Only constant offsets are allowed.
     constant: bool,
-    /// Around it lies memory of the same window whose contents nobody knows.
+    /// Is surrounded by memory of the same window with unknown contents.
     unknown: bool,
 }
 
@@ -32,7 +32,7 @@ pub fn make(r: &mut Random, b: &mut Blow, lean: bool) {
     strike(r, b, &mut o, offset, bytes, &lines);
 }
 
-/// Misaligned accesses inside of an object.
+/// Misaligned accesses within an object.
 pub fn misaligned(r: &mut Random, b: &mut Blow, lean: bool) {
     let mut o = object(r, b, lean);
     let (lines, bytes) = access(r, &o);
@@ -49,7 +49,7 @@ fn strike(r: &mut Random, b: &mut Blow, o: &mut Object, offset: i64, bytes: i64,
     if !inside && o.unknown {
         b.quiet = true;
     }
-    // The windows lie among host allocations, and lanes' one after the other.
+    // The windows lie among host allocations, and the lanes' windows side by side.
     b.loose |= !o.host && o.space.is_empty() && (256..1 << 40).contains(&offset.unsigned_abs()) && !inside;
     let fits = i32::try_from(offset).is_ok();
     let place = match r.below(4) {
@@ -68,7 +68,7 @@ fn strike(r: &mut Random, b: &mut Blow, o: &mut Object, offset: i64, bytes: i64,
         b.hit(line.replace("@A", &place).replace("@S", o.space));
     }
     for line in std::mem::take(&mut b.rest) {
-        // What an object's own scope needs behind the access.
+        // Code that the object's own scope needs after the access.
         b.strike.push(line);
     }
 }
@@ -113,7 +113,7 @@ fn offset(r: &mut Random, o: &Object, bytes: i64) -> i64 {
     }
 }
 
-/// Lines with `@A` for the address and `@S` for the space, and the bytes that they access.
+/// Code lines with `@A` for the address and `@S` for the space, and the number of bytes accessed.
 fn access(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
     let load = |text: &str, bytes| (vec![text.to_owned()], bytes);
     if o.constant {
@@ -230,7 +230,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             b.module(format!(".const .align 16 .b8 {name}[{bytes}] = {{1, 2, 3, 4, 5}};"));
             shown(b, ".const", generic);
             let (space, base) = spot(".const");
-            // What is written through a generic address must be refused.
+            // Stores through a generic address must be refused.
             Object { host: true, writable: generic, atomic: generic, ..object(space, &base) }
         }
         3 | 4 => {
@@ -264,7 +264,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             Object { unknown: true, atomic: false, ..object(space, &base) }
         }
         8 => {
-            // The words that nobody compares by order are 576 bytes of an allocation.
+            // The words that are not compared are 576 bytes of an allocation.
             b.hit("mov.u64 %d1, %counters;");
             let mut o = object(if generic { "" } else { ".global" }, "%d1");
             (o.bytes, o.host) = (576, true);
@@ -280,7 +280,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
         10 => {
             // A call variable, written before the call.
             let f = b.name("callee");
-            // All of it: what a function does not write is undefined.
+            // All of it, since bytes that a function does not write are undefined.
             let words: Vec<String> = (0..bytes).step_by(4).map(|at| format!("st.param.b32 [y+{at}], %t;")).collect();
             b.module(format!(".func (.param .align 16 .b8 y[{bytes}]) {f}(.param .align 16 .b8 x[{bytes}])\n{{ .reg .b32 %t; ld.param.b32 %t, [x]; {} ret; }}", words.join(" ")));
             b.hit(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
@@ -289,7 +289,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             Object { writable: false, atomic: false, constant: true, unknown: true, ..object(".param", &name) }
         }
         11 => {
-            // A formal, in its function.
+            // A formal, within its function.
             let f = b.name("callee");
             let inside = formal(r, bytes);
             b.module(format!(".func (.param .b32 y) {f}(.param .align 16 .b8 x[{bytes}])\n{{\n{inside}\n}}"));
@@ -299,12 +299,12 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             }
             b.hit(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
             b.quiet = true;
-            // The access of the blow itself is harmless then.
+            // The payload's own access is harmless here.
             b.hit("mov.u64 %d1, %own;");
             Object { bytes: 64, host: true, ..object(".global", "%d1") }
         }
         _ => {
-            // A parameter of the kernel, the last one, by constant offset, by register or through a generic address.
+            // The kernel's last parameter, by constant offset, by register or through a generic address.
             b.params.push(format!(".param .align 16 .b8 {name}[{bytes}]"));
             let mut o = Object { writable: false, atomic: false, host: true, unknown: true, ..object(".param", &name) };
             match r.below(3) {
@@ -320,7 +320,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
     }
 }
 
-/// A function's body that reads its formal `x` at some place and gives the word back in `y`.
+/// The body of a function that reads its formal `x` at some offset and returns the word in `y`.
 fn formal(r: &mut Random, bytes: i64) -> String {
     let at = r.pick(&[0, 4, bytes - 4, bytes - 2, bytes, bytes + 4, bytes + 64, 4096, 1 << 20]);
     let at = at / 4 * 4;
@@ -336,7 +336,7 @@ fn formal(r: &mut Random, bytes: i64) -> String {
     }
 }
 
-/// All threads of a CTA know what an array in shared memory holds.
+/// Initialises an array in shared memory, so that all threads of a CTA agree on its contents.
 fn zero(b: &mut Blow, name: &str, bytes: i64) {
     for at in (0..bytes).step_by(4) {
         b.all(format!("st.shared.u32 [{name}+{at}], {at};"));

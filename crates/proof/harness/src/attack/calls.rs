@@ -1,9 +1,9 @@
-//! Calls whose prototype, target list or address lies (manual, sections 9.7.12.5 `call`, 11.1.4 to 11.1.6).
+//! Calls whose prototype, target list or address is wrong (manual, sections 9.7.12.5 `call`, 11.1.4 to 11.1.6).
 
 use super::blow::{Blow, Who};
 use crate::random::Random;
 
-/// A parameter: its declaration without a name, and its bytes.
+/// A parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Formal {
     Scalar(&'static str),
@@ -35,7 +35,7 @@ impl Formal {
         }
     }
 
-    /// Code that adds what a parameter holds to `%h`, a few bytes of a struct.
+    /// Code that adds the parameter's value to `%h`; of a struct, a few bytes.
     fn read(&self, name: &str) -> String {
         match self {
             Formal::Scalar(ty) => match self.bytes() {
@@ -56,7 +56,7 @@ impl Formal {
         }
     }
 
-    /// Code that fills a parameter from `%l`.
+    /// Code that fills the parameter from `%l`.
     fn fill(&self, name: &str) -> String {
         match self {
             Formal::Scalar(_) => match self.bytes() {
@@ -87,7 +87,7 @@ impl Signature {
         Signature { ret, args: (0..r.below(4)).map(|_| Formal::draw(r)).collect() }
     }
 
-    /// The same with one thing changed.
+    /// The signature with one change.
     fn altered(&self, r: &mut Random) -> Signature {
         let mut s = self.clone();
         match r.below(8) {
@@ -101,7 +101,7 @@ impl Signature {
             }
             5 if s.args.len() > 1 => s.args.reverse(),
             6 => {
-                // The same bytes in another guise, or another alignment.
+                // Same size, but another type or alignment.
                 for f in s.args.iter_mut().chain(&mut s.ret) {
                     let bytes = f.bytes();
                     *f = match f {
@@ -142,7 +142,7 @@ impl Signature {
         format!("{label}: .callprototype {ret}_ ({args});")
     }
 
-    /// A call of what `%d1` holds, by a prototype or a target list.
+    /// A call of the address in `%d1`, by prototype or target list.
     fn call(&self, label: &str) -> String {
         let mut out = String::from("{ .reg .b64 %s, %l; .reg .b32 %w; .reg .b16 %w16; mov.u64 %s, 0;\n");
         let names: Vec<String> = (0..self.args.len()).map(|i| format!("x{i}")).collect();
@@ -172,7 +172,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     let (f, g) = (b.name("f"), b.name("g"));
     let said = Signature::draw(r);
     match r.below(12) {
-        // The prototype lies.
+        // A wrong prototype.
         0..4 => {
             let is = said.altered(r);
             b.module(is.function(&f, 3));
@@ -180,14 +180,14 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(said.prototype("PROTO"));
             b.hit(said.call("PROTO"));
         }
-        // It does not.
+        // A correct one.
         4 => {
             b.module(said.function(&f, 3));
             address(r, b, &f);
             b.hit(said.prototype("PROTO"));
             b.hit(said.call("PROTO"));
         }
-        // The target is in the list, or is not.
+        // A target in or outside of the list.
         5 | 6 => {
             let h = b.name("h");
             for (i, name) in [&f, &g, &h].into_iter().enumerate() {
@@ -198,7 +198,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(format!("LIST: .calltargets {f}, {g};"));
             b.hit(said.call("LIST"));
         }
-        // Lanes call different functions, some of which are right.
+        // Lanes call different functions, some of them correctly.
         7 => {
             let is = if r.chance(70) { said.altered(r) } else { said.clone() };
             b.module(said.function(&f, 1));
@@ -215,7 +215,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 b.who = Some(Who::Lanes { cta: 0, warp, mask: mask & exist });
             }
         }
-        // What is called is a kernel.
+        // The callee is a kernel.
         8 => {
             let none = Signature { ret: None, args: Vec::new() };
             let said = if r.chance(70) { none } else { said };
@@ -225,7 +225,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(said.prototype("PROTO"));
             b.hit(said.call("PROTO"));
         }
-        // Or no function at all.
+        // The callee is not a function.
         9 | 10 => {
             b.module(said.function(&f, 3));
             let var = b.name("var");
@@ -245,7 +245,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(said.prototype("PROTO"));
             b.hit(said.call("PROTO"));
         }
-        // Two prototypes for one function, one after the other: what the first call found must not count for the second.
+        // Two prototypes for one function, one after the other: the check of the first call must not count for the
+        // second.
         _ => {
             let is = said.altered(r);
             b.module(is.function(&f, 3));
@@ -256,7 +257,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     }
 }
 
-/// A function's address into `%d1`: at once, through memory, or through something that cannot be seen through.
+/// Loads a function's address into `%d1`: directly, through memory, or opaquely.
 fn address(r: &mut Random, b: &mut Blow, f: &str) {
     match r.below(4) {
         0 => {

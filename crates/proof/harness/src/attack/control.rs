@@ -1,4 +1,5 @@
-//! Jumps beyond tables, traps and exits in odd places, arithmetic without a result, library functions with garbage.
+//! Branches beyond tables, traps and exits in odd places, undefined arithmetic, library functions with invalid
+//! arguments.
 
 use super::blow::{Blame, Blow};
 use crate::random::Random;
@@ -6,7 +7,7 @@ use crate::random::Random;
 pub fn make(r: &mut Random, b: &mut Blow) {
     let f = b.name("f");
     match r.below(14) {
-        // A jump through a table by an index beyond it.
+        // `brx.idx` with an index beyond its table.
         0..2 => {
             let index = r.pick(&["0", "2", "3", "4", "100", "0xffffffff", "0x80000000", "%lane", "%r1"]);
             b.hit(format!("and.b32 %r1, %lane, 7; mov.u32 %r2, {index};"));
@@ -24,10 +25,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.module(format!(".func (.param .b32 y) {f}(.param .b32 x) {{ .reg .b32 %w; .reg .pred %p; ld.param.b32 %w, [x]; setp.eq.u32 %p, %w, 1; @%p {how}; st.param.b32 [y], %w; ret; }}"));
             b.hit(format!("and.b32 %r1, %lane, {};", r.pick(&[0, 1, 3])));
             b.hit(format!("{{ .param .b32 x, y; st.param.b32 [x], %r1; call (y), {f}, (x); ld.param.b32 %r1, [y]; }}"));
-            // What a function that does not say so returns is undefined.
+            // The result of a function that does not store one is undefined.
             b.quiet = how == "ret";
         }
-        // Lanes stop in different places.
+        // Lanes stop at different places.
         4 => {
             b.hit(format!("setp.lt.u32 %p1, %lane, {}; @%p1 bra LOW;", r.below(33)));
             b.hit(format!("{}; bra OVER;", r.pick(&["trap", "exit", "brkpt"])));
@@ -35,7 +36,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit("OVER:");
             b.blame = Blame::Anybody;
         }
-        // Results that the manual does not tell: whatever they are, they are the same, and no signal.
+        // Results that the manual leaves undefined: the engines must agree, and not crash.
         5..7 => {
             let x = r.pick(&["0", "1", "-1", "0x80000000", "%lane", "%gid"]);
             let y = r.pick(&["0", "-1", "0", "1", "%r1"]);
@@ -89,12 +90,12 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "cvt.rzi.u8.f32 %r0, %f0;",
             ]));
         }
-        // A function that is nowhere.
+        // A function without a definition.
         8 => {
             b.module(format!(".extern .func (.param .b32 y) {f}(.param .b32 x);"));
             b.hit(format!("{{ .param .b32 x, y; st.param.b32 [x], 1; call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
         }
-        // `vprintf` with a format or arguments that lie nowhere.
+        // `vprintf` with an invalid format or arguments.
         9 | 10 => {
             let text = b.name("format");
             let written: Vec<String> = r
@@ -126,13 +127,13 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(format!("mov.u64 %d1, {at};"));
             b.hit("{ .param .b64 m, f, n, s; .param .b32 l; st.param.b64 [m], %d1; st.param.b64 [f], %d1; st.param.b32 [l], 7; st.param.b64 [n], %d1; st.param.b64 [s], 1; call __assertfail, (m, f, l, n, s); }");
         }
-        // A direct call of itself through a name that is an alias of nothing good: the function does not return.
+        // A direct call of a function that does not return.
         12 => {
             b.module(format!(".func {f}() {{ .reg .pred %p; setp.eq.u32 %p, 0, 0; @%p exit; ret; }}"));
             b.hit(format!("call {f}, ();"));
             b.behind("bar.sync 0;");
         }
-        // Registers of the machine.
+        // Special registers.
         _ => b.hit(r.pick(&[
             "mov.u32 %r0, %dynamic_smem_size; mov.u32 %r1, %total_smem_size;",
             "mov.u32 %r0, %cluster_ctarank; mov.u32 %r1, %is_explicit_cluster;",

@@ -1,17 +1,17 @@
-//! Asynchronous copies, barrier objects, matrices in shared memory, textures and tensor maps, all with wrong addresses, sizes and
-//! states (manual, sections 9.7.9.25, 9.7.13.15, 9.7.14.5, 9.7.10).
+//! Asynchronous copies, barrier objects, matrices in shared memory, textures and tensor maps, with wrong addresses,
+//! sizes and states (manual, sections 9.7.9.25, 9.7.13.15, 9.7.14.5, 9.7.10).
 
 use super::blow::{Blame, Blow};
 use crate::random::Random;
 
-/// An address in shared memory, in `%r1`: of an array of 256 bytes, or around it.
+/// Loads an address in or around an array of 256 bytes in shared memory.
 fn shared(r: &mut Random, b: &mut Blow, name: &str, to: &str) {
     b.module(format!(".shared .align 128 .b8 {name}[256];"));
     let at = r.pick(&[0i64, 0, 0, 16, 32, 240, 248, 256, 4096, 1 << 20, -16, -256, 4, 8, 1, 0x7fff_0000]);
     b.hit(format!("mov.u32 {to}, {name}; add.s32 {to}, {to}, {at};"));
 }
 
-/// An address in global memory: of an array of 256 bytes, or around it.
+/// Loads an address in or around an array of 256 bytes in global memory.
 fn global(r: &mut Random, b: &mut Blow, name: &str, to: &str) {
     b.module(format!(".global .align 128 .b8 {name}[256] = {{1, 2, 3, 4}};"));
     let at = r.pick(&[0i64, 0, 0, 16, 240, 244, 256, 320, -16, 4, 8, 1, 1 << 50]);
@@ -35,7 +35,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             ]));
             b.hit("cp.async.commit_group; cp.async.wait_all;");
         }
-        // Bulk copies; the barrier object is right.
+        // Bulk copies with a valid barrier object.
         2..4 => {
             shared(r, b, &s, "%r1");
             global(r, b, &g, "%d1");
@@ -83,7 +83,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             }
             b.blame = Blame::Anybody;
         }
-        // Waits for a phase that never ends, or does.
+        // Waits for a phase that completes or never does.
         7 => {
             b.module(format!(".shared .align 8 .b64 {m};"));
             b.hit(format!(
@@ -114,7 +114,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             ]));
             (b.blame, b.lanes_wait) = (Blame::Anybody, true);
         }
-        // Handles that are none, coordinates far away.
+        // Invalid handles, distant coordinates.
         10 => {
             let handle = match r.below(3) {
                 0 => {
@@ -149,7 +149,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "sured.b.add.1d.u32.trap [%d1, {%r1}], %r1;",
             ]));
         }
-        // Tensor maps that are none.
+        // Invalid tensor maps.
         _ => {
             shared(r, b, &s, "%r1");
             global(r, b, &g, "%d1");

@@ -1,73 +1,72 @@
-//! How an attack ended, and whether two engines ended alike.
+//! The outcome of an attack, and whether two outcomes are equivalent.
 //!
-//! Two ends are alike where both are
-//! * results: the same bytes, unless what the blow computes is undefined;
-//! * faults: the same kind in the same words, the same access, at the same place, called from the
-//!   same places, and of the same thread. Where several threads strike, each engine must name one of them, and the same one if all
-//!   of them are lanes of one warp: the engines execute warps and CTAs in orders of their own. Who is named in a deadlock, and who
-//!   meets at a barrier what others spoiled ([`Blame::Anybody`]), is not compared;
-//! * the machine's end, the same lack of support, or the refusal of the module or the launch.
+//! Two outcomes are equivalent if both are
+//! * results: equal bytes, unless the payload's results are undefined;
+//! * faults: the same kind and text, access, place, call stack and thread. If several threads execute the payload, each engine must
+//!   blame one of them, and the same one if all are lanes of one warp, since the engines order warps and CTAs differently. Who is
+//!   blamed for a deadlock, or is affected at a barrier by what others have corrupted ([`Blame::Anybody`]), is not compared;
+//! * exhaustion, the same lack of support, or a rejection of the module or the launch.
 //!
-//! A signal, a panic, a bug that the engine itself reports, and a silence of many seconds are never right.
+//! A signal, a panic, a bug reported by the engine itself, and silence for many seconds are always wrong.
 
 use super::{Attack, Blame};
 
-/// A base of addresses: its name and where it lay.
+/// A named allocation and its address, to compare addresses between runs.
 pub type Base = (String, u64);
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub enum End {
-    /// A result: its bytes, summed up.
+    /// Success: a hash of the resulting bytes.
     Done(u64),
     /// A fault of the program.
     Fault(Box<Fault>),
-    /// The check or the linker refuses the module: the first error.
+    /// The check or the linker rejects the module: the first error.
     Rejected(String),
-    /// No device would launch it.
+    /// The launch is invalid.
     BadLaunch(String),
-    /// margay does not do that.
+    /// Unsupported by margay.
     Unsupported(String),
-    /// It executed more instructions than it may, or the host ran out of something.
+    /// It exceeded its instruction limit, or the host ran out of a resource.
     Exhausted(String),
-    /// margay says that it is wrong.
+    /// A bug reported by margay.
     Bug(String),
-    /// It panicked.
+    /// A panic.
     Panic(String),
-    /// The process died of a signal, or ended by itself with a code.
+    /// The process died of a signal, or exited.
     Died(String),
-    /// It said nothing for longer than it may.
+    /// No output for longer than allowed.
     Hang,
 }
 
-/// A fault as it is compared.
+/// A fault in comparable form.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Fault {
     /// `OutOfBounds`
     pub kind: String,
-    /// Words of it.
+    /// The text of the fault.
     pub words: String,
-    /// Written, address, bytes, space.
+    /// Store, address, size, space.
     pub access: Option<(bool, u64, u32, String)>,
-    /// Index in the CTA and of the CTA.
+    /// Thread index in the CTA.
     pub thread: [u32; 3],
     /// Index of the CTA in the grid.
     pub cta: [u32; 3],
-    /// Function, line and column, the callers' behind it.
+    /// Function, line and column; then those of the callers.
     pub places: Vec<String>,
-    /// Further facts, for people.
+    /// Notes, for display.
     pub notes: String,
-    /// Where things lay in this run.
+    /// Addresses of allocations in this run.
     pub bases: Vec<Base>,
 }
 
 impl End {
-    /// Never right, on whatever engine.
+    /// Whether the outcome is wrong on any engine.
     pub fn is_a_crash(&self) -> bool {
         matches!(self, End::Bug(_) | End::Panic(_) | End::Died(_) | End::Hang)
     }
 
-    /// For people.
+    /// A description.
     pub fn show(&self) -> String {
         match self {
             End::Done(sum) => format!("ends well, results {sum:016x}"),
@@ -99,7 +98,7 @@ impl End {
 }
 
 impl Fault {
-    /// Whether it is the same address as another run's: equal, or as far from something that lay elsewhere then.
+    /// Whether the fault addresses correspond: equal, or at the same distance from an allocation that moved.
     fn same_address(&self, other: &Fault) -> bool {
         let (Some(a), Some(b)) = (&self.access, &other.access) else {
             return self.access.is_none() == other.access.is_none();
@@ -111,12 +110,12 @@ impl Fault {
             let there = other.bases.iter().find(|o| o.0 == base.0)?;
             (a.1.wrapping_sub(base.1) == b.1.wrapping_sub(there.1)).then_some(())
         };
-        // Blocks of the device heap have no name: theirs differ by the page, not within it.
+        // Blocks of the device heap have no name: they differ by pages, not within.
         a.1 == b.1 || self.bases.iter().any(|base| away(base).is_some()) || (a.1 ^ b.1) & 15 == 0
     }
 }
 
-/// Why two ends are not alike; `None` where they are.
+/// Why two outcomes are not equivalent; `None` if they are.
 pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<String> {
     for end in [reference, other] {
         if end.is_a_crash() {
@@ -183,13 +182,14 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
         | (End::BadLaunch(_), End::BadLaunch(_))
         | (End::Rejected(_), End::Rejected(_)) => None,
         (End::Unsupported(a), End::Unsupported(b)) if a == b => None,
-        // See `Blow::lanes_wait`: what the reference engine waits for may still end, and set those free that wait.
+        // See `Blow::lanes_wait`: the lanes that the reference engine waits for may exit later, which releases the
+        // waiting ones.
         (End::Done(_), End::Fault(f)) if attack.blow.lanes_wait && f.words.contains("waits for lanes") => None,
         _ => differ("end"),
     }
 }
 
-/// Words without numbers that are addresses of the host.
+/// The text without numbers that are host addresses.
 pub fn without_addresses(words: &str) -> String {
     let mut out = String::new();
     let mut rest = words;

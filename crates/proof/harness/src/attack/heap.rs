@@ -1,4 +1,5 @@
-//! `malloc` and `free` of device code, misused (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations").
+//! Misuse of device `malloc` and `free` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and
+//! Operations").
 
 use super::blow::{Blame, Blow, Who};
 use crate::random::Random;
@@ -6,7 +7,7 @@ use crate::random::Random;
 const MALLOC: &str = ".extern .func (.param .b64 r) malloc (.param .b64 a);";
 const FREE: &str = ".extern .func free (.param .b64 a);";
 
-/// Code that leaves a new block's address in a register.
+/// Code that loads a new block's address into a register.
 fn malloc(to: &str, bytes: &str) -> String {
     format!(
         "{{ .param .b64 a; .param .b64 p; st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 {to}, [p]; }}"
@@ -17,7 +18,7 @@ fn free(from: &str) -> String {
     format!("{{ .param .b64 a; st.param.b64 [a], {from}; call free, (a); }}")
 }
 
-/// An access of 4 bytes at a register's address; what it finds is kept only if asked for.
+/// A 4-byte access at the address in a register; what it reads is kept only sometimes.
 fn touch(r: &mut Random, at: &str, b: &mut Blow) {
     let space = r.pick(&["", ".global"]);
     b.hit(match r.below(6) {
@@ -35,24 +36,24 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     b.module(FREE);
     let bytes = r.pick(&["0", "1", "16", "100", "4096", "200000"]);
     match r.below(13) {
-        // Freed twice, at once or with something in between.
+        // Double free, immediately or with other operations in between.
         0 | 1 => {
             b.hit(malloc("%d1", bytes));
             b.hit(free("%d1"));
             if r.chance(50) {
                 b.hit(malloc("%d2", r.pick(&["64", "300000"])));
-                // The same address may have been given out again.
+                // The address may have been reused.
                 b.loose = true;
             }
             b.hit(free("%d1"));
         }
-        // Not the block's first byte.
+        // Not the first byte of the block.
         2 => {
             b.hit(malloc("%d1", "64"));
             b.hit(format!("add.u64 %d2, %d1, {};", r.pick(&[1, 4, 8, 16, 63, 64, 128, -1, -16])));
             b.hit(free("%d2"));
         }
-        // Not from `malloc` at all.
+        // Not returned by `malloc`.
         3 | 4 => {
             let name = b.name("thing");
             let what = match r.below(9) {
@@ -81,7 +82,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(what);
             b.hit(free("%d1"));
         }
-        // Used after it was freed: at once, by an access that has been there before, or in a loop.
+        // Use after free: immediately, by an access that was valid before, or in a loop.
         5 => {
             b.hit(malloc("%d1", bytes.max("16")));
             b.hit("st.u32 [%d1], 1;");
@@ -99,7 +100,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(free("%d1"));
             b.hit("LATER: setp.lt.u32 %p1, %r2, 6; @%p1 bra AGAIN;");
         }
-        // One thread frees, another one uses it.
+        // One thread frees, another one accesses.
         8 | 9 => {
             let slot = b.name("slot");
             b.module(format!(".shared .align 8 .b64 {slot};"));
@@ -116,7 +117,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all("TAKEN: bar.sync 0;");
             touch(r, "%d1", b);
         }
-        // The last CTA uses what another one freed.
+        // The last CTA uses what another one has freed.
         10 => {
             let (slot, count) = (b.name("slot"), b.name("count"));
             b.module(format!(".global .align 8 .b64 {slot};"));
@@ -137,10 +138,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all("ld.u32 %r2, [%d1];");
             b.all("WAIT: bar.sync 0;");
             (b.who, b.blame, b.quiet) = (Some(Who::One { gid: 0 }), Blame::Anybody, true);
-            // Those that came before may still read it.
+            // Earlier CTAs may still read it.
             b.loose = true;
         }
-        // Sizes that nobody has, and until nothing is left.
+        // Excessive sizes, and allocation until the heap is full.
         11 => {
             let size = r.pick(&[
                 "0x7fffffffffffffff",

@@ -1,14 +1,14 @@
-//! Hostile modules: kernels that do one thing no program may do, or that the manual leaves undefined.
+//! Hostile modules: kernels that do one thing that is forbidden or undefined.
 //!
 //! ```text
-//! seed → Attack (a blow and who strikes it, in a lean kernel or in a random one of `kernels`)
-//!      → text and launch → a child process (`worker`), once an engine → End
+//! seed → Attack (a payload and the threads that execute it, in a lean kernel or in a random one of `kernels`)
+//!      → text and launch → a child process (`worker`), once per engine → End
 //!      → compare: the same result, or the same kind of fault at the same place for the same thread
 //! ```
 //!
-//! A blow is text that the threads of [`Who`] execute after text that all threads execute. Both engines must end alike, and by
-//! no signal, panic or hang ([`end`] says what "alike" is). [`Attack::smaller`] leaves out pieces; one that no longer passes the
-//! check shows nothing and is dropped by whoever shrinks.
+//! A payload is text that the threads of [`Who`] execute after text that all threads execute. Both engines must have
+//! equivalent outcomes, and no signal, panic or hang ([`end`] defines equivalence). [`Attack::smaller`] leaves out
+//! pieces; variants that no longer pass the check are dropped when shrinking.
 
 mod blow;
 mod bounds;
@@ -32,15 +32,15 @@ pub use blow::{Blame, Blow, Who};
 
 use crate::{kernels, random::Random};
 
-/// What is attacked.
+/// The subject of an attack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum Class {
-    /// Calls through prototypes and target lists that lie.
+    /// Calls with wrong prototypes and target lists.
     Calls,
-    /// Accesses around the ends of every kind of object.
+    /// Accesses at the bounds of every kind of object.
     Bounds,
-    /// Accesses that are not aligned.
+    /// Misaligned accesses.
     Misaligned,
     /// `malloc` and `free` of device code.
     Heap,
@@ -52,11 +52,11 @@ pub enum Class {
     Alloca,
     /// CTA barriers in wrong places and with wrong counts.
     Barriers,
-    /// Warp operations whose masks lie.
+    /// Warp operations with wrong member masks.
     Warps,
-    /// Loops that poll memory, in vain or not.
+    /// Loops that poll memory, terminating or not.
     Spins,
-    /// Jumps, traps, arithmetic that the manual leaves undefined.
+    /// Branches, traps, undefined arithmetic.
     Control,
     /// Asynchronous copies, barrier objects, matrices, textures.
     Copies,
@@ -67,7 +67,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: &[Class] = &[
         Class::Calls,
         Class::Bounds,
@@ -85,7 +85,7 @@ impl Class {
         Class::Launch,
     ];
 
-    /// The class of a name, in any case.
+    /// The class with this name, in any case.
     pub fn named(name: &str) -> Option<Class> {
         Class::ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
     }
@@ -96,44 +96,44 @@ impl Class {
     }
 }
 
-/// How an attack is launched.
+/// The launch of an attack.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// CTAs.
+    /// Grid in CTAs.
     pub grid: [u32; 3],
     /// Threads of a CTA.
     pub block: [u32; 3],
     /// CTAs of a cluster, in x.
     pub cluster: u32,
-    /// Bytes of dynamic shared memory.
+    /// Size of dynamic shared memory in bytes.
     pub shared: u32,
-    /// Bytes of stack of a thread.
+    /// Stack size of a thread in bytes.
     pub stack: u32,
-    /// Threads of the host.
+    /// Number of host threads.
     pub threads: usize,
 }
 
 /// A hostile module and its launch.
 #[derive(Clone, Debug)]
 pub struct Attack {
-    /// What is attacked.
+    /// Its subject.
     pub class: Class,
-    /// What is done.
+    /// The payload.
     pub blow: Blow,
-    /// By whom.
+    /// The threads that execute it.
     pub who: Who,
-    /// Harmless code around it in a lean kernel; each piece can be left out.
+    /// Harmless code before it in a lean kernel; each piece can be left out.
     pub before: Vec<String>,
     /// See `before`.
     pub after: Vec<String>,
-    /// The random kernel that it is planted in, and before which node; `None` for a lean one.
+    /// The random kernel into which it is inserted, and the index of the following node; `None` for a lean kernel.
     pub host: Option<(kernels::Module, usize)>,
     /// The launch.
     pub shape: Shape,
 }
 
 impl Attack {
-    /// The attack of a seed, of one of some classes.
+    /// The attack of a seed, in one of the given classes.
     pub fn new(seed: u64, classes: &[Class]) -> Attack {
         let mut random = Random::new(seed ^ 0xa77a_c4ed_0000_0000);
         let r = &mut random;
@@ -162,7 +162,7 @@ impl Attack {
         let mut shape = blow.shape.clone();
         let host = planted.then(|| {
             let mut module = kernels::Module::new(r.bits());
-            // Small ones: what they cost is compiled again for every seed.
+            // Small ones only, since they are compiled for every seed.
             while module.text().len() > HOST && (module.kernel.len() > 1 || !module.functions.is_empty()) {
                 if module.functions.pop().is_none() {
                     module.kernel.pop();
@@ -179,7 +179,7 @@ impl Attack {
         Attack { class, who, before: pieces(r), after: pieces(r), host, shape, blow }
     }
 
-    /// Attacks with a bit less in them, the largest steps first.
+    /// Smaller attacks, the largest reductions first.
     pub fn smaller(&self) -> Vec<Attack> {
         let mut out = Vec::new();
         if let Some((module, at)) = &self.host {
@@ -219,10 +219,10 @@ impl Attack {
     }
 }
 
-/// Bytes of text that a random kernel may have to be planted in: the frame of an empty one has 6,000.
+/// Limit of a host kernel's text in bytes; an empty one takes 6,000.
 const HOST: usize = 10_000;
 
-/// Blocks: parts of a warp, whole warps, several dimensions.
+/// Block shapes: partial warps, full warps, several dimensions.
 const BLOCKS: &[[u32; 3]] =
     &[[1, 1, 1], [32, 1, 1], [32, 1, 1], [33, 1, 1], [64, 1, 1], [8, 4, 1], [96, 1, 1], [7, 5, 2], [128, 1, 1]];
 const GRIDS: &[[u32; 3]] = &[[1, 1, 1], [1, 1, 1], [2, 1, 1], [4, 1, 1], [2, 2, 1]];

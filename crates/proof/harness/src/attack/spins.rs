@@ -1,9 +1,10 @@
-//! Loops that poll memory: in vain, or until somebody else writes (manual, section 8.9 and "independent thread scheduling").
+//! Loops that poll memory, forever or until another thread writes (manual, section 8.9 and "independent thread
+//! scheduling").
 
 use super::blow::{Blame, Blow, Who};
 use crate::random::Random;
 
-/// Code that leaves in `%r3` what lies at the flag.
+/// Code that loads the flag into `%r3`.
 fn poll(r: &mut Random, flag: &str, space: &str) -> String {
     match r.below(12) {
         0 => format!("ld.volatile.{space}.u32 %r3, [{flag}];"),
@@ -45,7 +46,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     b.all(ready);
     let polls = poll(r, &flag, space);
     match r.below(7) {
-        // Nobody ever writes.
+        // The flag is never written.
         0 | 1 => b.hit(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
         // Lanes of a warp wait for one of them.
         2 => {
@@ -63,7 +64,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 false => b.hit(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
             }
         }
-        // Warps wait for one.
+        // Warps wait for one of them.
         3 => {
             b.fix([1, 1, 1], r.pick(&[[64, 1, 1], [128, 1, 1]]));
             let warps = b.threads() / 32;
@@ -82,7 +83,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.hit(sets);
             b.behind(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
         }
-        // A lock that its holder takes again, or that nobody gives back.
+        // A lock that its holder takes again, or that is never released.
         5 => {
             b.hit(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
             if r.chance(50) {
@@ -93,7 +94,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 b.hit(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
             }
         }
-        // Work that never ends without memory.
+        // Endless loops without memory accesses.
         _ => b.hit(r.pick(&[
             "AGAIN: add.u32 %r3, %r3, 1; bra AGAIN;",
             "mov.u32 %r3, 0; AGAIN: add.u32 %r3, %r3, 2; setp.ne.u32 %p1, %r3, 7; @%p1 bra AGAIN;",

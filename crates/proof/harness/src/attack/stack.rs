@@ -67,7 +67,7 @@ pub fn recursion(r: &mut Random, b: &mut Blow) {
 pub fn alloca(r: &mut Random, b: &mut Blow) {
     b.shape.stack = r.pick(&[1024, 4096, 65_536]);
     match r.below(11) {
-        // Sizes, with an access in it or around it.
+        // Various sizes, with accesses in and around the allocation.
         0..3 => {
             let size = r.pick(&[
                 "0",
@@ -118,12 +118,12 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
             ));
             b.hit("mov.u32 %r0, %r1;");
         }
-        // Saved, allocated, restored, in a loop: no limit is met.
+        // Saved, allocated, restored in a loop: stays within the limit.
         5 => {
             b.hit("mov.u32 %r1, 0; AGAIN: stacksave.u64 %d2; alloca.u64 %d1, 512; st.local.u32 [%d1], %r1; ld.local.u32 %r0, [%d1]; stackrestore.u64 %d2;");
             b.hit("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 200; @%p1 bra AGAIN;");
         }
-        // Restored to what nobody saved.
+        // Restoring a value that was not saved.
         6 | 7 => {
             b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1;");
             b.hit(match r.below(6) {
@@ -139,7 +139,7 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
                 b.hit("alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
             }
         }
-        // To what another function saved, which has returned.
+        // Restoring what another function has saved that has returned.
         8 => {
             let f = b.name("saves");
             b.module(format!(
@@ -148,13 +148,13 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
             b.hit(format!("{{ .param .b64 y; call (y), {f}, (); ld.param.b64 %d2, [y]; }}"));
             b.hit("stackrestore.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
         }
-        // What was allocated is used behind the restore.
+        // Using an allocation after the restore.
         9 => {
             b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1; stackrestore.u64 %d2;");
             b.hit("ld.local.u32 %r0, [%d1];");
             b.quiet = true;
         }
-        // By each lane another size; a function's own are gone when it returns.
+        // Sizes that vary by lane; a function's own allocations end when it returns.
         _ => {
             let f = b.name("takes");
             b.module(format!(

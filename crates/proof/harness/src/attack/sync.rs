@@ -1,4 +1,4 @@
-//! CTA barriers with wrong counts and numbers, in divergent code, in functions, after some have ended (manual, section 9.7.13.1).
+//! CTA barriers with wrong counts and numbers, in divergent code, in functions, after exits (manual, section 9.7.13.1).
 
 use super::blow::{Blame, Blow, Who};
 use crate::random::Random;
@@ -8,7 +8,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     b.fix(r.pick(&[[1, 1, 1], [2, 1, 1]]), r.pick(&[[32, 1, 1], [64, 1, 1], [96, 1, 1], [128, 1, 1], [33, 1, 1]]));
     let threads = b.threads();
     let ctas = b.shape.grid.iter().product::<u32>();
-    // A whole warp, a part of one, one thread, or all.
+    // A full warp, a part of one, one thread, or all.
     let who = match r.below(4) {
         0 => Who::All,
         1 => Who::Lanes {
@@ -38,19 +38,19 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     };
     b.all("setp.eq.u32 %p1, %lane, 1;");
     match r.below(8) {
-        // Only those that strike come.
+        // Only the threads with the payload arrive.
         0..2 => {
             let text = barrier(r);
             b.hit(text);
         }
-        // The others come to another one.
+        // The others arrive at another barrier.
         2 | 3 => {
             let (one, other) = (barrier(r), barrier(r));
             b.hit(format!("{one} bra.uni JOIN;"));
             b.behind(format!("@!%strike {}", other));
             b.behind("JOIN:");
         }
-        // The others have ended, before or behind.
+        // The others have exited, before or afterwards.
         4 => {
             let text = barrier(r);
             b.hit(text);
@@ -61,7 +61,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let text = barrier(r);
             b.behind(text);
         }
-        // In a function, with lanes that do not come back together.
+        // In a function from which lanes return at different times.
         6 => {
             let f = b.name("meets");
             let text = r.pick(&["bar.sync 0;", "bar.sync 1, 32;", "bar.sync 2, 64;", "barrier.sync 3;"]);
@@ -72,10 +72,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 r.pick(&[0, 1, 3])
             ));
         }
-        // Again and again, some once more than the others.
+        // Repeatedly, by some threads more often than by others.
         _ => {
             let text = barrier(r);
-            // Whether a warp arrives twice before the others came once is a race.
+            // Whether a warp arrives twice before the others arrive once is a race.
             b.loose = text.contains("arrive");
             b.all("mov.u32 %r4, 3;");
             b.hit(format!("mov.u32 %r4, {};", r.pick(&[2, 4, 100])));

@@ -1,4 +1,4 @@
-//! Attacks as PTX.
+//! The PTX of attacks.
 
 use super::Attack;
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Byte of a thread's own words where a blow puts its result, and that where all threads say that they came by.
+/// Offsets in a thread's own words: of the payload's result, and of the mark that every thread leaves at the end.
 const RESULT: u32 = 220;
 const PASSED: u32 = 232;
 
 impl Attack {
-    /// The module's text.
+    /// The text of the module.
     pub fn text(&self) -> String {
         let (version, target) = self.blow.target;
         let head = format!(".version {version}\n.target {target}\n.address_size 64\n");
@@ -62,8 +62,8 @@ impl Attack {
         out
     }
 
-    /// The blow in a scope of its own. It sees `%gid` and `%lin`, the thread's index in the grid and in its CTA, `%lane`, the
-    /// thread's `%own` words, the `%input` and the words `%counters` that nobody compares by order.
+    /// The payload in a scope of its own, in which it sees `%gid` and `%lin`, the thread's index in the grid and in its
+    /// CTA, `%lane`, the thread's `%own` words, the `%input`, and the words `%counters`, which are not compared.
     fn scope(&self) -> String {
         let mut out = String::from("{\n");
         let mut line = |text: &str| {
@@ -90,7 +90,7 @@ impl Attack {
     }
 }
 
-/// Code of a lean kernel that does no harm: it shapes the kernel (loops, branches, barriers) and the registers that are alive.
+/// Harmless code of a lean kernel, which gives it loops, branches, barriers and live registers.
 pub fn harmless(r: &mut Random) -> String {
     let n = r.below(1000);
     match r.below(8) {

@@ -1,4 +1,4 @@
-//! Warp operations whose masks name lanes that do not come, have ended, do not exist, or leave out the lane itself
+//! Warp operations whose masks name lanes that do not arrive, have exited or do not exist, or leave out the lane itself
 //! (manual, sections 9.7.9.6 `shfl.sync`, 9.7.13.5 to 9.7.13.8).
 
 use super::blow::{Blame, Blow, Who};
@@ -54,7 +54,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     b.all("mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;");
     b.all(format!("setp.lt.u32 %p1, %lane, 9; mov.u32 %r3, {}; and.b32 %r4, %lane, 3;", r.pick(&[0, 1, 31, 32, 100])));
     let mask = match r.below(5) {
-        // Lanes disagree.
+        // Lanes with different masks.
         0 => {
             b.all(format!("mov.u32 %r5, {mask:#x}; @%p1 mov.u32 %r5, {:#x};", r.bits() as u32 | come));
             "%r5".to_owned()
@@ -70,14 +70,14 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let text = operation(r, &mask);
             b.hit(text);
         }
-        // The others come to another place, of the same kind or another.
+        // The others arrive at another operation, of the same kind or not.
         3 => {
             let one = operation(r, &mask);
             let other = if r.chance(50) { one.clone() } else { operation(r, &mask) };
             b.hit(format!("{one} bra JOIN;"));
             b.behind(format!("{other} JOIN:"));
         }
-        // The others have ended.
+        // The others have exited.
         4 => {
             b.hit("exit;");
             let text = operation(r, &mask);
@@ -91,6 +91,6 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.behind(text);
         }
     }
-    // What shuffles find in lanes that are not there is undefined.
+    // Shuffles from lanes that do not participate are undefined.
     b.quiet = true;
 }

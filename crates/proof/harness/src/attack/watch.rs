@@ -1,4 +1,4 @@
-//! The parent's side: children that run modules, what to do when one dies, and the shrinking of what fails.
+//! The parent process: child processes that run modules, recovery when one dies, and the shrinking of failures.
 
 use super::{
     Attack, Class,
@@ -14,15 +14,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Warp instructions that a module may execute: many more than any of them needs to end.
+/// Limit of warp instructions per module, far more than any terminating one needs.
 const FUEL: u64 = 2_000_000;
-/// The second engine gets more where only it ran out: the engines count slices of different sizes.
+/// Limit for the second engine if only that one ran out: the engines count slices of different sizes.
 const MORE_FUEL: u64 = 50_000_000;
-/// Silence after which a child hangs. Generous: the machine may be busy.
+/// Silence after which a child counts as hanging. Generous, since the machine may be busy.
 const SILENCE: Duration = Duration::from_secs(60);
 /// Modules after which a child is replaced.
 const LIFE: u32 = 500;
-/// KiB of address space of a child: enough for all, not for what grows without bounds.
+/// Address space of a child in KiB: enough for any module, but limits runaway growth.
 const SPACE: u64 = 24 << 20;
 
 struct Living {
@@ -32,32 +32,32 @@ struct Living {
     served: u32,
 }
 
-/// Children that run modules, one at a time.
+/// Child processes that run modules, one at a time.
 pub struct Watch {
     /// The program that serves jobs when its first argument is `worker`.
     program: PathBuf,
-    /// What is compared with the reference engine: itself, in a build without the SIMD engine.
+    /// The engine compared with the reference engine; the reference engine itself in a build without the SIMD engine.
     second: &'static str,
     living: Option<Living>,
 }
 
-/// An attack that the engines do not agree on.
+/// An attack on which the engines differ.
 #[derive(Debug)]
 pub struct Failure {
     /// Its seed.
     pub seed: u64,
-    /// What is attacked.
+    /// Its class.
     pub class: Class,
-    /// What differs.
+    /// The difference.
     pub why: String,
-    /// Seeds that the child had run before, where a fresh one shows nothing.
+    /// Number of seeds that the child had run before, if a fresh child does not reproduce the failure.
     pub only_after: Option<u32>,
-    /// As it was drawn.
+    /// The attack as drawn.
     pub attack: Attack,
 }
 
 impl Watch {
-    /// A watch over children that are copies of a program.
+    /// Creates a watch whose children run `program`.
     pub fn new(program: &Path) -> Watch {
         let second = margay::engines().iter().map(|e| e.name()).find(|name| *name == "simd").unwrap_or("reference");
         Watch { program: program.to_path_buf(), second, living: None }
@@ -68,7 +68,7 @@ impl Watch {
         let mut child = Command::new("sh")
             .args(["-c", &script])
             .arg(&self.program)
-            // Thousands of kernels that nobody asks for again.
+            // Kernels are never reused, so caching them is pointless.
             .env("MARGAY_CACHE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -95,7 +95,7 @@ impl Watch {
         }
     }
 
-    /// Runs a job in a child, and finds out how it ended whatever becomes of the child.
+    /// Runs a job in a child, and determines the outcome whatever happens to the child.
     pub fn run(&mut self, job: &Job<'_>) -> End {
         if self.living.as_ref().is_some_and(|l| l.served >= LIFE) {
             self.stop();
@@ -146,7 +146,7 @@ impl Watch {
         self.run(&Job { engine, shape: attack.shape.clone(), fuel, text })
     }
 
-    /// Both ends of an attack, and why they are not alike.
+    /// The outcomes of an attack on both engines, and why they are not equivalent.
     pub fn ends(&mut self, attack: &Attack) -> (End, End, Option<String>) {
         let text = attack.text();
         let mut reference = self.end(attack, &text, "reference", FUEL);
@@ -164,7 +164,7 @@ impl Watch {
         (reference, other, why)
     }
 
-    /// Runs the attack of a seed; a failure is confirmed in a child of its own.
+    /// Runs the attack of a seed; a failure is confirmed in a fresh child.
     pub fn attempt(&mut self, seed: u64, classes: &[Class]) -> (Attack, End, Option<Failure>) {
         let attack = Attack::new(seed, classes);
         let (end, _, why) = self.ends(&attack);
@@ -179,7 +179,7 @@ impl Watch {
         (attack, end, Some(failure))
     }
 
-    /// The smallest attack found within some time that differs in the same way, and how.
+    /// The smallest attack found within `time` with the same kind of difference, and that difference.
     pub fn shrink(&mut self, failure: &Failure, time: Duration) -> (Attack, String) {
         let (mut attack, mut why) = (failure.attack.clone(), failure.why.clone());
         let sort = |why: &str| why.split([':', ' ']).next().unwrap_or_default().to_owned();

@@ -1,9 +1,10 @@
-//! Addresses of one space used in another, and generic addresses at the ends of windows (manual, sections 5.1, 9.7.9.20 `cvta`).
+//! Addresses of one space used in another, and generic addresses at the bounds of windows (manual, sections 5.1,
+//! 9.7.9.20 `cvta`).
 
 use super::blow::Blow;
 use crate::random::Random;
 
-/// The address of something into `%d1`, in the space's own form or as a generic one. Returns the space.
+/// Loads the address of an object into `%d1`, in its space or as a generic one. Returns the space.
 fn source(r: &mut Random, b: &mut Blow, name: &str) -> &'static str {
     let space = r.pick(&["global", "const", "shared", "local"]);
     match space {
@@ -21,7 +22,7 @@ fn source(r: &mut Random, b: &mut Blow, name: &str) -> &'static str {
 pub fn make(r: &mut Random, b: &mut Blow) {
     let name = b.name("thing");
     match r.below(11) {
-        // Some address, some access.
+        // Any address, any access.
         0..4 => {
             let of = source(r, b, &name);
             let how = r.pick(&["", ".global", ".shared", ".local", ".const"]);
@@ -33,10 +34,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 true => format!("st{how}.u32 [%d1], 5;"),
                 false => format!("ld{how}.u32 %r0, [%d1];"),
             });
-            // Where the offsets of two windows meet, what lies there is nobody's business.
+            // Where offsets of two windows coincide, the contents are unspecified.
             b.quiet = of != "global";
         }
-        // A generic address near a window's end.
+        // A generic address near a window's bounds.
         4 | 5 => {
             let space = r.pick(&["shared", "local"]);
             let offset = r.pick(&[
@@ -66,7 +67,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             // The windows lie among host allocations.
             b.loose = (1 << 16..1 << 40).contains(&offset.unsigned_abs());
         }
-        // A local address in the hands of another thread means that thread's own memory, or none.
+        // A local address used by another thread denotes that thread's own memory, or none.
         6 => {
             let slot = b.name("slot");
             b.module(format!(".shared .align 8 .b64 {slot};"));
@@ -81,7 +82,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.quiet = true;
             b.loose = true;
         }
-        // Shared memory of other CTAs of the cluster, and of some that are none.
+        // Shared memory of other CTAs of the cluster, existing or not.
         7 | 8 => {
             b.module(format!(".shared .align 16 .b8 {name}[64];"));
             b.fix([4, 1, 1], r.pick(&[[1, 1, 1], [32, 1, 1], [64, 1, 1]]));
@@ -106,7 +107,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.behind("barrier.cluster.arrive; barrier.cluster.wait;");
             b.quiet = true;
         }
-        // A pointer that is half of one.
+        // A truncated pointer.
         9 => {
             b.hit(r.pick(&[
                 "cvt.u32.u64 %r1, %own; cvt.u64.u32 %d1, %r1;",
@@ -123,10 +124,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "red.global.add.u32 [%d1], 4;",
                 "ld.u32 %r0, [%d1];",
             ]));
-            // What an address of the host leads to when it is bent is nobody's promise.
+            // The effect of a corrupted host address is unspecified.
             (b.quiet, b.loose) = (true, true);
         }
-        // Null and its neighbours.
+        // Null and nearby addresses.
         _ => {
             let at = r.pick(&[0i64, 4, 8, 256, 4096, 65_536, -4, -8, -256, 1 << 47, 1 << 48, (1 << 47) - 8]);
             b.hit(format!("mov.u64 %d1, {at};"));

@@ -1,8 +1,8 @@
-//! The child process: reads modules, runs them, and writes a line about each end.
+//! The child process: reads modules, runs them, and writes a line per outcome.
 //!
 //! ```text
-//! parent → child   run ENGINE GRID BLOCK CLUSTER SHARED STACK THREADS FUEL BYTES, then so many bytes of PTX
-//! child → parent   panic TEXT      at once, since the process may not live long enough to say more
+//! parent → child   run ENGINE GRID BLOCK CLUSTER SHARED STACK THREADS FUEL BYTES, then that many bytes of PTX
+//! child → parent   panic TEXT      at once, since the process may not survive
 //!                  end FIELDS…     separated by tabs
 //! ```
 
@@ -23,24 +23,24 @@ use std::{
     time::Duration,
 };
 
-/// Time after which threads that only poll are a deadlock.
+/// Time after which a launch whose threads only poll is a deadlock.
 const STALL: Duration = Duration::from_millis(20);
 
-/// What a child is asked to run.
+/// A job for a child.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// Name of the engine.
     pub engine: &'a str,
     /// The launch.
     pub shape: Shape,
-    /// Warp instructions that it may execute.
+    /// Limit of warp instructions.
     pub fuel: u64,
     /// The module.
     pub text: &'a str,
 }
 
 impl Job<'_> {
-    /// As it is sent.
+    /// Encodes the job for the pipe.
     pub fn encode(&self) -> Vec<u8> {
         let Shape { grid: g, block: b, cluster, shared, stack, threads } = &self.shape;
         let head = format!(
@@ -59,7 +59,7 @@ impl Job<'_> {
     }
 }
 
-/// Serves jobs until there are none.
+/// Serves jobs until the input ends.
 pub fn serve() {
     std::panic::set_hook(Box::new(|info| {
         println!("panic\t{}", escape(&info.to_string()));
@@ -98,7 +98,7 @@ pub fn serve() {
 }
 
 fn run(job: &Job<'_>, engines: &[margay::Engine]) -> End {
-    // Nothing outlives a job but the engines: what a kernel leaves on the device's heap would change the next one.
+    // Only the engines outlive a job: what a kernel leaves on the device heap would affect the next one.
     let device = match Device::with(DeviceOptions {
         threads: Some(job.shape.threads),
         engines: engines.to_vec(),
@@ -120,7 +120,7 @@ fn run(job: &Job<'_>, engines: &[margay::Engine]) -> End {
         Ok(module) => module,
         Err(e) => return of_error(&e, Vec::new),
     };
-    // Attacks have one kernel of that name; damaged modules of the tests have what they have.
+    // Attacks have one kernel of this name; damaged test modules have others.
     let names = module.kernel_names();
     let name = if names.contains(&"k") { "k" } else { names.first().copied().unwrap_or("k") };
     let kernel = match module.kernel(name) {
@@ -178,7 +178,7 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
     })
 }
 
-/// Names of what a module declares in `.global` and `.const`.
+/// Names of the variables in `.global` and `.const`.
 fn names(text: &str) -> Vec<String> {
     let declares = |l: &&str| l.starts_with(".global") || l.starts_with(".const");
     let name = |l: &str| {
@@ -220,7 +220,7 @@ fn of_fault(fault: &margay::Fault, report: &StopReport, bases: Vec<(String, u64)
     let mut places: Vec<String> = vec![fault.at.as_ref().map_or("nowhere".into(), |(func, at)| place(*func, at))];
     places.extend(fault.stack.iter().map(|frame| place(frame.func, &frame.at)));
     if places.len() > 8 {
-        // How deep a recursion comes is no one's promise; where it ends is.
+        // The depth at which a recursion overflows is unspecified; the place is not.
         places.truncate(2);
     }
     let (words, access) = match &fault.kind {
@@ -298,7 +298,7 @@ fn encode(end: &End) -> String {
     fields.iter().map(|f| escape(f)).collect::<Vec<_>>().join("\t")
 }
 
-/// Reads what [`encode`] wrote.
+/// Decodes what [`encode`] has written.
 pub(super) fn decode(line: &str) -> Option<End> {
     let fields: Vec<String> = line.split('\t').map(unescape).collect();
     let field = |i: usize| fields.get(i).cloned().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Hostile modules against both engines: `make attack SEEDS=20000 FROM=0`.
+//! Runs hostile modules on both engines: `make attack SEEDS=20000 FROM=0`.
 //!
 //! ```text
-//! attack [--seeds N] [--from N] [--seconds N] [--jobs N] [--class NAME,…] [--known]   runs seeds; exit code 1 where engines differ
-//! attack --show SEED [--class NAME,…]                                      the module of a seed
-//! attack worker                                                            a child (`attack::worker`)
+//! attack [--seeds N] [--from N] [--seconds N] [--jobs N] [--class NAME,…] [--known]   runs seeds; exits with 1 if the engines differ
+//! attack --show SEED [--class NAME,…]                                      prints the module of a seed
+//! attack worker                                                            a child process (`attack::worker`)
 //! ```
 
 use margay_harness::attack::{Attack, Class, end::End, watch::Watch, worker};
@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a failure may be shrunk.
+/// Time limit for shrinking a failure.
 const SHRINK: Duration = Duration::from_secs(20);
 
 struct Options {
@@ -66,7 +66,7 @@ fn options() -> Result<Options, String> {
 
 #[derive(Default)]
 struct Tally {
-    /// By class: how many, and the kinds of their ends.
+    /// Per class: the kinds of outcomes and their numbers.
     ends: BTreeMap<Class, BTreeMap<String, u32>>,
     rejected: Vec<String>,
     failures: u32,

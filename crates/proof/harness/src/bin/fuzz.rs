@@ -1,13 +1,14 @@
-//! Random damage and hostile modules for a given time: `make fuzz TIME=600`.
+//! Fuzzing for a given time: `make fuzz TIME=600`.
 //!
 //! ```text
 //! fuzz --seconds N [--from SEED] [--engines-only]
-//! fuzz worker                                          a child (`attack::worker`)
+//! fuzz worker                                          a child process (`attack::worker`)
 //! ```
 //!
-//! One thread damages the modules of `tests/run` and `examples` and holds the front end to the claims of `crates/proof/fuzz`. The
-//! others run damaged modules that still pass the check, and attacks, on both engines in child processes: the former may end in
-//! any way but a crash, since damage makes races and undefined results; the latter must end alike.
+//! One thread mutates the modules of `tests/run` and `examples` and checks the properties of `crates/proof/fuzz` on the
+//! front end. The others run mutated modules that still pass the check, and attacks, on both engines in child
+//! processes: the former may have any outcome but a crash, since mutations create races and undefined results; the
+//! latter must have equivalent outcomes.
 
 use margay_harness::{
     attack::{
@@ -28,9 +29,9 @@ use std::{
 #[path = "../../../fuzz/claims.rs"]
 mod claims;
 
-/// Warp instructions that a damaged module may execute.
+/// Limit of warp instructions for a mutated module.
 const FUEL: u64 = 200_000;
-/// How long a failing attack may be shrunk.
+/// Time limit for shrinking an attack.
 const SHRINK: Duration = Duration::from_secs(30);
 
 struct Run {
@@ -50,7 +51,7 @@ impl Run {
         println!("=== {what}");
     }
 
-    /// A module of the tests with random damage, and its name.
+    /// A test module with random mutations, and its name.
     fn damaged(&self, seed: u64) -> (&str, String) {
         let mut mutator = Mutator::new(seed);
         let (name, text) = &self.texts[mutator.below(self.texts.len())];
@@ -123,7 +124,7 @@ fn main() -> ExitCode {
     let read = |(name, path): (String, std::path::PathBuf)| Some((name, std::fs::read_to_string(path).ok()?));
     let texts: Vec<(String, String)> =
         files("examples").into_iter().chain(files("tests/run")).filter_map(read).collect();
-    // Other seeds every time; the one that fails is shown.
+    // Other seeds every time; a failing one is printed.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs() << 20);
     let run = Run {
         texts,

@@ -1,12 +1,13 @@
-//! Straight code: arithmetic, memory, warp operations, exchanges through shared memory.
+//! Straight-line code: arithmetic, memory, warp operations, exchanges through shared memory.
 //!
-//! Registers: `%v` 32-bit, `%w` 64-bit, `%h` 16-bit, `%f` and `%g` floats of both widths, `%p` predicates, which a thread owns;
-//! `%u` is the same for all threads of a CTA; `%m0` to `%m9` are masks, one for each depth; `%x`, `%y`, `%a` are scratch.
+//! Registers: `%v` 32-bit, `%w` 64-bit, `%h` 16-bit, `%f` and `%g` floats of both widths, `%p` predicates, all private
+//! to a thread; `%u` is uniform over the CTA; `%m0` to `%m9` are lane masks, one per depth; `%x`, `%y`, `%a` are
+//! scratch.
 
 use super::{COUNTERS, INPUT, THREADS, tree::At};
 use crate::random::Random;
 
-/// Registers of each kind.
+/// Registers by kind.
 pub(super) const KINDS: [(&str, &str, usize); 6] =
     [("v", "b32", 8), ("w", "b64", 4), ("h", "b16", 4), ("f", "f32", 4), ("g", "f64", 2), ("p", "pred", 4)];
 
@@ -15,7 +16,7 @@ fn own(r: &mut Random, kind: &str) -> String {
     format!("%{kind}{}", r.below(n))
 }
 
-/// A 32-bit operand that may differ between threads, or is an index, or a constant.
+/// A 32-bit operand: a register, an index or a constant.
 fn word(r: &mut Random) -> String {
     match r.below(12) {
         0 => r.pick(&["%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ntid.x", "%laneid", "%nctaid.y"]).into(),
@@ -27,7 +28,7 @@ fn word(r: &mut Random) -> String {
     }
 }
 
-/// One that must be a register.
+/// A 32-bit operand that is a register.
 fn register(r: &mut Random, out: &mut Vec<String>) -> String {
     let w = word(r);
     if w.starts_with("%v") || w.starts_with("%u") || w == "%lin" || w == "%gid" || w == "%lane" {
@@ -37,7 +38,7 @@ fn register(r: &mut Random, out: &mut Vec<String>) -> String {
     "%x0".into()
 }
 
-/// One that all threads of a CTA share.
+/// A 32-bit operand that is uniform over the CTA.
 fn common(r: &mut Random) -> String {
     match r.below(6) {
         0 => r.pick(&["%ctaid.x", "%ctaid.y", "%ntid.x", "%nctaid.x"]).into(),
@@ -46,7 +47,7 @@ fn common(r: &mut Random) -> String {
     }
 }
 
-/// Code that leaves a word's low bits in `%x1`: an index below a power of two.
+/// Code that loads an index below a power of two into `%x1`.
 fn index(r: &mut Random, below: u32, out: &mut Vec<String>) {
     let w = if r.chance(20) { common(r) } else { word(r) };
     out.push(format!("mov.u32 %x1, {w};"));
@@ -106,7 +107,7 @@ pub(super) fn rare(r: &mut Random) -> Vec<String> {
     out
 }
 
-/// How often a loop runs, into `%n` of a depth.
+/// A trip count, into `%n` of a depth.
 pub(super) fn bound(r: &mut Random, depth: usize, cta: bool) -> Vec<String> {
     let mut out = Vec::new();
     if cta {
@@ -121,7 +122,7 @@ pub(super) fn bound(r: &mut Random, depth: usize, cta: bool) -> Vec<String> {
     out
 }
 
-/// A number below a count, into `%n` of a depth.
+/// A number below `count`, into `%n` of a depth.
 pub(super) fn select(r: &mut Random, depth: usize, count: usize) -> Vec<String> {
     let mut out = Vec::new();
     let a = register(r, &mut out);
@@ -129,8 +130,8 @@ pub(super) fn select(r: &mut Random, depth: usize, count: usize) -> Vec<String> 
     out
 }
 
-/// A few pieces of code that may stand at a place. A piece, of several lines or one, is left out as a whole: parts of it would
-/// use indices and addresses that nothing made.
+/// Some pieces of code that are valid at a place. A piece of several lines is left out as a whole, since its parts
+/// depend on each other.
 pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
     let piece = |r: &mut Random, make: &dyn Fn(&mut Random, &mut Vec<String>)| {
         let mut out = Vec::new();
@@ -146,7 +147,7 @@ pub(super) fn lines(r: &mut Random, at: At) -> Vec<String> {
         5..8 => store(r, out),
         8 => atomic(r, out),
         9 if at.cta => {
-            // All threads of the CTA do the same.
+            // Uniform over the CTA.
             let (a, b) = (common(r), r.below(4));
             out.push(format!("mov.u32 %x0, {a};"));
             out.push(format!("mad.lo.u32 %u{}, %x0, {}, %u{b};", r.below(4), r.below(99)));
@@ -232,7 +233,7 @@ fn arithmetic(r: &mut Random, out: &mut Vec<String>) {
     out.push(format!("{g}{line}"));
 }
 
-/// Leaves the address of a place that the thread owns in `%a`: in the space that is named, `bytes` wide. Returns the space.
+/// Loads the address of a location that the thread owns into `%a`, for accesses of `bytes` bytes. Returns the space.
 fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
     let space = r.pick(&["global", "global", "rows", "shared", "shared", "local", "generic", "generic"]);
     let slots = if space == "shared" { 16 / bytes } else { 64 / bytes };
@@ -243,7 +244,7 @@ fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
     }
     match space {
         "global" => out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %own;")),
-        // Word by word, threads side by side.
+        // Word by word, neighbouring threads side by side: coalesced.
         "rows" => {
             out.push("and.b32 %x1, %x1, 15;".into());
             out.push("mad.lo.u32 %x1, %x1, %threads, %gid;".into());
@@ -259,7 +260,7 @@ fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
             out.push(format!("mad.wide.u32 %a, %x1, {bytes}, %a;"));
         }
         _ => {
-            // One of three spaces, as the thread's values choose.
+            // One of three spaces, depending on the thread's values.
             out.push(format!("and.b32 %x1, %x1, {};", 16 / bytes - 1));
             out.push("cvt.u64.u32 %a, %mine;".into());
             out.push("cvta.shared.u64 %a, %a;".into());
@@ -275,7 +276,7 @@ fn place(r: &mut Random, bytes: u32, out: &mut Vec<String>) -> &'static str {
     space
 }
 
-/// Types that memory is accessed with: bytes, and what follows the space in the mnemonic with the registers.
+/// The type of an access: its size in bytes, the suffix of the mnemonic, and the registers.
 fn access(r: &mut Random, loading: bool) -> (u32, String, String) {
     let (v, w) = (own(r, "v"), own(r, "w"));
     match r.below(9) {
@@ -301,7 +302,7 @@ fn spaced(space: &str) -> String {
 fn load(r: &mut Random, out: &mut Vec<String>) {
     let (bytes, ty, to) = access(r, true);
     if r.chance(40) {
-        // From what nobody writes.
+        // From read-only memory.
         let global = r.chance(60);
         index(r, if global { INPUT * 4 / bytes } else { 64 / bytes }, out);
         let g = guard(r);
@@ -333,7 +334,7 @@ fn store(r: &mut Random, out: &mut Vec<String>) {
     out.push(format!("{}st{}{ty} [%a], {from};", guard(r), spaced(space)));
 }
 
-/// Memory of the thread's stack, taken, used and given back; or kept, where the function's end gives it back.
+/// Memory from the thread's stack, allocated, used and released, or left to be released by the function's return.
 fn allocate(r: &mut Random, at: At, out: &mut Vec<String>) {
     let back = at.depth > 0 || r.chance(50);
     if back {
@@ -343,7 +344,7 @@ fn allocate(r: &mut Random, at: At, out: &mut Vec<String>) {
     match r.chance(50) {
         true => out.push(format!("alloca.u64 %a, {bytes}, {align};")),
         false => {
-            // As much as the thread's values ask for.
+            // A size that depends on the thread's values.
             out.push(format!("and.b32 %x0, {}, 48;", own(r, "v")));
             out.push("cvt.u64.u32 %y0, %x0;".into());
             out.push(format!("add.u64 %y0, %y0, {bytes};"));
@@ -360,7 +361,7 @@ fn allocate(r: &mut Random, at: At, out: &mut Vec<String>) {
     }
 }
 
-/// A sum behind a lock that one thread of the CTA holds at a time, also among the lanes of a warp.
+/// A sum protected by a lock that one thread of the CTA holds at a time, lanes of one warp included.
 fn locked(r: &mut Random, out: &mut Vec<String>) {
     let label = format!("lock{:x}", r.bits());
     out.push(format!("mov.u64 %a, locks+{};", r.pick(&[0, 8])));
@@ -375,7 +376,7 @@ fn locked(r: &mut Random, out: &mut Vec<String>) {
     out.push("atom.shared.exch.b32 %x3, [%a], 0;".into());
 }
 
-/// Operations on words that threads share, whose order does not show.
+/// Atomic operations on locations shared by threads, whose order has no effect.
 fn atomic(r: &mut Random, out: &mut Vec<String>) {
     let ops = ["add.u32", "min.u32", "max.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.s32", "inc.u32"];
     let which = r.below(COUNTERS as usize / 16);
@@ -384,7 +385,7 @@ fn atomic(r: &mut Random, out: &mut Vec<String>) {
     out.push(format!("add.u32 %x1, %x1, {};", which * 16));
     let shared = r.chance(40);
     if shared {
-        // Shared counters begin with the same values in every CTA and are written at the end by `text`.
+        // Shared counters have the same initial values in every CTA and are written out at the end by `text`.
         out.push("mov.u64 %a, counters;".into());
         out.push("mad.wide.u32 %a, %x1, 4, %a;".into());
     } else {
@@ -397,7 +398,7 @@ fn atomic(r: &mut Random, out: &mut Vec<String>) {
         false => out.push(format!("{g}red.{space}.{} [%a], {value};", ops[which])),
     }
     if r.chance(30) {
-        // On a word of its own the result counts.
+        // On a word of the thread's own, the result is used.
         index(r, 8, out);
         out.push("mad.wide.u32 %a, %x1, 4, %own;".into());
         let (v, a) = (own(r, "v"), own(r, "v"));
@@ -410,7 +411,7 @@ fn atomic(r: &mut Random, out: &mut Vec<String>) {
     }
 }
 
-/// Operations over the lanes that `%m` of the depth names.
+/// Operations over the lanes named by `%m` of the depth.
 fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
     let m = format!("%m{}", at.depth);
     let (v, a, p) = (own(r, "v"), own(r, "v"), own(r, "p"));
@@ -438,7 +439,7 @@ fn warp(r: &mut Random, at: At, out: &mut Vec<String>) {
             out.push("and.b32 %x2, %x2, 31;".into());
             let by = if by.starts_with('%') { "%x2".into() } else { by };
             out.push(format!("shfl.sync.{way}.b32 %x3|%q7, {a}, {by}, {bounds}, {m};"));
-            // What a lane that takes no part holds is not defined: then the own value stays.
+            // A shuffle from an inactive lane is undefined: then the lane keeps its own value.
             let segment = bounds >> 8;
             out.push(match way {
                 "up" => format!("sub.u32 %x4, %lane, {by};"),

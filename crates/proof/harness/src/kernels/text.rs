@@ -1,4 +1,4 @@
-//! Random kernels as PTX.
+//! The PTX of random kernels.
 
 use super::{
     COUNTERS, INPUT, LOCKS, THREADS, WORDS,
@@ -8,7 +8,7 @@ use super::{
 use std::fmt::Write;
 
 impl Module {
-    /// The module's text.
+    /// The text of the module.
     pub fn text(&self) -> String {
         let mut w =
             Writer { out: String::new(), labels: 0, needs: Vec::new(), leave: Vec::new(), out_of: String::new() };
@@ -32,7 +32,7 @@ impl Module {
     }
 }
 
-/// The head of a function, a declaration or a prototype; the latter has no names.
+/// The head of a function, a declaration or a prototype; the latter has no parameter names.
 fn signature(head: &str, name: &str, named: bool) -> String {
     let n = |name: &'static str| if named { name } else { "_" };
     let formals = [
@@ -49,11 +49,11 @@ fn signature(head: &str, name: &str, named: bool) -> String {
 struct Writer {
     out: String,
     labels: usize,
-    /// By function: it asks which lanes are with it.
+    /// Per function: whether it needs the mask of active lanes.
     needs: Vec<bool>,
-    /// Where the loops around lead: to their next round, and out.
+    /// Labels of the enclosing loops: next iteration, and exit.
     leave: Vec<(String, String)>,
-    /// Where the function returns.
+    /// Label of the function's return.
     out_of: String,
 }
 
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// Gives the thread's registers values that follow from `%v0` and `%w0`.
+    /// Derives the initial values of the thread's registers from `%v0` and `%w0`.
     fn values(&mut self) {
         for i in 1..8 {
             self.line(&format!("mad.lo.u32 %v{i}, %v{}, 0x9e3779b1, {};", i - 1, i * 77));
@@ -135,7 +135,7 @@ impl Writer {
         ] {
             self.line(text);
         }
-        // Behind the threads' own words lie the rows.
+        // The rows follow the threads' own words.
         self.line(&format!("mad.wide.u32 %rows, %threads, {}, %own;", WORDS * 4));
         self.line(&format!("mad.wide.u32 %own, %gid, {}, %own;", WORDS * 4));
         self.line("mov.u32 %mine, private;");
@@ -161,7 +161,7 @@ impl Writer {
         self.values();
         self.line("mov.u32 %depth, 2;");
         self.line("bar.sync 0;");
-        // The lanes of the warp that exist.
+        // The existing lanes of the warp.
         self.line("and.b32 %x0, %lin, 0xffffffe0;");
         self.line("sub.u32 %x0, %x1, %x0;");
         self.line("shl.b32 %m0, 1, %x0;");
@@ -184,7 +184,7 @@ impl Writer {
         self.line("mad.lo.u32 %x0, %x3, 37, %x0;");
         self.line("st.global.u32 [%own+252], %x0;");
         self.line("st.global.f64 [%own+224], %g0;");
-        // One thread that is left shows the shared counters of its CTA.
+        // One remaining thread writes out the shared counters of its CTA.
         let (top, end) = (self.label(), self.label());
         self.line("bar.sync 0;");
         self.line("setp.ne.u32 %q0, %lin, 0;");
@@ -266,7 +266,7 @@ impl Writer {
         list.iter().for_each(|n| self.node(n, depth));
     }
 
-    /// At a depth, `%m` of the depth names the lanes that are here where that is known.
+    /// Emits a node; `%m` of the depth names the active lanes, where these are known.
     fn node(&mut self, node: &Node, depth: usize) {
         let inner = depth + 1;
         match node {
@@ -382,7 +382,7 @@ impl Writer {
                 self.line(&format!("mov.u64 %y2, f{second};"));
                 self.line("selp.b64 %y1, %y1, %y2, %q9;");
                 if self.needs[callee] || self.needs[*second] {
-                    // Lanes that choose the other function take part in other votes.
+                    // Lanes that call the other function take part in other votes.
                     self.line(&format!("vote.sync.ballot.b32 %m{}, %q9, %m{depth};", depth + 1));
                     self.line(&format!("@!%q9 xor.b32 %m{0}, %m{0}, %m{depth};", depth + 1));
                     members = depth + 1;
@@ -397,7 +397,7 @@ impl Writer {
             ".param .align 8 .b8 to_frame[40]; .param .align 8 .b8 to_r[24];",
             "st.param.u32 [to_a], %v2;",
             "st.param.u64 [to_b], %w2;",
-            // What all threads of a CTA share stays so.
+            // Uniform values stay uniform.
             match Callers::of(callee) {
                 Callers::Ctas => "st.param.u32 [to_s], %u0; st.param.u32 [to_s+4], %u1; st.param.u32 [to_s+8], %u2;",
                 _ => "st.param.u32 [to_s], %u0; st.param.u32 [to_s+4], %v1; st.param.u32 [to_s+8], %l0;",
@@ -426,7 +426,7 @@ impl Writer {
     }
 }
 
-/// Whether nodes ask which lanes are here: then what leads to them must know.
+/// Whether nodes need the mask of active lanes.
 fn counted(list: &[Node], needs: &[bool]) -> bool {
     list.iter().any(|n| match n {
         Node::Straight(lines) => lines.iter().any(|l| l.contains(".sync.") && l.contains("%m")),

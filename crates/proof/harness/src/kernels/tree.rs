@@ -1,46 +1,46 @@
-//! The trees that random kernels are, and how they are drawn.
+//! The trees of random kernels, and how they are drawn.
 
 use super::{BLOCKS, GRIDS, straight};
 use crate::random::Random;
 
-/// A piece of a function's body.
+/// A node of a function's body.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Node {
-    /// Pieces of straight code.
+    /// Pieces of straight-line code.
     Straight(Vec<String>),
     /// A branch. `test` sets the predicate `%q` of its depth.
     If { test: Vec<String>, then: Vec<Node>, other: Vec<Node> },
-    /// A loop. `bound` sets `%n` of its depth, and the loop runs while a counter is below.
+    /// A loop. `bound` sets `%n` of its depth, the trip count.
     Loop { bound: Vec<String>, tail: bool, body: Vec<Node> },
-    /// Leaves the innermost loop, or begins its next round, if `test` sets `%q9`.
+    /// Leaves the innermost loop, or continues with its next iteration, if `test` sets `%q9`.
     Leave { test: Vec<String>, next: bool },
-    /// A jump through a table; `select` sets `%n` of its depth to a number below that of the cases. A case falls through to
-    /// the next one if its flag says so.
+    /// A `brx.idx`; `select` sets `%n` of its depth to the number of a case. A case falls through to the next one if
+    /// its flag is set.
     Switch { select: Vec<String>, cases: Vec<(Vec<Node>, bool)> },
-    /// Blocks that jump to each other as their values please, until a budget is spent.
+    /// Irreducible control flow: blocks that branch to each other depending on their values, until a budget is spent.
     Tangle { blocks: Vec<(Vec<Node>, Vec<String>, usize)> },
-    /// Ends some threads, if `test` sets `%q9`; the others count themselves anew.
+    /// Exits some threads, if `test` sets `%q9`; the others vote anew.
     Exit { test: Vec<String> },
-    /// Returns from a device function, from wherever it stands, if `test` sets `%q9`.
+    /// Returns from a device function, if `test` sets `%q9`.
     Return { test: Vec<String> },
-    /// A call of a device function, or of one of two functions by address if the predicate `%q9` that `choose` sets says so.
+    /// A call of a device function, or of one of two by address, depending on the predicate `%q9` that `choose` sets.
     Call { callee: usize, other: Option<(usize, Vec<String>)> },
 }
 
-/// A device function. All have one signature.
+/// A device function; all have the same signature.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// What it does.
+    /// Its body.
     pub body: Vec<Node>,
-    /// It calls itself until its depth is used up.
+    /// Calls itself up to a depth.
     pub recursive: bool,
 }
 
 /// A module with the kernel `k`.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// Device functions; one calls those before it.
+    /// Device functions; each may call those before it.
     pub functions: Vec<Function>,
     /// The kernel's body.
     pub kernel: Vec<Node>,
@@ -48,48 +48,48 @@ pub struct Module {
     pub grid: [u32; 3],
     /// The block.
     pub block: [u32; 3],
-    /// Scalars that the kernel gets.
+    /// Scalar arguments of the kernel.
     pub scalars: [u32; 2],
 }
 
-/// What holds where a node stands.
+/// What is known at a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     /// Nesting of branches and loops.
     pub depth: usize,
-    /// All threads of the CTA come here together.
+    /// All threads of the CTA are here together.
     pub cta: bool,
-    /// `%m` of the depth names the lanes that are here.
+    /// `%m` of the depth names the active lanes.
     pub warp: bool,
-    /// Inside of a loop that may be left early.
+    /// In a loop that may be left early.
     pub leave: bool,
-    /// The kernel's outermost level.
+    /// At the outermost level of the kernel.
     pub top: bool,
-    /// Threads may return on their own.
+    /// Threads may return individually.
     pub returns: bool,
-    /// Functions that may be called.
+    /// Number of functions that may be called.
     pub callees: usize,
 }
 
-/// Which threads call a function together: it may do what that many can.
+/// Which threads call a function together, which limits what it may do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Callers {
-    /// Any.
+    /// Individual threads.
     Threads,
-    /// All that `%m` names.
+    /// All lanes of `%m`.
     Warps,
-    /// All of the CTA.
+    /// All threads of the CTA.
     Ctas,
 }
 
 impl Callers {
-    /// Those of the function of an index.
+    /// The callers of the function with this index.
     pub fn of(function: usize) -> Callers {
         [Callers::Threads, Callers::Warps, Callers::Ctas][function % 3]
     }
 }
 
-/// Deepest nesting.
+/// Maximum nesting.
 pub(super) const DEPTH: usize = 5;
 
 impl Module {
@@ -114,7 +114,7 @@ impl Module {
         Module { functions, kernel, grid, block: r.pick(BLOCKS), scalars: [r.bits() as u32, r.below(9) as u32] }
     }
 
-    /// Modules with a bit less in them.
+    /// Smaller variants of the module.
     pub fn smaller(&self) -> Vec<Module> {
         let mut out: Vec<Module> =
             less(&self.kernel).into_iter().map(|kernel| Module { kernel, ..self.clone() }).collect();
@@ -132,7 +132,7 @@ impl Module {
     }
 }
 
-/// Bodies with one node left out, replaced by what it holds, or itself made smaller; the largest steps first.
+/// Bodies with one node left out, replaced by its children, or made smaller; the largest reductions first.
 fn less(body: &[Node]) -> Vec<Vec<Node>> {
     let mut out = Vec::new();
     let replaced = |i: usize, with: Vec<Node>| [&body[..i], &with, &body[i + 1..]].concat();
@@ -204,7 +204,7 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
     }
     match r.below(20) {
         0..4 => {
-            // Of a condition that all threads share, or not.
+            // With a uniform condition, or not.
             let cta = at.cta && r.chance(40);
             let within = At { cta, ..within };
             let then = nodes(r, within, smaller);
@@ -214,7 +214,7 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
         4..7 => {
             let cta = at.cta && r.chance(60);
             let tail = cta && r.chance(50);
-            // Lanes that leave early cannot be counted by the header.
+            // The loop header cannot count lanes that leave early.
             let leave = !cta && r.chance(40);
             let within = At { cta, leave, warp: at.warp && !leave, ..within };
             Node::Loop { bound: straight::bound(r, at.depth, cta), tail, body: nodes(r, within, smaller) }
@@ -243,7 +243,7 @@ fn node(r: &mut Random, at: At, size: usize) -> Node {
             };
             let known = |most: Callers| (0..at.callees).filter(|f| Callers::of(*f) <= most).collect::<Vec<_>>();
             let callee = r.pick(&known(here));
-            // Which of two functions it is may differ between threads.
+            // The choice between two functions may vary.
             let other = (Callers::of(callee) < Callers::Ctas && r.chance(30))
                 .then(|| (r.pick(&known(here.min(Callers::Warps))), straight::test(r, 9, false)));
             Node::Call { callee, other }

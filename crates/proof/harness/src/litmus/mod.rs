@@ -1,11 +1,12 @@
 //! Litmus tests: small races whose outcomes the memory consistency model limits (manual, chapter 8).
 //!
-//! A [`Shape`] says what a few *roles* do to a few locations, and which outcomes are forbidden, each with the section that forbids it.
-//! A [`Config`] says how the shape is written down: how wide and how strong its accesses are, what synchronises, in which scope and
-//! state space, and whether the roles are lanes, warps or CTAs. [`Config::text`] makes a kernel of it that runs many instances, each
-//! with locations of its own.
+//! A [`Shape`] says what a few *roles* do to a few locations, and which outcomes are forbidden, each with the section
+//! that forbids it. A [`Config`] says how the shape is instantiated: size and strength of accesses, kind of
+//! synchronisation, scope and state space, and whether the roles are lanes, warps or CTAs. [`Config::text`] generates a
+//! kernel that runs many instances, each with locations of its own.
 //!
-//! Values are small numbers, each byte of a location the same, so that an access that was parted shows: it reads as [`TORN`].
+//! Values are small numbers repeated in each byte of a location, so that a torn access is detected: it reads as
+//! [`TORN`].
 
 mod shapes;
 mod text;
@@ -14,18 +15,18 @@ pub use shapes::{Rule, SHAPES, Shape};
 
 use crate::random::Random;
 
-/// What a register holds after a read whose bytes came from different writes.
+/// The value of a register after a torn read.
 pub const TORN: u8 = 255;
-/// Most registers of a shape.
+/// Maximum number of registers of a shape.
 pub const REGISTERS: usize = 5;
-/// 32-bit words of an instance's results: registers, then what the locations held at the end.
+/// Size of an instance's results in 32-bit words: registers, then final values of the locations.
 pub const RESULTS: usize = REGISTERS + LOCATIONS;
-/// Locations of an instance.
+/// Number of locations of an instance.
 pub const LOCATIONS: usize = 3;
-/// Bytes from one instance's location to the next's.
+/// Distance between locations of two instances in bytes.
 pub const APART: usize = 32;
 
-/// A location, different for each instance.
+/// A location of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Loc {
@@ -34,46 +35,46 @@ pub enum Loc {
     Z,
 }
 
-/// What a role does next; registers belong to the instance, and one role writes each.
+/// A step of a role; each register of an instance is written by one role.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Writes a number.
+    /// Writes a constant.
     Write(Loc, u8),
-    /// Writes what a register holds.
+    /// Writes the value of a register.
     Copy(Loc, usize),
     /// Reads into a register.
     Read(Loc, usize),
-    /// A release pattern that ends in the write of a number (section 8.8).
+    /// A release pattern that ends in a write of a constant (section 8.8).
     Release(Loc, u8),
-    /// An acquire pattern that begins with a read into a register (section 8.8).
+    /// An acquire pattern that starts with a read into a register (section 8.8).
     Acquire(Loc, usize),
-    /// `fence.sc`, or `membar`, which is the same.
+    /// `fence.sc`, or the equivalent `membar`.
     Fence,
-    /// Adds a number by a relaxed atomic operation; the register gets the old value.
+    /// Adds a constant by a relaxed atomic; the register receives the old value.
     Add(Loc, u8, usize),
-    /// The barrier of the CTA, or of the warp where roles are its lanes.
+    /// The barrier of the CTA, or of the warp if the roles are lanes.
     Barrier,
 }
 
-/// How an instance ended.
+/// The outcome of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Outcome {
     /// Registers.
     pub r: [u8; REGISTERS],
-    /// What the locations hold.
+    /// Final values of the locations.
     pub last: [u8; LOCATIONS],
 }
 
-/// The size of an access and how its elements are written.
+/// The type of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Form {
-    /// Bits of an element.
+    /// Bits per element.
     pub bits: u32,
-    /// Elements.
+    /// Number of elements.
     pub count: u32,
 }
 
-/// All forms of up to 16 bytes.
+/// All access types of up to 16 bytes.
 pub const FORMS: &[Form] = &[
     Form { bits: 8, count: 1 },
     Form { bits: 16, count: 1 },
@@ -90,18 +91,18 @@ pub const FORMS: &[Form] = &[
 ];
 
 impl Form {
-    /// Whether `atom.exch` and `atom.cas` take it.
+    /// Whether `atom.exch` and `atom.cas` support it.
     fn has_exchange(self) -> bool {
         self.count == 1 && self.bits >= 32
     }
 
-    /// Whether `atom.add` takes it.
+    /// Whether `atom.add` supports it.
     fn has_add(self) -> bool {
         self.count == 1 && matches!(self.bits, 32 | 64)
     }
 }
 
-/// How strong plain reads and writes are.
+/// The strength of plain reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Strength {
@@ -111,22 +112,22 @@ pub enum Strength {
     Mmio,
 }
 
-/// What release and acquire patterns are made of.
+/// How release and acquire patterns are formed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sync {
     /// `st.release`, `ld.acquire`
     Access,
-    /// `fence.acq_rel` beside relaxed accesses.
+    /// `fence.acq_rel` with relaxed accesses.
     FenceAcqRel,
     /// `fence.release`, `fence.acquire`
     FenceHalves,
     /// `fence.sc`
     FenceSc,
-    /// `membar` beside volatile accesses.
+    /// `membar` with volatile accesses.
     Membar,
     /// `atom.exch.release`, `atom.or.acquire` or `atom.cas.acquire`
     Atomic,
-    /// The same, both `.acq_rel`.
+    /// The same with `.acq_rel`.
     AtomicBoth,
     /// `red.add.release`, `ld.acquire`
     Reduction,
@@ -144,7 +145,7 @@ pub const SYNCS: &[Sync] = &[
     Sync::Reduction,
 ];
 
-/// Where the locations lie, and how they are addressed.
+/// The state space of the locations, and how they are addressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Place {
@@ -154,7 +155,7 @@ pub enum Place {
     GenericShared,
 }
 
-/// What roles are.
+/// What the roles are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Distance {
@@ -163,7 +164,7 @@ pub enum Distance {
     Ctas,
 }
 
-/// A shape and how it is written.
+/// An instance of a shape.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Config {
@@ -188,7 +189,7 @@ impl std::fmt::Display for Config {
 }
 
 impl Config {
-    /// The configuration of a seed; shapes and distances come round.
+    /// The configuration of a seed; cycles through shapes and distances.
     pub fn random(seed: u64) -> Config {
         let shape = &SHAPES[seed as usize % SHAPES.len()];
         let mut random = Random::new(seed);
@@ -220,7 +221,8 @@ impl Config {
         }
     }
 
-    /// Whether PTX has such accesses, and the scope holds all roles, so that what is strong is morally strong (section 8.7).
+    /// Whether PTX has such accesses, and the scope includes all roles, so that strong accesses are morally strong
+    /// (section 8.7).
     fn is_allowed(&self) -> bool {
         let form = self.form;
         let shared = matches!(self.place, Place::Shared | Place::GenericShared);
@@ -242,9 +244,9 @@ impl Config {
             && !(self.shape.strong && self.strength == Strength::Weak)
     }
 
-    /// What forbids an outcome.
+    /// Why an outcome is forbidden; `None` if it is allowed.
     pub fn forbids(&self, outcome: &Outcome) -> Option<&'static str> {
-        // Weak accesses race here, so nothing keeps theirs whole.
+        // Weak accesses race here, so they may be torn.
         let whole = self.strength != Strength::Weak;
         if whole && outcome.r[..self.shape.registers].contains(&TORN) {
             return Some(
@@ -259,17 +261,17 @@ impl Config {
         if self.distance == Distance::Warps { 32 * self.shape.roles.len() as u32 } else { 32 }
     }
 
-    /// CTAs that belong together.
+    /// Number of CTAs with roles of one instance.
     pub fn ctas(&self) -> u32 {
         if self.distance == Distance::Ctas { self.shape.roles.len() as u32 } else { 1 }
     }
 
-    /// Instances that a warp's lanes run at once.
+    /// Instances that a warp runs at the same time.
     pub fn at_once(&self) -> u32 {
         if self.distance == Distance::Lanes { 32 / self.shape.roles.len().next_power_of_two() as u32 } else { 32 }
     }
 
-    /// Whether results tell how the locations ended; else memory does.
+    /// Whether the final values of locations are in the results, rather than in memory.
     pub fn is_shared(&self) -> bool {
         matches!(self.place, Place::Shared | Place::GenericShared)
     }
@@ -279,7 +281,7 @@ impl Config {
 mod tests {
     use super::*;
 
-    /// Runs the roles' steps in an order, one at a time.
+    /// Runs the steps sequentially in an order.
     fn run(shape: &Shape, order: &[usize]) -> Outcome {
         let mut o = Outcome { r: [0; REGISTERS], last: [0; LOCATIONS] };
         let mut next = vec![0; shape.roles.len()];
@@ -297,7 +299,7 @@ mod tests {
         o
     }
 
-    /// All orders in which roles can take their steps; nobody leaves a barrier before all are there.
+    /// All interleavings of the steps; barriers are respected.
     fn orders(shape: &Shape, next: &mut Vec<usize>, order: &mut Vec<usize>, f: &mut impl FnMut(&[usize])) {
         if next.iter().zip(shape.roles).all(|(n, steps)| *n == steps.len()) {
             return f(order);

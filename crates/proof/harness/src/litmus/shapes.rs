@@ -1,9 +1,9 @@
-//! The shapes, and why the model forbids what it forbids.
+//! The shapes, with the arguments why outcomes are forbidden.
 //!
-//! The arguments use the manual's words. A write *precedes* a read in observation order if it is read, both morally strong (8.9.2). A
-//! release pattern *synchronizes* with an acquire pattern that observes it (8.9.4), which is base causality order from everything before
-//! the one to everything behind the other (8.9.5). *Causality* (8.10.6): a read that a write follows does not read from it, and a read that
-//! a write precedes reads nothing older.
+//! They use the manual's terms. A write *precedes* a read in observation order if the read returns it and both are
+//! morally strong (8.9.2). A release pattern *synchronizes* with an acquire pattern that observes it (8.9.4), which
+//! puts everything before the former before everything after the latter in base causality order (8.9.5). *Causality*
+//! (8.10.6): a read does not return a write that follows it, nor a write older than one that precedes it.
 
 use super::{
     Loc::{X, Y, Z},
@@ -11,32 +11,32 @@ use super::{
     Step::{self, Acquire, Add, Barrier, Copy, Fence, Read, Release, Write},
 };
 
-/// Outcomes that must not be.
+/// A forbidden outcome.
 #[derive(Debug)]
 pub struct Rule {
-    /// Which.
+    /// The predicate.
     pub forbidden: fn(&Outcome) -> bool,
-    /// The section, and the argument.
+    /// Section and argument.
     pub why: &'static str,
 }
 
-/// What a few roles do.
+/// A litmus test.
 #[derive(Debug)]
 pub struct Shape {
-    /// As the literature calls it.
+    /// Its name in the literature.
     pub name: &'static str,
     /// Steps of each role.
     pub roles: &'static [&'static [Step]],
-    /// How many are used.
+    /// Number of registers used.
     pub registers: usize,
-    /// Plain reads and writes must be strong for the rules to hold.
+    /// The rules hold only if plain reads and writes are strong.
     pub strong: bool,
-    /// What is forbidden.
+    /// The forbidden outcomes.
     pub rules: &'static [Rule],
 }
 
 impl Shape {
-    /// Whether some role does something.
+    /// Whether some role has such a step.
     pub fn has(&self, what: impl Fn(Step) -> bool) -> bool {
         self.roles.iter().any(|steps| steps.iter().any(|s| what(*s)))
     }

@@ -1,21 +1,21 @@
-//! A configuration as PTX.
+//! The PTX of a configuration.
 //!
-//! `k(locations, results, start, rounds)`: in each round every lane runs instances of its own. Roles that are CTAs wait for each other at
-//! the beginning of a round, on a counter of `start`, so that they race.
+//! `k(locations, results, start, rounds)`: in each round every lane runs instances of its own. Roles that are CTAs
+//! synchronise at the start of a round, on a counter in `start`, so that they race.
 
 use super::{APART, Config, Distance, Loc, Place, RESULTS, Step, Strength, Sync};
 use std::fmt::Write;
 
-/// Instances of a launch whose locations are in shared memory.
+/// Maximum number of instances of a launch with locations in shared memory.
 const SHARED_INSTANCES: u32 = 384;
 
 impl Config {
-    /// Rounds of a launch, given those for global memory.
+    /// Rounds of a launch, given the number for global memory.
     pub fn rounds(&self, wanted: u32) -> u32 {
         if self.is_shared() { wanted.min(SHARED_INSTANCES / self.at_once()) } else { wanted }
     }
 
-    /// Instances of so many rounds.
+    /// Number of instances in this many rounds.
     pub fn instances(&self, rounds: u32) -> u32 {
         rounds * self.at_once()
     }
@@ -113,7 +113,7 @@ impl Text<'_> {
         self.out
     }
 
-    /// Zeros all locations in shared memory.
+    /// Zeroes all locations in shared memory.
     fn clear(&mut self, instances: u32) {
         let words = 3 * instances as usize * APART / 4;
         line!(self, "mov.u32 %i, %t;\n    mov.u64 %x, ours;\n    mul.wide.u32 %o, %t, 4;\n    add.u64 %x, %x, %o;");
@@ -123,7 +123,7 @@ impl Text<'_> {
         line!(self, "bar.sync 0;");
     }
 
-    /// Waits until all CTAs have come to the round.
+    /// Waits until all CTAs have reached the round.
     fn gather(&mut self, roles: u32) {
         line!(self, "mul.wide.u32 %o, %round, 4;\n    add.u64 %o, %o, %start;\n    setp.eq.u32 %p, %t, 0;");
         line!(self, "@%p red.relaxed.gpu.global.add.u32 [%o], 1;");
@@ -131,7 +131,7 @@ impl Text<'_> {
         line!(self, "ld.relaxed.gpu.global.u32 %n, [%o];\n    setp.lt.u32 %p, %n, {roles};\n    @%p bra GATHER;");
     }
 
-    /// Copies what the locations in shared memory hold to the results.
+    /// Copies the final values in shared memory to the results.
     fn last(&mut self, instances: u32) {
         line!(self, "bar.sync 0;\n    mov.u32 %i, %t;\n    setp.ge.u32 %p, %i, {instances};\n    @%p bra OUT;");
         let _ = writeln!(self.out, "LAST:");
@@ -238,7 +238,7 @@ impl Text<'_> {
         }
     }
 
-    /// Of the scope; there is none for clusters.
+    /// `membar` with the configured scope; there is none for clusters.
     fn membar(&mut self) {
         match self.config.scope {
             "cta" => line!(self, "membar.cta;"),
@@ -248,7 +248,7 @@ impl Text<'_> {
         }
     }
 
-    /// Bits and register of a scalar.
+    /// Width and register of a scalar.
     fn whole(&self) -> (u32, &'static str) {
         match self.config.form.bits {
             128 => (128, "%q"),
@@ -258,7 +258,7 @@ impl Text<'_> {
         }
     }
 
-    /// An atomic operation with what `%v` says; the old value stands where a scalar does.
+    /// An atomic operation with `%v`; the old value replaces the scalar.
     fn atomic(&mut self, order: &str, op: &str, l: Loc) {
         self.spread();
         let (scope, space) = (self.config.scope, self.space());
@@ -267,7 +267,7 @@ impl Text<'_> {
         line!(self, "atom{order}.{scope}{space}.{op}.b{bits} {e}, [{}], {values};", at(l));
     }
 
-    /// The first element made of `%v`: all its bytes.
+    /// Fills the first element with `%v` in each byte.
     fn spread(&mut self) {
         match self.config.form.bits {
             8 => line!(self, "mov.u32 %e0, %v;"),
@@ -282,7 +282,7 @@ impl Text<'_> {
         }
     }
 
-    /// Registers of the elements, as many as there are.
+    /// The registers of the elements.
     fn elements(&self, same: bool) -> String {
         let (form, (_, one)) = (self.config.form, self.whole());
         if form.count == 1 {
@@ -312,7 +312,7 @@ impl Text<'_> {
         self.gathered(r);
     }
 
-    /// Reads a register off the elements, or that they do not fit together.
+    /// Converts the elements to a register, or to the value for a torn read.
     fn gathered(&mut self, r: usize) {
         let form = self.config.form;
         let pattern = match form.bits {

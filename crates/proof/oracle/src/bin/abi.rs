@@ -1,12 +1,13 @@
-//! `oracle-abi`: random signatures, compiled by ptxas as relocatable code, against the plans of the `sm` ABI.
+//! `oracle-abi`: compares the plans of the `sm` ABI with code of ptxas for random signatures, compiled as relocatable code.
 //!
 //! ```text
 //! MARGAY_PTXAS=/usr/local/cuda/bin oracle-abi [--count N] [--seed S] [--keep FOLDER]
 //! ```
 //!
-//! Each signature becomes a function that writes every byte of every formal to a shared address of its own and fills its
-//! return from shared memory. The machine code tells in which register or stack slot each byte arrived. The plan must name the
-//! same place for every byte, and the return address must lie where `.abi_preserve` puts it. Exits with 1 below 99 % agreement.
+//! Each signature becomes a function that writes every byte of every formal to a shared address of its own and fills
+//! its return value from shared memory. The machine code shows in which register or stack slot each byte arrives. The
+//! plan must have the same location for every byte, and the return address must be where `.abi_preserve` places it.
+//! Exits with 1 below 99 % agreement.
 
 use margay_check::FormalSpace;
 use margay_ir::abi::{Abi, Piece, Place, Plan, Signature, Sm, Value, return_address};
@@ -18,11 +19,11 @@ use margay_oracle::{
 };
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, process::ExitCode};
 
-/// Functions in a module.
+/// Functions per module.
 const BATCH: usize = 50;
-/// Shared addresses from which returns are filled.
+/// Shared address from which return values are filled.
 const RETURNS: i64 = 0x4000;
-/// Room that each formal has in shared memory.
+/// Bytes of shared memory per formal.
 const STRIDE: i64 = 512;
 
 fn random_value(random: &mut Random, returns: bool) -> Value {
@@ -33,7 +34,7 @@ fn random_value(random: &mut Random, returns: bool) -> Value {
             let types = [B8, B16, F16, B32, U32, S32, F32, B64, U64, S64, F64, B128];
             Value::scalar(*random.pick(&types), param)
         }
-        // No `.reg .b128`: ptxas 13.5 loses the upper half of such a formal.
+        // Without `.reg .b128`, since ptxas 13.5 loses the upper half of such a formal.
         4..6 => Value::scalar(*random.pick(&[B8, B16, F16, B32, U32, S32, F32, B64, S64, F64]), reg),
         6 => {
             let (ty, vector) = *random.pick(&[(F32, 2u8), (F32, 4), (U32, 4), (F64, 2), (B64, 2), (B16, 4), (B16, 2)]);
@@ -75,12 +76,12 @@ fn declare(value: &Value, name: &str) -> String {
     }
 }
 
-/// Bytes of a formal that are looked at: its own, or the first ones of an unsized array.
+/// Bytes of a formal to compare: all, or the first ones of an unsized array.
 fn looked_at(value: &Value) -> u32 {
     if value.is_unsized { 16 } else { value.size }
 }
 
-/// Moves a formal to shared memory (`out`) or fills a return from it, in the largest pieces that its alignment allows.
+/// Copies a formal to shared memory (`out`) or fills a return value from it, in the largest aligned pieces.
 fn probe(text: &mut String, value: &Value, name: &str, at: i64, out: bool) {
     let line = |text: &mut String, ty: &str, there: &str, here: i64, reg: &str| {
         let _ = match (value.space, out) {
@@ -156,12 +157,12 @@ fn function(name: &str, sig: &Signature) -> String {
     text + " ret;\n}\n"
 }
 
-/// The piece that carries a byte.
+/// The piece that contains a byte.
 fn carrier(pieces: &[Piece], byte: u32) -> Option<&Piece> {
     pieces.iter().find(|p| p.bytes.contains(&byte)).or_else(|| pieces.iter().find(|p| p.bytes.is_empty()))
 }
 
-/// The first byte that is elsewhere than planned.
+/// Reports the first byte at another location than planned.
 fn compare(sig: &Signature, plan: &Plan, seen: &Effects) -> Result<(), String> {
     for (i, (value, pieces)) in sig.params.iter().zip(&plan.args).enumerate() {
         for byte in 0..looked_at(value) {
@@ -220,8 +221,8 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// What the function of each signature does; `None` where ptxas crashes. It crashes on some modules whose functions it
-/// compiles one by one, so a module is halved until it passes.
+/// The effects of each signature's function; `None` where ptxas crashes. It crashes on some modules whose functions it
+/// compiles one by one, so a failing module is split until its parts compile.
 fn compile(tools: &Tools, sigs: &[Signature]) -> Result<Vec<Option<Effects>>, String> {
     let mut text = String::from(".version 9.0\n.target sm_80\n.address_size 64\n");
     for (i, sig) in sigs.iter().enumerate() {

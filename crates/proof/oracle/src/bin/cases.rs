@@ -1,12 +1,12 @@
-//! `oracle-cases`: the verdicts of margay and of ptxas on random modules about functions and parameters.
+//! `oracle-cases`: compares the verdicts of margay and ptxas on random modules about functions and parameters.
 //!
 //! ```text
 //! MARGAY_PTXAS=/usr/local/cuda/bin oracle-cases [--count N] [--seed S] [--show N] [--keep FOLDER] [FILE.ptx...]
 //! ```
 //!
-//! Compares whether a module is accepted, and for refused ones whose error ptxas places, whether margay's first error stands on
-//! that line. Files are compared instead of random modules where any are named. Modules that ptxas crashes on count for
-//! nothing. Exits with 1 where fewer than 98 % of the verdicts agree.
+//! Compares whether a module is accepted, and for rejected ones whose error ptxas locates, whether margay's first error
+//! is on that line. Files, if any are named, replace the random modules. Modules that crash ptxas do not count. Exits
+//! with 1 if fewer than 98 % of the verdicts agree.
 
 use margay_oracle::{
     Random,

@@ -1,11 +1,11 @@
-//! `oracle-fold`: pure instructions on constants, computed by the reference engine and by ptxas.
+//! `oracle-fold`: compares the reference engine with ptxas's constant folding of pure instructions.
 //!
 //! ```text
 //! MARGAY_PTXAS=/usr/local/cuda/bin oracle-fold [--rounds N] [--seed S] [--op NAME] [--keep FOLDER]
 //! ```
 //!
-//! Each round takes some mnemonics of every pure row with constants at which something happens. What ptxas does not fold
-//! counts for nothing. Prints the differences, one a mnemonic, and exits with 1 where there are any.
+//! Each round takes some mnemonics of every pure row with interesting constants. What ptxas does not fold does not
+//! count. Prints the differences, one per mnemonic, and exits with 1 if there are any.
 
 use margay_exec::Stop;
 use margay_isa::{Effect, Opcode, Target, Variant, Version, sample};
@@ -16,7 +16,7 @@ use margay_oracle::{
 use margay_runtime::{Context, Device, Error, LaunchConfig, LoadOptions, SourceText};
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc};
 
-/// Kernels of one module.
+/// Kernels per module.
 const KERNELS: usize = 60;
 
 struct Options {
@@ -43,18 +43,18 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// The newest version with a target that has the instruction and that ptxas makes code for.
+/// The newest version, and a target that has the instruction and that ptxas compiles for.
 fn place(v: &Variant) -> Option<(Version, Target)> {
-    // The first has moves of 32 bits only, whose constants are easy to read.
+    // The first one has only 32-bit moves, whose constants are easy to read.
     let preferred = [Target::arch(90), Target::arch(100), Target::arch(120), Target::arch(107)];
     let fits = |t: &Target| v.available(Version::LAST, *t).is_ok();
     preferred.into_iter().find(fits).map(|t| (Version::LAST, t))
 }
 
-/// What is compiled together: for which version and target, and the instructions with their kernels' names.
+/// Probes compiled together: version and target, and the instructions with their kernels' names.
 type Batch = ((Version, Target), Vec<(String, Probe)>);
 
-/// What the reference engine stores, kernel by kernel.
+/// What the reference engine stores, per kernel.
 fn compute(context: &Arc<Context>, text: &str, probes: &[Probe]) -> Result<Vec<Option<Vec<u8>>>, String> {
     let module = context
         .load(
@@ -103,7 +103,7 @@ fn compare(
                 .refused
                 .insert(name.clone(), format!("{}: {}", probe.instruction, why.lines().next().unwrap_or_default()));
         } else {
-            // One that ptxas cannot take must not spoil the rest.
+            // Isolates probes that ptxas rejects.
             let (a, b) = batch.split_at(batch.len() / 2);
             compare(tools, context, place, a, tally);
             compare(tools, context, place, b, tally);

@@ -1,13 +1,14 @@
-//! `oracle-mutants`: the verdicts of margay and of ptxas on modules with a single random fault.
+//! `oracle-mutants`: compares the verdicts of margay and ptxas on modules with a single random fault.
 //!
 //! ```text
 //! MARGAY_PTXAS=/usr/local/cuda/bin oracle-mutants [--declarations] [--count N] [--seed S] [--show N] [--keep FOLDER] FILE.ptx|FOLDER...
 //! ```
 //!
-//! `--declarations` draws faults in declarations, headers and directives only: spaces, types, alignments, sizes, parameters, and
-//! versions and targets downward. The modules are drawn from the files named, the faults from [`margay_oracle::mutate`]; a seed tells the whole run. Modules
-//! longer than 48 kB are left out: a fault in them is a fault in one of their functions. Exits with 1 where fewer than 98 % of
-//! the verdicts agree, or fewer than 95 % of the first errors stand within one line of each other.
+//! `--declarations` restricts faults to declarations, headers and directives: spaces, types, alignments, sizes,
+//! parameters, and earlier versions and targets. The modules come from the named files, the faults from
+//! [`margay_oracle::mutate`]; the seed determines the whole run. Modules longer than 48 kB are skipped, since a fault
+//! in them is a fault in one of their functions. Exits with 1 if fewer than 98 % of the verdicts agree, or fewer than
+//! 95 % of the first errors are within one line of each other.
 
 use margay_isa::{Suffix, Target};
 use margay_oracle::{
@@ -23,10 +24,10 @@ use std::{
     process::ExitCode,
 };
 
-/// Longest module that is mutated, in bytes.
+/// Size limit of mutated modules in bytes.
 const LONGEST: usize = 48_000;
 
-/// Modules in the files and folders, in the order of their names.
+/// The modules in the files and folders, in order of their names.
 fn modules(from: &Path, out: &mut Vec<(String, String)>) -> io::Result<()> {
     if from.is_dir() {
         let mut inside: Vec<PathBuf> = from.read_dir()?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
@@ -42,7 +43,7 @@ fn modules(from: &Path, out: &mut Vec<(String, String)>) -> io::Result<()> {
     Ok(())
 }
 
-/// The architecture that ptxas compiles a module for: its own, or the oldest that ptxas still has.
+/// The architecture for which ptxas compiles a module: its own, or the oldest one supported.
 fn architecture(text: &str) -> String {
     let word =
         text.split_once(".target").and_then(|(_, rest)| rest.split([',', '\n', ' ', '\t']).find(|w| !w.is_empty()));
@@ -56,7 +57,7 @@ fn architecture(text: &str) -> String {
     Target { sm, suffix }.to_string()
 }
 
-/// Parsed and checked first; what passes is compiled.
+/// ptxas's verdict: the module is checked first, and compiled if it passes.
 fn ptxas(tools: &Tools, text: &str) -> io::Result<Verdict> {
     let arch = architecture(text);
     let checked = tools.ptxas("mutant", text, &[&format!("-arch={}", arch.replace("sm_", "compute_"))])?;
@@ -64,7 +65,7 @@ fn ptxas(tools: &Tools, text: &str) -> io::Result<Verdict> {
         return Ok(checked);
     }
     let compiled = tools.ptxas("mutant", text, &[&format!("-arch={arch}")])?;
-    // Modules of 32 bits are checked by ptxas 13 and compiled by older ones.
+    // 32-bit modules are checked by ptxas 13, but only compiled by older versions.
     let old = compiled.messages.contains("32-Bit") && !text.contains(".address_size 64");
     Ok(if old { checked } else { compiled })
 }
