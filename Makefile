@@ -11,7 +11,7 @@ MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
         miri bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
-        golden ulp wheel test-python lint-python
+        golden ulp wheel test-python bench-python lint-python
 
 help:
 	@echo "make demo          build, then check, explain and run the examples, with verified results"
@@ -34,6 +34,7 @@ help:
 	@echo "make oracle-mutants  compare verdicts on modules with single random faults with ptxas"
 	@echo "make wheel         the Python package as a wheel, with the command, the libraries and LLVM, in target/wheel"
 	@echo "make test-python   install the wheel into an empty environment and run python/tests there; TESTS=... runs some"
+	@echo "make bench-python  what the Python package costs: sizes, import, a first kernel, a launch"
 	@echo "make golden        run the cases on the GPU and record what it computes in tests/golden"
 
 setup:
@@ -81,6 +82,10 @@ lint-python: setup
 # A wheel without the SIMD engine would be of little use: it needs LLVM's archives, which its packages for developers have.
 wheel: release
 	@CARGO="$(CARGO)" scripts/wheel.sh $(TARGET)
+
+# In the environment that `python3` belongs to, which must have the wheel.
+bench-python:
+	python3 benches/python/bench.py $(wildcard $(TARGET)/wheel/*.whl)
 
 test-python: wheel
 	@scripts/test-python.sh $(TARGET) $(TESTS)

@@ -66,7 +66,7 @@ def _install(name):
 _FINDER = _Finder()
 
 
-def begin():
+def begin() -> None:
     """Has `install()` called for the modules of `_AFTER`: now for those that are imported, else after their import."""
     if _FINDER in sys.meta_path:
         return
@@ -76,7 +76,7 @@ def begin():
             _install(wanted)
 
 
-def before(names, act):
+def before(names: tuple[str, ...], act: object) -> None:
     """Has a function called before the import of modules."""
     begin()
     for name in names:

@@ -9,43 +9,65 @@
 processors.
 """
 
-from margay._check import Abi, Code, Diagnostic, Diagnostics, Edit, Fix, Label, abi, check, codes, explain, fmt
-from margay._device import Device, device
-from margay._enable import command, enable, is_enabled
-from margay._errors import CheckError, Error, Fault, Place, Unsupported
-from margay._margay import __version__
-from margay._module import Finding, Kernel, Launch, Module, Param, Party, UndefinedWarning, lend
+# Names are imported when they are first used: whoever wants `enable()` in each of many processes does not pay for the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from margay._check import (
+        Abi as Abi,
+        Code as Code,
+        Diagnostic as Diagnostic,
+        Diagnostics as Diagnostics,
+        Edit as Edit,
+        Fix as Fix,
+        Label as Label,
+        abi as abi,
+        check as check,
+        codes as codes,
+        explain as explain,
+        fmt as fmt,
+    )
+    from margay._device import Device as Device, device as device
+    from margay._enable import command as command, enable as enable, is_enabled as is_enabled
+    from margay._errors import (
+        CheckError as CheckError,
+        Error as Error,
+        Fault as Fault,
+        Place as Place,
+        Unsupported as Unsupported,
+    )
+    from margay._margay import __version__ as __version__
+    from margay._module import (
+        Finding as Finding,
+        Kernel as Kernel,
+        Launch as Launch,
+        Module as Module,
+        Param as Param,
+        Party as Party,
+        UndefinedWarning as UndefinedWarning,
+        lend as lend,
+    )
 
-__all__ = [
-    "Abi",
-    "CheckError",
-    "Code",
-    "Device",
-    "Diagnostic",
-    "Diagnostics",
-    "Edit",
-    "Error",
-    "Fault",
-    "Finding",
-    "Fix",
-    "Kernel",
-    "Label",
-    "Launch",
-    "Module",
-    "Param",
-    "Party",
-    "Place",
-    "UndefinedWarning",
-    "Unsupported",
-    "__version__",
-    "abi",
-    "check",
-    "codes",
-    "command",
-    "device",
-    "enable",
-    "explain",
-    "fmt",
-    "is_enabled",
-    "lend",
-]
+_WHERE = {
+    "_check": "Abi Code Diagnostic Diagnostics Edit Fix Label abi check codes explain fmt",
+    "_device": "Device device",
+    "_enable": "command enable is_enabled",
+    "_errors": "CheckError Error Fault Place Unsupported",
+    "_margay": "__version__",
+    "_module": "Finding Kernel Launch Module Param Party UndefinedWarning lend",
+}
+_HOME = {name: module for module, names in _WHERE.items() for name in names.split()}
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'margay' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = globals()[name] = getattr(import_module(f"margay.{home}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

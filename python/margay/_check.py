@@ -231,7 +231,8 @@ class Abi:
     @property
     def functions(self) -> list[dict[str, Any]]:
         """One object for each function and kernel."""
-        return self.data["functions"]
+        functions: list[dict[str, Any]] = self.data["functions"]
+        return functions
 
     def __str__(self) -> str:
         return self.text

@@ -17,12 +17,12 @@ class Device:
     def __init__(self, spec: str | None = None, *, threads: int | None = None) -> None:
         self._arguments = (spec, threads)
         self._lock = threading.Lock()
-        self._made: tuple[int, Any] | None = None
+        self._made: tuple[int, _margay.Device] | None = None
         self._lent: list[Any] = []
         self._native  # a wrong description is said here
 
     @property
-    def _native(self) -> Any:
+    def _native(self) -> _margay.Device:
         made = self._made
         if made is None or made[0] != os.getpid():
             # After a fork nobody can tell who held the lock.

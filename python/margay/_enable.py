@@ -15,13 +15,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import site
 import sys
-import sysconfig
 import threading
-from pathlib import Path
-from typing import Any
 
 import _margay_startup
 from margay import _margay
@@ -38,18 +33,21 @@ _LIBRARIES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcud
 
 _lock = threading.RLock()
 _enabled = False
-_handles: list[Any] = []
+_handles: list[ctypes.CDLL] = []
 
 
 def command() -> str:
     """The path of the command `margay` that this package brought."""
+    import shutil
+    import site
+    import sysconfig
+
     name = "margay"
-    package = Path(__file__).parent
     places = [
         sysconfig.get_path("scripts"),
         os.path.dirname(sys.executable),
         os.path.join(site.getuserbase(), "bin") if site.ENABLE_USER_SITE else None,
-        str(package.parent / "bin"),  # after `pip install --target`
+        os.path.join(os.path.dirname(os.path.dirname(__file__)), "bin"),  # after `pip install --target`
     ]
     for place in places:
         if place and os.access(os.path.join(place, name), os.X_OK):

@@ -66,7 +66,7 @@ class CheckError(Error, ValueError):
         return Diagnostics._of(self._data)
 
     def _repr_html_(self) -> str:
-        return self.diagnostics._repr_html_()
+        return str(self.diagnostics._repr_html_())
 
 
 class Unsupported(Error, NotImplementedError):
@@ -85,22 +85,24 @@ class Fault(Error, RuntimeError):
     def kind(self) -> str:
         """One word: `out-of-bounds`, `misaligned`, `read-only`, `bad-free`, `trap`, `breakpoint`, `assert`, `stack`, `bad-target`,
         `deadlock`, `barrier`, `descriptor`, `bad-handle`, `hazard` or `undefined`."""
-        return self._data["kind"]
+        return str(self._data["kind"])
 
     @property
     def title(self) -> str:
         """What happened, in one line."""
-        return self._data["title"]
+        return str(self._data["title"])
 
     @property
     def thread(self) -> tuple[int, int, int]:
         """The thread's index in its block."""
-        return tuple(self._data["thread"])
+        x, y, z = self._data["thread"]
+        return x, y, z
 
     @property
     def block(self) -> tuple[int, int, int]:
         """The block's index in the grid."""
-        return tuple(self._data["cta"])
+        x, y, z = self._data["cta"]
+        return x, y, z
 
     @property
     def place(self) -> Place | None:

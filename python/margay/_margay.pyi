@@ -54,5 +54,6 @@ class Kernel:
         cooperative: bool,
         threads: int | None,
         checks: str | None,
+        watch: bool,
     ) -> tuple[float, float, str, str | None]: ...
     def facts(self) -> str: ...

@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,11 +135,11 @@ class Module:
         self._texts = [(name, text) for text, name in read]
         self._options = (verdict or ("strict" if strict else "ptxas"), target, version, abi, engine)
         self.device = device or default_device()
-        self._made: tuple[int, Any] | None = None
+        self._made: tuple[int, _margay.Module] | None = None
         self._native  # what is wrong with the text is said here
 
     @property
-    def _native(self) -> Any:
+    def _native(self) -> _margay.Module:
         if self._made is None or self._made[0] != os.getpid():
             self._made = (os.getpid(), _margay.Module(self.device._native, self._texts, *self._options))
         return self._made[1]
@@ -195,11 +196,11 @@ class Kernel:
     def __init__(self, module: Module, name: str) -> None:
         self.module = module
         self.name = name
-        self._made: tuple[int, Any] | None = None
+        self._made: tuple[int, _margay.Kernel] | None = None
         self.params: tuple[Param, ...] = tuple(Param(*p) for p in self._native.params())
 
     @property
-    def _native(self) -> Any:
+    def _native(self) -> _margay.Kernel:
         if self._made is None or self._made[0] != os.getpid():
             self._made = (os.getpid(), self.module._native.kernel(self.name))
         return self._made[1]
@@ -208,7 +209,8 @@ class Kernel:
     def facts(self) -> dict[str, Any]:
         """The engine, bytes of static shared memory, why there is no compiled code (`fallback`), and mnemonics that compiled code
         leaves to the reference engine (`single_steps`)."""
-        return json.loads(self._native.facts())
+        facts: dict[str, Any] = json.loads(self._native.facts())
+        return facts
 
     def __getitem__(self, shape: Any) -> _Shaped:
         if not isinstance(shape, tuple) or len(shape) != 2:
@@ -248,7 +250,18 @@ class Kernel:
         ranges = [(m.address, m.size, m.readonly, name) for m, name in memories if m.size]
         ranges += [(m.address, m.size, m.readonly, "lent") for m in self.module.device._lent if m.size]
         compile, time, found, undefined = self._native.launch(
-            grid, block, blocks, ranges, whole, _number("shared", shared), seed, cooperative, threads, words or None
+            grid,
+            block,
+            blocks,
+            ranges,
+            whole,
+            _number("shared", shared),
+            seed,
+            cooperative,
+            threads,
+            words or None,
+            # Python delivers signals to its main thread alone.
+            threading.current_thread() is threading.main_thread(),
         )
         if undefined is not None:
             warnings.warn(undefined, UndefinedWarning, stacklevel=3)
@@ -303,8 +316,8 @@ def _dim(what: str, value: Any) -> tuple[int, int, int]:
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(numbers) <= 3:
         raise ValueError(f"{what}: {len(numbers)} extents were given; there are one to three")
-    numbers = tuple(_number(what, n.__index__()) for n in numbers)
-    return numbers + (1,) * (3 - len(numbers))  # type: ignore[return-value]
+    x, y, z = (*(_number(what, n.__index__()) for n in numbers), *(1,) * (3 - len(numbers)))
+    return x, y, z
 
 
 _FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
@@ -347,7 +360,7 @@ def _pack(param: Param, value: Any) -> tuple[bytes, Memory | None]:
 
 
 def _integer(param: Param, kind: str, bits: int, value: Any) -> bytes:
-    number = value.__index__()
+    number: int = value.__index__()
     low = 0 if kind == "u" else -(1 << bits - 1)
     high = (1 << bits - 1) - 1 if kind == "s" else (1 << bits) - 1
     if not low <= number <= high:

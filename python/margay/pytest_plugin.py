@@ -23,6 +23,7 @@ import pytest
 
 _REPORTS = "MARGAY_REPORTS"
 _FOUND = "MARGAY_CHECK_OUTPUT"
+_PREFIX = "margay-pytest-"
 # Reports of the session by kind, counted for the summary.
 _COUNTS = pytest.StashKey[dict[str, int]]()
 _READER = pytest.StashKey["_Reader"]()
@@ -94,15 +95,16 @@ class _Reader:
     """Reads what margay's driver reports of this process."""
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix="margay-pytest-")
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
         self._folder = folder
         self._files = {"": os.path.join(folder, "reports"), "finding": os.path.join(folder, "findings")}
         self._at = {kind: 0 for kind in self._files}
         # The driver reads these when it has something to say.
         os.environ[_REPORTS] = self._files[""]
         os.environ["MARGAY_FORGIVE"] = "1"
-        if os.environ.get("MARGAY_CHECK"):
-            os.environ.setdefault(_FOUND, self._files["finding"])
+        # What the user has set stays; what a worker inherits from the controller does not.
+        if os.environ.get("MARGAY_CHECK") and _PREFIX in os.environ.get(_FOUND, _PREFIX):
+            os.environ[_FOUND] = self._files["finding"]
         # The plugin shows the reports with their test.
         os.environ.setdefault("MARGAY_LOG", "quiet")
 
@@ -177,7 +179,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     counts = _controller.stash[_COUNTS]
     counts["tests"] += report.when == "setup"
     for name, kinds in report.user_properties:
-        if name == "margay":
+        if name == "margay" and isinstance(kinds, list):
             for kind in kinds:
                 counts[kind] += 1
 

@@ -56,6 +56,18 @@ def test_what_the_page_shows_is_yaml():
     assert set(action["with"]) <= set(yaml.safe_load((ROOT / "action.yml").read_text())["inputs"])
 
 
+def test_uvx_runs_the_command(tmp_path, saxpy):
+    uvx, wheel = shutil.which("uvx"), os.environ.get("MARGAY_WHEEL")
+    if uvx is None or wheel is None:
+        pytest.skip("no uvx here" if uvx is None else "MARGAY_WHEEL names no wheel")
+    (tmp_path / "k.ptx").write_text(saxpy)
+    command = [uvx, "--offline", "--python", sys.executable, "--from", wheel, "margay"]
+    env = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"}
+    for arguments in (["check", "k.ptx"], ["exec", "--print-path"]):
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_image_builds(tmp_path):
     dockerfile = next((f for f in (ROOT / "python/Dockerfile", ROOT / "Dockerfile") if f.is_file()), None)
     if dockerfile is None or shutil.which("docker") is None:

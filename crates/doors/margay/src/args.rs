@@ -420,6 +420,8 @@ Environment, also of programs that the program starts:
   MARGAY_CHECK=bounds             allocations end with their last byte, not with the last of 512 as on devices (--check)
   MARGAY_CHECK=all                races, uninitialised memory, skipped barriers, overrun local variables (--check)
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
+  MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
+  MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again
   MARGAY_DOORS=1                  list what is loaded (--doors)
   MARGAY_STATS=1                  say at the end what ran (--stats)
   MARGAY_FAULT_EXIT=1             the exit code after a fault, where it would be 0 (--fault-exit-code)

@@ -28,6 +28,8 @@ pub struct Arguments<'a> {
     pub seed: u64,
     pub cooperative: bool,
     pub threads: Option<usize>,
+    /// Python's signals are this thread's to look after.
+    pub watch: bool,
     /// Words of [`What`]; the launch runs on the reference engine then.
     pub checks: Option<&'a str>,
 }
@@ -63,7 +65,8 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     };
     // Waiting for another launch's loans must not hold Python's lock: that launch may need it to end.
     let lent = py.detach(|| device.loans.take(context.device(), a.ranges))?;
-    let ended = py.detach(|| watched(device, &cancel, || kernel.launch(&config, &block)));
+    let launch = || kernel.launch(&config, &block);
+    let ended = py.detach(|| if a.watch { watched(device, &cancel, launch) } else { caught(launch) });
     py.detach(|| drop(lent));
     flush(py, device)?;
     let stats = ended?.map_err(|e| errors::raise(&e))?;
@@ -74,6 +77,13 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     let undefined = stats.undefined.filter(|_| !what.is_some_and(|what| what.sync));
     let undefined = undefined.map(|report| margay::render::undefined(&report, false).trim_end().to_owned());
     Ok((stats.compile.as_secs_f64(), stats.time.as_secs_f64(), found.to_string(), undefined))
+}
+
+const PANICKED: &str = "margay has a bug: a launch panicked; please report it";
+
+/// Runs a launch on this thread.
+fn caught(launch: impl FnOnce() -> Result<LaunchStats, Error>) -> PyResult<Result<LaunchStats, Error>> {
+    catch_unwind(AssertUnwindSafe(launch)).map_err(|_| PyRuntimeError::new_err(PANICKED))
 }
 
 /// Runs a launch on a thread of its own, while this one looks after Python's signals. An exception of a signal handler ends the
@@ -97,7 +107,7 @@ fn watched(
             match ends.recv_timeout(LOOK) {
                 Ok(Ok(result)) => return interrupted.map_or(Ok(result), Err),
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("margay has a bug: a launch panicked; please report it"));
+                    return Err(PyRuntimeError::new_err(PANICKED));
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let looked = Python::attach(|py| flush(py, device).and_then(|()| py.check_signals()));

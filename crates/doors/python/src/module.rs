@@ -102,7 +102,7 @@ impl Kernel {
 
     /// The parameter block's bytes are those of all parameters, one after the other, each as long as it is.
     #[allow(clippy::too_many_arguments)] // `margay.Kernel` gives all of them
-    #[pyo3(signature = (grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks))]
+    #[pyo3(signature = (grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks, watch))]
     fn launch(
         &self,
         py: Python<'_>,
@@ -116,10 +116,12 @@ impl Kernel {
         cooperative: bool,
         threads: Option<usize>,
         checks: Option<&str>,
+        watch: bool,
     ) -> PyResult<launch::Ended> {
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(address, len, readonly, name)| Range { address, len, readonly, name }).collect();
-        let arguments = Arguments { grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks };
+        let arguments =
+            Arguments { grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks, watch };
         launch::run(py, self.device.get(), &self.kernel, arguments)
     }
 
