@@ -13,12 +13,13 @@ def install() -> None:
     if _installed:
         return
     _installed = True
-    from margay.torch import account, capture, distributed, operators, profiling
+    from margay.torch import account, capture, distributed, extension, operators, profiling
 
     operators.register()
     capture.install()
     profiling.install()
     distributed.install()
+    extension.install()
     account.install()
 
 

@@ -234,11 +234,16 @@ def take(name, tensor, d):
     return mixed.foreign(name, tensor, d)
 
 
+def _extent(tensor):
+    """From the first to behind the last element of a tensor, in elements."""
+    return 1 + sum((n - 1) * step for n, step in zip(tensor.size(), tensor.stride(), strict=True)) if tensor.numel() else 0
+
+
 def finish_out(out, result):
     """Gives an `out=` argument the sizes and elements that the operator gave its alias."""
     if result.data_ptr() != out.data_ptr() or out.numel() == 0:
         out.resize_(result.size())
-        if out.stride() != result.stride():
+        if out.stride() != result.stride() and _extent(result) == result.numel():
             out.as_strided_(result.size(), result.stride())
         if out.numel():
             memory.alias(out).copy_(result)

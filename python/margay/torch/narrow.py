@@ -39,6 +39,8 @@ def again(name, call, error, args, kwargs, outs=()):
             return call(*args, **kwargs), tuple(kwargs[out] for out in outs)
         except Exception as second:
             error, message = second, str(second)
+    if "Unable to cast" in message and (numbers := _as_tensors(name, args)) is not None:
+        return _called(name, call, numbers, kwargs, outs)
     if isinstance(error, (RuntimeError, NotImplementedError)) and _REFUSED.search(message):
         done = _wider(name, call, args, kwargs)
         if done is not None:
@@ -46,6 +48,28 @@ def again(name, call, error, args, kwargs, outs=()):
     if hasattr(error, "add_note"):
         error.add_note(f"margay: torch's CPU kernel computed {name} for the device cuda")
     raise error
+
+
+def _called(name, call, args, kwargs, outs):
+    try:
+        result = call(*args, **kwargs)
+    except Exception as error:
+        return again(name, call, error, args, kwargs, outs)
+    return (result, tuple(kwargs[out] for out in outs)) if outs else result
+
+
+def _as_tensors(name, args):
+    """The arguments with tensors in the place of numbers, where the dispatcher unwrapped them; `None` if there are none."""
+    from margay.torch import kernel
+
+    schema = kernel.schema_of(name)
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    changed = list(args)
+    for i, (argument, value) in enumerate(zip(schema.arguments, args, strict=False)):
+        if "Tensor" in str(argument.type) and isinstance(value, (int, float, complex)):
+            kind = torch.result_type(tensors[0], value) if tensors else None
+            changed[i] = torch.tensor(value, dtype=kind)
+    return changed if any(a is not b for a, b in zip(changed, args, strict=True)) else None
 
 
 def _wider(name, call, args, kwargs):

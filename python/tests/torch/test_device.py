@@ -1,0 +1,283 @@
+"""What the device `cuda` promises beside its numbers."""
+
+import io
+
+import numpy
+import pytest
+import torch
+from torch.nn import functional as F
+
+
+def test_tensors_of_two_devices_are_torchs_usual_error():
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        torch.ones(2, device="cuda") + torch.ones(2)
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device.*aten::mm"):
+        torch.ones(2, 2, device="cuda") @ torch.ones(2, 2)
+
+
+def test_scalars_and_indices_may_be_on_the_cpu():
+    x = torch.arange(4.0, device="cuda")
+    assert (x * torch.tensor(2.0)).tolist() == (torch.tensor(2.0) * x).tolist() == [0, 2, 4, 6]
+    assert x[torch.tensor([1, 3])].tolist() == [1, 3]
+    x[torch.tensor([0])] = 9
+    assert x.tolist() == [9, 1, 2, 3]
+
+
+def test_errors_of_the_cpu_name_the_operator():
+    with pytest.raises(IndexError) as error:
+        torch.ones(2, device="cuda")[torch.tensor([5], device="cuda")]
+    assert "aten::index.Tensor" in "".join(error.value.__notes__)
+
+
+def test_views_share_memory():
+    x = torch.zeros(4, 6, device="cuda")
+    x[1:3, ::2].add_(1)
+    x.t()[0].mul_(5)
+    assert x.sum().item() == 6 + 2 * 4
+    assert x.view(24).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.bool, torch.complex64])
+def test_copies_between_devices_and_types(dtype):
+    x = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
+    y = x.to("cuda").to(dtype)
+    assert torch.equal(y.cpu(), x.to(dtype)) and torch.equal(y.t().contiguous().cpu(), x.to(dtype).t())
+    z = torch.empty(3, 2, device="cuda").copy_(x.t(), non_blocking=True)
+    assert torch.equal(z.cpu(), x.t())
+    expanded = torch.ones(3, 1, device="cuda").expand(3, 4)
+    assert torch.equal(expanded.clone().cpu(), torch.ones(3, 4))
+
+
+def test_conjugates_and_negatives_are_resolved():
+    x = torch.tensor([[1 + 2j, 3 - 1j], [0 + 1j, 2 + 2j]])
+    y = x.cuda()
+    assert torch.equal((y.conj() @ y).cpu(), x.conj() @ x)
+    assert torch.equal(y.conj().imag.clone().cpu(), x.conj().imag)
+    assert torch.equal(torch.empty(2, 2, device="cuda").copy_(y.conj().imag).cpu(), x.conj().imag)
+
+
+def test_out_arguments_are_written_and_resized():
+    x = torch.arange(6.0, device="cuda").view(2, 3)
+    exact, empty = torch.empty(2, 3, device="cuda"), torch.empty(0, device="cuda")
+    where = exact.data_ptr()
+    assert torch.add(x, x, out=exact) is exact and exact.data_ptr() == where
+    torch.add(x, x, out=empty)
+    assert torch.equal(exact, empty) and empty.tolist() == [[0, 2, 4], [6, 8, 10]]
+    with pytest.warns(UserWarning, match="resized"):
+        torch.add(x, x, out=(large := torch.empty(50, device="cuda")))
+    with pytest.warns(UserWarning, match="resized"):
+        torch.add(x, x, out=(small := torch.empty(2, device="cuda")))
+    assert torch.equal(large, exact) and torch.equal(small, exact)
+
+
+def test_random_numbers_follow_their_seeds():
+    torch.cuda.manual_seed(7)
+    first = [torch.rand(3, device="cuda"), torch.randn(40, device="cuda"), torch.randperm(9, device="cuda")]
+    state = torch.cuda.get_rng_state()
+    later = F.dropout(torch.ones(100, device="cuda"))
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(F.dropout(torch.ones(100, device="cuda")), later)
+    torch.manual_seed(7)
+    again = [torch.rand(3, device="cuda"), torch.randn(40, device="cuda"), torch.randperm(9, device="cuda")]
+    assert all(map(torch.equal, first, again))
+    with torch.random.fork_rng(devices=[0]):
+        torch.manual_seed(1)
+        torch.rand(5, device="cuda")
+    assert torch.equal(F.dropout(torch.ones(100, device="cuda")), later)
+
+
+def test_random_numbers_come_back_from_a_state_that_is_long_past():
+    from margay.torch import random
+
+    generator = torch.Generator("cuda").manual_seed(3)
+    for _ in range(random._KEPT + 10):
+        torch.rand(1, device="cuda", generator=generator)
+    state = generator.get_state()
+    expected = [torch.rand(3, device="cuda", generator=generator) for _ in range(3)]
+    generator.set_state(state)
+    assert all(torch.equal(torch.rand(3, device="cuda", generator=generator), e) for e in expected)
+    assert not torch.equal(expected[0], expected[1])
+
+
+def test_generators_are_of_their_device():
+    with pytest.raises(RuntimeError, match="Expected a 'cuda' device type for generator"):
+        torch.rand(3, device="cuda", generator=torch.Generator())
+    generators = [torch.Generator("cuda").manual_seed(4) for _ in range(2)]
+    a, b = (torch.multinomial(torch.ones(50, device="cuda"), 9, generator=g) for g in generators)
+    assert torch.equal(a, b)
+
+
+def test_memory_is_counted():
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    x = torch.empty(1 << 20, device="cuda")
+    assert torch.cuda.memory_allocated() - before == 4 << 20
+    y = x + 1
+    assert torch.cuda.memory_allocated() - before == 8 << 20
+    del x, y
+    assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() >= before + (8 << 20)
+    free, total = torch.cuda.mem_get_info()
+    assert 0 < free <= total
+
+
+def test_streams_and_events():
+    stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    with torch.cuda.stream(stream):
+        x = torch.ones(1000, device="cuda") * 2
+        end.record()
+    torch.cuda.current_stream().wait_event(end)
+    end.synchronize()
+    assert x.sum().item() == 2000 and start.elapsed_time(end) >= 0
+    assert stream.query() and not torch.cuda.is_current_stream_capturing()
+
+
+def test_a_graph_computes_when_it_is_replayed():
+    x, total = torch.ones(4, device="cuda"), torch.zeros(4, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = (x * 3).relu()
+        total += y.cumsum(0)
+    assert total.tolist() == [0] * 4
+    for _ in range(2):
+        graph.replay()
+    assert total.tolist() == [6, 12, 18, 24]
+    x.fill_(2)
+    graph.replay()
+    assert y.tolist() == [6] * 4 and total.tolist() == [12, 24, 36, 48]
+
+
+def test_a_graph_refuses_what_needs_values():
+    x = torch.ones(4, device="cuda")
+    with pytest.raises(RuntimeError, match="not permitted when stream is capturing.*aten::nonzero"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            x.nonzero()
+    assert (x + 1).tolist() == [2] * 4
+
+
+def test_graphed_layers_train():
+    net = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).cuda()
+    x = torch.randn(3, 6, device="cuda")
+    expected = torch.autograd.grad(net(x).square().sum(), list(net.parameters()))
+    graphed = torch.cuda.make_graphed_callables(net, (torch.randn(3, 6, device="cuda"),))
+    graphed(x).square().sum().backward()
+    assert all(torch.equal(p.grad, e) for p, e in zip(net.parameters(), expected, strict=True))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_fused_attention_is_the_cpus(causal, dtype):
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        q, k, v = (torch.randn(2, 3, 17, 16).to(device, dtype).requires_grad_() for _ in range(3))
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        found.append([out, *torch.autograd.grad(out.sum(), (q, k, v))])
+    assert all(torch.equal(a, b.cpu()) for a, b in zip(*found, strict=True))
+
+
+def test_attention_with_dropout_repeats_its_mask_in_the_backward_pass():
+    q = torch.randn(1, 2, 8, 8, device="cuda", dtype=torch.float64, requires_grad=True)
+
+    def attention(q):
+        torch.manual_seed(6)
+        return F.scaled_dot_product_attention(q, q, q, dropout_p=0.3)
+
+    assert torch.autograd.gradcheck(attention, q, nondet_tol=0)
+
+
+def test_cudnn_answers():
+    assert torch.backends.cudnn.is_available() and torch.backends.cudnn.version() > 8000
+    x, weight = torch.randn(2, 4, 9, 9), torch.randn(6, 2, 3, 3)
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=True):
+        assert torch.equal(F.conv2d(x.cuda(), weight.cuda(), groups=2, padding=1).cpu(), F.conv2d(x, weight, groups=2, padding=1))
+        out = torch.cudnn_convolution(x.cuda(), weight.cuda(), [1, 1], [2, 2], [1, 1], 2, False, True, False)
+        assert torch.equal(out.cpu(), F.conv2d(x, weight, groups=2, padding=1, stride=2))
+
+
+def test_sparse_tensors():
+    dense = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
+    for layout in (torch.sparse_coo, torch.sparse_csr):
+        x = dense.to_sparse(layout=layout).cuda()
+        assert x.is_cuda and x.layout is layout and torch.equal(x.to_dense().cpu(), dense)
+        assert torch.equal((x @ dense.t().cuda()).cpu(), dense @ dense.t())
+    x = dense.to_sparse().cuda()
+    x.add_(x)
+    assert torch.equal((x + x).coalesce().to_dense().cpu(), 4 * dense)
+
+
+def test_quantized_and_nested_tensors():
+    x = torch.tensor([-1.0, 0.25, 0.5])
+    q = torch.quantize_per_tensor(x.cuda(), 0.25, 3, torch.qint8)
+    assert q.is_cuda and q.int_repr().tolist() == [-1, 4, 5] and torch.equal(q.dequantize().cpu(), x)
+    n = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], device="cuda")
+    assert (n * 2).to_padded_tensor(0.0).sum().item() == 36
+
+
+def test_types_that_the_cpu_computes_in_wider_ones():
+    x = torch.tensor([3, 1, 2, 3], device="cuda")
+    assert torch.histc(x, 3, 1, 4).tolist() == [1, 1, 2]
+    a = torch.eye(3, dtype=torch.bfloat16, device="cuda")
+    assert torch.equal(torch.mm(a, a, out_dtype=torch.float32), torch.eye(3, device="cuda"))
+
+
+def test_exchange_with_other_libraries():
+    x = torch.arange(5.0, device="cuda")
+    assert torch.equal(torch.from_dlpack(x), x) and torch.from_dlpack(x).data_ptr() == x.data_ptr()
+    assert x.__cuda_array_interface__["data"][0] == x.data_ptr()
+    assert numpy.array_equal(x.cpu().numpy(), numpy.arange(5.0))
+    with pytest.raises(TypeError, match="can't convert cuda"):
+        x.numpy()
+
+
+def test_saving_and_loading():
+    buffer = io.BytesIO()
+    torch.save({"x": torch.ones(3, device="cuda")}, buffer)
+    buffer.seek(0)
+    assert torch.load(buffer)["x"].is_cuda
+    buffer.seek(0)
+    assert not torch.load(buffer, map_location="cpu")["x"].is_cuda
+
+
+def test_the_default_device_and_transforms():
+    with torch.device("cuda"):
+        assert torch.nn.Linear(2, 2)(torch.randn(3, 2)).is_cuda
+    x = torch.randn(3, 4, device="cuda")
+    assert torch.equal(torch.func.vmap(lambda r: (r * r).sum())(x), (x * x).sum(1))
+    assert torch.equal(torch.func.grad(lambda r: (r**3).sum())(x), 3 * x**2)
+
+
+def test_the_profiler_records_the_host():
+    with pytest.warns(UserWarning, match="profiler") if not _profiled() else _nothing():
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]) as profile:
+            torch.ones(4, device="cuda") + 1
+    assert any(event.key == "aten::add" for event in profile.key_averages())
+
+
+def _profiled():
+    from margay.torch import profiling
+
+    return profiling._said
+
+
+def _nothing():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def test_the_summary_counts_operators():
+    from margay.torch import account, summary
+
+    account.reset()
+    x = torch.ones(3, device="cuda")
+    for _ in range(5):
+        x.lgamma()
+    calls, seconds = account.operators()["aten::lgamma"]
+    assert calls == 5 and seconds > 0 and "aten::lgamma" in summary()
+
+
+def test_what_torch_has_for_gpus_only_is_refused_by_name():
+    with pytest.raises(NotImplementedError, match="aten::_cslt_compress"):
+        torch._cslt_compress(torch.ones(4, 4, device="cuda", dtype=torch.float16))
