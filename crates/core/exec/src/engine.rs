@@ -177,7 +177,7 @@ impl<'a> Grid<'a> {
         &self.params
     }
 
-    /// The value of `%envreg`_index_. In cooperative launches, drivers pass the address of the grid's workspace in
+    /// The value of the environment register with this index. In cooperative launches, drivers pass the address of the grid's workspace in
     /// `%envreg1` (high half) and `%envreg2`; all others are zero.
     pub fn environment(&self, index: u8) -> u32 {
         let address = self.workspace.as_ref().map_or(0, |w| w.block.base());

@@ -1,16 +1,16 @@
-//! The inner loops of products: eight columns of four rows at a time, compiled for the host's widest vectors and its fused
-//! multiply-add where it has them.
+//! The inner loops of products: blocks of four rows by eight columns, compiled for the host's widest vectors and with
+//! fused multiply-add where available.
 //!
-//! Every element's sum runs over k upwards, so how a product is cut into blocks shows in no bit. Products of two elements of up to 26
-//! bits are exact in double precision: there, fused or not is the same.
+//! Every element's sum runs over k upwards, so blocking does not affect the result. Products of two elements of up to
+//! 26 bits are exact in double precision, so neither does fusing.
 
 /// Columns of a block: two vectors of doubles.
 pub const COLUMNS: usize = 8;
 /// Rows of a block.
 const ROWS: usize = 4;
 
-/// Runs `f` compiled with AVX2 and fused multiply-add, and says by the argument that it is; elsewhere as everything else is
-/// compiled.
+/// Runs `f` compiled for AVX2 and fused multiply-add where the host has them, which the argument tells; elsewhere as
+/// compiled by default.
 #[inline(always)]
 pub fn vectorize<R>(f: impl Loops<Output = R>) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ pub fn vectorize<R>(f: impl Loops<Output = R>) -> R {
     f.run::<false>()
 }
 
-/// Whether [`vectorize`] has fused multiply-add.
+/// Whether [`vectorize`] uses fused multiply-add.
 pub fn fuses() -> bool {
     #[cfg(target_arch = "x86_64")]
     let found = pulp::x86::V3::try_new().is_some();
@@ -29,11 +29,11 @@ pub fn fuses() -> bool {
     found
 }
 
-/// Loops to be compiled more than once. `run` and all that it calls must be `#[inline(always)]`.
+/// Loops that are compiled more than once. `run` and all its callees must be `#[inline(always)]`.
 pub trait Loops {
-    /// What they compute.
+    /// The result of the loops.
     type Output;
-    /// The loops; `FUSED` if fused multiply-add is an instruction.
+    /// Runs the loops; `FUSED` if fused multiply-add is an instruction.
     fn run<const FUSED: bool>(self) -> Self::Output;
 }
 
@@ -49,7 +49,7 @@ impl<F: Loops> pulp::NullaryFnOnce for Wide<F> {
     }
 }
 
-/// A number that sums are made of.
+/// The number type of a sum.
 pub trait Number: Copy + Default {
     /// `x * y + s`
     fn add_product<const FUSED: bool>(x: Self, y: Self, s: Self) -> Self;
@@ -70,8 +70,8 @@ impl Number for i32 {
     }
 }
 
-/// Adds `left * right` to `sum`; all of them row by row, `sum` with `n` columns and `left` with `k`. Rows of `left` have depth `i` at
-/// place `order(i)`.
+/// Adds `left * right` to `sum`, all row-major, `sum` with `n` columns and `left` with `k`. Rows of `left` hold depth
+/// `i` at index `order(i)`.
 #[inline(always)]
 pub fn accumulate<const FUSED: bool, T: Number>(
     sum: &mut [T],
@@ -93,7 +93,7 @@ pub fn accumulate<const FUSED: bool, T: Number>(
     rest::<FUSED, T>(sum, left, right, (n, k, 0), order);
 }
 
-/// Columns `at` and seven more of `R` rows.
+/// Columns `at` to `at + 7` of `R` rows.
 #[inline(always)]
 fn block<const FUSED: bool, T: Number, const R: usize>(
     sum: &mut [T],
@@ -122,7 +122,7 @@ fn block<const FUSED: bool, T: Number, const R: usize>(
     }
 }
 
-/// Columns from `first` on, one row after another.
+/// The columns from `first` on, row by row.
 #[inline(always)]
 fn rest<const FUSED: bool, T: Number>(
     sum: &mut [T],

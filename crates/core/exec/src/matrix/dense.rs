@@ -1,4 +1,4 @@
-//! Dense matrices, row by row, and their product.
+//! Dense row-major matrices, and their product.
 
 use super::{
     blocked::{self, Loops},
@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{LANES, Row};
 
-/// A matrix, row by row.
+/// A row-major matrix.
 pub struct Matrix<T> {
     columns: usize,
     cells: Vec<T>,
 }
 
 impl<T: Copy + Default> Matrix<T> {
-    /// Zeros.
+    /// A matrix of zeros.
     pub fn new(rows: usize, columns: usize) -> Matrix<T> {
         Matrix { columns, cells: vec![T::default(); rows * columns] }
     }
@@ -39,7 +39,7 @@ impl<T: Copy + Default> Matrix<T> {
         self.cells[row * self.columns + column] = value;
     }
 
-    /// Sets elements that follow each other along a row, or down a column.
+    /// Sets consecutive elements along a row, or down a column.
     pub fn set_run(&mut self, (row, column): Place, down: bool, values: &[T]) {
         let cells = &mut self.cells[row * self.columns + column..];
         match down {
@@ -73,7 +73,7 @@ impl<T: Copy + Default> Matrix<T> {
         self.cells.iter_mut().for_each(|c| *c = change(*c));
     }
 
-    /// Fills it from 32-bit registers.
+    /// Fills the matrix from 32-bit registers.
     pub fn gather(
         &mut self,
         e: Element,
@@ -100,7 +100,7 @@ impl Matrix<f64> {
     }
 }
 
-/// A sum, and the factors of the product to be added to it.
+/// The operands of [`Matrix::add_product`]: the sum, and the two factors.
 struct Sum<'a>(&'a mut Matrix<f64>, &'a Matrix<f64>, &'a Matrix<f64>);
 
 impl Loops for Sum<'_> {
@@ -115,7 +115,7 @@ impl Loops for Sum<'_> {
 }
 
 impl Matrix<i64> {
-    /// Adds `left * right`, or sums of what `combine` makes of the elements.
+    /// Adds `left * right`, with `combine` in place of the multiply-add of elements.
     pub fn add_product(&mut self, left: &Matrix<i64>, right: &Matrix<i64>, combine: impl Fn(i64, i64) -> i64) {
         for row in 0..self.rows() {
             let sums = &mut self.cells[row * self.columns..][..self.columns];
@@ -126,7 +126,7 @@ impl Matrix<i64> {
     }
 }
 
-/// An exact sum as `.s32`: clamped, or wrapped.
+/// An exact sum as `.s32`, clamped or wrapped.
 #[inline(always)]
 pub fn to_s32(sum: i64, saturate: bool) -> u32 {
     let clamped = sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX));

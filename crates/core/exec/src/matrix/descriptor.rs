@@ -1,13 +1,14 @@
-//! Matrices in shared memory as 64-bit descriptors name them (manual, sections 9.7.15.5.1.2, 9.7.16.3 and 9.7.16.4.1).
+//! Matrices in shared memory, as addressed by 64-bit descriptors (manual, sections 9.7.15.5.1.2, 9.7.16.3 and
+//! 9.7.16.4.1).
 //!
-//! The unit is 16 bytes: elements that are neighbours along the *major* axis (K, or M and N). Units lie in groups of eight
-//! along the other axis; the two strides of the descriptor lead from group to group. Swizzling exchanges the units of 128
-//! bytes (64, 32) by an exclusive or of address bits 4 and up with bits 7 and up.
+//! The unit is 16 bytes: adjacent elements along the *major* axis (K, or M and N). Groups of eight units extend along
+//! the other axis; the two strides of the descriptor are the distances between groups. Swizzling permutes the units
+//! within 128 bytes (64, 32): address bits 4 and up are combined by exclusive or with bits 7 and up.
 
-/// How units are exchanged.
+/// The swizzling mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Swizzle {
-    /// Not at all.
+    /// No swizzling.
     None,
     /// Within 32 bytes.
     B32,
@@ -15,11 +16,11 @@ pub enum Swizzle {
     B64,
     /// Within 128 bytes.
     B128,
-    /// Within 128 bytes, 32 bytes at a time.
+    /// Within 128 bytes, in pieces of 32 bytes.
     B128By32,
 }
 
-/// A descriptor, taken apart.
+/// A decoded matrix descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
     /// Byte address in the CTA's shared window.
@@ -28,15 +29,15 @@ pub struct Descriptor {
     pub leading: u64,
     /// Stride dimension byte offset.
     pub stride: u64,
-    /// Row of 128 bytes in which the swizzling pattern begins.
+    /// The row of 128 bytes in which the swizzling pattern starts.
     pub base: u64,
     /// The swizzling mode.
     pub swizzle: Swizzle,
-    /// `leading` is the address of the second half of rows that 128 bytes cannot hold.
+    /// Whether `leading` is the address of the second half of rows that exceed 128 bytes.
     pub absolute: bool,
 }
 
-/// Shared addresses in descriptors have 18 bits.
+/// The mask of shared addresses in descriptors: 18 bits.
 const ADDRESS: u64 = 0x3_ffff;
 
 impl Descriptor {
@@ -46,7 +47,7 @@ impl Descriptor {
         Descriptor { start: field(0), leading: field(16), stride: field(32), base, swizzle, absolute: false }
     }
 
-    /// A descriptor of `wgmma`.
+    /// Decodes a descriptor of `wgmma`.
     pub fn wgmma(bits: u64) -> Descriptor {
         let swizzle = match bits >> 62 {
             0 => Swizzle::None,
@@ -57,7 +58,7 @@ impl Descriptor {
         Descriptor::common(bits, swizzle)
     }
 
-    /// A descriptor of `tcgen05`; `None` if its mode is no mode.
+    /// Decodes a descriptor of `tcgen05`; `None` if its mode is invalid.
     pub fn tcgen05(bits: u64) -> Option<Descriptor> {
         let swizzle = match bits >> 61 {
             0 => Swizzle::None,
@@ -80,7 +81,7 @@ impl Descriptor {
         }
     }
 
-    /// Address of the unit that is number `unit` along the major axis, at index `across` of the other axis.
+    /// The address of unit `unit` along the major axis, at index `across` of the other axis.
     pub fn address(&self, major_is_k: bool, unit: usize, across: usize) -> u64 {
         let (unit, across) = (unit as u64, across as u64);
         let width = self.width();
@@ -118,8 +119,9 @@ impl Descriptor {
             }
     }
 
-    /// Reads `across.len()` rows (or columns) of `depth` elements along K. The elements of a unit take `bits` each and there are
-    /// `per_unit` of them; `put` gets the index across and the depth of the first of some elements along the major axis, and those.
+    /// Reads `across.len()` rows (or columns) of `depth` elements along K. An element of a unit takes `bits` bits; a
+    /// unit has `per_unit` elements. `put` receives runs of elements along the major axis, with the index across and
+    /// the depth of the first one.
     pub fn read<E>(
         &self,
         major_is_k: bool,
@@ -146,7 +148,7 @@ impl Descriptor {
     }
 }
 
-/// The elements of a unit; only so many as 16 bytes have mean anything.
+/// The elements of a unit; only those that fit into 16 bytes are meaningful.
 fn elements(unit: [u8; 16], bits: u32) -> [u32; 128] {
     let mut found = [0; 128];
     let bytes = unit.as_chunks::<2>().0;

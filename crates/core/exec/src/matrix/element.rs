@@ -1,4 +1,4 @@
-//! Elements of matrices: how they lie in registers, and what they stand for.
+//! Element types of matrices: their encoding in registers, and their values.
 
 use super::{
     blocked::{self, Loops},
@@ -9,26 +9,26 @@ use crate::sem::{fp, soft};
 use margay_isa::{Mod, Type, Variant};
 use std::sync::LazyLock;
 
-/// A type of elements, in its container.
+/// An element type with its container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element {
     /// The type.
     pub ty: Type,
-    /// Bits that one element takes in a register.
+    /// The bits of a register that one element takes.
     pub bits: u32,
-    /// Bits below the element in its container.
+    /// The unused bits below the element in its container.
     shift: u32,
 }
 
 impl Element {
-    /// Elements of a type as this instruction holds them: narrow floats have containers of 8 bits, `.e2m1` in the middle of
-    /// them, except where `.kind::mxf4` and its like pack them.
+    /// The element as this instruction stores a type: narrow floats have containers of 8 bits, with `.e2m1` in the
+    /// middle, unless they are packed (`.kind::mxf4` and the like).
     pub fn of(ty: Type, v: &Variant) -> Element {
         let packed = ty == Type::E2m1 && (v.has(Mod::KindMxf4) || v.has(Mod::KindMxf4nvf4));
         if packed { Element { ty, bits: 4, shift: 0 } } else { Element::unpacked(ty) }
     }
 
-    /// Elements of a type in containers of their own.
+    /// The element of a type that fills its container.
     pub fn unpacked(ty: Type) -> Element {
         let (bits, shift) = match ty {
             Type::E2m1 => (8, 2),
@@ -39,7 +39,7 @@ impl Element {
         Element { ty, bits, shift }
     }
 
-    /// How many lie in a register: 1 for those of 32 and 64 bits.
+    /// Elements per register: 1 for those of 32 and 64 bits.
     pub fn per_register(self) -> usize {
         (32 / self.bits.min(32)) as usize
     }
@@ -52,12 +52,12 @@ impl Element {
         register >> (self.bits * i as u32) & ((1 << self.bits) - 1)
     }
 
-    /// The value of a floating-point element, exactly.
+    /// The exact value of a floating-point element.
     pub fn float(self, bits: u32) -> f64 {
         match self.ty {
             Type::F16 => f64::from(fp::from_f16(bits as u16)),
             Type::Bf16 => f64::from(fp::from_bf16(bits as u16)),
-            // The lower bits of the register are not looked at.
+            // The low bits of the register are ignored.
             Type::Tf32 => f64::from(f32::from_bits(bits & 0xffff_e000)),
             _ => match self.small() {
                 Some(values) => values[bits as usize & 255],
@@ -66,7 +66,7 @@ impl Element {
         }
     }
 
-    /// The values of all bytes that may hold such an element; `None` for types of more than 8 bits.
+    /// A table of the values of all bytes that may hold such an element; `None` for types of more than 8 bits.
     pub fn small(self) -> Option<&'static [f64; 256]> {
         type Values = LazyLock<[f64; 256]>;
         static E4M3: Values = LazyLock::new(|| values(soft::E4M3, 0));
@@ -84,7 +84,7 @@ impl Element {
         })
     }
 
-    /// The values of floating-point elements, exactly, with a sign.
+    /// The exact values of floating-point elements, negated by the sign.
     pub fn floats(self, from: &Matrix<u32>, sign: f64) -> Matrix<f64> {
         let mut to = Matrix::new(from.rows(), from.columns());
         blocked::vectorize(Decode { element: self, sign, from: from.cells(), to: to.cells_mut() });
@@ -98,7 +98,7 @@ impl Element {
     }
 }
 
-/// What [`Element::floats`] does.
+/// The loops of [`Element::floats`].
 struct Decode<'a> {
     element: Element,
     sign: f64,
@@ -128,12 +128,12 @@ impl Loops for Decode<'_> {
     }
 }
 
-/// The values of all bytes that hold an element at a bit.
+/// A table of the values of all bytes whose element starts at a given bit.
 fn values(f: soft::Format, shift: u32) -> [f64; 256] {
     std::array::from_fn(|byte| f64::from(f.widen_small(byte as u32 >> shift & ((1 << f.bits()) - 1))))
 }
 
-/// A scale factor: `.ue8m0` is a power of two, `.ue4m3` an `.e4m3` without sign.
+/// The value of a scale factor: `.ue8m0` is a power of two, `.ue4m3` an `.e4m3` without sign.
 pub fn scale(ty: Type, bits: u8) -> f64 {
     match ty {
         Type::Ue8m0 if bits == 0xff => f64::NAN,
@@ -142,13 +142,13 @@ pub fn scale(ty: Type, bits: u8) -> f64 {
     }
 }
 
-/// A sum as `.f32`, to nearest; NaNs become canonical.
+/// A sum as `.f32`, rounded to nearest even; NaNs are canonicalised.
 #[inline(always)]
 pub fn to_f32(sum: f64) -> u32 {
     if sum.is_nan() { fp::NAN32 } else { (sum as f32).to_bits() }
 }
 
-/// A sum as `.f16`, rounded once: first to odd, where the second rounding cannot go wrong.
+/// A sum as `.f16`, rounded to odd first, so that the second rounding is correct.
 #[inline(always)]
 pub fn to_f16(sum: f64) -> u16 {
     fp::to_f16(fp::narrow_odd(sum))

@@ -1,4 +1,4 @@
-//! Dense `mma` and `wmma.mma` of fixed shapes: what [`super::product`] computes, without decisions in the loops.
+//! Dense `mma` and `wmma.mma` of fixed shapes: the same results as [`super::product`], without branches in the loops.
 //!
 //! A register of a fragment of `mma` is a block of eight rows of A (columns of B) and `4 e` neighbours along k, where `e` elements
 //! share a register: its words in the order of the lanes are that block row by row (see [`super::fragment`]). A fragment of `wmma` is the
@@ -15,7 +15,7 @@ use crate::{LANES, Row, sem::PureFn};
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 use std::marker::PhantomData;
 
-/// The function of a product, if there is one of its shape and types here.
+/// The function of a product; `None` if its shape or types have no fast path here.
 pub fn find(v: &Variant) -> Option<PureFn> {
     let o = operands(v)?;
     let plain = !sparse(v) && !v.has(Mod::BlockScale);
@@ -57,7 +57,7 @@ pub fn find(v: &Variant) -> Option<PureFn> {
     })
 }
 
-/// How elements lie in words, and what they stand for.
+/// The encoding of elements in words, and their values.
 trait Format<T>: Copy {
     /// Elements of a word.
     const PER: usize;
@@ -97,7 +97,7 @@ impl Format<f64> for Brain {
     }
 }
 
-/// Of which only the bits of a mask count.
+/// Single precision, of which only the bits in a mask count.
 #[derive(Clone, Copy)]
 struct Single(u32);
 
@@ -109,7 +109,7 @@ impl Format<f64> for Single {
     }
 }
 
-/// Floats of 8 bits and less, by a table.
+/// Floats of at most 8 bits, by a table.
 #[derive(Clone, Copy)]
 struct Small(&'static [f64; 256]);
 
@@ -154,22 +154,23 @@ impl Format<i32> for Unsigned {
     }
 }
 
-/// Fragments as matrices. Loops run over the 32 words of a register wherever they can, so that they become vectors.
+/// Conversion between fragments and matrices. Loops run over the 32 words of a register where possible, so that they
+/// are vectorised.
 trait Layout {
-    /// Registers of a fragment of A or B with so many elements.
+    /// The registers of a fragment of A or B with `elements` elements.
     #[inline(always)]
     fn registers(e: Element, elements: usize) -> usize {
         elements / (LANES * e.per_register())
     }
-    /// Fills A; the element at depth `k` of a row goes to place `k` of [`Layout::order`].
+    /// Fills A; the element at depth `k` of a row is stored at index `order(k)`, see [`Layout::order`].
     fn a<T: Copy + Default, F: Format<T>, const M: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; K]; M]);
-    /// Where rows of A have each depth, if a register has `per` elements.
+    /// The index of each depth in the rows of A, with `per` elements per register.
     fn order<const K: usize>(per: usize) -> &'static [usize; K];
     /// Fills B.
     fn b<T: Copy + Default, F: Format<T>, const N: usize, const K: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; K]);
-    /// Fills C, with columns as [`Layout::b`] has them.
+    /// Fills C, with the columns in the order of [`Layout::b`].
     fn c<T: Copy + Default, F: Format<T>, const N: usize, const M: usize>(f: F, from: &[&[Row]], to: &mut [[T; N]; M]);
-    /// Writes D, of `PER` elements a register.
+    /// Writes D, with `PER` elements per register.
     fn d<T: Copy + Default, const PER: usize, const N: usize, const M: usize>(
         from: &[[T; N]; M],
         to: &mut [Row],
@@ -177,7 +178,8 @@ trait Layout {
     );
 }
 
-/// Places of `per` elements of each of four threads, where the first ones of all four stand before the second ones.
+/// An order for `per` elements of each of four threads: the first elements of all four threads come before the second
+/// ones.
 const fn interleaved<const K: usize>(per: usize) -> [usize; K] {
     let (mut order, mut k) = ([0; K], 0);
     while k < K {
@@ -187,7 +189,7 @@ const fn interleaved<const K: usize>(per: usize) -> [usize; K] {
     order
 }
 
-/// One element of every word.
+/// Element `i` of every word.
 #[inline(always)]
 fn values<T: Copy + Default, F: Format<T>>(f: F, register: &[Row], i: usize) -> [T; LANES] {
     let mut values = [T::default(); LANES];
@@ -197,7 +199,7 @@ fn values<T: Copy + Default, F: Format<T>>(f: F, register: &[Row], i: usize) -> 
     values
 }
 
-/// Words of one element of each array.
+/// Packs words from one element of each array.
 #[inline(always)]
 fn words<T: Copy, const PER: usize>(values: &[[T; LANES]; PER], to: &mut Row, word: impl Fn([T; PER]) -> u32) {
     for (lane, to) in to.0.iter_mut().enumerate() {
@@ -205,8 +207,8 @@ fn words<T: Copy, const PER: usize>(values: &[[T; LANES]; PER], to: &mut Row, wo
     }
 }
 
-/// Of neighbours, those at even places come first in rows of A, and in columns of B, C and D: they are in registers (halves of
-/// registers) of their own, and four threads hold four of them.
+/// The layout of `mma`. In rows of A, and in columns of B, C and D, the even ones of adjacent elements come first: they
+/// occupy registers (or halves) of their own, spread over four threads.
 struct Mma;
 
 impl Layout for Mma {
@@ -279,7 +281,7 @@ impl Layout for Mma {
     }
 }
 
-/// The matrix itself, row by row, lane by lane; fragments with more room have it twice.
+/// The layout of `wmma`: the matrix, row by row, lane by lane; fragments with spare room hold it twice.
 struct Wmma;
 
 impl Wmma {
@@ -352,7 +354,8 @@ fn split<'r, 's>(counts: [usize; 3], src: &'r [&'s [Row]]) -> Option<[&'r [&'s [
     Some([a, b, rest.get(..counts[2])?])
 }
 
-/// A product of fixed shape by the loops of its numbers, [`Floats`] or [`Integers`], and the layout of its fragments.
+/// Computes a product of fixed shape by the loops of its number type, [`Floats`] or [`Integers`], and the layout of its
+/// fragments.
 fn product<T, L, const M: usize, const N: usize, const K: usize>(
     v: &Variant,
     _active: u32,
@@ -364,7 +367,7 @@ fn product<T, L, const M: usize, const N: usize, const K: usize>(
     blocked::vectorize(Product::<T, L, M, N, K>(v, src, dst, PhantomData));
 }
 
-/// What a product works on, by its numbers and the layout of its fragments.
+/// A product by number type and fragment layout.
 struct Product<'a, T, L, const M: usize, const N: usize, const K: usize>(
     &'a Variant,
     &'a [&'a [Row]],
@@ -389,7 +392,7 @@ macro_rules! load_floats {
         match $e.ty {
             Type::F16 => $load(Half, $registers, $to),
             Type::Bf16 => $load(Brain, $registers, $to),
-            // The lower bits of the register are not looked at.
+            // The low bits of the register are ignored.
             Type::Tf32 => $load(Single(0xffff_e000), $registers, $to),
             Type::F32 => $load(Single(u32::MAX), $registers, $to),
             _ => match $e.small() {
@@ -459,7 +462,7 @@ impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Produc
             false => L::b(Unsigned, b, &mut right),
         }
         let order = L::order::<K>(4);
-        // 32 products of bytes are far from the ends of 32 bits; with C they may pass them.
+        // 32 products of bytes are far from overflowing 32 bits; with C they may overflow.
         let mut sum = [[0; N]; M];
         blocked::accumulate::<FUSED, i32>(
             sum.as_flattened_mut(),
@@ -478,7 +481,7 @@ impl<L: Layout, const M: usize, const N: usize, const K: usize> Loops for Produc
     }
 }
 
-/// `.f64` to nearest: `A`, `B` and half of C's registers.
+/// `.f64`, rounded to nearest: the registers of `A` and `B`, and half of those of C.
 fn double_product<const M: usize, const K: usize, const A: usize, const B: usize, const C: usize>(
     _v: &Variant,
     _active: u32,

@@ -1,14 +1,14 @@
-//! Which lane holds which element of a fragment (manual, sections 9.7.14.5.1 to 9.7.14.5.13).
+//! The layouts of fragments: which lane holds which element (manual, sections 9.7.14.5.1 to 9.7.14.5.13).
 //!
-//! All shapes of `mma` but one follow one rule. With `group = lane / 4` and `thread = lane % 4`, a register holds `e` elements
-//! that are neighbours along k, the four threads of a group hold neighbouring registers, and further registers go down eight
-//! rows (for A with 16 rows) and then along k by `4 e`. The exception is `.m8n8k4` on `.f16`, in which a warp computes four
-//! products by eight lanes each ([`Quad`]).
+//! All shapes of `mma` but one follow one rule. With `group = lane / 4` and `thread = lane % 4`, a register holds `e`
+//! adjacent elements along k, the four threads of a group hold adjacent registers, and further registers advance by
+//! eight rows (for A with 16 rows) and then by `4 e` along k. The exception is `.m8n8k4` on `.f16`, in which a warp
+//! computes four products by eight lanes each ([`Quad`]).
 
 /// Row and column.
 pub type Place = (usize, usize);
 
-/// Row and depth of element `i` of A, of `rows` rows, with `e` elements a register.
+/// Row and depth of element `i` of A, of `rows` rows, with `e` elements per register.
 pub fn a(rows: usize, e: usize, lane: usize, i: usize) -> Place {
     let (group, thread, register) = (lane / 4, lane % 4, i / e);
     let (row, block) = if rows == 16 { (group + 8 * (register % 2), register / 2) } else { (group, register) };
@@ -28,18 +28,18 @@ pub fn c(lane: usize, i: usize) -> Place {
 
 /// Row and column of element `i` of a `wmma` fragment of `columns` columns whose lanes hold `per_lane` elements each.
 ///
-/// The manual leaves this layout open; here the elements follow each other row by row, lane by lane, and begin again where
-/// fragments have more room than the matrix has elements.
+/// The manual leaves this layout open; here the elements are stored row by row, lane by lane, and repeat where a
+/// fragment has more room than the matrix has elements.
 pub fn wmma(rows: usize, columns: usize, per_lane: usize, lane: usize, i: usize) -> Place {
     let at = (lane * per_lane + i) % (rows * columns);
     (at / columns, at % columns)
 }
 
-/// The part of `.m8n8k4` on `.f16` that one of the four products sees.
+/// One of the four products of `.m8n8k4` on `.f16`.
 pub struct Quad;
 
 impl Quad {
-    /// Which of the four products a lane belongs to.
+    /// The product that a lane belongs to.
     pub fn of(lane: usize) -> usize {
         lane % 16 / 4
     }
@@ -66,10 +66,11 @@ impl Quad {
     }
 }
 
-/// The four bits of metadata that say where two stored elements of a row of a sparse A belong (section 9.7.14.6).
+/// The four bits of metadata that select the positions of two stored elements in a row of a sparse A (section
+/// 9.7.14.6).
 ///
-/// `word` gives the metadata register of a lane; `chunks` is the number of such nibbles a row has, `half` whether a lane's
-/// register serves two rows with 16 bits each (16- and 32-bit elements) or one with 32.
+/// `word` returns the metadata register of a lane; `chunks` is the number of such nibbles per row, `half` whether a
+/// lane's register serves two rows with 16 bits each (16- and 32-bit elements) or one with 32.
 pub fn metadata(
     word: impl Fn(usize) -> u32,
     half: bool,

@@ -7,13 +7,13 @@
 //! memory    → [transfer.rs: ldmatrix, stmatrix, wmma.load, wmma.store, movmatrix] ↔ registers
 //! ```
 //!
-//! Sources and destinations are as for [`crate::sem::PureFn`]: one slice of rows a register, in the order of the instruction,
-//! fragments taken apart. All 32 lanes take part, as `.aligned` demands.
+//! Sources and destinations are as for [`crate::sem::PureFn`]: one slice of rows per register, in the order of the
+//! instruction, with fragments split into registers. All 32 lanes take part, as `.aligned` demands.
 //!
 //! **Precision.** The manual leaves the order of accumulation and the precision of intermediate sums open. Here floating-point
 //! products are exact, sums run over k upwards from C in double precision, and the result is rounded once, to nearest even
-//! (`.f64` products instead are a chain of fused multiply-adds over k upwards in the rounding mode that is named). Integer sums
-//! are exact; the result wraps, or is clamped with `.satfinite`.
+//! (`.f64` products instead are a chain of fused multiply-adds over k upwards in the rounding mode of the instruction).
+//! Integer sums are exact; the result wraps, or is clamped with `.satfinite`.
 
 mod blocked;
 mod dense;
@@ -34,8 +34,8 @@ pub use transfer::{Memory, alignment, ldmatrix, stmatrix, unpack, wmma_load, wmm
 use crate::{Row, sem::PureFn};
 use margay_isa::{Mod, Opcode, Variant, Word};
 
-/// The function of a product or transposition over a warp's registers; `None` for other instructions, and for the forms that
-/// are not supported.
+/// The function of a product or transposition over a warp's registers; `None` for other instructions, and for
+/// unsupported forms.
 pub fn pure(v: &Variant) -> Option<PureFn> {
     match v.op {
         Opcode::Mma => fixed::find(v).or(Some(run_product)),

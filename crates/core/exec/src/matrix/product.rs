@@ -1,4 +1,4 @@
-//! `mma`, `mma.sp` and `wmma.mma`: fragments to matrices, their product, and back.
+//! `mma`, `mma.sp` and `wmma.mma`: converts fragments to matrices, multiplies them, and converts the result back.
 
 use super::{
     dense::{Matrix, to_s32},
@@ -13,9 +13,9 @@ use crate::{
 };
 use margay_isa::{Mod, Opcode, Type, Var, Variant};
 
-/// Registers of D, A, B and C, and the types of their elements.
+/// The registers of D, A, B and C, and the types of their elements.
 pub struct Operands {
-    /// How many of each.
+    /// Registers of each operand.
     pub registers: [usize; 4],
     /// Type of D.
     pub d: Type,
@@ -27,7 +27,7 @@ pub struct Operands {
     pub c: Type,
 }
 
-/// What the variant says of its operands.
+/// The operands of a variant.
 pub fn operands(v: &Variant) -> Option<Operands> {
     let mut counts = v.operands().map(|o| v.count(o).unwrap_or(1) as usize);
     let registers = [counts.next()?, counts.next()?, counts.next()?, counts.next()?];
@@ -52,14 +52,14 @@ pub fn run(v: &Variant, src: &[&[Row]], dst: &mut [Row]) {
     }
 }
 
-/// Where elements of A, B and C lie.
+/// The layout of the fragments.
 #[derive(Clone, Copy)]
 struct Places {
     wmma: bool,
     size: (usize, usize, usize),
-    /// Elements that a lane holds of A, B, C.
+    /// Elements per lane of A, B and C.
     held: [usize; 3],
-    /// Elements of A and B in a register.
+    /// Elements per register of A and B.
     per: (usize, usize),
 }
 
@@ -71,7 +71,7 @@ impl Places {
         Places { wmma: v.op == Opcode::Wmma, size, held: [na * per.0, nb * per.1, nc * c_per], per }
     }
 
-    /// A, spread out if it is sparse, and B.
+    /// A, expanded if it is sparse, and B.
     fn factors<T: Copy + Default>(
         &self,
         v: &Variant,
@@ -110,14 +110,14 @@ impl Places {
     }
 }
 
-/// The stored elements of a sparse A where they belong, the others zero.
+/// Expands a sparse A: the stored elements at their positions, zeros elsewhere.
 pub fn spread<T: Copy + Default>(e: Element, k: usize, stored: &Matrix<T>, extra: &[&[Row]]) -> Matrix<T> {
     let rows = stored.rows();
     let mut whole = Matrix::new(rows, k);
     let (Some(meta), Some(selector)) = (extra.first(), extra.get(1)) else { return whole };
     let (Some(meta), Some(selector)) = (meta.first(), selector.first()) else { return whole };
     let selector = selector.0[0] as usize;
-    // Elements that one index stands for: pairs of 4-bit elements; of `.tf32`, one is two indices.
+    // Elements per index: pairs of 4-bit elements; a `.tf32` element takes two indices.
     let together = if e.bits == 4 { 2 } else { 1 };
     let per_chunk = if e.bits == 32 { 1 } else { 2 * together };
     let chunks = stored.columns() / per_chunk;
@@ -192,8 +192,8 @@ fn scatter<P: Fn(usize, usize) -> Place>(d: Type, dst: &mut [Row], place: impl F
 
 type Registers<'r, 's> = (&'r [&'s [Row]], &'r [&'s [Row]], &'r [&'s [Row]]);
 
-/// Multiplies rows of A and columns of B with their scale factors (section 9.7.14.3). Of every group of four lanes one pair
-/// supplies the factors of two rows of A, and one lane those of a column of B.
+/// Multiplies rows of A and columns of B by their scale factors (section 9.7.14.3). In every group of four lanes, one
+/// pair supplies the factors of two rows of A, and one lane that of a column of B.
 fn block_scale(v: &Variant, extra: &[&[Row]], left: &mut Matrix<f64>, right: &mut Matrix<f64>) {
     let [data_a, byte_a, thread_a, data_b, byte_b, thread_b] = extra else { return };
     let ty = v.ty(Var::X).unwrap_or(Type::Ue8m0);
@@ -229,7 +229,7 @@ fn quads(v: &Variant, o: &Operands, (a, b, c): Registers<'_, '_>, dst: &mut [Row
     let mut layouts = v.words.iter().filter(|w| matches!(w, margay_isa::Word::Mod(Mod::Row | Mod::Col)));
     let mut column_major = || layouts.next().is_some_and(|w| *w == margay_isa::Word::Mod(Mod::Col));
     let (a_columns, b_columns) = (column_major(), column_major());
-    // The products stand side by side: rows 8 q to 8 q + 7 of every matrix belong to product q.
+    // The products are side by side: rows 8 q to 8 q + 7 of every matrix belong to product q.
     let quad = |lane: usize, (row, column): Place, height: usize| (Quad::of(lane) * height + row, column);
     let mut left = Matrix::new(32, 4);
     left.gather(o.a, a, |lane, i| quad(lane, Quad::a(a_columns, lane, i), 8), |bits| o.a.float(bits));
@@ -278,7 +278,7 @@ fn integer(
     }
 }
 
-/// `.f64`: a register is two rows.
+/// `.f64`: a register holds two rows.
 fn double(v: &Variant, (m, n, k): (usize, usize, usize), a: &[&[Row]], b: &[&[Row]], c: &[&[Row]], dst: &mut [Row]) {
     let rnd = match () {
         _ if v.has(Mod::Rz) => Rnd::Zero,

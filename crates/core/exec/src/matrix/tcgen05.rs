@@ -1,5 +1,5 @@
-//! `tcgen05.mma`: what the instruction descriptor says, where tensor memory holds the matrices, and the product (manual, sections
-//! 9.7.16.4.2, 9.7.16.5 and 9.7.16.10).
+//! `tcgen05.mma`: the instruction descriptor, the layout of matrices in tensor memory, and the product (manual,
+//! sections 9.7.16.4.2, 9.7.16.5 and 9.7.16.10).
 //!
 //! The layouts of accumulators over the lanes of tensor memory (section 9.7.16.10.5), with `m` rows in one CTA:
 //!
@@ -10,10 +10,11 @@
 //! | B, E | 64, two by two | `row + 64 (column / (n / 2))`, `column % (n / 2)` |
 //! | G | 32, one by four | `row + 32 (column / (n / 4))`, `column % (n / 4)` |
 //!
-//! "Down" in `.ashift` and `tcgen05.shift` is towards row 0: `im2col::w::128` loads the pixels that come after every 32 rows, and
-//! `tcgen05.cp.4x256b` puts a row into each warp's lanes, which together make sense only if the last row is the one to be filled.
+//! "Down" in `.ashift` and `tcgen05.shift` means towards row 0: `im2col::w::128` loads the pixels that follow every 32
+//! rows, and `tcgen05.cp.4x256b` writes one row into the lanes of each warp. The two fit together only if the last row
+//! is the one to be filled.
 //!
-//! Precision and order of accumulation are those of the other products, see [`super`].
+//! Precision and order of accumulation are as for the other products, see [`super`].
 
 use super::{
     dense::{Matrix, to_s32},
@@ -23,16 +24,16 @@ use super::{
 };
 use margay_isa::{Mod, Type, Variant};
 
-/// Everything that instruction and descriptor say of a product.
+/// A product, as described by the instruction and its descriptor.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// CTAs that work together.
+    /// The number of CTAs that cooperate.
     pub ctas: usize,
     /// Rows of D, over all CTAs.
     pub m: usize,
     /// Columns of D.
     pub n: usize,
-    /// Depth of B; A stores half of it when it is sparse.
+    /// The depth of B; a sparse A stores half of it.
     pub k: usize,
     sparse: bool,
     weights: bool,
@@ -43,44 +44,44 @@ pub struct Job {
     negate: [bool; 2],
     transposed: [bool; 2],
     saturate: bool,
-    /// Factors along K for each row of A and column of B, their type, and the byte where those of A and B begin.
+    /// The scale factors along K per row of A and column of B, their type, and the first byte of those of A and B.
     scales: Option<(usize, Type, [usize; 2])>,
-    /// Elements in 16 bytes of shared memory, and bits of one.
+    /// The elements in 16 bytes of shared memory, and the bits of one.
     packed: [(u32, usize); 2],
 }
 
-/// Operands that the product reads.
+/// The operands of a product.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
-    /// Tensor memory of D.
+    /// The tensor memory address of D.
     pub d: u32,
-    /// Descriptor of A, or its tensor memory.
+    /// The descriptor of A, or its tensor memory address.
     pub a: Result<u64, u32>,
-    /// Descriptor of B.
+    /// The descriptor of B.
     pub b: u64,
-    /// Tensor memory of the metadata of a sparse A.
+    /// The tensor memory address of the metadata of a sparse A.
     pub metadata: u32,
-    /// Tensor memory of the scale factors of A and B.
+    /// The tensor memory addresses of the scale factors of A and B.
     pub scales: [u32; 2],
-    /// D is added to, times 2 to the power of less this.
+    /// If present, D is accumulated, scaled by 2 to the power of minus this.
     pub input: Option<u32>,
-    /// Lanes of each CTA that are left alone.
+    /// The lanes of each CTA that are not written.
     pub disabled: [u128; 2],
 }
 
-/// The memories of the CTAs that take part, by index in their group.
+/// The memories of the CTAs of the group, by index.
 pub trait Memories {
     /// Why an access failed.
     type Error;
-    /// 16 bytes of shared memory.
+    /// Reads 16 bytes of shared memory.
     fn shared(&mut self, cta: usize, address: u64) -> Result<[u8; 16], Self::Error>;
-    /// A word of tensor memory.
+    /// Reads a word of tensor memory.
     fn load(&mut self, cta: usize, lane: usize, column: usize) -> Result<u32, Self::Error>;
-    /// A word of tensor memory.
+    /// Writes a word of tensor memory.
     fn store(&mut self, cta: usize, lane: usize, column: usize, value: u32) -> Result<(), Self::Error>;
 }
 
-/// Reads the instruction descriptor. The error says what it has that is not there, or that is not supported (then the flag is set).
+/// Decodes the instruction descriptor. The error says what is invalid, or, with the flag set, what is unsupported.
 pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     let wrong = |what: String| (what, false);
     let lacks = |what: &str| (format!("`{v}` {what}"), true);
@@ -178,35 +179,35 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     })
 }
 
-/// Lane and column of an address of tensor memory.
+/// The lane and column of a tensor memory address.
 pub fn split(address: u32) -> (usize, usize) {
     ((address >> 16) as usize, (address & 0xffff) as usize)
 }
 
 impl Job {
-    /// Rows of one CTA.
+    /// The rows of one CTA.
     fn rows(&self) -> usize {
         self.m / self.ctas
     }
 
-    /// Whether 64 rows take the lanes of all four warps, 16 of each.
+    /// Whether 64 rows are spread over the lanes of all four warps, 16 each.
     fn halved(&self) -> bool {
         self.rows() == 64 && !self.weights && (self.ctas == 1 || self.sparse)
     }
 
-    /// Lane of a row of A.
+    /// The lane of a row of A.
     fn lane(&self, row: usize) -> usize {
         if self.halved() { row % 16 + 32 * (row / 16) } else { row }
     }
 
-    /// Lane and column of an element of D.
+    /// The lane and column of an element of D.
     fn place(&self, row: usize, column: usize) -> (usize, usize) {
         let parts = if self.halved() { 1 } else { 128 / self.rows().max(1) };
         let width = self.n / parts;
         (self.lane(row) + 128 / parts * (column / width), column % width)
     }
 
-    /// The rows of A that a CTA has.
+    /// The rows of A in a CTA.
     fn left<M: Memories>(&self, o: &Operands, cta: usize, memory: &mut M) -> Result<Matrix<u32>, M::Error> {
         let depth = if self.sparse { self.k / 2 } else { self.k };
         let mut left = Matrix::new(self.rows(), depth);
@@ -236,8 +237,8 @@ impl Job {
         if self.sparse { self.spread(o, cta, &left, memory) } else { Ok(left) }
     }
 
-    /// Puts the elements of a sparse A where the metadata say. Of 16- and 32-bit elements a word holds the nibbles of two
-    /// rows that are eight apart, and two lanes hold a row's; of others a row has 64 bits in its own lane.
+    /// Expands a sparse A by its metadata. For 16- and 32-bit elements, a word holds the nibbles of two rows eight
+    /// apart, and a row is spread over two lanes; for others, a row has 64 bits in its own lane.
     fn spread<M: Memories>(
         &self,
         o: &Operands,
@@ -277,14 +278,14 @@ impl Job {
         Ok(whole)
     }
 
-    /// Packed elements of less than a byte go into the middle of one, as tensor memory has them.
+    /// Packed elements of less than a byte are centred in a byte, as in tensor memory.
     fn widen(&self, which: usize, matrix: &mut Matrix<u32>) {
         if [self.a.ty, self.b.ty][which] == Type::E2m1 && self.packed[which].1 == 16 {
             matrix.map(|x| x << 2);
         }
     }
 
-    /// All of B: every CTA of the group has its part of the columns.
+    /// Reads all of B: every CTA of the group holds a share of the columns.
     fn right<M: Memories>(&self, o: &Operands, memory: &mut M) -> Result<Matrix<u32>, M::Error> {
         let mut right = Matrix::new(self.k, self.n);
         let Some(d) = Descriptor::tcgen05(o.b) else { return Ok(right) };
@@ -299,7 +300,7 @@ impl Job {
         Ok(right)
     }
 
-    /// Scale factor `j` of a row of A or a column of B: rows go down 32 lanes and then to the next column.
+    /// Scale factor `j` of a row of A or a column of B: rows fill 32 lanes, then continue in the next column.
     fn scale<M: Memories>(
         &self,
         address: u32,

@@ -1,36 +1,37 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`, `wmma.store`: between memory and fragments, and across lanes.
+//! `ldmatrix`, `stmatrix`, `movmatrix`, `wmma.load`, `wmma.store`: transfers between memory and fragments, and across
+//! lanes.
 
 use super::{element::Element, fragment, shape};
 use crate::{LANES, Row, lanes::u64s, lanes::u64s_mut};
 use margay_isa::{Mod, Type, Variant, Word};
 
-/// Memory as these instructions see it: bytes at the address that a lane brings, in the instruction's space.
+/// Memory as seen by these instructions: bytes at the address of a lane, in the instruction's state space.
 pub trait Memory {
     /// Why an access failed.
     type Error;
 
-    /// Reads for a lane.
+    /// Reads at the address of a lane.
     fn read(&mut self, lane: usize, address: u64, to: &mut [u8]) -> Result<(), Self::Error>;
 
-    /// Writes for a lane.
+    /// Writes at the address of a lane.
     fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Self::Error>;
 }
 
-/// Lane and half of a register that hold an element of an 8 by 8 matrix.
+/// The lane and the half of a register that hold an element of an 8 by 8 matrix.
 fn holder(transposed: bool, row: usize, column: usize) -> (usize, usize) {
     let (row, column) = if transposed { (column, row) } else { (row, column) };
     (4 * row + column / 2, column % 2)
 }
 
-/// Row (a lane's address) and byte of a row that byte `i` of a thread's bytes comes from: 8-bit elements of `.m16n16` with
-/// `.trans`, and of `.m16n8` (figures 105 and 108). Rows are columns of the matrix, so a thread gets four neighbours of two
-/// columns of memory.
+/// The row (a lane's address) and the byte in it that byte `i` of a thread comes from: 8-bit elements of `.m16n16` with
+/// `.trans`, and of `.m16n8` (figures 105 and 108). Rows are columns of the matrix, so a thread receives four adjacent
+/// elements of two columns of memory.
 fn byte_transposed(lane: usize, i: usize) -> (usize, usize) {
     (4 * (lane % 4) + i % 2 + 2 * (i / 4), lane / 4 + 8 * (i / 2 % 2))
 }
 
-/// The 16 bytes of a row: as they lie, or 6- and 4-bit elements unpacked into bytes (section 9.7.16.9.1), the former in the low
-/// bits of their byte, the latter in its middle, as the products want them.
+/// The 16 bytes of a row: as stored, or with 6- and 4-bit elements unpacked into bytes (section 9.7.16.9.1), the former
+/// in the low bits of their byte, the latter in the middle, as the products expect them.
 pub fn unpack(v: &Variant, row: [u8; 16]) -> [u8; 16] {
     let all = u128::from_le_bytes(row);
     match () {
@@ -41,13 +42,13 @@ pub fn unpack(v: &Variant, row: [u8; 16]) -> [u8; 16] {
     }
 }
 
-/// `.s8.s4`: rows of eight bytes hold numbers of four bits, which become bytes.
+/// `.s8.s4`: rows of eight bytes hold numbers of four bits, which are widened to bytes.
 fn signed_fours(v: &Variant) -> bool {
     v.words.contains(&Word::Type(Type::S4))
 }
 
-/// `ldmatrix`: lane `8 j + i` brings the address of row `i` of matrix `j` (of 16 rows: lane `16 j + i`). 16-bit elements of a
-/// matrix go to one register, 8-bit ones of `.m16n16` to two.
+/// `ldmatrix`: lane `8 j + i` supplies the address of row `i` of matrix `j` (of 16 rows: lane `16 j + i`). A matrix of
+/// 16-bit elements fills one register, `.m16n16` of 8-bit elements two.
 pub fn ldmatrix<M: Memory>(
     v: &Variant,
     addresses: &[u64; LANES],
@@ -77,7 +78,7 @@ pub fn ldmatrix<M: Memory>(
     Ok(())
 }
 
-/// Puts the 8-bit elements of a row where they belong.
+/// Distributes the 8-bit elements of a row.
 fn scatter_bytes(transposed: bool, source: usize, bytes: &[u8; 16], dst: &mut [Row]) {
     let mut put = |register: usize, lane: usize, i: usize, byte: u8| {
         if let Some(row) = dst.get_mut(register) {
@@ -85,7 +86,7 @@ fn scatter_bytes(transposed: bool, source: usize, bytes: &[u8; 16], dst: &mut [R
         }
     };
     if !transposed {
-        // `.m8n16`: four neighbours a thread.
+        // `.m8n16`: four adjacent elements per thread.
         (0..16).for_each(|c| put(source / 8, 4 * (source % 8) + c / 4, c % 4, bytes[c]));
         return;
     }
@@ -142,12 +143,12 @@ pub fn movmatrix(src: &[&[Row]], dst: &mut [Row]) {
     to.0 = out;
 }
 
-/// What a `wmma.load` or `wmma.store` moves.
+/// The matrix moved by a `wmma.load` or `wmma.store`.
 struct Tile {
     rows: usize,
     columns: usize,
     element: Element,
-    /// Elements between neighbours along the slow axis.
+    /// The stride of the slow axis, in elements.
     column_major: bool,
 }
 
@@ -162,7 +163,7 @@ impl Tile {
         Some(Tile { rows, columns, element: Element::of(v.t(), v), column_major: v.has(Mod::Col) })
     }
 
-    /// Elements from the start of the matrix to an element, with the leading dimension given or that of a dense matrix.
+    /// The offset of an element in elements, with the given leading dimension or that of a dense matrix.
     fn offset(&self, (row, column): fragment::Place, stride: Option<u32>) -> u64 {
         let dense = if self.column_major { self.rows } else { self.columns };
         let stride = stride.map_or(dense as u64, u64::from);
@@ -170,12 +171,12 @@ impl Tile {
         slow as u64 * stride + fast as u64
     }
 
-    /// Elements that a lane holds in so many registers.
+    /// The elements that a lane holds in a number of registers.
     fn held(&self, registers: usize) -> usize {
         registers * if self.element.bits == 64 { 1 } else { self.element.per_register() }
     }
 
-    /// Byte address and first bit of an element.
+    /// The byte address and the first bit of an element.
     fn address(&self, base: u64, offset: u64) -> (u64, u32) {
         let bits = offset.wrapping_mul(u64::from(self.element.bits));
         (base.wrapping_add(bits / 8), (bits % 8) as u32)
@@ -250,7 +251,7 @@ pub fn wmma_store<M: Memory>(
     Ok(())
 }
 
-/// Bytes to which the addresses of a transfer are aligned, and whether it writes.
+/// The required alignment of a transfer's addresses in bytes, and whether it writes.
 pub fn alignment(v: &Variant) -> (u64, bool) {
     let writes = v.op == margay_isa::Opcode::Stmatrix || v.has(Mod::Store);
     let bytes = match v.op {

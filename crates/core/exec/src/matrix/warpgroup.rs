@@ -1,8 +1,8 @@
-//! `wgmma.mma_async`: the part of one warp, 16 of the 64 rows (manual, sections 9.7.15.5 and 9.7.15.6).
+//! `wgmma.mma_async`: the share of one warp, 16 of the 64 rows (manual, sections 9.7.15.5 and 9.7.15.6).
 //!
-//! The warps of a group depend on each other in nothing: each one reads its rows of A and all of B. So each one computes its
-//! part when it issues the instruction, and `wgmma.fence`, `commit_group` and `wait_group` have nothing left to do: a program
-//! may not touch A, B and D before it has waited, so nobody can tell.
+//! The warps of a group are independent: each one reads its rows of A and all of B. So each one computes its share at
+//! issue, and `wgmma.fence`, `commit_group` and `wait_group` are no-ops: a program must not access A, B and D before it
+//! has waited, so the difference is not observable.
 
 use super::{
     dense::{Matrix, to_s32},
@@ -22,15 +22,16 @@ fn place(lane: usize, i: usize) -> Place {
 
 /// The operands of a `wgmma.mma_async`.
 pub struct Operands<'r> {
-    /// Number of the warp in its group.
+    /// The index of the warp in its group.
     pub warp: usize,
     /// The accumulator's registers.
     pub d: Vec<&'r [Row]>,
-    /// Everything else, in the order of the instruction.
+    /// The other operands, in the order of the instruction.
     pub src: Vec<&'r [Row]>,
 }
 
-/// Executes a warp's part; `memory` reads 16 bytes of the CTA's shared window. The result has one row a register of D.
+/// Executes the share of one warp; `memory` reads 16 bytes of the CTA's shared window. The result has one row per
+/// register of D.
 pub fn multiply<E>(
     v: &Variant,
     o: &Operands<'_>,

@@ -1,8 +1,9 @@
 //! The approximate functions `sin`, `cos`, `lg2`, `ex2`, `tanh` (manual, sections 9.7.3.18 to 9.7.3.22, 9.7.4.9 and 9.7.4.10).
 //!
-//! Each is a short polynomial in double precision, rounded once at the end: a sequence of additions, multiplications and
-//! selections that gives the same bits on every host and can be written again as vector code. Errors are far below the
-//! manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No operation may be fused or reordered.
+//! Each is a short polynomial in double precision, rounded once at the end: a sequence of additions, multiplications
+//! and selections that gives the same bits on every host and can be emitted as vector code as well. Errors are far
+//! below the manual's bounds (`examples/ulp.rs` measures them over all single-precision numbers). No operation may be
+//! fused or reordered.
 
 use super::{
     PureFn, fp,
@@ -11,11 +12,11 @@ use super::{
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
 
-/// The constants of the polynomials, which vector code is written with too; coefficients from the highest power down.
+/// The constants of the polynomials, shared with the emitted vector code; coefficients from the highest power down.
 pub mod constants {
     /// Adding and subtracting it rounds a number below 2^51 to an integer.
     pub const ROUND: f64 = 6_755_399_441_055_744.0;
-    /// Bounds of the argument of [`super::exp2`], far outside of what single precision holds.
+    /// The bounds of the argument of [`super::exp2`], far outside the range of single precision.
     pub const EXP2_BOUND: f64 = 200.0;
     /// e^t to t^9 / 9!, for |t| below 0.35.
     pub const EXP: [f64; 10] = [
@@ -36,18 +37,18 @@ pub mod constants {
     pub const LOG: [f64; 7] = [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
     /// The factor before it.
     pub const LOG_SCALE: f64 = 2.0 * std::f64::consts::LOG2_E;
-    /// Turns in a radian.
+    /// Turns per radian.
     pub const TURNS: f64 = 0.5 / std::f64::consts::PI;
-    /// Turns from which the result is that of 0.
+    /// From this many turns on, the result is that of angle 0.
     pub const MOST_TURNS: f64 = 2_251_799_813_685_248.0;
     /// sin t = t * p(t^2), for |t| at most an eighth of a turn.
     pub const SIN: [f64; 6] = [-1.0 / 39_916_800.0, 1.0 / 362_880.0, -1.0 / 5_040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0];
     /// cos t = p(t^2) there.
     pub const COS: [f64; 7] =
         [1.0 / 479_001_600.0, -1.0 / 3_628_800.0, 1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0];
-    /// Beyond it tanh is 1 in single precision.
+    /// Beyond this, tanh is 1 in single precision.
     pub const TANH_BOUND: f64 = 20.0;
-    /// Below it tanh is t - t^3 / 3: its quotient of exponentials would cancel.
+    /// Below this, tanh is t - t^3 / 3: the quotient of exponentials would suffer from cancellation.
     pub const TANH_SERIES: f64 = 0.000_244_140_625;
 }
 
@@ -63,7 +64,7 @@ fn polynomial<const N: usize>(x: f64, coefficients: &[f64; N]) -> f64 {
     p
 }
 
-/// `2^x`; at least 2^-200 and at most 2^200, far outside of what single precision holds. NaN gives NaN.
+/// `2^x`, clamped to 2^-200 and 2^200, far outside the range of single precision. NaN gives NaN.
 #[inline(always)]
 pub fn exp2(x: f64) -> f64 {
     let x = if x < -EXP2_BOUND { -EXP2_BOUND } else { x };
@@ -72,7 +73,7 @@ pub fn exp2(x: f64) -> f64 {
     let n = shifted.to_bits() << 52;
     let t = (x - (shifted - ROUND)) * std::f64::consts::LN_2;
     let p = polynomial(t, &EXP);
-    // The lowest bits of `shifted` are the integer, in two's complement; the exponent of `p` takes them.
+    // The lowest bits of `shifted` are the integer, in two's complement; they are added to the exponent of `p`.
     f64::from_bits(p.to_bits().wrapping_add(n))
 }
 
@@ -88,19 +89,19 @@ pub fn log2(x: f64) -> f64 {
     e + s * LOG_SCALE * polynomial(z, &LOG)
 }
 
-/// Sine (`quarter` 0) or cosine (`quarter` 1) of a single-precision angle. The angle is reduced in turns, which is exact enough
-/// while it is below 2^20 or so; beyond 2^53 turns the result is that of 0.
+/// Sine (`quarter` 0) or cosine (`quarter` 1) of a single-precision angle. The angle is reduced in turns, which is
+/// exact enough below about 2^20; beyond 2^53 turns the result is that of angle 0.
 #[inline(always)]
 fn circular(x: f32, quarter: u64) -> f64 {
     let turns = f64::from(x) * TURNS;
     let turns = if turns.abs() < MOST_TURNS { turns } else { turns * 0.0 };
-    // In quarters of a turn: the nearest integer, and what is left, at most half a quarter.
+    // In quarter turns: the nearest integer, and the remainder, at most half a quarter.
     let quarters = 4.0 * turns;
     let shifted = quarters + ROUND;
     let n = shifted.to_bits().wrapping_add(quarter);
     let t = (quarters - (shifted - ROUND)) * std::f64::consts::FRAC_PI_2;
     let z = t * t;
-    // A product, so that a zero keeps its sign.
+    // A product, so that the sign of a zero is kept.
     let s = t * polynomial(z, &SIN);
     let c = polynomial(z, &COS);
     let magnitude = if n & 1 == 0 { s } else { c };
@@ -138,7 +139,7 @@ pub fn ex2(x: f32) -> f32 {
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
     let t = f64::from(x.abs());
-    // 1 beyond 20 (and NaN stays); the series where the quotient would cancel.
+    // 1 beyond 20 (NaN is kept); the series where the quotient would suffer from cancellation.
     let t = if t > TANH_BOUND { TANH_BOUND } else { t };
     let e = exp2(t * LOG_SCALE);
     let quotient = (e - 1.0) / (e + 1.0);

@@ -1,12 +1,13 @@
-//! What atomic operations and reductions compute (manual, sections 9.7.13.5, 9.7.13.6 and 9.7.9.14), for every engine.
+//! The results of atomic operations and reductions (manual, sections 9.7.13.5, 9.7.13.6 and 9.7.9.14), for every
+//! engine.
 //!
-//! An [`Rmw`] is an operation on elements of a type. Engines choose how to make it atomic; what is compared as signed, which NaN a
-//! sum returns and where subnormals are flushed is said here.
+//! An [`Rmw`] is an operation on elements of a type. Engines choose how to make it atomic; signedness of comparisons,
+//! NaN results and flushing of subnormals are defined here.
 
 use super::fp;
 use margay_isa::{Kind, Mod, Type, Variant, Word};
 
-/// Operation of an atomic.
+/// The operation of an atomic instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum AtomicOp {
@@ -23,7 +24,7 @@ pub enum AtomicOp {
 }
 
 impl AtomicOp {
-    /// Operation of a variant; `None` if it has none.
+    /// The operation of a variant; `None` if it has none.
     pub fn of(v: &Variant) -> Option<AtomicOp> {
         v.words.iter().find_map(|w| match w {
             Word::Mod(m) => Some(match m {
@@ -44,19 +45,19 @@ impl AtomicOp {
     }
 }
 
-/// How an operation looks at the bits of an element.
+/// How an operation interprets the bits of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Number {
-    /// An integer, signed where `Min` and `Max` compare it so; or just bits.
+    /// An integer, or bits.
     Integer {
-        /// `Min` and `Max` compare signed numbers.
+        /// Whether `Min` and `Max` compare signed numbers.
         signed: bool,
     },
-    /// One `.f16` or `.bf16`, or two of them, each an atomic operation of its own.
+    /// One `.f16` or `.bf16`, or a pair of them, each an atomic operation of its own.
     Half {
-        /// `.bf16`
+        /// `.bf16` instead of `.f16`.
         brain: bool,
-        /// Two.
+        /// A pair.
         packed: bool,
     },
     /// Single precision: a NaN becomes [`fp::NAN32`].
@@ -68,19 +69,19 @@ pub enum Number {
 /// An operation on elements of a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rmw {
-    /// What it does.
+    /// The operation.
     pub op: AtomicOp,
-    /// With what.
+    /// The type of an element.
     pub ty: Type,
 }
 
 impl Rmw {
-    /// Of a variant; `None` if it has no operation.
+    /// The operation of a variant; `None` if it has none.
     pub fn of(v: &Variant) -> Option<Rmw> {
         Some(Rmw { op: AtomicOp::of(v)?, ty: v.t() })
     }
 
-    /// How it looks at bits. What only moves them takes any type for bits.
+    /// The interpretation of the bits. Operations that only move values treat every type as bits.
     pub fn number(self) -> Number {
         let moves = matches!(self.op, AtomicOp::Exch | AtomicOp::Cas);
         match self.ty {
@@ -95,13 +96,14 @@ impl Rmw {
         }
     }
 
-    /// Whether subnormal operands and results become zeros of their sign: in single-precision sums anywhere but in shared memory,
-    /// however the address was written (manual, section 9.7.13.5).
+    /// Whether subnormal operands and results are flushed to zeros of their sign: for single-precision sums everywhere
+    /// but in shared memory, whatever the state space of the address in the instruction (manual, section 9.7.13.5).
     pub fn flushes(self, shared: bool) -> bool {
         self.number() == Number::Single && !shared
     }
 
-    /// The new value of an element of up to 64 bits, zero-extended as `old`, `b` and `c` are; `flush` as [`Rmw::flushes`] says.
+    /// The new value of an element of up to 64 bits, zero-extended as `old`, `b` and `c` are; `flush` is the result of
+    /// [`Rmw::flushes`].
     #[inline]
     pub fn apply(self, flush: bool, old: u64, b: u64, c: u64) -> u64 {
         match self.number() {
@@ -124,7 +126,7 @@ impl Rmw {
         }
     }
 
-    /// Whether it changes what is there: what programs poll with must not count as an effect.
+    /// Whether the operation changes memory: polling with an atomic must not count as progress.
     pub fn changes(self, flush: bool, old: u64, b: u64, c: u64) -> bool {
         let mask = u64::MAX >> (64 - self.ty.bits().min(64));
         (self.apply(flush, old, b, c) ^ old) & mask != 0
@@ -133,7 +135,7 @@ impl Rmw {
     fn integer(self, signed: bool, old: u64, b: u64, c: u64) -> u64 {
         let bits = self.ty.bits().min(64);
         let mask = u64::MAX >> (64 - bits);
-        // The order of signed numbers is that of unsigned ones with the sign turned over.
+        // Flipping the sign bit turns the signed order into the unsigned one.
         let key = |v: u64| if signed { v ^ 1 << (bits - 1) } else { v };
         let (old, b, c) = (old & mask, b & mask, c & mask);
         let new = match self.op {
@@ -159,9 +161,9 @@ impl Rmw {
         let from = if brain { fp::from_bf16 } else { fp::from_f16 };
         let to = if brain { fp::to_bf16 } else { fp::to_f16 };
         let (x, y) = (from(a), from(b));
-        // The exact sum of two halves needs more than 24 bits only where the smaller one is below a quarter of the larger one's last
-        // place; rounding to odd first (in double precision, where the sum of two bfloats of any size may still be inexact) is what
-        // `to_f16` and `to_bf16` need to be right.
+        // The exact sum of two halves needs more than 24 bits only where the smaller one is below a quarter of the
+        // larger one's last place; `to_f16` and `to_bf16` round correctly if the sum is rounded to odd first (in double
+        // precision, where the sum of two bfloats of very different size may still be inexact).
         let r = match self.op {
             AtomicOp::Min => extreme(x, y, false),
             AtomicOp::Max => extreme(x, y, true),
@@ -171,7 +173,7 @@ impl Rmw {
     }
 }
 
-/// Extreme of floating-point numbers: the other one if one is NaN; -0 is below +0.
+/// Minimum or maximum of floating-point numbers: if one is NaN, the other; -0 is below +0.
 fn extreme(a: f32, b: f32, max: bool) -> f32 {
     let below = |a: f32, b: f32| a < b || a == b && a.is_sign_negative() && b.is_sign_positive();
     match (a.is_nan(), b.is_nan()) {

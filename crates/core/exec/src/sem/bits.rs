@@ -30,7 +30,8 @@ pub(super) fn brev(t: Type) -> Option<PureFn> {
     }
 }
 
-/// `bfind`: position of the highest bit that differs from the sign, or how far it is from the top; all ones without one.
+/// `bfind`: the position of the highest bit that differs from the sign, or its distance from the top; all ones if there
+/// is none.
 pub(super) fn bfind(v: &Variant, t: Type) -> Option<PureFn> {
     macro_rules! find {
         ($T:ty, $U:ty, $I:ty) => {{
@@ -98,7 +99,7 @@ fn extract(a: u64, pos: u32, len: u32) -> u64 {
     if len < 64 { shifted & ((1 << len) - 1) } else { shifted }
 }
 
-/// A field of a number whose upper bits repeat its sign: beyond the number the field does, too.
+/// A field of a number whose upper bits repeat its sign, also beyond the width of the number.
 #[inline(always)]
 fn extract_signed(a: i64, pos: u32, len: u32, bits: u32) -> i64 {
     let (pos, len) = (pos & 0xff, len & 0xff);

@@ -50,7 +50,7 @@ fn chain3<T: Lane, const IN: bool, const OUT: bool>(
     }
 }
 
-/// One function for each of the ways to read and write the carry.
+/// Chooses the function for each combination of reading and writing the carry.
 macro_rules! ways {
     ($reads:expr, $writes:expr, $chain:ident::<$T:ty>, $f:expr) => {
         match ($reads, $writes) {
@@ -108,8 +108,8 @@ macro_rules! sums {
     }};
 }
 
-/// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. The products of signed and unsigned factors differ in the upper half
-/// only; the sums do not differ.
+/// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. Signed and unsigned products differ in the upper half only;
+/// sums do not differ.
 pub(super) fn carry(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::U32 | Type::S32 => sums!(v, u32, i64),

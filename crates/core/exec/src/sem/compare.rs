@@ -34,7 +34,7 @@ macro_rules! int_cmp {
     }};
 }
 
-/// `$T` is how the value lies in its register; `$read` makes it a host's float.
+/// `$T` is the type in the register; `$read` converts it to a host float.
 macro_rules! float_cmp {
     ($cmp:expr, $T:ty, $read:expr) => {{
         let f: MaskFn = match $cmp {
@@ -74,13 +74,13 @@ impl Lane for Upper {
     }
 }
 
-/// Flushes an `.f16` in single precision, where its subnormals are normal.
+/// Flushes an `.f16` held in single precision, where its subnormals are normal.
 #[inline(always)]
 fn flush_f16(x: f32) -> f32 {
     if x.abs() < f32::from_bits(0x3880_0000) { 0.0 } else { x }
 }
 
-/// The comparison of a variant on sources of a type; `upper` asks for the second element of a packed type.
+/// The comparison of a variant on sources of a type; `upper` selects the second element of a packed type.
 fn comparison(v: &Variant, t: Type, upper: bool) -> Option<MaskFn> {
     let cmp = operator(v)?;
     let ftz = v.has(Mod::Ftz);
@@ -114,7 +114,7 @@ fn combine(v: &Variant, m: u32, s: &[&[Row]]) -> u32 {
     }
 }
 
-/// Lane functions that do nothing but compare, for the common operators and types.
+/// Lane functions of plain comparisons, for the common operators and types.
 macro_rules! plain_setp {
     ($v:expr, $t:expr, [$($ptx:ident: $T:ty),*], [$($cmp:ident: $op:tt),*]) => {
         plain_setp!(@types $v, $t, [$($ptx: $T),*], [$($cmp: $op),*])
@@ -133,7 +133,7 @@ macro_rules! plain_setp {
     };
 }
 
-/// `setp`: `p = (a cmp b) op c`, and in `q` the same of the complement, or for packed types of the second element.
+/// `setp`: `p = (a cmp b) op c`, and `q` likewise for the complement, or for the second element of packed types.
 pub(super) fn setp(v: &Variant, t: Type, sources: usize, destinations: usize) -> Option<PureFn> {
     if sources == 2 && destinations == 1 && !v.has(Mod::Ftz) {
         let plain = plain_setp!(
@@ -168,7 +168,7 @@ pub(super) fn setp(v: &Variant, t: Type, sources: usize, destinations: usize) ->
     })
 }
 
-/// What `set` writes for true: all ones for integers, 1.0 for floats.
+/// The value of true in `set`: all ones for integers, 1.0 for floats.
 fn truth(d: Type) -> Option<u32> {
     Some(match d {
         Type::U32 | Type::S32 => u32::MAX,
@@ -227,7 +227,7 @@ pub(super) fn set(v: &Variant, dst_bits: &[u32]) -> Option<PureFn> {
             }
         });
     }
-    // A destination may be wider than its type: then a signed truth has more ones.
+    // A destination may be wider than its type: a signed true is then sign-extended.
     let wide = dst_bits.first().is_some_and(|bits| *bits > 32);
     Some(if wide { |v, _, s, d| write_truth::<u64>(v, s, d) } else { |v, _, s, d| write_truth::<u32>(v, s, d) })
 }

@@ -1,11 +1,11 @@
 //! `cvt` between scalar types, and `cvt.pack` (manual, sections 9.7.9.21 and 9.7.9.22).
 //!
-//! Common pairs have a lane function of their own. Every other pair and mode goes through [`Convert::one`], which is exact
-//! for all of them. Sources and destinations may lie in wider registers (section 9.4.1): sources are cut, destinations
-//! extended by the sign of the type.
+//! Common pairs have a lane function of their own. Every other pair and mode goes through [`Convert::one`], which is
+//! exact for all of them. Sources and destinations may be in wider registers (section 9.4.1): sources are truncated,
+//! destinations extended according to the signedness of the type.
 //!
-//! A NaN becomes the canonical NaN of its new format; between `.f32` and `.f64` it keeps sign and payload. From a format to
-//! itself, without a modifier, is a move.
+//! A NaN becomes the canonical NaN of its new format; between `.f32` and `.f64` it keeps sign and payload. A conversion
+//! to the same format, without a modifier, is a move.
 
 use super::{
     PureFn, fp,
@@ -17,7 +17,7 @@ use super::{
 use crate::{LANES, Row, lanes};
 use margay_isa::{Mod, Type, Variant};
 
-/// `cvt` of any kind.
+/// `cvt` of all kinds.
 pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     let (d, s) = (ty(v, 0)?, ty(v, 1)?);
     if v.has(Mod::Pack) {
@@ -41,7 +41,7 @@ pub(super) fn cvt(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
     }
 }
 
-/// Integers without saturation, by types and the destination's width: cut, then extended twice.
+/// Integers without saturation, by types and the destination's width: truncated, then extended twice.
 fn int_to_int(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
     if v.has(Mod::Sat) {
         return None;
@@ -80,7 +80,7 @@ fn int_to_int(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
     }
 }
 
-/// What a NaN becomes as an integer of 64 bits, or from `.f64`: the highest bit alone.
+/// The result of a NaN as an integer of 64 bits, or from `.f64`: only the highest bit is set.
 macro_rules! nan_to_top {
     ($a:expr, $T:ty, $U:ty) => {
         if $a.is_nan() { (1 as $U << (<$U>::BITS - 1)) as $T } else { $a as $T }
@@ -200,7 +200,7 @@ fn with_float(v: &Variant, d: Type, s: Type, dst: u32) -> Option<PureFn> {
     }
 }
 
-/// `.tf32` as it lies in its register: the upper bits of a single-precision number.
+/// `.tf32` in its register: the upper bits of a single-precision number.
 #[inline(always)]
 fn tf32(x: f32, rnd: Rnd) -> f32 {
     fp::canon(f32::from_bits(TF32.pack_f32(x, rnd, false) << 13))
@@ -242,12 +242,12 @@ struct Convert {
     sat: bool,
     relu: bool,
     finite: bool,
-    /// `.pzo`: what would be -0 is +0.
+    /// `.pzo`: -0 becomes +0.
     positive: bool,
 }
 
 impl Convert {
-    /// `None` where a type is not scalar.
+    /// `None` if a type is not scalar.
     fn of(v: &Variant) -> Option<Convert> {
         Some(Convert {
             to: kind(ty(v, 0)?)?,
@@ -299,13 +299,13 @@ impl Convert {
         }
     }
 
-    /// Reads a float; flushes a single-precision subnormal if asked to.
+    /// Reads a float; flushes single-precision subnormals if requested.
     fn read(self, bits: u64, from: Format) -> Num {
         let bits = if self.ftz && from == F32 { flush(bits) } else { bits };
         from.unpack(bits)
     }
 
-    /// Rounds to a format and applies the modifiers. `source` is for payloads of NaNs.
+    /// Rounds to a format and applies the modifiers. `source` supplies the payload of NaNs.
     fn finish(self, n: Num, source: u64, to: Format) -> u64 {
         if n == Num::Nan {
             return match (self.from, to) {
@@ -333,7 +333,7 @@ impl Convert {
     }
 }
 
-/// Flushes bits of a single-precision number.
+/// Flushes the bits of a single-precision subnormal.
 fn flush(bits: u64) -> u64 {
     if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
@@ -351,7 +351,7 @@ fn range(bits: u32, signed: bool) -> (i128, i128) {
     if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
 }
 
-/// Any pair of scalar types, in registers of any width; `dst` is the destination's.
+/// Any pair of scalar types, in registers of any width; `dst` is the destination's width.
 fn general(v: &Variant, s: &[&[Row]], d: &mut [Row], dst: u32) {
     let Some(convert) = Convert::of(v) else { return };
     let read = |i: usize| match s[0].len() {
@@ -371,7 +371,7 @@ fn general(v: &Variant, s: &[&[Row]], d: &mut [Row], dst: u32) {
     }
 }
 
-/// `cvt.pack.sat` where some register is wider than a word: on copies of the words.
+/// `cvt.pack.sat` where a register is wider than a word: on copies of the words.
 fn pack_wide(d: Type) -> Option<PureFn> {
     pack(d)?;
     Some(|v, active, src, dst| {

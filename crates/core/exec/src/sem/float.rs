@@ -12,7 +12,7 @@ use super::{
 use crate::Row;
 use margay_isa::{Mod, Type, Variant};
 
-/// A choice of four functions by `.ftz` and `.sat`.
+/// Chooses among four functions by `.ftz` and `.sat`.
 macro_rules! by_mode {
     ($v:expr, $f:ident) => {
         match ($v.has(Mod::Ftz), $v.has(Mod::Sat)) {
@@ -30,7 +30,7 @@ fn wide(m: Mode, x: f32) -> f64 {
     f64::from(if m.ftz { fp::flush(x) } else { x })
 }
 
-/// A single-precision result in another rounding than to nearest; see [`fp::narrow_to`] for what `x` may be.
+/// A single-precision result in a rounding mode other than to nearest; [`fp::narrow_to`] says what `x` may be.
 #[inline(always)]
 fn directed(m: Mode, x: f64) -> f32 {
     let x = fp::narrow_to(x, m.rnd);
@@ -38,13 +38,14 @@ fn directed(m: Mode, x: f64) -> f32 {
     if m.sat { fp::saturate(x) } else { fp::canon(x) }
 }
 
-/// `a * b + c` in single precision, likewise.
+/// `a * b + c` in single precision, in a rounding mode other than to nearest.
 #[inline(always)]
 fn directed_fma(m: Mode, a: f64, b: f64, c: f64) -> f32 {
     directed(m, fp::fma_odd_in(a, b, c, m.rnd))
 }
 
-/// A lane function in single precision for one of the directed modes, so that its loop knows the mode.
+/// A lane function in single precision, instantiated for each directed rounding mode, which is then constant in its
+/// loop.
 macro_rules! in_mode {
     ($v:expr, $m:ident; $($arg:ident),+ => $body:expr) => {
         match rnd($v) {
@@ -59,12 +60,12 @@ fn num64(x: f64) -> Num {
     F64.unpack(x.to_bits())
 }
 
-/// Double precision in another rounding than to nearest.
+/// Rounds to double precision in a mode other than to nearest.
 fn soft64(r: Rnd, n: Num) -> f64 {
     f64::from_bits(F64.pack(n, r, false))
 }
 
-/// Two single-precision values in 64 bits.
+/// Applies `f` to two pairs of single-precision values in 64 bits.
 #[inline(always)]
 fn pairwise(a: u64, b: u64, f: impl Fn(f32, f32) -> f32) -> u64 {
     let half = |s: u32| f(f32::from_bits((a >> s) as u32), f32::from_bits((b >> s) as u32)).to_bits();
@@ -82,7 +83,7 @@ fn pairwise3(a: u64, b: u64, c: u64, f: impl Fn(f32, f32, f32) -> f32) -> u64 {
 /// `add`, `sub`, `mul`: one function per operator and mode.
 macro_rules! binary {
     ($name:ident, $op:tt, $wide:expr, $soft:expr) => {
-        /// The row of this operator.
+        /// The lane function of this operator.
         pub(super) fn $name(v: &Variant, t: Type) -> Option<PureFn> {
             let nearest = rnd(v) == Rnd::Nearest;
             match t {
@@ -161,7 +162,7 @@ pub(super) fn fma(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// `a * b + c`, rounded once, without the host's instruction for it.
+/// `a * b + c`, rounded once, without the host's instruction.
 #[inline(always)]
 fn fma_f32(a: f32, b: f32, c: f32) -> f32 {
     fp::fma_odd(f64::from(a), f64::from(b), f64::from(c)) as f32
@@ -206,7 +207,8 @@ fn fused64(s: &[&[Row]], d: &mut [Row]) {
     map::three::<f64, f64, f64, f64>(s, d, |a, b, c| fp::keep64_of3(a.mul_add(b, c), a, b, c));
 }
 
-/// Whether every host of this architecture has fused multiply-add, so that `mul_add` is an instruction and no library call.
+/// Whether every host of this architecture has fused multiply-add, so that `mul_add` is an instruction rather than a
+/// library call.
 const ALWAYS_FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 fn fma32<const FTZ: bool, const SAT: bool>(s: &[&[Row]], d: &mut [Row]) {
@@ -237,8 +239,8 @@ fn fma64(s: &[&[Row]], d: &mut [Row]) {
     });
 }
 
-/// `div`: approximate (`.approx`, `.full`) or rounded. The approximate ones are rounded too, but for what the manual asks of
-/// `.approx` where `1/b` would be subnormal.
+/// `div`: approximate (`.approx`, `.full`) or rounded. The approximate ones are rounded as well, except where the
+/// manual defines `.approx` by a subnormal `1/b`.
 pub(super) fn div(v: &Variant, t: Type) -> Option<PureFn> {
     let (ftz, nearest) = (v.has(Mod::Ftz) || legacy(v), rnd(v) == Rnd::Nearest);
     match t {
@@ -326,7 +328,7 @@ fn gross(a: f64, f: impl Fn(f64) -> f64) -> f64 {
     f64::from_bits(flush(x.to_bits() & upper))
 }
 
-/// `abs`: clears the sign, of NaNs too.
+/// `abs`: clears the sign, also of NaNs.
 pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F32 if v.has(Mod::Ftz) => lift!(a: f32 => f32 { fp::flush(a.abs()) }),
@@ -337,7 +339,7 @@ pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// `neg`: turns the sign, of NaNs too.
+/// `neg`: flips the sign, also of NaNs.
 pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F32 if v.has(Mod::Ftz) => lift!(a: f32 => f32 { fp::flush(-a) }),
@@ -348,7 +350,7 @@ pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// The sign of `a` on the magnitude of `b`.
+/// The magnitude of `b` with the sign of `a`.
 pub(super) fn copysign(t: Type) -> Option<PureFn> {
     match t {
         Type::F32 => lift!(a: u32, b: u32 => u32 { a & 0x8000_0000 | b & 0x7fff_ffff }),
@@ -373,7 +375,7 @@ fn max32(a: f32, b: f32) -> f32 {
     fp::canon(x)
 }
 
-/// What `.ftz`, `.NaN`, `.abs` and `.xorsign` add to `min` and `max`.
+/// The modifiers of `min` and `max`: `.ftz`, `.NaN`, `.abs` and `.xorsign`.
 #[derive(Clone, Copy)]
 struct Pick {
     ftz: bool,

@@ -1,48 +1,50 @@
-//! Scalar helpers of the floating-point rows: NaNs, flushing, saturation, and the half formats on the host's floats.
+//! Scalar helpers of floating-point instructions: NaNs, flushing, saturation, and the half formats on the host's
+//! floats.
 //!
-//! **NaNs** (introduction of section 9.7.3): single-precision rows return "an unspecified NaN"; here it is always the hardware's
-//! `0x7fffffff`. Half-precision rows return `0x7fff`. Double-precision rows keep payloads: the first operand that is a NaN,
-//! made quiet; an invalid operation gives `0xfff8000000000000`.
+//! **NaNs** (introduction of section 9.7.3): single-precision instructions return "an unspecified NaN"; here it is
+//! always the hardware's `0x7fffffff`. Half-precision instructions return `0x7fff`. Double-precision instructions keep
+//! payloads: the result is the first operand that is a NaN, made quiet; an invalid operation gives
+//! `0xfff8000000000000`.
 
 use super::soft::Rnd;
 
-/// The NaN that single-precision rows return.
+/// The NaN of single-precision instructions.
 pub const NAN32: u32 = 0x7fff_ffff;
-/// The NaN that `.f16` and `.bf16` rows return.
+/// The NaN of `.f16` and `.bf16` instructions.
 pub const NAN16: u16 = 0x7fff;
 /// The NaN of invalid double-precision operations.
 pub const NAN64: u64 = 0xfff8_0000_0000_0000;
 /// The bit that makes a double-precision NaN quiet.
 const QUIET64: u64 = 1 << 51;
 
-/// A result whose NaN is the canonical one. The test is on bits: LLVM drops a choice of NaN after a square root of a negative
-/// number, since to it all NaNs are alike.
+/// Canonicalises NaNs. The test is on bits: LLVM drops a selection of NaNs after a square root of a negative number,
+/// since it treats all NaNs alike.
 #[inline(always)]
 pub fn canon(x: f32) -> f32 {
     let b = x.to_bits();
     f32::from_bits(if b & 0x7fff_ffff > 0x7f80_0000 { NAN32 } else { b })
 }
 
-/// Whether bits are those of a double-precision NaN (see [`canon`]).
+/// Whether bits encode a double-precision NaN (see [`canon`]).
 #[inline(always)]
 pub fn is_nan64(b: u64) -> bool {
     b & 0x7fff_ffff_ffff_ffff > 0x7ff0_0000_0000_0000
 }
 
-/// A subnormal becomes a zero of its sign.
+/// Flushes a subnormal to a zero of its sign.
 #[inline(always)]
 pub fn flush(x: f32) -> f32 {
     let b = x.to_bits();
     f32::from_bits(if b & 0x7f80_0000 == 0 { b & 0x8000_0000 } else { b })
 }
 
-/// [`flush`] where `FTZ` is set.
+/// [`flush`] if `FTZ` is set.
 #[inline(always)]
 pub fn flush_if<const FTZ: bool>(x: f32) -> f32 {
     if FTZ { flush(x) } else { x }
 }
 
-/// `.sat`: into [+0.0, 1.0]; NaN becomes +0.0.
+/// `.sat`: clamps to [+0.0, 1.0]; NaN becomes +0.0.
 #[inline(always)]
 pub fn saturate(x: f32) -> f32 {
     // Both comparisons fail for NaN; the first also turns -0.0 into +0.0.
@@ -50,7 +52,7 @@ pub fn saturate(x: f32) -> f32 {
     if low < 1.0 { low } else { 1.0 }
 }
 
-/// What every single-precision result goes through.
+/// The final step of every single-precision result: `.ftz`, then `.sat` or canonicalisation.
 #[inline(always)]
 pub fn finish<const FTZ: bool, const SAT: bool>(x: f32) -> f32 {
     let x = flush_if::<FTZ>(x);
@@ -64,20 +66,20 @@ pub fn saturate64(x: f64) -> f64 {
     if low < 1.0 { low } else { 1.0 }
 }
 
-/// The NaN that a double-precision row returns for operands `a`, `b`, given that its result is a NaN.
+/// The NaN of a double-precision instruction with operands `a` and `b`, given that its result is a NaN.
 #[inline(always)]
 pub fn nan64(a: f64, b: f64) -> f64 {
     let second = if b.is_nan() { b.to_bits() | QUIET64 } else { NAN64 };
     f64::from_bits(if a.is_nan() { a.to_bits() | QUIET64 } else { second })
 }
 
-/// A double-precision result `r` of `a` and `b`, with the right NaN.
+/// A double-precision result `r` of `a` and `b`, with its NaN corrected.
 #[inline(always)]
 pub fn keep64(r: f64, a: f64, b: f64) -> f64 {
     if r.is_nan() { nan64(a, b) } else { r }
 }
 
-/// The result `r` of a function with square roots of `a`, with the right NaN.
+/// The result `r` of a function with square roots of `a`, with its NaN corrected.
 #[inline(always)]
 pub fn keep64_root(r: f64, a: f64) -> f64 {
     let (r, a) = (r.to_bits(), a.to_bits());
@@ -85,7 +87,7 @@ pub fn keep64_root(r: f64, a: f64) -> f64 {
     f64::from_bits(if is_nan64(r) { nan } else { r })
 }
 
-/// A double-precision result `r` of `a`, `b` and `c`, with the right NaN.
+/// A double-precision result `r` of `a`, `b` and `c`, with its NaN corrected.
 #[inline(always)]
 pub fn keep64_of3(r: f64, a: f64, b: f64, c: f64) -> f64 {
     if !r.is_nan() {
@@ -111,15 +113,15 @@ pub fn narrow(x: f64) -> f32 {
     if x.is_nan() { f32::from_bits(narrow_nan(x)) } else { x as f32 }
 }
 
-/// Bits of a double-precision NaN as a single-precision one.
+/// The bits of a double-precision NaN, narrowed to single precision.
 #[inline(always)]
 pub fn narrow_nan(x: f64) -> u32 {
     let b = x.to_bits();
     (b >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (b >> 29) as u32 & 0x003f_ffff
 }
 
-/// `a * b + c` for factors of up to 26 bits, rounded *to odd* in double precision: exact, or with a lowest bit that says that
-/// something is missing. Whatever has two bits less can then be rounded from it in any mode as if from the exact value.
+/// `a * b + c` for factors of up to 26 bits, rounded *to odd* in double precision: exact, or with the lowest bit set as
+/// a sticky bit. Rounding it to a format with at least two bits less is then correct in any mode.
 #[inline(always)]
 pub fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     // The product is exact; Knuth's TwoSum gives the error of the sum.
@@ -133,7 +135,8 @@ pub fn fma_odd(a: f64, b: f64, c: f64) -> f64 {
     f64::from_bits(if inexact && bits & 1 == 0 { bits.wrapping_add(step) } else { bits })
 }
 
-/// [`fma_odd`] with the sign that an exact zero has in a rounding mode: under `.rm` only the sum of positive zeros is positive.
+/// [`fma_odd`] with the sign of an exact zero in a rounding mode: under `.rm` only the sum of positive zeros is
+/// positive.
 #[inline(always)]
 pub fn fma_odd_in(a: f64, b: f64, c: f64, rnd: Rnd) -> f64 {
     let x = fma_odd(a, b, c);
@@ -141,16 +144,16 @@ pub fn fma_odd_in(a: f64, b: f64, c: f64, rnd: Rnd) -> f64 {
     if rnd == Rnd::Down && x == 0.0 && !positive { -0.0 } else { x }
 }
 
-/// Rounds `x` to single precision in any mode. `x` is exact, or rounded to odd, or it is a quotient or root of single-precision
-/// numbers rounded to nearest: such a number, when no single-precision number itself, is farther from all of them than its
-/// error (2^-49 against 2^-53 of its size), so it lies on the right side of each.
+/// Rounds `x` to single precision in any mode. `x` is exact, or rounded to odd, or it is a quotient or root of
+/// single-precision numbers rounded to nearest: such a number, unless it is a single-precision number itself, is
+/// farther from all of them than its error (2^-49 against 2^-53 of its size), so it is on the correct side of each.
 #[inline(always)]
 pub fn narrow_to(x: f64, rnd: Rnd) -> f32 {
     let y = x as f32;
     let back = f64::from(y);
     let bits = y.to_bits();
     let negative = bits >> 31 != 0;
-    // One unit away from zero or towards it; the sign of `y` is that of `x`, for zeros too.
+    // One unit away from zero or towards it; the sign of `y` is that of `x`, also for zeros.
     let (away, toward) = (bits.wrapping_add(1), bits.wrapping_sub(1));
     let below = if negative { away } else { toward };
     let above = if negative { toward } else { away };
@@ -191,14 +194,14 @@ pub fn narrow_odd(x: f64) -> f32 {
     f32::from_bits(y.to_bits().wrapping_sub(u32::from(too_big)) | u32::from(inexact))
 }
 
-/// An `.f16` in single precision, exactly; NaNs become canonical.
+/// An `.f16` in single precision, exactly; NaNs are canonicalised.
 #[inline(always)]
 pub fn from_f16(h: u16) -> f32 {
     let h = u32::from(h);
     let sign = (h & 0x8000) << 16;
     let shifted = (h & 0x7fff) << 13;
     let normal = f32::from_bits(shifted + ((127 - 15) << 23));
-    // A subnormal's mantissa under the exponent of the smallest normal number, minus that number.
+    // A subnormal: its mantissa with the exponent of the smallest normal number, minus that number.
     let smallest = f32::from_bits(113 << 23);
     let small = f32::from_bits(shifted + (113 << 23)) - smallest;
     let special = if h & 0x03ff == 0 { 0x7f80_0000 } else { NAN32 };
@@ -208,13 +211,14 @@ pub fn from_f16(h: u16) -> f32 {
     f32::from_bits(if magnitude == NAN32 { NAN32 } else { magnitude | sign })
 }
 
-/// A single-precision value as `.f16`, to nearest; NaNs become canonical.
+/// A single-precision value as `.f16`, rounded to nearest even; NaNs are canonicalised.
 #[inline(always)]
 pub fn to_f16(x: f32) -> u16 {
     let b = x.to_bits();
     let sign = (b >> 16) as u16 & 0x8000;
     let a = b & 0x7fff_ffff;
-    // Below the smallest normal number: adding 0.5 puts the unit in the last place where the host rounds.
+    // Below the smallest normal number: adding 0.5 aligns the unit in the last place with the bit at which the host
+    // rounds.
     let small = (f32::from_bits(a) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
     let normal = a.wrapping_add(0xc800_0fff).wrapping_add(a >> 13 & 1) >> 13;
     let finite = if a < 0x3880_0000 { small } else { normal };
@@ -222,13 +226,13 @@ pub fn to_f16(x: f32) -> u16 {
     if a > 0x7f80_0000 { NAN16 } else { sign | magnitude as u16 }
 }
 
-/// A `.bf16` in single precision, exactly; NaNs become canonical.
+/// A `.bf16` in single precision, exactly; NaNs are canonicalised.
 #[inline(always)]
 pub fn from_bf16(h: u16) -> f32 {
     canon(f32::from_bits(u32::from(h) << 16))
 }
 
-/// A single-precision value as `.bf16`, to nearest; NaNs become canonical.
+/// A single-precision value as `.bf16`, rounded to nearest even; NaNs are canonicalised.
 #[inline(always)]
 pub fn to_bf16(x: f32) -> u16 {
     let b = x.to_bits();
@@ -238,7 +242,7 @@ pub fn to_bf16(x: f32) -> u16 {
 /// The integral value nearest to `x`, ties to even; keeps the sign of zero. NaNs stay NaNs.
 #[inline(always)]
 pub fn rint(x: f32) -> f32 {
-    // Adding 2^23 leaves no room for a fraction; beyond it every number is integral.
+    // Adding 2^23 leaves no bits for a fraction; beyond it every number is integral.
     let magic = 8_388_608.0_f32.copysign(x);
     let r = (x + magic) - magic;
     if x.abs() < 8_388_608.0 { r.copysign(x) } else { x }

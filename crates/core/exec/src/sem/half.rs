@@ -1,6 +1,6 @@
 //! Half-precision arithmetic (manual, section 9.7.4) on `.f16`, `.f16x2`, `.bf16`, `.bf16x2`.
 //!
-//! Results are those of one rounding: they are formed in single or double precision, exactly or rounded to odd, which leaves
+//! Results are rounded once: they are computed in single or double precision, exactly or rounded to odd, which leaves
 //! enough bits for a correct second rounding (see [`fp::fma_odd`]).
 
 use super::{
@@ -11,15 +11,15 @@ use super::{
 };
 use margay_isa::{Mod, Opcode, Type, Variant};
 
-/// A half format: how to leave it and how to come back.
+/// A half format, and its conversions.
 trait Half {
-    /// Its bits, for rounding in a direction.
+    /// The format in [`soft`], for directed rounding.
     const FORMAT: Format;
-    /// In single precision, exactly.
+    /// Widens to single precision, exactly.
     fn read(bits: u16) -> f32;
-    /// From single precision, to nearest.
+    /// Narrows from single precision, to nearest even.
     fn write(x: f32) -> u16;
-    /// A subnormal becomes a zero.
+    /// Flushes a subnormal to a zero of its sign.
     fn flush(bits: u16) -> u16;
     /// A product, exact or rounded to odd.
     fn product(a: f32, b: f32) -> f32;
@@ -71,7 +71,7 @@ impl Half for Brain {
     }
     #[inline(always)]
     fn product(a: f32, b: f32) -> f32 {
-        // The product of small numbers falls below single precision.
+        // The product of small numbers is below the range of single precision.
         fp::narrow_odd(f64::from(a) * f64::from(b))
     }
     #[inline(always)]
@@ -80,7 +80,7 @@ impl Half for Brain {
     }
 }
 
-/// `.ftz`, `.sat`, `.relu`, `.oob`, and the rounding.
+/// The modifiers `.ftz`, `.sat`, `.relu` and `.oob`, and the rounding.
 #[derive(Clone, Copy)]
 struct Post {
     ftz: bool,
@@ -90,10 +90,10 @@ struct Post {
     rnd: Rnd,
 }
 
-/// No modifier, which is the usual case: its loops decide nothing.
+/// No modifiers, the common case: its loops have no branches.
 const PLAIN: Post = Post { ftz: false, sat: false, relu: false, oob: false, rnd: Rnd::Nearest };
 
-/// The NaN that tensor copies write for elements out of bounds.
+/// The NaN that tensor copies write for out-of-bounds elements.
 const OOB: u16 = 0x7fff;
 
 impl Post {
@@ -106,8 +106,8 @@ impl Post {
         H::read(if self.ftz { H::flush(bits) } else { bits })
     }
 
-    /// Rounds a result in single precision, which is exact, rounded to odd, or the nearest to a sum of halves, and applies the
-    /// modifiers.
+    /// Rounds a result in single precision, which is exact, rounded to odd, or the nearest to a sum of halves, and
+    /// applies the modifiers.
     #[inline(always)]
     fn write<H: Half>(self, x: f32) -> u16 {
         let x = if self.sat { fp::saturate(x) } else { x };
@@ -119,8 +119,8 @@ impl Post {
         if self.ftz { H::flush(bits) } else { bits }
     }
 
-    // Single precision has more than twice the bits of either format plus two, so that rounding a sum twice does no harm
-    // (Figueroa, 1995); small sums are exact.
+    // Single precision has more than twice the bits of either format plus two, so that double rounding of a sum is
+    // innocuous (Figueroa, 1995); small sums are exact.
     #[inline(always)]
     fn add<H: Half>(self, a: u16, b: u16) -> u16 {
         self.write::<H>(self.read::<H>(a) + self.read::<H>(b))
@@ -143,7 +143,7 @@ impl Post {
         }
         let (a, b, c) = (self.read::<H>(a), self.read::<H>(b), self.read::<H>(c));
         let x = H::fused(a, b, c);
-        // What cancels is +0, but -0 when rounding down.
+        // Exact cancellation gives +0, but -0 when rounding down.
         let cancels = x == 0.0 && (a * b).is_sign_negative() != c.is_sign_negative();
         self.write::<H>(if cancels && self.rnd == Rnd::Down { -0.0 } else { x })
     }
@@ -196,7 +196,7 @@ pub(super) fn arithmetic(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// `abs`: clears the sign, of NaNs too.
+/// `abs`: clears the sign, also of NaNs.
 pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a & 0x7fff) }),
@@ -206,7 +206,7 @@ pub(super) fn abs(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// `neg`: turns the sign, of NaNs too.
+/// `neg`: flips the sign, also of NaNs.
 pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
     match t {
         Type::F16 if v.has(Mod::Ftz) => lift!(a: u16 => u16 { Ieee::flush(a ^ 0x8000) }),
@@ -219,7 +219,7 @@ pub(super) fn neg(v: &Variant, t: Type) -> Option<PureFn> {
 /// `min` and `max` with their modifiers.
 #[derive(Clone, Copy)]
 struct Pick {
-    /// Code of infinity: what is above is a NaN.
+    /// The code of infinity: greater codes are NaNs.
     infinity: u16,
     brain: bool,
     max: bool,

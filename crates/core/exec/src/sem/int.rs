@@ -1,7 +1,7 @@
 //! Integer arithmetic (manual, section 9.7.1), packed integers included.
 //!
-//! Division by zero is "unspecified": here as ptxas folds it, all ones for quotient and remainder. The most negative number
-//! divided by -1 wraps.
+//! Division by zero is "unspecified": here, as in ptxas's constant folding, quotient and remainder are all ones. The
+//! most negative number divided by -1 wraps.
 
 use super::{
     PureFn,
@@ -41,7 +41,7 @@ pub(super) fn add(v: &Variant, t: Type) -> Option<PureFn> {
     }
 }
 
-/// `clmad`: a product without carries, its low or high half, exclusive-or `c`.
+/// `clmad`: the low or high half of a carry-less product, exclusive-or `c`.
 pub(super) fn clmad(v: &Variant) -> Option<PureFn> {
     #[inline(always)]
     fn product(a: u64, b: u64) -> u128 {
@@ -77,7 +77,7 @@ macro_rules! high {
     };
 }
 
-/// `mul`; `.lo` where nothing is written (no form lacks the word).
+/// `mul`; `.lo` by default, though every form names `.lo`, `.hi` or `.wide`.
 pub(super) fn mul(v: &Variant, t: Type) -> Option<PureFn> {
     if v.has(Mod::Wide) {
         return match t {
@@ -204,7 +204,7 @@ pub(super) fn rem(t: Type) -> Option<PureFn> {
     })
 }
 
-/// `abs`: the most negative number stays.
+/// `abs`: the most negative number is unchanged.
 pub(super) fn abs(t: Type) -> Option<PureFn> {
     match t {
         Type::S16x2 => lift!(a: u32 => u32 { halves(a, 0, |a, _| (a as i16).wrapping_abs() as u16) }),

@@ -52,7 +52,7 @@ pub(super) fn cnot(t: Type) -> Option<PureFn> {
     }
 }
 
-/// A shift by the same amount in all lanes, which is the usual case, is one vector instruction; so ask first.
+/// Shifts. A uniform amount, the usual case, compiles to one vector instruction, so it is checked for first.
 #[inline(always)]
 fn shift<T: Lane>(s: &[&[Row]], d: &mut [Row], f: impl Fn(T, u32) -> T) {
     let (a, by, d) = (T::Slot::of(s[0]), u32::of(s[1]), T::Slot::of_mut(d));
@@ -139,7 +139,7 @@ fn table3(s: &[&[Row]], d: &mut [Row]) {
     let lut = s[3][0].0[0];
     let all = |bit: u32| if lut >> bit & 1 != 0 { u32::MAX } else { 0 };
     let k: [u32; 8] = std::array::from_fn(|i| all(i as u32));
-    // A tree of multiplexers: `c` chooses inside a pair, `b` between pairs, `a` between the halves.
+    // A tree of multiplexers: `c` selects within a pair, `b` between pairs, `a` between the halves.
     let choose = |by: u32, zero: u32, one: u32| zero ^ (by & (zero ^ one));
     map::three::<u32, u32, u32, u32>(s, d, |a, b, c| {
         let low = choose(b, choose(c, k[0], k[1]), choose(c, k[2], k[3]));
@@ -152,14 +152,14 @@ fn not_zero(row: &Row) -> u32 {
     map::mask_one::<u32>(&[std::slice::from_ref(row)], |a| a != 0)
 }
 
-/// `prmt`: any four of eight bytes.
+/// `prmt`: selects four of eight bytes.
 pub(super) fn prmt(v: &Variant) -> Option<PureFn> {
     /// Byte `i` of `b:a`.
     #[inline(always)]
     fn byte(a: u32, b: u32, i: u32) -> u32 {
         (u64::from(b) << 32 | u64::from(a)).wrapping_shr(8 * i) as u32 & 0xff
     }
-    /// The four bytes whose numbers are `at(0)` (lowest) to `at(3)`.
+    /// The four bytes selected by `at(0)` (lowest) to `at(3)`.
     #[inline(always)]
     fn gather(a: u32, b: u32, at: impl Fn(u32) -> u32) -> u32 {
         byte(a, b, at(0)) | byte(a, b, at(1)) << 8 | byte(a, b, at(2)) << 16 | byte(a, b, at(3)) << 24
@@ -172,7 +172,7 @@ pub(super) fn prmt(v: &Variant) -> Option<PureFn> {
         _ if v.has(Mod::Ecr) => lift!(a: u32, b: u32, c: u32 => u32 { gather(a, b, |i| i.min(c & 3)) }),
         _ if v.has(Mod::Rc16) => lift!(a: u32, b: u32, c: u32 => u32 { gather(a, b, |i| (c & 1) * 2 + (i & 1)) }),
         _ => Some(|_, _, s, d| {
-            // Usually the control is a constant: then the shifts are the same in all lanes.
+            // The control is usually a constant: then the shifts are the same in all lanes.
             let first = s[2][0].0[0];
             if s[2][0].0.iter().fold(0, |differ, c| differ | (c ^ first)) == 0 {
                 map::two::<u32, u32, u32>(s, d, |a, b| permute(a, b, first));
@@ -183,7 +183,8 @@ pub(super) fn prmt(v: &Variant) -> Option<PureFn> {
     }
 }
 
-/// The generic form of `prmt`: for each byte a control of four bits, of which the highest asks for the sign, eight times.
+/// The generic form of `prmt`: a control of four bits for each byte; its highest bit requests the sign, repeated eight
+/// times.
 #[inline(always)]
 fn permute(a: u32, b: u32, control: u32) -> u32 {
     let source = u64::from(b) << 32 | u64::from(a);

@@ -1,16 +1,16 @@
-//! From scalar functions to lane functions: how values lie in rows, and loops that rustc turns into vector code.
+//! Lifts scalar functions to lane functions: the encoding of values in rows, and loops that rustc vectorises.
 //!
-//! A lane function is a plain `fn`, so nothing is decoded when it runs. The macro [`lift!`] makes one from an expression over
-//! typed scalars; [`lift_mode!`] makes one that reads a mode off the variant once per warp.
+//! A lane function is a plain `fn`, so nothing is decoded when it runs. The macro [`lift!`] makes one from an
+//! expression over typed scalars; [`lift_mode!`] makes one that reads its mode from the variant once per warp.
 
 use super::fp;
 use crate::{LANES, Row};
 
-/// What a register's slot is made of: one, two or four words a lane.
+/// The word type of a register: one, two or four 32-bit words per lane.
 pub(super) trait Slot: bytemuck::Pod {
-    /// The lanes.
+    /// The register's lanes.
     fn of(rows: &[Row]) -> &[Self; LANES];
-    /// The lanes, to write.
+    /// The register's lanes, mutably.
     fn of_mut(rows: &mut [Row]) -> &mut [Self; LANES];
 }
 
@@ -31,13 +31,13 @@ macro_rules! slots {
 }
 slots!(u32, u64, u128);
 
-/// A typed value of one lane. Reading cuts what stands above the type's width; writing fills with zeros.
+/// A typed value of one lane. Reading truncates to the type's width; writing zero-extends.
 pub(super) trait Lane: Copy {
-    /// The slot it lies in.
+    /// The word type of the register that holds it.
     type Slot: Slot;
-    /// Reads.
+    /// Decodes a value.
     fn get(slot: Self::Slot) -> Self;
-    /// Writes.
+    /// Encodes a value.
     fn put(self) -> Self::Slot;
 }
 
@@ -122,7 +122,7 @@ pub(super) fn four<A: Lane, B: Lane, C: Lane, E: Lane, D: Lane>(
     }
 }
 
-/// The halves of a row: elements of packed types, two a lane.
+/// The halves of a row: elements of packed types, two per lane.
 #[inline(always)]
 fn halves(rows: &[Row]) -> &[u16; 2 * LANES] {
     bytemuck::cast_ref(&rows[0].0)
@@ -156,7 +156,7 @@ pub(super) fn three_packed(s: &[&[Row]], d: &mut [Row], f: impl Fn(u16, u16, u16
     }
 }
 
-/// `d = f(a, b)` in double precision. NaNs are put right in a second pass, when there are any.
+/// `d = f(a, b)` in double precision. NaNs are corrected in a second pass if there are any.
 #[inline(always)]
 pub(super) fn two_f64(s: &[&[Row]], d: &mut [Row], f: impl Fn(f64, f64) -> f64) {
     let (a, b, d) = (u64::of(s[0]), u64::of(s[1]), u64::of_mut(d));
@@ -179,7 +179,7 @@ pub(super) fn mask(rows: &[Row]) -> u32 {
     rows[0].0[0]
 }
 
-/// Lanes for which `f(a, b)` holds.
+/// The mask of lanes for which `f(a, b)` holds.
 #[inline(always)]
 pub(super) fn mask_two<A: Lane>(s: &[&[Row]], f: impl Fn(A, A) -> bool) -> u32 {
     let (a, b) = (A::Slot::of(s[0]), A::Slot::of(s[1]));
@@ -190,7 +190,7 @@ pub(super) fn mask_two<A: Lane>(s: &[&[Row]], f: impl Fn(A, A) -> bool) -> u32 {
     m
 }
 
-/// Lanes for which `f(a)` holds.
+/// The mask of lanes for which `f(a)` holds.
 #[inline(always)]
 pub(super) fn mask_one<A: Lane>(s: &[&[Row]], f: impl Fn(A) -> bool) -> u32 {
     let a = A::Slot::of(s[0]);
@@ -220,7 +220,7 @@ macro_rules! lift {
     };
 }
 
-/// As [`lift!`], with a value that is computed from the variant once per warp:
+/// As [`lift!`], with a mode that is computed from the variant once per warp:
 /// `lift_mode!(r = Rnd::of; a: f32, b: f32 => f32 { add(a, b, r) })`.
 macro_rules! lift_mode {
     ($m:ident = $of:expr; $a:ident: $A:ty => $D:ty $body:block) => {

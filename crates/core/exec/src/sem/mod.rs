@@ -1,14 +1,14 @@
-//! Semantics of the pure rows, written once: scalar functions on bits, mapped over lanes.
+//! Semantics of the pure instructions, defined once: scalar functions on bits, mapped over lanes.
 //!
-//! [`pure`] gives the lane function of a variant. The reference engine calls it with the registers' rows; the SIMD engine
-//! calls the same function through a thunk for every row that it has no native code for. What runs often has a loop of its own,
-//! without a decision inside; everything else reads its modes off the variant once per warp.
+//! [`pure`] returns the lane function of a variant. The reference engine calls it with the registers' rows; the SIMD
+//! engine calls the same function through a thunk for every instruction that it has no native code for. Hot
+//! instructions have loops of their own, without branches; all others read their modes from the variant once per warp.
 //!
-//! Results are exact: integers and rounded floating point bit for bit, in every rounding mode, with subnormals and signed zeros
-//! as the manual says. NaNs are described in [`fp`]. Approximate instructions are deterministic and stay inside the manual's
-//! bounds (see [`approx`]); they use no function of the host's mathematical library.
+//! Results are exact: integers and rounded floating point bit for bit, in every rounding mode, with subnormals and
+//! signed zeros as the manual defines them. NaNs are described in [`fp`]. Approximate instructions are deterministic
+//! and within the manual's bounds (see [`approx`]); they do not call the host's mathematical library.
 
-// Lane loops run over several arrays by one index, which is how they read best.
+// Lane loops index several arrays at once, which is the most readable form.
 #![allow(clippy::needless_range_loop)]
 
 pub mod approx;
@@ -35,16 +35,17 @@ use margay_isa::{Effect, Mod, Opcode, Type, Variant};
 
 /// Semantics of one pure variant over a warp.
 ///
-/// `src[i]` holds the rows of source operand `i` (sources in the order of [`margay_ir::Inst::srcs`]; immediates are splatted;
-/// inverted predicates are inverted already). `dst` holds the rows of all destinations one after another (in the order of
-/// [`margay_ir::Inst::dsts`]), each as many as [`crate::lanes::rows`] says; a sink has rows like the register it stands for.
-/// A predicate is one row whose word 0 is the mask of lanes. Lanes outside `active` may be left with anything; total, never
-/// panics. `variant` is the variant that [`pure`] was asked for.
+/// `src[i]` holds the rows of source operand `i` (sources in the order of [`margay_ir::Inst::srcs`]; immediates are
+/// splatted; inverted predicates are inverted already). `dst` holds the rows of all destinations in sequence (in the
+/// order of [`margay_ir::Inst::dsts`]), each with as many rows as [`crate::lanes::rows`] says; a sink has as many as
+/// the register in whose place it stands. A predicate is one row whose word 0 is the mask of lanes. The contents of
+/// lanes outside `active` are unspecified afterwards. The function is total and never panics. `variant` must be the
+/// variant that was passed to [`pure`].
 pub type PureFn = fn(variant: &Variant, active: u32, src: &[&[Row]], dst: &mut [Row]);
 
-/// The lane function of a variant whose row has effect `Pure`, given the widths in bits of its sources and destinations
-/// (they matter where a row moves between shapes, such as `mov.b64 {a, b}, c`, and where registers may be wider than the type).
-/// `None`: no row of that effect, or not supported yet.
+/// The lane function of a variant whose instruction has effect `Pure`, given the widths in bits of its sources and
+/// destinations (they matter where an instruction moves between shapes, such as `mov.b64 {a, b}, c`, and where
+/// registers may be wider than the type). `None` if the effect is another one, or the variant is unsupported.
 pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     if v.op.row().effect != Effect::Pure || crate::unmodelled(v) {
         return None;
@@ -138,7 +139,7 @@ pub fn pure(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
         | Opcode::Vset2
         | Opcode::Vset4
         | Opcode::Vmad => video::video(v, src_bits.len()),
-        // A pure row without an arm here fails `every_pure_variant_is_there_and_total`.
+        // A pure instruction without an arm here fails `every_pure_variant_is_there_and_total`.
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What the modifiers of a variant say: rounding, flushing, saturation, types in the order they are written.
+//! The modifiers of a variant: rounding, flushing, saturation, and types in the order of the mnemonic.
 
 use super::soft::Rnd;
 use margay_isa::{Mod, Type, Variant, Word};
@@ -14,12 +14,12 @@ pub(super) fn ty(v: &Variant, n: usize) -> Option<Type> {
         .nth(n)
 }
 
-/// How many type words a mnemonic has.
+/// The number of type words in a mnemonic.
 pub(super) fn types(v: &Variant) -> usize {
     v.words.iter().filter(|w| matches!(w, Word::Type(_))).count()
 }
 
-/// The rounding of floating-point results; `.rn` where none is written (section 6.5.2).
+/// The rounding of floating-point results; `.rn` by default (section 6.5.2).
 pub(super) fn rnd(v: &Variant) -> Rnd {
     for w in &v.words {
         match w {
@@ -34,7 +34,7 @@ pub(super) fn rnd(v: &Variant) -> Rnd {
     Rnd::Nearest
 }
 
-/// `.ftz` and `.sat` of single-precision arithmetic, and the rounding where it is not `.rn`.
+/// The `.ftz`, `.sat` and rounding of single-precision arithmetic; the rounding is used where it is not `.rn`.
 #[derive(Clone, Copy)]
 pub(super) struct Mode {
     pub rnd: Rnd,
@@ -43,14 +43,14 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// As the variant says.
+    /// The modes of a variant.
     pub fn of(v: &Variant) -> Mode {
         Mode { rnd: rnd(v), ftz: v.has(Mod::Ftz), sat: v.has(Mod::Sat) }
     }
 }
 
-/// Whether a variant is of the forms of PTX ISA 1.0 to 1.3 that say neither `.approx` nor a rounding: single precision then
-/// means `.approx.ftz`, double precision `.rn`.
+/// Whether a variant is a form of PTX ISA 1.0 to 1.3 with neither `.approx` nor a rounding mode: in single precision
+/// that means `.approx.ftz`, in double precision `.rn`.
 pub(super) fn legacy(v: &Variant) -> bool {
     v.words.iter().all(|w| matches!(w, Word::Type(_) | Word::Mod(Mod::Ftz)))
 }

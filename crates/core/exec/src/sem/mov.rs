@@ -4,14 +4,14 @@ use super::PureFn;
 use crate::{LANES, Row, lanes};
 use margay_isa::{Type, Variant};
 
-/// `mov`. With one source and one destination a copy; else the first element is the lowest part.
+/// `mov`. With one source and one destination it copies; else vectors are packed or unpacked, the first element lowest.
 pub(super) fn mov(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<PureFn> {
     let total = match v.t() {
         Type::Pred => return Some(|_, _, s, d| d[0].0[0] = s[0][0].0[0]),
         t => t.bits(),
     };
     if v.vec() > 1 {
-        // Element by element; one value is for all of them.
+        // Element by element; a single source is broadcast to all elements.
         return Some(|v, _, s, d| {
             let rows = (d.len() / v.vec() as usize).max(1);
             for (i, d) in d.chunks_mut(rows).enumerate() {
@@ -70,7 +70,7 @@ pub(super) fn mov(v: &Variant, src_bits: &[u32], dst_bits: &[u32]) -> Option<Pur
     }
 }
 
-/// Puts sources of `bits` bits one above the other, the first lowest.
+/// Concatenates sources of `bits` bits, the first lowest.
 fn gather(s: &[&[Row]], bits: u32) -> [u128; LANES] {
     let cut = if bits < 128 { (1 << bits) - 1 } else { u128::MAX };
     let mut out = [0; LANES];
@@ -85,7 +85,7 @@ fn gather(s: &[&[Row]], bits: u32) -> [u128; LANES] {
     out
 }
 
-/// Takes values apart into destinations of `bits` bits each.
+/// Splits values into destinations of `bits` bits each.
 fn scatter(wide: &[u128; LANES], d: &mut [Row], bits: u32) {
     let cut = if bits < 128 { (1 << bits) - 1 } else { u128::MAX };
     for (k, rows) in d.chunks_exact_mut(lanes::rows(bits)).enumerate() {

@@ -1,14 +1,14 @@
 //! `cvt` with packed types: pairs of halves, and the formats of eight, six and four bits (manual, section 9.7.9.21; formats of
 //! sections 5.2.3 and 5.2.4).
 //!
-//! A conversion takes its elements from the highest to the lowest: one from each source operand, or the parts of one packed
-//! source. What the manual leaves open follows CUDA's headers: `.ue8m0` and `.ue5m3` take magnitudes, and what is too large
-//! for `.ue5m3` is NaN unless `.satfinite` or `.rz` says otherwise. With `.rs`, the random bits are added at the top of what is
-//! cut off; of four elements, two share a half of `rbits`, and the first of them takes its bits in reverse order (as others
-//! measured on sm_100).
+//! A conversion takes its elements from the highest to the lowest: one from each source operand, or the parts of one
+//! packed source. Where the manual is silent, CUDA's headers are followed: `.ue8m0` and `.ue5m3` encode magnitudes, and
+//! overflow of `.ue5m3` gives NaN unless `.satfinite` or `.rz` says otherwise. With `.rs`, the random bits are added at
+//! the top of the discarded bits; of four elements, two share a half of `rbits`, and the first of them takes its bits
+//! in reverse order (as others measured on sm_100).
 //!
-//! A scale multiplies on the way from a small format and divides on the way to it. With `.scaled::n1::ue8m0`, one scale
-//! is for both elements, and subnormal sources count as zero.
+//! A scale multiplies on conversion from a small format and divides on conversion to it. With `.scaled::n1::ue8m0`, one
+//! scale applies to both elements, and subnormal sources count as zero.
 
 use super::{
     PureFn, fp,
@@ -23,7 +23,7 @@ use margay_isa::{Mod, Type, Variant};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Element {
     Float(Format),
-    /// A power of two: exponent with a bias of 127; all ones is NaN.
+    /// A power of two: an exponent with a bias of 127; all ones is NaN.
     Ue8m0,
     /// Two's complement, in units of 2^-6.
     S2f6,
@@ -31,7 +31,7 @@ enum Element {
     Ue5m3,
 }
 
-/// How a type is made of elements: their format, how many, and the bits that each takes.
+/// The elements of a packed type: their format, their number, and the bits of each.
 #[derive(Clone, Copy)]
 struct Layout {
     element: Element,
@@ -75,7 +75,7 @@ impl Element {
         }
     }
 
-    /// A value in single precision, where that is the short way: exact for all formats but the largest exponents of `.ue8m0`.
+    /// The value in single precision, for the fast path: exact for all formats but the largest exponents of `.ue8m0`.
     #[inline(always)]
     fn widen(self, bits: u32) -> Option<f32> {
         match self {
@@ -87,7 +87,7 @@ impl Element {
         }
     }
 
-    /// Whether bits are a subnormal number.
+    /// Whether bits encode a subnormal number.
     fn subnormal(self, bits: u32) -> bool {
         match self {
             Element::Float(f) => bits >> f.man & ((1 << f.exp) - 1) == 0 && bits & ((1 << f.man) - 1) != 0,
@@ -95,7 +95,7 @@ impl Element {
         }
     }
 
-    /// Writes a value; `random` holds the bits for stochastic rounding and their number.
+    /// Encodes a value; `random` holds the bits for stochastic rounding and their number.
     fn pack(self, n: Num, m: &Convert, random: Option<(u32, u32)>) -> u32 {
         match self {
             Element::Float(f) => {
@@ -139,11 +139,11 @@ struct Convert {
     relu: bool,
     finite: bool,
     scaled: Option<Scaled>,
-    /// `.pzo`: what would be -0 is +0.
+    /// `.pzo`: -0 becomes +0.
     positive: bool,
 }
 
-/// How scales belong to the two elements.
+/// The assignment of scales to the two elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scaled {
     /// `.scaled::n1`: one for both.
@@ -170,7 +170,7 @@ impl Convert {
         })
     }
 
-    /// The random bits of element `e` (0 is the highest), and how many they are.
+    /// The random bits of element `e` (0 is the highest), and their number.
     fn random(&self, e: usize, rbits: u32) -> (u32, u32) {
         let half = |high: bool| if high { rbits >> 16 } else { rbits & 0xffff };
         let first = 2 * e < self.to.count;
@@ -187,14 +187,14 @@ impl Convert {
     }
 }
 
-/// `cvt` with packed types; `words` says that no register is wider than 32 bits.
+/// `cvt` with packed types; `words` if no register is wider than 32 bits.
 pub(super) fn cvt(v: &Variant, d: Type, s: Type, words: bool) -> Option<PureFn> {
     Convert::of(v)?;
     let narrow = words && ![Mod::Rs, Mod::Relu, Mod::Pzo, Mod::ScaledN1Ue8m0].iter().any(|m| v.has(*m));
     let plain = narrow && rnd(v) == Rnd::Nearest && !v.has(Mod::Satfinite);
     let zero = narrow && rnd(v) == Rnd::Zero && !v.has(Mod::Satfinite);
     let finite = narrow && rnd(v) == Rnd::Nearest && v.has(Mod::Satfinite);
-    // The common conversions, with formats that the compiler knows.
+    // The common conversions, with formats known at compile time.
     macro_rules! from_singles {
         ($format:expr, $bits:literal, $rnd:expr, $finite:literal) => {
             lift!(a: f32, b: f32 => u32 {
@@ -244,7 +244,7 @@ fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
         Some(rows) if rows.len() == 1 => rows[0].0[lane],
         Some(rows) => lanes::u64s(rows)[lane] as u32,
     };
-    // One source for each element, or all elements in the first; then random bits or scales.
+    // One source per element, or all elements in the first one; then random bits or scales.
     let values = if m.from.count == 1 { m.to.count } else { 1 };
     let out: [u32; LANES] = std::array::from_fn(|lane| {
         let extra = word(values, lane);
@@ -277,7 +277,7 @@ fn convert(v: &Variant, _: u32, s: &[&[Row]], d: &mut [Row]) {
 }
 
 impl Convert {
-    /// Divides by a scale on the way to a small format, multiplies on the way from it.
+    /// Divides by a scale on conversion to a small format, multiplies on conversion from it.
     fn scale(&self, n: Num, code: u32) -> Num {
         match (code, self.to.bits) {
             (0xff, _) => Num::Nan,

@@ -1,12 +1,12 @@
-//! Exact arithmetic on floating-point bits of any format, with integers only: the truth behind every rounding mode.
+//! Exact arithmetic on floating-point bits of any format, in integers only: the ground truth of every rounding mode.
 //!
-//! A finite number is `sig * 2^exp` with a 128-bit `sig`. An operation yields its exact result, or one whose lowest bit is
-//! *sticky*: it stands for everything below that did not fit. [`Format::round`] turns that into bits of a format once. Formats
-//! are those of sections 5.2.1 and 5.2.3; rounding is that of section 6.5.2.
+//! A finite number is `sig * 2^exp` with a 128-bit `sig`. An operation returns its exact result, or one whose lowest
+//! bit is *sticky*: it represents all lower bits that were dropped. [`Format::round`] rounds that to a format once.
+//! Formats are those of sections 5.2.1 and 5.2.3; rounding is that of section 6.5.2.
 
 use super::fp;
 
-/// How a result that does not fit is rounded.
+/// The rounding mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rnd {
     /// `.rn`: to nearest, ties to even.
@@ -21,10 +21,10 @@ pub enum Rnd {
     Up,
 }
 
-/// What the highest exponent codes mean.
+/// The meaning of the highest exponent codes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Special {
-    /// Infinities and NaNs, as IEEE 754 has them.
+    /// Infinities and NaNs, as in IEEE 754.
     Ieee,
     /// One NaN, all ones; no infinity (`e4m3`).
     NanOnly,
@@ -39,7 +39,7 @@ pub struct Format {
     pub exp: u32,
     /// Bits of the mantissa, without the hidden one.
     pub man: u32,
-    /// Its specials.
+    /// Its special values.
     pub special: Special,
 }
 
@@ -61,7 +61,7 @@ pub const TF32: Format = ieee(8, 10);
 pub const E5M2: Format = ieee(5, 2);
 /// `.e4m3`
 pub const E4M3: Format = Format { exp: 4, man: 3, special: Special::NanOnly };
-/// Five bits of exponent, three of mantissa, one NaN: what `.ue5m3` has below the sign that it lacks.
+/// Five bits of exponent, three of mantissa, one NaN: `.ue5m3` with the sign bit that it lacks.
 pub const E5M3: Format = Format { exp: 5, man: 3, special: Special::NanOnly };
 /// `.e3m2`
 pub const E3M2: Format = Format { exp: 3, man: 2, special: Special::None };
@@ -73,24 +73,24 @@ pub const E2M1: Format = Format { exp: 2, man: 1, special: Special::None };
 /// A finite number that is not zero: `sig * 2^exp`, negative if `neg`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exact {
-    /// Below zero.
+    /// Whether it is negative.
     pub neg: bool,
-    /// Power of two of the lowest bit of `sig`.
+    /// The exponent of the lowest bit of `sig`.
     pub exp: i32,
-    /// Not zero.
+    /// The significand; not zero.
     pub sig: u128,
 }
 
 /// A value of any format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Num {
-    /// No number.
+    /// NaN.
     Nan,
-    /// Infinite; negative if set.
+    /// Infinity; negative if set.
     Inf(bool),
     /// Zero; negative if set.
     Zero(bool),
-    /// Anything else.
+    /// Any other value.
     Val(Exact),
 }
 
@@ -113,7 +113,7 @@ impl Format {
         }
     }
 
-    /// The code of infinity, or of what stands in for it on overflow.
+    /// The code of infinity, or of its substitute on overflow.
     const fn infinity(self) -> u64 {
         match self.special {
             Special::Ieee => ((1 << self.exp) - 1) << self.man,
@@ -122,17 +122,17 @@ impl Format {
         }
     }
 
-    /// The canonical NaN: positive, all ones; formats without NaN have their largest number.
+    /// The canonical NaN: positive, all ones; for formats without NaN, the largest number.
     pub const fn nan(self) -> u64 {
         (1 << (self.exp + self.man)) - 1
     }
 
-    /// A sign in its place.
+    /// The sign bit of a sign.
     pub const fn sign(self, neg: bool) -> u64 {
         (neg as u64) << (self.exp + self.man)
     }
 
-    /// Reads bits (what stands above the format's width is ignored).
+    /// Decodes bits (those above the format's width are ignored).
     pub fn unpack(self, bits: u64) -> Num {
         let neg = bits >> (self.exp + self.man) & 1 != 0;
         let man = bits & ((1 << self.man) - 1);
@@ -151,8 +151,8 @@ impl Format {
         }
     }
 
-    /// Writes a value, rounding it. Overflow gives infinity or the largest number, as the mode says; with `finite` always the
-    /// largest number. A NaN becomes the canonical one.
+    /// Encodes a value, rounding it. Overflow gives infinity or the largest number, depending on the mode; with
+    /// `finite` always the largest number. NaNs are canonicalised.
     pub fn pack(self, n: Num, rnd: Rnd, finite: bool) -> u64 {
         match n {
             Num::Nan => self.nan(),
@@ -185,12 +185,12 @@ impl Format {
         if to_infinity && !finite { self.infinity() } else { self.max_finite() }
     }
 
-    /// Whether [`Format::pack_f32`] is for this format.
+    /// Whether [`Format::pack_f32`] supports this format.
     pub const fn is_small(self) -> bool {
         self.man <= 10
     }
 
-    /// The same as unpacking a single-precision number and packing it in a small format, in words and without detours.
+    /// Converts a single-precision number to a small format, as unpacking and packing would, but in words only.
     #[inline(always)]
     pub fn pack_f32(self, x: f32, rnd: Rnd, finite: bool) -> u32 {
         let a = x.to_bits() & 0x7fff_ffff;
@@ -201,7 +201,7 @@ impl Format {
         }
         let exp = (a >> 23).max(1) as i32;
         let sig = if a >= 1 << 23 { a & 0x7f_ffff | 1 << 23 } else { a };
-        // Exponent above that of the smallest normal number; below, fewer bits are kept.
+        // The exponent, relative to that of the smallest normal number; below it, fewer bits are kept.
         let above = exp - 127 - (1 - self.bias());
         // From 26 on nothing is kept, and less than half a unit dropped.
         let shift = (23 - self.man as i32 - above.min(0)).min(26) as u32;
@@ -234,17 +234,18 @@ impl Format {
         if self.special == Special::NanOnly && magnitude == all {
             return f32::from_bits(fp::NAN32);
         }
-        // The same fields in an `.f16` have the value times a power of two, subnormals included.
+        // The same fields in an `.f16` represent the value times a power of two, subnormals included.
         let half = magnitude << (10 - self.man);
         let power = f32::from_bits(((15 - self.bias() + 127) as u32) << 23);
         let x = fp::from_f16(half as u16) * power;
         if bits >> (self.exp + self.man) & 1 != 0 { -x } else { x }
     }
 
-    /// Rounds stochastically: adds `random`, a fraction of `width` bits, to the bits that do not fit, and truncates.
+    /// Rounds stochastically: adds `random`, a fraction of `width` bits, to the discarded bits, and truncates.
     pub fn round_stochastic(self, x: Exact, random: u32, width: u32, finite: bool) -> u64 {
         let (code, dropped, half) = self.truncate(x);
-        // The discarded part as a fraction with 64 bits, then its highest `width` bits: the hardware adds at that place.
+        // The discarded part as a fraction of 64 bits, then its highest `width` bits: the hardware adds at that
+        // position.
         let fraction = scale_fraction(dropped, half, width);
         let sum = fraction + u64::from(random & ((1u64 << width) - 1) as u32);
         let up = sum >> width != 0;
@@ -259,8 +260,8 @@ impl Format {
             }
     }
 
-    /// The code of the number cut towards zero (possibly beyond the largest), what was cut off, and half a unit in its scale
-    /// (1 where nothing was cut off).
+    /// The code of the number truncated towards zero (possibly beyond the largest), the discarded part, and half a unit
+    /// in its scale (1 if nothing was discarded).
     fn truncate(self, x: Exact) -> (u64, u128, u128) {
         let msb = 127 - x.sig.leading_zeros() as i32;
         let exp = x.exp + msb;
@@ -269,7 +270,7 @@ impl Format {
         let unit = exp.max(min) - self.man as i32;
         let shift = unit - x.exp;
         let (kept, dropped, half) = match shift {
-            // Most numbers fit a word, which is faster.
+            // Most numbers fit into a word, which is faster.
             1..=63 if x.sig >> 64 == 0 => {
                 let sig = x.sig as u64;
                 (sig >> shift, u128::from(sig & ((1 << shift) - 1)), 1 << (shift - 1))

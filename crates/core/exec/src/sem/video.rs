@@ -1,7 +1,7 @@
-//! Video instructions, scalar and SIMD (manual, section 9.7.18), as the manual's pseudocode has them.
+//! Video instructions, scalar and SIMD (manual, section 9.7.18), after the manual's pseudocode.
 //!
-//! Operands from which a part may be selected are followed by a constant that says which ([`margay_isa::Part::code`]; bit 31
-//! for `-`); that of the destination comes before all sources.
+//! Each operand of which a part may be selected is followed by a constant that selects it ([`margay_isa::Part::code`];
+//! bit 31 for `-`); that of the destination precedes all sources.
 
 use super::{
     PureFn,
@@ -39,12 +39,12 @@ fn operation(op: Opcode) -> Option<Op> {
     })
 }
 
-/// What a variant says.
+/// The operation and types of a variant.
 #[derive(Clone, Copy)]
 struct Mode<'a> {
     v: &'a Variant,
     op: Op,
-    /// Signs of destination and sources.
+    /// Signedness of destination and sources.
     d: bool,
     a: bool,
     b: bool,
@@ -94,7 +94,7 @@ impl<'a> Mode<'a> {
         }
     }
 
-    /// Clamps to a destination of `bits` bits, if asked to.
+    /// Clamps to a destination of `bits` bits, if requested.
     fn saturate(self, x: i128, bits: u32) -> i128 {
         match (self.sat, self.d) {
             (false, _) => x,
@@ -109,7 +109,7 @@ fn extend(x: u64, bits: u32, signed: bool) -> i64 {
     if signed { (x << up) as i64 >> up } else { (x << up >> up) as i64 }
 }
 
-/// Width and place of the one part that a constant selects; all 32 bits without one.
+/// The width and position of the part that a constant selects; all 32 bits without one.
 fn part(code: u32) -> (u32, u32) {
     let bits = if code >> 16 & 1 != 0 { 16 } else { 8 };
     match code & 0xf {
@@ -123,7 +123,7 @@ fn select(x: u32, code: u32, signed: bool) -> i64 {
     extend(u64::from(x) >> at, bits, signed)
 }
 
-/// The lane function of a video row.
+/// The lane function of a video instruction.
 pub(super) fn video(v: &Variant, sources: usize) -> Option<PureFn> {
     match v.op {
         Opcode::Vmad => return Some(mad),
@@ -169,8 +169,8 @@ fn scalar(v: &Variant, d: &mut [Row], f: impl Fn(Mode, usize) -> i128) {
 }
 
 impl Mode<'_> {
-    /// The first operation on operands `at` and `at + 2`, with their selectors behind them; clamped to 32 bits unless it is
-    /// merged into less.
+    /// The first operation on operands `at` and `at + 2`, each followed by its selector; clamped to 32 bits unless it
+    /// is merged into a part.
     fn word(self, s: &[&[Row]], at: usize, i: usize) -> i128 {
         let x = |k: usize| s[at + k][0].0[i];
         // A shift amount has the type `.u32` in the mnemonic.
@@ -178,7 +178,7 @@ impl Mode<'_> {
         if at == 0 { self.saturate(result, 32) } else { result }
     }
 
-    /// The second operation, with a third operand of the destination's sign.
+    /// The second operation, with a third operand of the destination's signedness.
     fn second(self, x: i128, c: u32) -> i128 {
         let c = i128::from(extend(u64::from(c), 32, self.d));
         match () {
