@@ -37,6 +37,11 @@ impl Lanes {
         self.each.as_ref().map_or(0, |each| each[lane as usize]).max(self.floor)
     }
 
+    /// Seen of all.
+    fn all(&self) -> Time {
+        self.each.as_ref().and_then(|each| each.iter().min().copied()).unwrap_or(0).max(self.floor)
+    }
+
     fn raise(&mut self, mask: u32, time: Time) {
         if mask == u32::MAX {
             self.floor = self.floor.max(time);
@@ -124,6 +129,12 @@ impl Clock {
             Side::Program => c.warps.get(warp as usize).map_or(0, |w| w.get(lane)).max(c.floor),
             Side::Agent => c.agents.get(warp as usize).map_or(0, |w| w.get(lane)),
         }
+    }
+
+    /// Until when all threads of a CTA were seen, and all of one of its warps.
+    pub fn floors(&self, cta: u32, warp: u32) -> (Time, Time) {
+        let Some(c) = self.find(cta) else { return (0, 0) };
+        (c.floor, c.warps.get(warp as usize).map_or(0, Lanes::all))
     }
 
     /// Raises the times of some threads to `time`.

@@ -14,26 +14,40 @@ pub struct What {
     pub init: bool,
     /// Barriers and warp operations that not all required threads reach.
     pub sync: bool,
+    /// Memory that nobody has freed when a program ends. Whoever owns the memory looks: a launch knows nothing of it.
+    pub leaks: bool,
+    /// Calls of the API that fail. The driver looks.
+    pub api: bool,
 }
 
 impl What {
     /// All checks.
-    pub const ALL: What = What { memory: true, races: true, init: true, sync: true };
+    pub const ALL: What = What { memory: true, races: true, init: true, sync: true, leaks: true, api: true };
     /// No checks.
-    pub const NONE: What = What { memory: false, races: false, init: false, sync: false };
+    pub const NONE: What = What { memory: false, races: false, init: false, sync: false, leaks: false, api: false };
 
-    /// Parses a comma-separated list of `memory`, `races`, `init`, `sync` and `all`. The error names the unknown word.
+    /// Whether anything is looked for that only events of a launch show.
+    pub fn is_of_launches(self) -> bool {
+        self.memory || self.races || self.init || self.sync
+    }
+
+    /// Words with commas between: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `all`. `bounds` is an older word for
+    /// `memory`, and `undefined` for `all`. The error names the word that is none.
     pub fn parse(words: &str) -> Result<What, String> {
         let mut what = What::NONE;
         for word in words.split(',').map(str::trim) {
             match word {
-                "memory" => what.memory = true,
+                "memory" | "bounds" => what.memory = true,
                 "races" => what.races = true,
                 "init" => what.init = true,
                 "sync" => what.sync = true,
+                "leaks" => what.leaks = true,
+                "api" => what.api = true,
                 "all" | "undefined" => what = What::ALL,
                 other => {
-                    return Err(format!("`{other}` is nothing to check; there is memory, races, init, sync and all"));
+                    return Err(format!(
+                        "`{other}` is nothing to check; there is memory, races, init, sync, leaks, api and all"
+                    ));
                 }
             }
         }
@@ -52,6 +66,12 @@ pub enum FindingKind {
     Synchronisation,
     /// An access outside of its variable.
     Bounds,
+    /// Memory that nobody has freed.
+    Leak,
+    /// A call of the API that failed.
+    Api,
+    /// A launch that did not come to its end.
+    Fault,
 }
 
 impl FindingKind {
@@ -62,6 +82,9 @@ impl FindingKind {
             FindingKind::Uninitialised => "uninitialised",
             FindingKind::Synchronisation => "synchronisation",
             FindingKind::Bounds => "out of bounds",
+            FindingKind::Leak => "leak",
+            FindingKind::Api => "api",
+            FindingKind::Fault => "fault",
         }
     }
 }

@@ -16,17 +16,19 @@
 mod barrier;
 mod clock;
 mod finding;
+mod hash;
 mod init;
 mod name;
+mod provenance;
 mod race;
 mod shadow;
 mod site;
 mod threads;
 
 pub use finding::{Finding, FindingKind, Party, What};
-pub use name::plain as plain_name;
 
 use barrier::Arrivals;
+use hash::Map;
 use margay_exec::{
     Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent,
 };
@@ -34,22 +36,40 @@ use margay_ir::MemSpace;
 use shadow::{Marks, Record, Shadow};
 use site::{Place, Sites};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 use threads::{CtaThreads, Threads, Who};
 
-/// Flag in [`Record::who`] for agents.
-const AGENT: u32 = 1 << 31;
+/// How a name of the program is shown: C++ names are mangled.
+pub type Names = fn(&str) -> String;
 
 /// Observes one launch and collects findings.
 pub struct Checker {
     what: What,
     image: Arc<Image>,
+    names: Names,
     grid: [u32; 3],
     block: [u32; 3],
     cluster: [u32; 3],
+    /// Number of warps of a CTA.
+    warps: u32,
+    /// Accesses of one CTA in so many are looked at.
+    sample: u32,
+    /// The parameter block; empty if it is not known.
+    params: Vec<u8>,
     state: Mutex<State>,
+}
+
+/// The shape of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs of a cluster in x, y, z; ones where there are no clusters.
+    pub cluster: [u32; 3],
 }
 
 /// A CTA in flight.
@@ -68,7 +88,8 @@ type Key = (FindingKind, (u32, u32), (u32, u32));
 #[derive(Default)]
 struct State {
     threads: Threads,
-    ctas: HashMap<[u32; 3], Cta>,
+    /// By linear index.
+    ctas: Map<u32, Cta>,
     shadow: Shadow,
     /// Bytes of shared and local memory that were written.
     marks: Marks,
@@ -80,8 +101,16 @@ struct State {
     /// Bitmap of the allocation looked up last.
     written: Option<Arc<margay_exec::mem::Written>>,
     buffer: Vec<Record>,
+    arguments: provenance::Arguments,
+    hits: Vec<race::Hit>,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,
+}
+
+fn key(kind: FindingKind, (a, b): (Place, Option<Place>)) -> Key {
+    let of = |(func, at): Place| (func.0, at.span.start);
+    let (a, b) = (of(a), b.map_or((u32::MAX, 0), of));
+    (kind, a.min(b), a.max(b))
 }
 
 fn lanes(mask: u32) -> impl Iterator<Item = u32> {
@@ -95,9 +124,32 @@ fn who(actor: &Actor<'_>) -> Who {
 impl Checker {
     /// Creates a checker for a launch with these grid, block and cluster shapes (clusters of one CTA if there are
     /// none).
-    pub fn new(what: What, image: Arc<Image>, grid: [u32; 3], block: [u32; 3], cluster: [u32; 3]) -> Checker {
+    pub fn new(what: What, image: Arc<Image>, names: Names, shape: Shape) -> Checker {
         let state = Mutex::new(State { threads: Threads::new(), ..State::default() });
-        Checker { what, image, grid, block, cluster: cluster.map(|n| n.max(1)), state }
+        let Shape { grid, block, cluster } = shape;
+        let warps = block.iter().product::<u32>().div_ceil(LANES as u32);
+        Checker {
+            what,
+            image,
+            names,
+            grid,
+            block,
+            cluster: cluster.map(|n| n.max(1)),
+            warps,
+            sample: 1,
+            params: Vec::new(),
+            state,
+        }
+    }
+
+    /// Knows the parameter block, and so what each argument points to.
+    pub fn with_params(self, params: &[u8]) -> Checker {
+        Checker { params: params.to_vec(), ..self }
+    }
+
+    /// Looks at the accesses of one CTA in so many only.
+    pub fn sampled(self, one_in: u32) -> Checker {
+        Checker { sample: one_in.max(1), ..self }
     }
 
     /// The findings in the order of their first occurrence, one per pair of places.
@@ -107,14 +159,9 @@ impl Checker {
         if state.over
             && let Some(last) = all.last_mut()
         {
-            last.notes.push("the launch synchronises too often; its end was not looked at".into());
+            last.notes.push("the launch is too large or synchronises too often; a part of it was not looked at".into());
         }
         all
-    }
-
-    /// Number of warps of a CTA.
-    fn warps(&self) -> u32 {
-        self.block.iter().product::<u32>().div_ceil(LANES as u32)
     }
 
     /// Linear index of a CTA.
@@ -154,15 +201,25 @@ impl Checker {
 impl State {
     /// Adds a finding, or counts another occurrence of it.
     fn report(&mut self, kind: FindingKind, places: (Place, Option<Place>), make: impl FnOnce() -> Finding) {
-        let key = |(func, at): Place| (func.0, at.span.start);
-        let (a, b) = (key(places.0), places.1.map_or((u32::MAX, 0), key));
-        let key = (kind, a.min(b), a.max(b));
+        let key = key(kind, places);
         match self.found.get_mut(&key) {
             Some(finding) => finding.times += 1,
             None => {
                 self.found.insert(key, make());
                 self.order.push(key);
             }
+        }
+    }
+
+    /// Whether a finding is there already.
+    fn is_known(&self, kind: FindingKind, places: (Place, Option<Place>)) -> bool {
+        self.found.contains_key(&key(kind, places))
+    }
+
+    /// Counts one more of a finding that is there.
+    fn count(&mut self, kind: FindingKind, places: (Place, Option<Place>)) {
+        if let Some(finding) = self.found.get_mut(&key(kind, places)) {
+            finding.times += 1;
         }
     }
 
@@ -182,14 +239,17 @@ impl Observer for Checker {
             return;
         }
         if self.what.sync
-            && let Some(cta) = state.ctas.get_mut(&e.actor.cta)
+            && let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta))
         {
             cta.arrivals.touch(&e.actor);
+        }
+        if self.what.memory {
+            self.look_for_strays(state, e);
         }
         if self.what.init {
             self.look_for_uninitialised(state, e);
         }
-        if self.what.races {
+        if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
             self.look_for_races(state, e);
         }
     }
@@ -224,7 +284,7 @@ impl Observer for Checker {
         if let SyncKind::Object { at, done, order, .. } = e.kind {
             self.access_object(state, e, at, done, order);
         }
-        let Some(cta) = state.ctas.get_mut(&e.actor.cta) else { return };
+        let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
         let apart = match e.kind {
             SyncKind::Barrier { id, aligned } => cta.arrivals.arrive(&e.actor, id, aligned),
             _ => None,
@@ -232,7 +292,7 @@ impl Observer for Checker {
         if e.kind == SyncKind::Exit {
             cta.live = cta.live.saturating_sub(e.actor.lanes.count_ones());
             if cta.live == 0 {
-                state.ctas.remove(&e.actor.cta);
+                state.ctas.remove(&self.index(e.actor.cta));
             }
             return;
         }
@@ -246,7 +306,7 @@ impl Observer for Checker {
     fn barrier(&self, e: &BarrierEvent<'_>) {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
-        let Some(cta) = state.ctas.get_mut(&e.cta) else { return };
+        let Some(cta) = state.ctas.get_mut(&self.index(e.cta)) else { return };
         state.threads.complete(&mut cta.threads, e.id, e.all, e.waited);
         let arrived = cta.arrivals.complete(e.id);
         if self.what.sync && e.all {
@@ -266,10 +326,12 @@ impl Observer for Checker {
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());
         state.threads.forget(e.shared.0, e.shared.1);
         let (index, cluster) = (self.index(e.cta), self.cluster_of(e.cta));
-        let threads = CtaThreads::new(index, cluster, self.warps());
+        // Records cannot tell more warps apart.
+        state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
+        let threads = CtaThreads::new(index, cluster, self.warps);
         state.ctas.insert(
-            e.cta,
-            Cta { threads, arrivals: Arrivals::new(self.warps()), shared: e.shared, live: self.block.iter().product() },
+            index,
+            Cta { threads, arrivals: Arrivals::new(self.warps), shared: e.shared, live: self.block.iter().product() },
         );
         state.advance();
     }

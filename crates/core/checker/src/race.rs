@@ -7,14 +7,14 @@
 //! code relies on warps executing in lockstep.
 
 use crate::{
-    AGENT, Checker, Finding, FindingKind, Party, State,
-    clock::Side,
+    Checker, Finding, FindingKind, Party, State,
+    clock::{Side, Time},
     lanes, name,
-    shadow::{Record, WORD},
-    site::Site,
-    threads::Who,
+    shadow::{AGENT, Cell, Crew, Record, WORD},
+    site::{Kind, Site},
+    threads::{CtaThreads, Seen, Who},
 };
-use margay_exec::{AccessKind, Actor, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
+use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
 
 /// What is missing between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,40 +43,125 @@ enum Distance {
     Grid,
 }
 
-/// Lanes that access the same bytes in one instruction.
-struct Access<'a> {
-    actor: &'a Actor<'a>,
-    lanes: u32,
+/// A row of lanes that access memory now.
+struct Row {
+    /// Its CTA, and the number of the CTA's first warp in the launch.
+    cta: u32,
+    first: u32,
+    /// Warps of a CTA.
+    warps: u32,
+    warp: u32,
     site: u32,
+    kind: Kind,
     agent: bool,
-    in_shared: bool,
+    now: Time,
+    /// What all of its lanes have seen.
+    seen: Seen,
+    /// When the warp has last made known what it did.
+    published: Time,
+}
+
+/// An earlier access by one lane that one now did not see.
+pub struct Hit {
+    earlier: Record,
+    other: Crew,
+    lane: u32,
+    word: u64,
+    mask: u32,
+}
+
+impl Row {
+    fn who(&self) -> u32 {
+        (self.first + self.warp) | if self.agent { AGENT } else { 0 }
+    }
+
+    /// Whether some lanes surely have seen an earlier access; a doubt is cleared up by [`unordered`].
+    #[inline(always)]
+    fn has_seen(&self, r: Record, lanes: u32) -> bool {
+        let warp = r.who.wrapping_sub(self.first);
+        if warp < self.warps {
+            let own = warp == self.warp && (r.time <= self.seen.warp || r.lanes == lanes);
+            return r.time <= self.seen.cta || own;
+        }
+        !r.is_agent() && r.time <= self.seen.cta && r.cta(self.warps) == self.cta
+    }
+
+    /// Takes up an access of a word of which at most two earlier ones count, if that is simple: nobody races, and no list is needed.
+    #[inline(always)]
+    fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
+        if self.kind.strong || self.agent {
+            return false;
+        }
+        let Some(records) = cell.records() else { return false };
+        let new = Record::new((self.who(), lanes), self.now, self.site, mask);
+        if self.kind.writes {
+            let passed = |r: &Record| !r.is_some() || r.bytes() & !mask == 0 && self.has_seen(*r, lanes);
+            let passed = passed(&records[0]) && passed(&records[1]);
+            if passed {
+                *records = [new, Record::none()];
+            }
+            return passed;
+        }
+        for r in records.iter().filter(|r| r.is_some() && r.bytes() & mask != 0) {
+            if kinds[r.site() as usize].writes && !self.has_seen(*r, lanes) {
+                return false;
+            }
+        }
+        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
+        for r in records.iter_mut().filter(|r| r.is_some() && r.site() == self.site && r.bytes() == mask) {
+            if r.time > self.published && r.join(crew, self.warps) {
+                return true;
+            }
+            if r.who == new.who && r.lanes & !lanes == 0 {
+                *r = new;
+                return true;
+            }
+        }
+        match records.iter_mut().find(|r| !r.is_some()) {
+            Some(free) => {
+                *free = new;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Removes from an earlier access what the same lanes do again now by the same instruction; whether anything is left.
+    fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
+        if r.site() != self.site || r.bytes() != mask {
+            return true;
+        }
+        if r.who == self.who() {
+            r.lanes &= !lanes;
+        } else if !self.agent
+            && !r.is_agent()
+            && r.crews(self.warps).any(|c| (c.cta, c.warp) == (self.cta, self.warp) && c.lanes & !lanes == 0)
+        {
+            r.lanes &= !(1 << self.warp);
+        }
+        r.is_some()
+    }
+}
+
+/// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
+fn unordered(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
+    let side = if earlier.is_agent() { Side::Agent } else { Side::Program };
+    earlier.crews(warps).find_map(|crew| {
+        let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
+        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
+    })
 }
 
 impl Checker {
-    fn place_of(&self, record: &Record) -> (u32, u32) {
-        let warp = record.who & !AGENT;
-        (warp / self.warps(), warp % self.warps())
-    }
-
-    fn distance(&self, record: &Record, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
-        let (other, w) = self.place_of(record);
-        let id = self.cta_of(other);
+    fn distance(&self, other: Crew, (cta, warp): ([u32; 3], u32), lane: u32) -> Distance {
+        let id = self.cta_of(other.cta);
         match () {
-            _ if id == cta && w == warp && record.lanes == 1 << lane => Distance::Thread,
-            _ if id == cta && w == warp => Distance::Warp,
+            _ if id == cta && other.warp == warp && other.lanes == 1 << lane => Distance::Thread,
+            _ if id == cta && other.warp == warp => Distance::Warp,
             _ if id == cta => Distance::Cta,
             _ if self.cluster_of(id) == self.cluster_of(cta) => Distance::Cluster,
             _ => Distance::Grid,
         }
-    }
-
-    /// A lane that has not seen an earlier access, and the lane that performed it, if there are any.
-    fn unordered(&self, state: &State, earlier: &Record, now: &Access<'_>) -> Option<(u32, u32)> {
-        let (index, warp) = self.place_of(earlier);
-        let cta = state.ctas.get(&now.actor.cta)?;
-        let side = if earlier.who & AGENT != 0 { Side::Agent } else { Side::Program };
-        let lanes = Who { warp: now.actor.warp, lanes: now.lanes };
-        cta.threads.unseen(lanes, (index, warp, earlier.lanes), side, earlier.time)
     }
 
     /// Whether two accesses are morally strong: both strong, in each other's scopes, and completely overlapping
@@ -107,147 +192,112 @@ impl Checker {
         if e.access.writes() {
             state.advance();
         }
-        let (mut shadow, mut buffer) = (std::mem::take(&mut state.shadow), std::mem::take(&mut state.buffer));
+        let first = e.addresses[e.actor.lanes.trailing_zeros() as usize];
+        let uniform = e.access != AccessKind::Store && lanes(e.actor.lanes).all(|l| e.addresses[l as usize] == first);
         let mut left = e.actor.lanes;
         while left != 0 {
             let lane = left.trailing_zeros();
-            let address = e.addresses[lane as usize];
             // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one
             // after another.
-            let group = match e.access {
-                AccessKind::Load | AccessKind::Atomic => {
-                    lanes(left).filter(|l| e.addresses[*l as usize] == address).fold(0, |m, l| m | 1 << l)
-                }
-                _ => 1 << lane,
-            };
+            let group = if uniform { left } else { 1 << lane };
             left &= !group;
-            if address.wrapping_sub(e.local.0) < e.local.1 {
-                continue;
+            let address = e.addresses[lane as usize];
+            if address.wrapping_sub(e.local.0) >= e.local.1 {
+                self.access(state, e, site, group, address);
+                self.follow_order(state, e, group, address);
             }
-            let in_shared = e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
-            let access = Access { actor: &e.actor, lanes: group, site, agent: e.order.asynchronous, in_shared };
-            let end = address + u64::from(e.size);
-            let mut word = address & !(WORD - 1);
-            while word < end {
-                let bytes = (word..word + WORD).enumerate().filter(|(_, a)| (address..end).contains(a));
-                let mask = bytes.fold(0, |m, (i, _)| m | 1 << i);
-                shadow.update(word, |list| self.access_word(state, e, &access, (word, mask), list), &mut buffer);
-                word += WORD;
-            }
-            self.follow_order(state, e, group, address);
         }
-        (state.shadow, state.buffer) = (shadow, buffer);
+        self.judge_all(state, e);
         // What is released here must be distinguishable from what follows.
         if e.access.writes() && e.order.semantics != Semantics::Weak {
             state.advance();
         }
     }
 
+    /// An access of some lanes at one address, word by word.
+    #[inline(always)]
+    fn access(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32, group: u32, address: u64) {
+        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
+        let index = self.index(e.actor.cta);
+        let Some(cta) = ctas.get_mut(&index) else { return };
+        let (warp, warps) = (e.actor.warp, self.warps);
+        let row = Row {
+            cta: index,
+            first: index * warps,
+            warps,
+            warp,
+            site,
+            kind: sites.kinds[site as usize],
+            agent: e.order.asynchronous,
+            now: threads.now,
+            seen: cta.threads.seen(Who { warp, lanes: e.actor.lanes }),
+            published: cta.threads.published(warp),
+        };
+        let end = address + u64::from(e.size);
+        let mut word = address & !(WORD - 1);
+        while word < end {
+            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
+            let mask = (1u32 << to) - (1 << from);
+            if !row.quick(shadow.cell(word), &sites.kinds, group, mask) {
+                let threads = &cta.threads;
+                shadow.update(
+                    word,
+                    |list| access_word(&row, (threads, &sites.kinds), group, (word, mask), list, hits),
+                    buffer,
+                );
+            }
+            word += WORD;
+        }
+    }
+
     /// Applies release and acquire patterns at a location.
+    #[inline(always)]
     fn follow_order(&self, state: &mut State, e: &MemoryEvent<'_>, group: u32, address: u64) {
         let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
         if !(strong || e.access.writes() && state.threads.is_released(address)) {
             return;
         }
-        let Some(cta) = state.ctas.get_mut(&e.actor.cta) else { return };
+        let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
         for lane in lanes(group) {
             let at = (e.actor.warp, lane);
             if strong && e.access != AccessKind::Store && !e.order.reduction {
                 state.threads.read(&mut cta.threads, at, address, e.order);
             }
             if e.access.writes() {
-                state.threads.write(&cta.threads, at, address, e.order, e.access == AccessKind::Atomic);
+                state.threads.write(&mut cta.threads, at, address, e.order, e.access == AccessKind::Atomic);
             }
         }
     }
 
-    /// Compares an access of a word with the records in `list`, and updates the records for later comparisons.
-    fn access_word(
-        &self,
-        state: &mut State,
-        e: &MemoryEvent<'_>,
-        now: &Access<'_>,
-        (word, mask): (u64, u32),
-        list: &mut Vec<Record>,
-    ) {
-        let Some(index) = state.ctas.get(&now.actor.cta).map(|c| c.threads.index) else { return };
-        let who = (index * self.warps() + now.actor.warp) | if now.agent { AGENT } else { 0 };
-        let writes = e.access.writes();
-        let mine = state.sites.get(now.site);
-        let (strong, scope) = (mine.is_strong(), mine.order.scope);
-        let crowded = list.len() > 8 && list.len().is_power_of_two();
-        let (mut merged, mut kept) = (false, 0);
-        for i in 0..list.len() {
-            let mut r = list[i];
-            let keep = 'keep: {
-                if r.bytes() & mask == 0 {
-                    break 'keep true;
-                }
-                let earlier = state.sites.get(r.site());
-                let (earlier_writes, earlier_strong) = (earlier.access.writes(), earlier.is_strong());
-                if !writes && !earlier_writes {
-                    // Two reads by the same instruction: one record may stand for both.
-                    let same = r.who == who && r.site() == now.site && r.bytes() == mask;
-                    if same && r.time == state.threads.now {
-                        r.lanes |= now.lanes;
-                        merged = true;
-                        break 'keep true;
-                    }
-                    let repeated = same && r.lanes & !now.lanes == 0 && !now.agent;
-                    let covered = crowded && strong == earlier_strong && self.unordered(state, &r, now).is_none();
-                    break 'keep !repeated && !covered;
-                }
-                // A later access that races with the earlier one races with this one too, so this record replaces it.
-                let narrower = earlier_strong && scope <= earlier.order.scope && self.place_of(&r).0 == index;
-                let covers = (writes || !earlier_writes) && (!strong || narrower) && r.bytes() & !mask == 0;
-                let unordered = self.unordered(state, &r, now);
-                if let Some((lane, other)) = unordered {
-                    self.judge(state, e, now, (&r, other), lane, (word, mask));
-                }
-                let told = !strong && !earlier_strong && writes;
-                !(covers && (unordered.is_none() || told))
-            };
-            if keep {
-                list[kept] = r;
-                kept += 1;
-            }
+    fn judge_all(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        if state.hits.is_empty() {
+            return;
         }
-        list.truncate(kept);
-        if !merged {
-            let record = Record::new((who, now.lanes), state.threads.now, now.site, mask);
-            list.push(record);
-            if writes {
-                // The last write comes first and is never evicted.
-                list.swap(0, kept);
-            }
-        }
+        let mut hits = std::mem::take(&mut state.hits);
+        hits.drain(..).for_each(|hit| self.judge(state, e, &hit));
+        state.hits = hits;
     }
 
     /// Reports a race between unordered accesses, unless they are morally strong or store the same value.
-    fn judge(
-        &self,
-        state: &mut State,
-        e: &MemoryEvent<'_>,
-        now: &Access<'_>,
-        (earlier, other): (&Record, u32),
-        lane: u32,
-        (word, mask): (u64, u32),
-    ) {
-        let (index, warp) = self.place_of(earlier);
+    fn judge(&self, state: &mut State, e: &MemoryEvent<'_>, hit: &Hit) {
+        let Hit { earlier, other, lane, word, mask } = *hit;
+        let site = state.sites.number(&e.actor, e.access, e.order, e.element);
         // Lanes of the same instruction are compared by `compare_lanes`.
-        if earlier.time == state.threads.now && warp == now.actor.warp && earlier.site() == now.site {
+        let here = (self.index(e.actor.cta), e.actor.warp);
+        if earlier.time == state.threads.now && (other.cta, other.warp) == here && earlier.site() == site {
             return;
         }
-        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(now.site));
-        let one = earlier.of_lane(other);
-        let distance = self.distance(&one, (now.actor.cta, now.actor.warp), lane);
-        let copies = earlier.who & AGENT != 0 || now.agent;
+        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
+        let distance = self.distance(other, (e.actor.cta, e.actor.warp), lane);
+        let copies = earlier.is_agent() || e.order.asynchronous;
         let cause = match self.morally_strong((a, b), distance) {
             _ if copies && !(a.is_strong() && b.is_strong()) => Cause::Copy,
             Err(cause) => cause,
             Ok(()) => {
+                let address = e.addresses[lane as usize];
+                let in_shared = e.windows.iter().any(|(base, size)| address.wrapping_sub(*base) < *size);
                 let read = !a.access.writes() || !b.access.writes();
-                let flag = !now.in_shared || state.threads.is_released(word);
+                let flag = !in_shared || state.threads.is_released(word);
                 if !(a.order.volatile && b.order.volatile && read && distance == Distance::Warp) || flag {
                     return;
                 }
@@ -270,12 +320,15 @@ impl Checker {
                 return;
             }
         }
+        if state.is_known(FindingKind::Race, (a.at, Some(e.actor.at))) {
+            return state.count(FindingKind::Race, (a.at, Some(e.actor.at)));
+        }
         let element = e.element.max(1);
         let at = word.max(address);
         let at = address + (at - address) / u64::from(element) * u64::from(element);
         let what = match e.windows.iter().find(|(base, size)| at.wrapping_sub(*base) < *size) {
-            Some((base, _)) => name::shared(&self.image, at - base, element),
-            None => name::global(e.memory, at, element),
+            Some((base, _)) => name::shared(&self.image, self.names, at - base, element),
+            None => name::global(e.memory, self.names, at, element),
         };
         let verb = |site: &Site, agent: bool| match (site.access, agent) {
             (AccessKind::Load, false) => "reads",
@@ -285,13 +338,13 @@ impl Checker {
             (_, true) => "writes by an asynchronous copy",
         };
         let first = Party {
-            verb: verb(a, earlier.who & AGENT != 0).into(),
-            thread: self.thread(warp, other),
-            cta: self.cta_of(index),
+            verb: verb(a, earlier.is_agent()).into(),
+            thread: self.thread(other.warp, other.lanes.trailing_zeros()),
+            cta: self.cta_of(other.cta),
             at: a.at,
             callers: a.callers.clone(),
         };
-        let second = self.party(now.actor, lane, verb(b, now.agent));
+        let second = self.party(&e.actor, lane, verb(b, e.order.asynchronous));
         let mut notes = Vec::new();
         if known && size <= 8 {
             let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));
@@ -387,8 +440,8 @@ impl Checker {
             return;
         }
         let what = match e.windows.iter().find(|(base, size)| address.wrapping_sub(*base) < *size) {
-            Some((base, _)) => name::shared(&self.image, address - base, e.element),
-            None => name::global(e.memory, address, e.element),
+            Some((base, _)) => name::shared(&self.image, self.names, address - base, e.element),
+            None => name::global(e.memory, self.names, address, e.element),
         };
         let hex = |lane: u32| {
             (0..e.size.min(8) as usize)
@@ -450,14 +503,73 @@ impl Checker {
             memory: &memory,
         };
         state.advance();
-        let (mut shadow, mut buffer) = (std::mem::take(&mut state.shadow), std::mem::take(&mut state.buffer));
         for lane in lanes(e.actor.lanes) {
-            let now = Access { actor: &e.actor, lanes: 1 << lane, site, agent: false, in_shared: true };
-            for word in [at & !3, (at & !3) + WORD] {
-                shadow.update(word, |list| self.access_word(state, &event, &now, (word, 0xf), list), &mut buffer);
-            }
+            self.access(state, &event, site, 1 << lane, at);
         }
-        (state.shadow, state.buffer) = (shadow, buffer);
+        self.judge_all(state, &event);
+    }
+}
+
+/// Compares an access of a word with those that `list` holds, and leaves there what later ones must be compared with.
+fn access_word(
+    row: &Row,
+    (cta, kinds): (&CtaThreads, &[Kind]),
+    group: u32,
+    (word, mask): (u64, u32),
+    list: &mut Vec<Record>,
+    hits: &mut Vec<Hit>,
+) {
+    let Kind { writes, strong, volatile, scope, element } = row.kind;
+    let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
+    let crowded = list.len() > 8 && list.len().is_power_of_two();
+    let (mut joined, mut kept) = (false, 0);
+    for i in 0..list.len() {
+        let mut r = list[i];
+        let keep = 'keep: {
+            if r.bytes() & mask == 0 {
+                break 'keep true;
+            }
+            let same = r.site() == row.site && r.bytes() == mask && (!writes || strong);
+            if same && !joined && !row.agent && r.time > row.published && r.join(crew, row.warps) {
+                joined = true;
+                break 'keep true;
+            }
+            let earlier = kinds[r.site() as usize];
+            if !writes && !earlier.writes {
+                // Two reads: one of them may stand for both.
+                let covered = || unordered(cta, &r, (row.warp, group, row.warps)).is_none();
+                if crowded && strong == earlier.strong && !r.is_agent() && covered() {
+                    break 'keep false;
+                }
+                break 'keep row.agent || row.supersede(&mut r, group, mask);
+            }
+            // Whoever these are, they do not race.
+            let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
+            if strong && earlier.strong && device && !(volatile && earlier.volatile) {
+                break 'keep !same || row.agent || row.supersede(&mut r, group, mask);
+            }
+            // A later access that races with the earlier one races with this one too.
+            let narrower = earlier.strong && scope <= earlier.scope && r.cta(row.warps) == row.cta;
+            let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
+            let before = unordered(cta, &r, (row.warp, group, row.warps));
+            if let Some((lane, other)) = before {
+                hits.push(Hit { earlier: r, other, lane, word, mask });
+            }
+            let told = !strong && !earlier.strong && writes;
+            !(covers && (before.is_none() || told))
+        };
+        if keep {
+            list[kept] = r;
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+    if !joined {
+        list.push(Record::new((row.who(), group), row.now, row.site, mask));
+        if writes {
+            // The last write stands in front: it never gives way.
+            list.swap(0, kept);
+        }
     }
 }
 

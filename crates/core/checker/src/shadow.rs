@@ -1,14 +1,15 @@
 //! Shadow memory: per word, the accesses that a later one may race with; and which bytes were written.
 //!
-//! A word has two records of 16 bytes in place, that is 8 bytes per byte checked. If more accesses are mutually
-//! unordered (readers, atomics), they move to a list of at most [`MOST`].
+//! A word has two records of 16 bytes in place: 8 bytes for a byte that is watched. Where more accesses are unordered among
+//! themselves (readers, atomics), they go to a list with an end: [`MOST`]. What several warps of a CTA do alike is one record
+//! ([`Record::joined`]): tiles that a whole CTA reads, bins that all update.
 
-use crate::clock::Time;
-use std::collections::HashMap;
+use crate::{clock::Time, hash::Map};
+use margay_exec::LANES;
 
 /// Limit of records per word. Beyond it a read is evicted, and a race is missed only if that was the only unordered
 /// access.
-const MOST: usize = 64;
+const MOST: usize = 32;
 /// Size of a page of shadow memory, in bytes of device memory.
 const PAGE: u64 = 4096;
 /// Size of a word in bytes.
@@ -17,18 +18,46 @@ pub const WORD: u64 = 4;
 const SPILLED: u32 = u32::MAX;
 /// Limit of distinct sites.
 pub const MOST_SITES: u32 = (1 << 28) - 2;
+/// Set in [`Record::who`] for the agents of a warp's threads.
+pub const AGENT: u32 = 1 << 31;
+/// Set in [`Record::who`] for several warps of a CTA; below it, the lanes of each (6 bits) and the CTA (24 bits).
+const JOINED: u32 = 1 << 30;
+/// Warps of a launch that can be told apart.
+pub const MOST_WARPS: u64 = (1 << 30) - 64;
+/// CTAs whose warps can share a record.
+const MOST_CTAS: u32 = 1 << 24;
 
-/// Accesses of lanes of one warp (or of their agents) by one instruction.
+/// Accesses of some lanes of one warp (or of their agents), or of several warps of a CTA, by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Warp in the launch; the highest bit marks agents.
+    /// Warp in the launch, or a CTA: [`AGENT`], [`JOINED`].
     pub who: u32,
-    /// Lanes; zero in an empty record.
+    /// Lanes, none in an empty record; of a joined one, the warps.
     pub lanes: u32,
-    /// Time of the access.
+    /// When, or so much later that nobody can have seen one and not the other.
     pub time: Time,
     /// Site, and in the upper four bits the mask of the bytes accessed.
     site: u32,
+}
+
+/// Lanes of a warp of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crew {
+    /// Linear index of the CTA.
+    pub cta: u32,
+    /// Warp in the CTA.
+    pub warp: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+/// The number of a set of lanes that a joined record can hold: one lane, or all.
+fn pattern(lanes: u32) -> Option<u32> {
+    match lanes {
+        u32::MAX => Some(LANES as u32),
+        _ if lanes.is_power_of_two() => Some(lanes.trailing_zeros()),
+        _ => None,
+    }
 }
 
 impl Record {
@@ -44,47 +73,138 @@ impl Record {
         self.site & ((1 << 28) - 1)
     }
 
-    /// The record restricted to one lane.
-    pub fn of_lane(self, lane: u32) -> Record {
-        Record { lanes: 1 << lane, ..self }
-    }
-
     /// Mask of the bytes accessed.
     pub fn bytes(self) -> u32 {
         self.site >> 28
+    }
+
+    /// Whether it is of agents.
+    pub fn is_agent(self) -> bool {
+        self.who & AGENT != 0
+    }
+
+    fn is_joined(self) -> bool {
+        self.who & JOINED != 0
+    }
+
+    /// The CTA, in a launch of CTAs of so many warps.
+    pub fn cta(self, warps: u32) -> u32 {
+        if self.is_joined() { self.who & (MOST_CTAS - 1) } else { (self.who & !AGENT) / warps }
+    }
+
+    /// Whose accesses these are.
+    pub fn crews(self, warps: u32) -> impl Iterator<Item = Crew> {
+        let cta = self.cta(warps);
+        let (mut left, lanes) = match self.is_joined() {
+            true => {
+                let pattern = self.who >> 24 & 0x3f;
+                (self.lanes, if pattern == LANES as u32 { u32::MAX } else { 1 << pattern })
+            }
+            false => (1 << ((self.who & !AGENT) % warps), self.lanes),
+        };
+        std::iter::from_fn(move || {
+            let warp = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(Crew { cta, warp, lanes })
+        })
+    }
+
+    /// Takes up what other lanes have done by the same instruction. They must have made nothing known since the time of this record,
+    /// and be neither agents themselves nor join any.
+    pub fn join(&mut self, crew: Crew, warps: u32) -> bool {
+        let own = crew.cta * warps + crew.warp;
+        if self.who == own {
+            self.lanes |= crew.lanes;
+            return true;
+        }
+        let (Some(pattern), true) = (pattern(crew.lanes), crew.cta < MOST_CTAS && !self.is_agent()) else {
+            return false;
+        };
+        let joined = JOINED | pattern << 24 | crew.cta;
+        if self.who == joined {
+            self.lanes |= 1 << crew.warp;
+            return true;
+        }
+        if !self.is_joined() && self.lanes == crew.lanes && self.who / warps == crew.cta {
+            (self.who, self.lanes) = (joined, 1 << (self.who % warps) | 1 << crew.warp);
+            return true;
+        }
+        false
     }
 }
 
 /// The records of a word.
 #[derive(Clone, Copy)]
-struct Cell([Record; 2]);
+pub struct Cell([Record; 2]);
+
+impl Cell {
+    const NONE: Cell = Cell([Record::NONE; 2]);
+
+    /// Both records, where there is no list.
+    #[inline(always)]
+    pub fn records(&mut self) -> Option<&mut [Record; 2]> {
+        (self.0[1].who != SPILLED).then_some(&mut self.0)
+    }
+}
+
+impl Record {
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn is_some(self) -> bool {
+        self.lanes != 0
+    }
+
+    /// None.
+    pub const fn none() -> Record {
+        Record::NONE
+    }
+}
 
 /// Shadow memory of the device.
 #[derive(Default)]
 pub struct Shadow {
-    pages: HashMap<u64, Box<[Cell]>>,
+    pages: Map<u64, u32>,
+    cells: Vec<Box<[Cell]>>,
+    /// The page that was asked for last.
+    last: Option<(u64, u32)>,
     lists: Vec<Vec<Record>>,
     spare: Vec<u32>,
 }
 
 impl Shadow {
+    /// The cell of the word at an address.
+    #[inline(always)]
+    pub fn cell(&mut self, address: u64) -> &mut Cell {
+        let page = address / PAGE;
+        let index = match self.last {
+            Some((known, index)) if known == page => index,
+            _ => self.page(page),
+        };
+        &mut self.cells[index as usize][(address % PAGE / WORD) as usize]
+    }
+
+    fn page(&mut self, page: u64) -> u32 {
+        let cells = &mut self.cells;
+        let index = *self.pages.entry(page).or_insert_with(|| {
+            cells.push(vec![Cell::NONE; (PAGE / WORD) as usize].into_boxed_slice());
+            cells.len() as u32 - 1
+        });
+        self.last = Some((page, index));
+        index
+    }
+
     /// Lets `change` update the records of the word at an address.
     pub fn update(&mut self, address: u64, change: impl FnOnce(&mut Vec<Record>), buffer: &mut Vec<Record>) {
-        let cells = self
-            .pages
-            .entry(address / PAGE)
-            .or_insert_with(|| vec![Cell([Record::NONE; 2]); (PAGE / WORD) as usize].into_boxed_slice());
-        let cell = &mut cells[(address % PAGE / WORD) as usize];
+        let [first, second] = self.cell(address).0;
         buffer.clear();
         let mut list = None;
-        let [first, second] = cell.0;
-        if first.lanes != 0 {
+        if first.is_some() {
             buffer.push(first);
         }
-        if second.lanes != 0 && second.who == SPILLED {
+        if second.who == SPILLED {
             list = Some(second.time);
             buffer.extend_from_slice(&self.lists[second.time as usize]);
-        } else if second.lanes != 0 {
+        } else if second.is_some() {
             buffer.push(second);
         }
         change(buffer);
@@ -99,7 +219,7 @@ impl Shadow {
                 self.spare.push(list);
             }
             let at = |i: usize| buffer.get(i).copied().unwrap_or(Record::NONE);
-            cell.0 = [at(0), at(1)];
+            self.cell(address).0 = [at(0), at(1)];
             return;
         }
         let list = list.or_else(|| self.spare.pop()).unwrap_or_else(|| {
@@ -109,23 +229,24 @@ impl Shadow {
         let kept = &mut self.lists[list as usize];
         kept.clear();
         kept.extend_from_slice(&buffer[1..]);
-        cell.0 = [buffer[0], Record { who: SPILLED, lanes: 1, time: list, site: 0 }];
+        let first = buffer[0];
+        self.cell(address).0 = [first, Record { who: SPILLED, lanes: 1, time: list, site: 0 }];
     }
 
     /// Drops the records of a range that was reallocated.
     pub fn forget(&mut self, base: u64, size: u64) {
         let end = base.saturating_add(size);
         for page in base / PAGE..end.div_ceil(PAGE) {
-            let Some(cells) = self.pages.get_mut(&page) else { continue };
+            let Some(index) = self.pages.get(&page) else { continue };
             let from = base.max(page * PAGE) % PAGE / WORD;
             let to = (end.min((page + 1) * PAGE) - page * PAGE).div_ceil(WORD);
-            for cell in &mut cells[from as usize..to as usize] {
+            for cell in &mut self.cells[*index as usize][from as usize..to as usize] {
                 let second = cell.0[1];
-                if second.lanes != 0 && second.who == SPILLED {
+                if second.who == SPILLED {
                     self.lists[second.time as usize].clear();
                     self.spare.push(second.time);
                 }
-                *cell = Cell([Record::NONE; 2]);
+                *cell = Cell::NONE;
             }
         }
     }
@@ -133,35 +254,72 @@ impl Shadow {
 
 /// Which bytes of windows were written: a bitmap in pages allocated on demand.
 #[derive(Default)]
-pub struct Marks(HashMap<u64, Box<[u64; (PAGE / 64) as usize]>>);
+pub struct Marks {
+    pages: Map<u64, u32>,
+    bits: Vec<Bits>,
+    last: Option<(u64, u32)>,
+}
+
+type Bits = Box<[u64; (PAGE / 64) as usize]>;
+
+/// The parts of a range that lie in one word of bits each: page, word, mask.
+fn words(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
+    let end = address.saturating_add(size);
+    let mut at = address;
+    std::iter::from_fn(move || {
+        let next = ((at / 64 + 1) * 64).min(end);
+        let count = next.checked_sub(at).filter(|n| *n > 0)?;
+        let mask = (u64::MAX >> (64 - count)) << (at % 64);
+        let part = (at / PAGE, (at % PAGE / 64) as usize, mask);
+        at = next;
+        Some(part)
+    })
+}
 
 impl Marks {
-    fn bits(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
-        (address..address.saturating_add(size)).map(|a| (a / PAGE, (a % PAGE / 64) as usize, 1 << (a % 64)))
+    fn find(&mut self, page: u64) -> Option<u32> {
+        match self.last {
+            Some((known, index)) if known == page => Some(index),
+            _ => {
+                let index = *self.pages.get(&page)?;
+                self.last = Some((page, index));
+                Some(index)
+            }
+        }
     }
 
-    /// Marks bytes as written.
+    /// Bytes are written.
     pub fn mark(&mut self, address: u64, size: u64) {
-        for (page, word, bit) in Marks::bits(address, size) {
-            self.0.entry(page).or_insert_with(|| Box::new([0; (PAGE / 64) as usize]))[word] |= bit;
+        for (page, word, mask) in words(address, size) {
+            let index = self.find(page).unwrap_or_else(|| {
+                self.bits.push(Box::new([0; (PAGE / 64) as usize]));
+                let index = self.bits.len() as u32 - 1;
+                self.pages.insert(page, index);
+                self.last = Some((page, index));
+                index
+            });
+            self.bits[index as usize][word] |= mask;
         }
     }
 
     /// Whether none of the bytes was written.
-    pub fn is_blank(&self, address: u64, size: u64) -> bool {
-        Marks::bits(address, size).all(|(page, word, bit)| self.0.get(&page).is_none_or(|p| p[word] & bit == 0))
+    pub fn is_blank(&mut self, address: u64, size: u64) -> bool {
+        words(address, size)
+            .all(|(page, word, mask)| self.find(page).is_none_or(|index| self.bits[index as usize][word] & mask == 0))
+    }
+
+    /// Whether all bytes were written.
+    pub fn is_whole(&mut self, address: u64, size: u64) -> bool {
+        words(address, size).all(|(page, word, mask)| {
+            self.find(page).is_some_and(|index| self.bits[index as usize][word] & mask == mask)
+        })
     }
 
     /// Marks a range as unwritten.
     pub fn forget(&mut self, base: u64, size: u64) {
-        let end = base.saturating_add(size);
-        for page in base / PAGE..end.div_ceil(PAGE) {
-            if base <= page * PAGE && (page + 1) * PAGE <= end {
-                self.0.remove(&page);
-            } else if let Some(p) = self.0.get_mut(&page) {
-                for a in base.max(page * PAGE)..end.min((page + 1) * PAGE) {
-                    p[(a % PAGE / 64) as usize] &= !(1 << (a % 64));
-                }
+        for (page, word, mask) in words(base, size) {
+            if let Some(index) = self.find(page) {
+                self.bits[index as usize][word] &= !mask;
             }
         }
     }
@@ -192,12 +350,34 @@ mod tests {
     }
 
     #[test]
+    fn warps_that_do_the_same_share_a_record() {
+        let crew = |cta, warp, lanes| Crew { cta, warp, lanes };
+        let of = |r: Record| r.crews(8).collect::<Vec<_>>();
+        // Warp 3 of CTA 2, of CTAs of 8 warps.
+        let mut record = Record::new((2 * 8 + 3, 1 << 5), 9, 1, 0xf);
+        assert_eq!(of(record), [crew(2, 3, 1 << 5)]);
+        assert!(record.join(crew(2, 6, 1 << 5), 8) && record.join(crew(2, 0, 1 << 5), 8));
+        assert_eq!(of(record), [crew(2, 0, 1 << 5), crew(2, 3, 1 << 5), crew(2, 6, 1 << 5)]);
+        let before = record;
+        assert!(!record.join(crew(2, 1, 1 << 6), 8), "other lanes");
+        assert!(!record.join(crew(1, 1, 1 << 5), 8), "another CTA");
+        assert!(!record.join(crew(2, 1, 0b11), 8), "lanes that have no number");
+        assert_eq!(record, before);
+        let mut own = Record::new((7, 0b11), 9, 1, 0xf);
+        assert!(own.join(crew(0, 7, 0b100), 8));
+        assert_eq!(of(own), [crew(0, 7, 0b111)]);
+        let mut agent = Record::new((7 | AGENT, 1), 9, 1, 0xf);
+        assert!(!agent.join(crew(0, 6, 1), 8) && !agent.join(crew(0, 7, 1), 8));
+    }
+
+    #[test]
     fn marks_know_bytes() {
         let mut marks = Marks::default();
         marks.mark(4094, 4);
         assert!(
             marks.is_blank(4090, 4) && !marks.is_blank(4090, 5) && !marks.is_blank(4097, 8) && marks.is_blank(4098, 8)
         );
+        assert!(marks.is_whole(4094, 4) && !marks.is_whole(4093, 4) && !marks.is_whole(4095, 4));
         marks.forget(4096, 1);
         assert!(marks.is_blank(4096, 1) && !marks.is_blank(4095, 1) && !marks.is_blank(4097, 1));
     }

@@ -1,12 +1,12 @@
 //! Sites: instructions with their call stacks, to which records in shadow memory refer.
 
-use crate::shadow::MOST_SITES;
-use margay_exec::{AccessKind, Actor, Frame, Ordering, Semantics};
-use margay_ir::{FuncId, SourcePlace};
-use std::{
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
+use crate::{
+    hash::{Map, Mix},
+    shadow::MOST_SITES,
 };
+use margay_exec::{AccessKind, Actor, Frame, Ordering, Scope, Semantics};
+use margay_ir::{FuncId, SourcePlace};
+use std::hash::{Hash, Hasher};
 
 /// A place in the program.
 pub type Place = (FuncId, SourcePlace);
@@ -38,23 +38,43 @@ impl Site {
     }
 }
 
+/// What counts when accesses are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// It writes.
+    pub writes: bool,
+    /// Whether the operation is strong (manual, section 8.4).
+    pub strong: bool,
+    /// A volatile one.
+    pub volatile: bool,
+    /// Its scope.
+    pub scope: Scope,
+    /// Size of an element in bytes.
+    pub element: u32,
+}
+
 /// All sites seen in a launch.
 #[derive(Default)]
 pub struct Sites {
+    /// What counts of each.
+    pub kinds: Vec<Kind>,
     list: Vec<Site>,
-    index: HashMap<u64, u32>,
+    index: Map<u64, u32>,
 }
 
 impl Sites {
     /// The number of a site.
     pub fn number(&mut self, actor: &Actor<'_>, access: AccessKind, order: Ordering, element: u32) -> u32 {
-        let mut h = DefaultHasher::new();
+        let mut h = Mix::default();
         (actor.at.0.0, actor.at.1.span.start, access.writes(), access == AccessKind::Atomic, order, element)
             .hash(&mut h);
         actor.callers.iter().for_each(|f| (f.func.0, f.at.span.start).hash(&mut h));
-        let (list, most) = (&mut self.list, MOST_SITES);
+        let (list, kinds, most) = (&mut self.list, &mut self.kinds, MOST_SITES);
         *self.index.entry(h.finish()).or_insert_with(|| {
             if list.len() < most as usize {
+                let strong = order.semantics != Semantics::Weak;
+                let (volatile, scope) = (order.volatile, order.scope);
+                kinds.push(Kind { writes: access.writes(), strong, volatile, scope, element });
                 list.push(Site { at: actor.at, callers: actor.callers.to_vec(), access, order, element });
             }
             list.len() as u32 - 1

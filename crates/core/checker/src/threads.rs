@@ -66,6 +66,19 @@ pub struct CtaThreads {
     cluster: u32,
     threads: Vec<Thread>,
     barriers: HashMap<u32, Gathered>,
+    /// By warp: when its threads have last made known what they did before.
+    published: Vec<Time>,
+    /// By warp: what lanes have all seen, if that was asked for since it changed.
+    seen: Vec<Option<(u32, Seen)>>,
+}
+
+/// Until when some lanes of a warp have all seen what others did.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Seen {
+    /// All threads of their CTA.
+    pub cta: Time,
+    /// All lanes of their warp.
+    pub warp: Time,
 }
 
 /// The clocks gathered at a barrier, and what fences of its participants have made visible.
@@ -132,10 +145,38 @@ impl CtaThreads {
     /// Threads that have seen nothing but the launch.
     pub fn new(index: u32, cluster: u32, warps: u32) -> CtaThreads {
         let threads = vec![Thread::default(); warps as usize * LANES];
-        CtaThreads { index, cluster, threads, barriers: HashMap::new() }
+        let (published, seen) = (vec![0; warps as usize], vec![None; warps as usize]);
+        CtaThreads { index, cluster, threads, barriers: HashMap::new(), published, seen }
+    }
+
+    /// When threads of a warp have last made known what they did before: nobody can tell apart what they did since.
+    pub fn published(&self, warp: u32) -> Time {
+        self.published[warp as usize]
+    }
+
+    /// Until when lanes of a warp have all seen what the others of their CTA and warp did; it may be more.
+    pub fn seen(&mut self, who: Who) -> Seen {
+        if let Some((lanes, seen)) = self.seen[who.warp as usize]
+            && lanes == who.lanes
+        {
+            return seen;
+        }
+        let mut all = Seen { cta: Time::MAX, warp: Time::MAX };
+        let mut last: Option<&Arc<Clock>> = None;
+        for lane in lanes(who.lanes) {
+            let clock = &self.threads[who.warp as usize * LANES + lane as usize].clock;
+            if last.is_none_or(|l| !Arc::ptr_eq(l, clock)) {
+                let (cta, warp) = clock.floors(self.index, who.warp);
+                all = Seen { cta: all.cta.min(cta), warp: all.warp.min(warp.max(cta)) };
+                last = Some(clock);
+            }
+        }
+        self.seen[who.warp as usize] = Some((who.lanes, all));
+        all
     }
 
     fn thread(&mut self, warp: u32, lane: u32) -> &mut Thread {
+        self.seen[warp as usize] = None;
         &mut self.threads[warp as usize * LANES + lane as usize]
     }
 
@@ -229,11 +270,11 @@ impl Threads {
     }
 
     /// Records a lane's write to a location, which replaces or extends what can be acquired there.
-    pub fn write(&mut self, cta: &CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
+    pub fn write(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering, modifies: bool) {
         let strong = order.semantics != Semantics::Weak;
         let me = (cta.index, cta.cluster);
         let t = &cta.threads[warp as usize * LANES + lane as usize];
-        let mut made = Vec::new();
+        let (mut made, mut published) = (Vec::new(), false);
         let mut make = |fence: &Fence, scope: Scope| {
             let mut clock = (*fence.clock).clone();
             clock.raise((cta.index, warp, 1 << lane), Side::Program, fence.time);
@@ -241,6 +282,7 @@ impl Threads {
             made.push(Release { cta: cta.index, cluster: cta.cluster, scope, clock: Arc::new(clock) });
         };
         if strong && order.semantics.releases() {
+            published = true;
             make(&Fence { clock: t.clock.clone(), agent: t.agent, time: self.now }, order.scope);
         }
         if strong {
@@ -253,6 +295,9 @@ impl Threads {
                     last = Some(fence);
                 }
             }
+        }
+        if published {
+            cta.published[warp as usize] = self.now;
         }
         match self.released.get_mut(&at) {
             Some(list) if modifies => {
@@ -308,6 +353,9 @@ impl Threads {
 
     /// Applies a synchronisation.
     pub fn sync(&mut self, cta: &mut CtaThreads, who: Who, kind: SyncKind) {
+        if !matches!(kind, SyncKind::Exchange) {
+            cta.published[who.warp as usize] = self.now;
+        }
         match kind {
             SyncKind::Barrier { id, .. } => {
                 for lane in lanes(who.lanes) {
@@ -446,6 +494,7 @@ impl Threads {
         if all {
             // All threads of the CTA have arrived or exited.
             clock.raise_all(cta.index, self.now);
+            cta.published.fill(self.now);
         }
         let clock = Arc::new(clock);
         let fence = |clock: Clock| Fence { clock: Arc::new(clock), agent: 0, time: 0 };

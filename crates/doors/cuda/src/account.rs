@@ -34,6 +34,8 @@ struct Account {
     /// Number of failed launches, and the first line of the first report.
     faults: u64,
     first: String,
+    /// What checks have found.
+    findings: u64,
 }
 
 fn account() -> MutexGuard<'static, Account> {
@@ -99,6 +101,11 @@ pub fn failed(words: &str) {
     }
 }
 
+/// Something that a check has found.
+pub fn found() {
+    account().findings += 1;
+}
+
 impl Account {
     /// The statistics as text, kernels by decreasing time.
     fn stats(&self) -> String {
@@ -152,23 +159,32 @@ impl Account {
 
 /// At exit: prints the statistics, and sets the exit code if a kernel failed.
 fn close(status: i32) {
-    let (stats, faults, first) = {
+    crate::driver::look_for_leaks();
+    crate::watch::close();
+    let (stats, faults, first, findings) = {
         let account = account();
-        (wanted().then(|| account.stats()), account.faults, account.first.clone())
+        (wanted().then(|| account.stats()), account.faults, account.first.clone(), account.findings)
     };
     if let Some(stats) = stats {
         eprintln!("{stats}");
     }
-    if faults == 0 {
+    if faults == 0 && findings == 0 {
         return;
     }
     let code = fault_exit().filter(|_| status == 0);
     let ended = match code {
-        Some(code) => format!("; the program's exit code was 0 and is made {code}"),
+        Some(code) => format!("the program's exit code was 0 and is made {code}"),
         None => String::new(),
     };
-    let more = if faults == 1 { "1 launch failed".to_string() } else { format!("{faults} launches failed, first") };
-    tell(&format!("margay: {more}: {}{ended}", first.trim_start_matches("error: ")));
+    let more = match faults {
+        0 => String::new(),
+        1 => format!("1 launch failed: {}", first.trim_start_matches("error: ")),
+        _ => format!("{faults} launches failed, first: {}", first.trim_start_matches("error: ")),
+    };
+    let words: Vec<&str> = [more.as_str(), ended.as_str()].into_iter().filter(|w| !w.is_empty()).collect();
+    if !words.is_empty() {
+        tell(&format!("margay: {}", words.join("; ")));
+    }
     if let Some(code) = code {
         end_with(code);
     }

@@ -72,6 +72,17 @@ thread_local! {
     static THREAD_STREAM: Cell<bool> = const { Cell::new(false) };
 }
 
+thread_local! {
+    static REASON: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Keeps in words why the function that runs is about to fail, for those who check (`--check api`).
+pub fn because(why: impl FnOnce() -> String) {
+    if crate::watch::wanted().is_some_and(|what| what.api) {
+        REASON.set(Some(why()));
+    }
+}
+
 /// Whether the default stream of the function that was called is the thread's.
 pub fn is_thread_stream() -> bool {
     THREAD_STREAM.get()
@@ -92,6 +103,10 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
         Err(Code::UNKNOWN)
     });
     let code = outcome.err().unwrap_or(Code::SUCCESS);
+    let why = REASON.take();
+    if code != Code::SUCCESS {
+        crate::watch::failed(name, code, why);
+    }
     if logged() {
         eprintln!("margay: {name} = {}", code.name());
     }
@@ -104,8 +119,7 @@ pub fn asked(variable: &str, wanted: &str) -> bool {
 }
 
 /// Environment variables with lists of words, and the words allowed.
-const WORDS: [(&str, &[&str]); 2] =
-    [("MARGAY_CHECK", &["bounds", "memory", "races", "init", "sync", "all"]), ("MARGAY_LOG", &["api", "quiet"])];
+const WORDS: [(&str, &[&str]); 1] = [("MARGAY_LOG", &["api", "quiet"])];
 
 /// Rejects environment variables with unknown words.
 pub fn check_environment() -> Result<(), String> {
@@ -116,6 +130,7 @@ pub fn check_environment() -> Result<(), String> {
             return Err(format!("{variable}: there is no `{word}`; there is {}", known.join(", ")));
         }
     }
+    crate::watch::check_environment()?;
     let engine = std::env::var("MARGAY_ENGINE").unwrap_or_default();
     let engines = margay::engines();
     if !engine.is_empty() && engines.iter().all(|e| e.name() != engine) {

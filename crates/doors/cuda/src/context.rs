@@ -31,6 +31,18 @@ pub enum Owner {
     Registered(u32),
 }
 
+impl Owner {
+    /// The function that such memory comes from; none for the program's own.
+    pub fn allocator(self) -> Option<&'static str> {
+        match self {
+            Owner::Device => Some("`cudaMalloc` (`cuMemAlloc`)"),
+            Owner::Managed => Some("`cudaMallocManaged` (`cuMemAllocManaged`)"),
+            Owner::Host(_) => Some("`cudaMallocHost` (`cuMemHostAlloc`)"),
+            Owner::Registered(_) => None,
+        }
+    }
+}
+
 /// A context's record of an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
@@ -103,11 +115,17 @@ impl Context {
         crate::api::tell_as(if stopped { "fault" } else { "error" }, &words);
         if stopped {
             crate::account::failed(&words);
+            crate::watch::stopped(&words);
         }
         if code.is_sticky() {
-            self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+            self.give_up(code);
         }
         code
+    }
+
+    /// Remembers an error for ever.
+    pub fn give_up(&self, code: Code) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
     }
 
     /// The memory of the device.
@@ -122,6 +140,7 @@ impl Context {
 
     /// Frees all allocations of the context.
     pub fn free_memory(&self) {
+        crate::watch::leaks(self);
         // Without the lock, since freeing may wait for launches.
         let all = std::mem::take(&mut *self.memory());
         for address in all.into_keys() {

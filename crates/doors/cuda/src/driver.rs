@@ -106,6 +106,13 @@ pub fn driver() -> Result<&'static Driver, Code> {
     }
 }
 
+/// Tells what is left in contexts when the process ends.
+pub fn look_for_leaks() {
+    if let Ok(driver) = driver() {
+        driver.contexts.each(crate::watch::leaks);
+    }
+}
+
 fn driver_or_error() -> Result<&'static Driver, Code> {
     static DRIVER: OnceLock<Result<Driver, Code>> = OnceLock::new();
     DRIVER.get_or_init(Driver::new).as_ref().map_err(|code| *code)

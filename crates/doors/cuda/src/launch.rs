@@ -14,7 +14,6 @@ use crate::{
     work::Work,
 };
 use bytemuck::AnyBitPattern;
-use margay_checker::Checker;
 use margay_exec::Observer;
 use margay_runtime::LaunchConfig;
 use std::sync::Arc;
@@ -91,15 +90,14 @@ impl Launch {
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
         let kernel = self.function.kernel()?;
-        let checker = watch::wanted().map(|what| {
-            let own = kernel.image().ir.func(kernel.func()).reqnctapercluster;
-            Checker::new(what, kernel.image().clone(), grid, block, cluster.or(own).unwrap_or([1; 3]))
-        });
+        let own = kernel.image().ir.func(kernel.func()).reqnctapercluster;
+        let whole = margay_checker::Shape { grid, block, cluster: cluster.or(own).unwrap_or([1; 3]) };
+        let checker = watch::checker(kernel, whole, &self.params);
         let observer = checker.as_ref().map(|c| c as &dyn Observer);
         let config = LaunchConfig { cluster, shared, cooperative, observer, ..LaunchConfig::new(grid, block) };
         let ended = kernel.launch(&config, &self.params);
-        if let Some(checker) = &checker {
-            watch::tell(kernel, checker);
+        if checker.as_ref().is_some_and(|checker| watch::tell(kernel, checker)) {
+            context.give_up(Code::LAUNCH_FAILED);
         }
         match ended {
             Ok(stats) => {

@@ -4,7 +4,7 @@
 //! device memory with a record of its kind.
 
 use crate::{
-    api::{api, asked},
+    api::{api, because},
     code::{Code, Outcome},
     context::{Allocated, Context, Owner},
     device::{profile, total_memory},
@@ -18,7 +18,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A device address.
 pub type DevicePtr = u64;
@@ -34,13 +34,15 @@ fn alignment(bytes: usize, owner: Owner) -> u32 {
     }
 }
 
-/// Accessible size of an allocation. GPUs check addresses by pages, so programs overrun small allocations by some bytes
-/// unnoticed. The padding up to the next allocation is therefore accessible, unless `MARGAY_CHECK=bounds` requests
-/// stricter checks than a GPU's.
+/// Bytes that a program may touch of an allocation. Devices check addresses by pages, so real programs overrun the ends of small
+/// allocations by some bytes, unnoticed: what lies before the next allocation is theirs, unless a check asks for more than a device
+/// does.
 fn room(bytes: usize, alignment: u32) -> usize {
-    static EXACT: OnceLock<bool> = OnceLock::new();
-    let exact = *EXACT.get_or_init(|| asked("MARGAY_CHECK", "bounds"));
-    if exact { bytes } else { bytes.checked_next_multiple_of(alignment.min(512) as usize).unwrap_or(bytes) }
+    if crate::watch::wanted().is_some_and(|what| what.memory) {
+        bytes
+    } else {
+        bytes.checked_next_multiple_of(alignment.min(512) as usize).unwrap_or(bytes)
+    }
 }
 
 /// Allocates memory in the current context.
@@ -126,7 +128,10 @@ pub fn free(address: DevicePtr) -> Outcome {
     };
     // Memory may be freed from another context than its own, but only memory that an allocation owns.
     let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
-    let freed = freed.ok_or(Code::INVALID_VALUE)?;
+    let freed = freed.ok_or_else(|| {
+        because(|| format!("{address:#x} is nothing that can be freed: {}", context.device_memory().describe(address)));
+        Code::INVALID_VALUE
+    })?;
     crate::advice::forget(address, freed.block.len());
     crate::pool::gave_back(address);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
@@ -353,7 +358,14 @@ api! {
 pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     let (base, len, _) = around(context, address)?;
     let offset = (address - base) as usize;
-    if offset <= len && count <= len - offset { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    if offset <= len && count <= len - offset {
+        return Ok(());
+    }
+    because(|| {
+        let beyond = offset.saturating_add(count) - len;
+        format!("{count} bytes at {address:#x} end {beyond} bytes behind the allocation of {len} bytes at {base:#x}")
+    });
+    Err(Code::INVALID_VALUE)
 }
 
 /// Whether an address lies in device memory.

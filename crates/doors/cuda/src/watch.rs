@@ -1,33 +1,242 @@
-//! Launches observed by a checker, as selected by `MARGAY_CHECK`.
+//! Checks of a program (`MARGAY_CHECK`): which launches are watched, what was found in all of them, and where it is told.
+//!
+//! A finding is told of when it is seen first; the same places in later launches only count.
 
-use crate::api;
-use margay_checker::{Checker, What};
+use crate::{account, api, code::Code, context::Context};
+use margay::{
+    findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
+    render::short_name,
+};
+use margay_checker::{Checker, Finding, FindingKind, Shape, What};
+use margay_exec::Image;
+use margay_ir::FrameRole;
 use margay_runtime::Kernel;
-use std::sync::OnceLock;
+use std::{
+    collections::HashMap,
+    io::Write,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
 
-/// The selected checks: the words of `MARGAY_CHECK` except `bounds`, which concerns allocations.
-pub fn wanted() -> Option<What> {
-    static WANTED: OnceLock<Option<What>> = OnceLock::new();
-    *WANTED.get_or_init(|| {
-        let words = std::env::var("MARGAY_CHECK").ok()?;
-        let words: Vec<&str> = words.split(',').filter(|word| !word.is_empty() && *word != "bounds").collect();
-        if words.is_empty() {
-            return None;
-        }
-        match What::parse(&words.join(",")) {
-            Ok(what) => Some(what),
-            Err(why) => {
-                api::tell(&format!("MARGAY_CHECK: {why}"));
-                None
-            }
-        }
-    })
+/// What a finding is known by: a program, a sort, places in it; or a title, where there is no place.
+type Key = (usize, FindingKind, Vec<(u32, u32)>, String);
+
+/// What was found so far.
+struct Watch {
+    settings: Settings,
+    suppressions: Suppressions,
+    writer: Writer,
+    files: Files,
+    /// How often each was seen; programs stay as long as they are known here.
+    seen: HashMap<Key, u64>,
+    images: HashMap<usize, Arc<Image>>,
+    /// Launches that the filter lets through, and those of them that were watched.
+    passed: u64,
+    watched: u64,
+    suppressed: u64,
+    ended: bool,
 }
 
-/// Reports the findings of a launch.
-pub fn tell(kernel: &Kernel, checker: &Checker) {
-    let mut files = margay::render::Files::default();
-    for finding in checker.findings() {
-        api::tell_as("finding", margay::render::finding(kernel.image(), &finding, &mut files).trim_end());
+/// What the environment says; nothing if nothing is to be checked.
+fn settings() -> Option<&'static Settings> {
+    static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
+    let read = || Settings::from_environment(|name| std::env::var(name).ok()).ok().flatten();
+    SETTINGS.get_or_init(read).as_ref()
+}
+
+/// Complains about what nobody understands.
+pub fn check_environment() -> Result<(), String> {
+    if let Some(settings) = Settings::from_environment(|name| std::env::var(name).ok())? {
+        settings.suppressions()?;
     }
+    Ok(())
+}
+
+/// What is looked for, if anything.
+pub fn wanted() -> Option<What> {
+    settings().map(|s| s.what)
+}
+
+fn watch() -> Option<MutexGuard<'static, Watch>> {
+    static WATCH: OnceLock<Option<Mutex<Watch>>> = OnceLock::new();
+    let make = || {
+        let settings = settings()?.clone();
+        let out: Box<dyn Write + Send> = match &settings.output {
+            Some(path) => match std::fs::OpenOptions::new().create(true).append(true).open(path) {
+                Ok(file) => Box::new(file),
+                Err(e) => {
+                    api::tell(&format!("margay: cannot write {}: {e}", path.display()));
+                    Box::new(std::io::stderr())
+                }
+            },
+            None => Box::new(std::io::stderr()),
+        };
+        Some(Mutex::new(Watch {
+            suppressions: settings.suppressions().unwrap_or_default(),
+            writer: Writer::new(settings.format, out),
+            settings,
+            files: Files::default(),
+            seen: HashMap::new(),
+            images: HashMap::new(),
+            passed: 0,
+            watched: 0,
+            suppressed: 0,
+            ended: false,
+        }))
+    };
+    WATCH.get_or_init(make).as_ref().map(|w| w.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether a launch of a kernel needs the events of the reference engine: exact bounds are checked everywhere, and what is left for
+/// `memory` concerns local variables.
+fn needs_events(what: What, kernel: &Kernel) -> bool {
+    what.races || what.init || what.sync || what.memory && has_local_arrays(kernel)
+}
+
+fn has_local_arrays(kernel: &Kernel) -> bool {
+    let funcs = &kernel.image().ir.funcs;
+    funcs.iter().any(|f| f.frame.iter().any(|v| v.role == FrameRole::Local))
+}
+
+/// A checker for a launch, if it is to be watched.
+pub fn checker(kernel: &Kernel, shape: Shape, params: &[u8]) -> Option<Checker> {
+    let mut watch = watch()?;
+    let settings = &watch.settings;
+    if !needs_events(settings.what, kernel) || !settings.watches(kernel.name()) {
+        return None;
+    }
+    let (what, sample, range) = (settings.what, settings.sample, settings.skip..);
+    let number = watch.passed;
+    watch.passed += 1;
+    if !range.contains(&number) || number - range.start >= watch.settings.count {
+        return None;
+    }
+    watch.watched += 1;
+    Some(Checker::new(what, kernel.image().clone(), short_name, shape).with_params(params).sampled(sample))
+}
+
+impl Watch {
+    /// Tells of a finding, unless it was told of before or nobody wants to hear of it; whether it counts.
+    fn tell(&mut self, image: Option<&Arc<Image>>, kernel: &str, finding: &Finding) -> bool {
+        let item = Item { image: image.map(|i| &**i), kernel, finding };
+        if self.suppressions.cover(item, &mut self.files) {
+            self.suppressed += finding.times;
+            return false;
+        }
+        crate::reports::note("finding", &human(item, &mut self.files));
+        let program = image.map_or(0, |i| Arc::as_ptr(i) as usize);
+        let mut places: Vec<(u32, u32)> = finding.parties.iter().map(|p| (p.at.0.0, p.at.1.span.start)).collect();
+        places.sort_unstable();
+        let title = if places.is_empty() { finding.title.clone() } else { String::new() };
+        let times = self.seen.entry((program, finding.kind, places, title)).or_default();
+        *times += finding.times.max(1);
+        if *times > finding.times.max(1) {
+            return true;
+        }
+        if let Some(image) = image {
+            self.images.insert(program, image.clone());
+        }
+        if self.settings.format != Format::Human || self.settings.output.is_some() || !api::asked("MARGAY_LOG", "quiet")
+        {
+            self.writer.write(item);
+        }
+        account::found();
+        true
+    }
+}
+
+/// Tells of what a launch did wrong; whether the context is to be given up for it.
+pub fn tell(kernel: &Kernel, checker: &Checker) -> bool {
+    let Some(mut watch) = watch() else { return false };
+    let told = checker.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
+    told > 0 && watch.settings.stop
+}
+
+/// Tells programs that read findings of a launch that stopped: people are told in other words.
+pub fn stopped(words: &str) {
+    let Some(mut watch) = watch().filter(|w| w.settings.format != Format::Human) else { return };
+    let mut lines = words.trim_end().lines();
+    let title = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let notes = lines.map(str::to_owned).collect();
+    let finding = Finding { kind: FindingKind::Fault, title, parties: Vec::new(), notes, help: None, times: 1 };
+    let item = Item { image: None, kernel: "", finding: &finding };
+    watch.writer.write(item);
+}
+
+/// Codes that are answers and no failures.
+fn is_answer(code: Code) -> bool {
+    matches!(code, Code::NOT_READY | Code::PEER_ACCESS_ALREADY_ENABLED | Code::DEINITIALIZED)
+}
+
+/// Functions that programs try to learn whether something is there.
+fn is_question(function: &str) -> bool {
+    ["Get", "Query", "Is", "Can", "GetProcAddress"].iter().any(|word| function[2..].contains(word))
+}
+
+/// Tells of a call that failed, with what is known of why.
+pub fn failed(function: &'static str, code: Code, why: Option<String>) {
+    if is_answer(code) || code.is_sticky() || is_question(function) || wanted().is_none_or(|what| !what.api) {
+        return;
+    }
+    let Some(mut watch) = watch() else { return };
+    let meaning = Code::of(code.number()).map_or("", |(_, text)| text);
+    let finding = Finding {
+        kind: FindingKind::Api,
+        title: format!("api: `{function}` fails with {}: {meaning}", code.name()),
+        parties: Vec::new(),
+        notes: why.into_iter().collect(),
+        help: None,
+        times: 1,
+    };
+    watch.tell(None, "", &finding);
+}
+
+/// At the end of a context or of the process: what nobody has freed.
+pub fn leaks(context: &Context) {
+    // Who cannot free anything any more leaks nothing.
+    if wanted().is_none_or(|what| !what.leaks) || context.check().is_err() {
+        return;
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    let left: Vec<(u64, usize, &str)> = context
+        .memory()
+        .iter()
+        .filter_map(|(at, allocated)| Some((*at, allocated.len, allocated.owner.allocator()?)))
+        .collect();
+    for (at, bytes, function) in left {
+        found.push(Finding {
+            kind: FindingKind::Leak,
+            title: format!("leak: {bytes} bytes at {at:#x} are not freed; they come from {function}"),
+            parties: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            times: 1,
+        });
+    }
+    found.extend(heap_leak(context.device_memory()));
+    let Some(mut watch) = watch() else { return };
+    for finding in &found {
+        watch.tell(None, "", finding);
+    }
+}
+
+/// At the end of the process: ends the document, and says how much was looked at.
+pub fn close() {
+    let Some(mut watch) = watch() else { return };
+    if std::mem::replace(&mut watch.ended, true) {
+        return;
+    }
+    watch.writer.finish();
+    if watch.settings.format != Format::Human {
+        return;
+    }
+    let of = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let launches = format!("{} checked launch{}", watch.watched, if watch.watched == 1 { "" } else { "es" });
+    let mut line = format!("margay: {} in {}", of(watch.seen.len() as u64, "finding"), launches);
+    if watch.passed > watch.watched {
+        line += &format!(" of {}", watch.passed);
+    }
+    if watch.suppressed > 0 {
+        line += &format!("; {} suppressed", watch.suppressed);
+    }
+    api::tell(&line);
 }

@@ -1,6 +1,7 @@
 //! The command line as types.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use margay::findings::Format;
 use margay_checker::What;
 use std::{ops::Range, path::PathBuf};
 
@@ -54,6 +55,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Run a CUDA program on this machine's processors: margay's libcuda.so.1 in the place of NVIDIA's
     Exec(ExecArgs),
+    /// Stand in for NVIDIA's compute-sanitizer: `margay exec --check` with its options
+    Sanitize(SanitizeArgs),
     /// Stand in for NVIDIA's ptxas where a tool calls it: check, and write an image that margay's libcuda.so.1 loads
     Ptxas(PtxasArgs),
     /// List what a program, library or wheel holds for GPUs, and write its PTX
@@ -155,19 +158,14 @@ pub enum MessageFormat {
     Github,
 }
 
-/// How to write findings of `margay run --check`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum FindingFormat {
-    /// For people: both threads, their lines, what is missing
-    Human,
-    /// One JSON object a line
-    Json,
+/// Words of [`What`], as they stand.
+fn words_to_check(text: &str) -> Result<String, String> {
+    What::parse(text).map(|_| text.to_owned())
 }
 
-/// `bounds` and words of [`What`], as they stand.
-fn words_to_check(text: &str) -> Result<String, String> {
-    let words: Vec<&str> = text.split(',').filter(|word| *word != "bounds").collect();
-    if words.is_empty() { Ok(text.to_owned()) } else { What::parse(&words.join(",")).map(|_| text.to_owned()) }
+/// `SKIP:COUNT`, as it stands.
+fn launches(text: &str) -> Result<String, String> {
+    margay::findings::launches(text).map(|_| text.to_owned())
 }
 
 /// `1..50`: up to and with the last.
@@ -318,7 +316,7 @@ pub struct RunArgs {
 
     /// Look for what is wrong although the kernel comes to its end, on the reference engine: `memory` (accesses that leave their
     /// variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers and warp instructions that not all threads
-    /// reach), several with commas between, or `all`
+    /// reach), `leaks` (of the device's heap), several with commas between, or `all`
     #[arg(long, value_name = "WHAT", value_parser = What::parse)]
     pub check: Option<What>,
 
@@ -326,9 +324,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "FROM..TO", value_parser = seeds, requires = "check", conflicts_with_all = ["repeat", "seed"])]
     pub seeds: Option<Range<u64>>,
 
-    /// How to write what `--check` found
-    #[arg(long, value_enum, default_value_t = FindingFormat::Human, value_name = "FORMAT")]
-    pub message_format: FindingFormat,
+    /// How to write what `--check` found: `human`, `json`, `sarif`, `github` or `xml`
+    #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = Format::parse)]
+    pub message_format: Format,
+
+    /// With `--check`: a file that names what not to tell of: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML as
+    /// compute-sanitizer takes it
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub suppress: Option<PathBuf>,
 
     /// CTAs may wait for each other (grid barriers)
     #[arg(long)]
@@ -417,8 +420,9 @@ Environment, also of programs that the program starts:
   MARGAY_ENGINE=tiered|reference|simd   the engine (--engine)
   MARGAY_DEVICE=h100,sms=8        the device (--device)
   MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
-  MARGAY_CHECK=bounds             allocations end with their last byte, not with the last of 512 as on devices (--check)
-  MARGAY_CHECK=all                races, uninitialised memory, skipped barriers, overrun local variables (--check)
+  MARGAY_CHECK=all                what to look for (--check)
+  MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
+  MARGAY_CHECK_SAMPLE, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
   MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
   MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again
@@ -435,15 +439,19 @@ pub struct ExecArgs {
     /// `memory=8G`, `count=2`, separated by commas
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub device: Option<String>,
-    /// Report what a device would let pass: `bounds` ends allocations with their last byte; on the reference engine, `memory`,
-    /// `races`, `init`, `sync` or `all` look for what kernels do wrong although they come to their end; several with commas between
+    /// Report what a device would let pass: `memory` (allocations end with their last byte, accesses that leave their variable),
+    /// `races`, `init` (uses of values that nobody wrote), `sync` (barriers that not all threads reach), `leaks` (memory that is not
+    /// freed), `api` (calls that fail, copies past the end), several with commas between, or `all`
     #[arg(long, value_name = "WHAT", value_parser = words_to_check)]
     pub check: Option<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub checks: CheckedArgs,
     /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
     #[arg(long)]
     pub stats: bool,
-    /// The exit code after a fault of a kernel, where the program says 0
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    /// The exit code after a fault of a kernel or a finding of `--check`, where the program says 0; 0 leaves it at that
+    #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
     /// End as the program ends, whatever its kernels did
     #[arg(long, conflicts_with = "fault_exit_code")]
@@ -463,6 +471,33 @@ pub struct ExecArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
+/// Which launches `--check` watches, and how it tells.
+#[derive(Debug, Default, Args)]
+pub struct CheckedArgs {
+    /// With `--check`: only kernels of that name, mangled or not; `*` stands for anything; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub kernel_name: Vec<String>,
+    /// With `--check`: only launches after the first SKIP of those kernels, and COUNT of them
+    #[arg(long, value_name = "SKIP:COUNT", value_parser = launches)]
+    pub launches: Option<String>,
+    /// With `--check`: look at the accesses of one CTA in N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: Option<u32>,
+    /// With `--check`: how to write findings: `human`, `json`, `sarif`, `github` or `xml`
+    #[arg(long, value_name = "FORMAT", value_parser = |word: &str| Format::parse(word).map(|_| word.to_owned()))]
+    pub message_format: Option<String>,
+    /// With `--check`: write findings to a file and not to standard error
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// With `--check`: a file that names what not to tell of: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML
+    /// as compute-sanitizer takes it
+    #[arg(long, value_name = "FILE")]
+    pub suppress: Option<PathBuf>,
+    /// With `--check`: the first finding ends the program's use of the device, as a fault does
+    #[arg(long)]
+    pub stop_at_first: bool,
+}
+
 fn engine(text: &str) -> Result<String, String> {
     let engines = margay::engines();
     let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
@@ -471,6 +506,16 @@ fn engine(text: &str) -> Result<String, String> {
 
 fn device(text: &str) -> Result<String, String> {
     margay::profile::Profile::parse(text).map(|_| text.into()).map_err(|e| e.to_string())
+}
+
+/// `margay sanitize`
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub struct SanitizeArgs {
+    /// What compute-sanitizer takes: `--tool memcheck|racecheck|initcheck|synccheck`, `--kernel-name`, `--error-exitcode N`, ...,
+    /// the program and its arguments
+    #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<std::ffi::OsString>,
 }
 
 /// `margay extract`

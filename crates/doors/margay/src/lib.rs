@@ -46,6 +46,7 @@
 
 pub mod compare;
 pub mod element;
+pub mod findings;
 pub mod format;
 pub mod image;
 pub mod installed;

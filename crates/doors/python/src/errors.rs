@@ -1,6 +1,6 @@
 //! Errors of the library as Python's exceptions: the classes are `margay._errors`'s.
 
-use margay::render;
+use margay::{findings, render};
 use margay_exec::Stop;
 use margay_ir::Source;
 use margay_runtime::{Error, StopReport};
@@ -84,10 +84,10 @@ pub fn value(message: impl std::fmt::Display) -> PyErr {
 }
 
 /// A finding of a checker, as JSON.
-pub fn finding(image: &margay_exec::Image, found: &margay_checker::Finding, files: &mut render::Files) -> Value {
+pub fn finding(image: &margay_exec::Image, found: &margay_checker::Finding, files: &mut findings::Files) -> Value {
     let place = |(func, at)| {
-        let ptx = render::ptx(image, (func, at));
-        let cuda: Vec<Value> = render::cuda(image, (func, at), &mut render::Files::default())
+        let ptx = findings::ptx(image, (func, at));
+        let cuda: Vec<Value> = findings::cuda(image, (func, at), &mut findings::Files::default())
             .into_iter()
             .map(|l| json!({ "file": l.file, "line": l.line, "column": l.column }))
             .collect();
@@ -109,6 +109,6 @@ pub fn finding(image: &margay_exec::Image, found: &margay_checker::Finding, file
         "notes": found.notes,
         "help": found.help,
         "times": found.times,
-        "report": render::finding(image, found, files).trim_end(),
+        "report": findings::human(findings::Item { image: Some(image), kernel: "", finding: found }, files).trim_end(),
     })
 }

@@ -1,7 +1,7 @@
 //! A launch: Python's lock is free while it runs, Ctrl-C ends it, and what kernels print appears where Python prints.
 
 use crate::{device::Device, errors, loans::Range};
-use margay_checker::{Checker, What};
+use margay_checker::{Checker, Shape, What};
 use margay_exec::Observer;
 use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchStats};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
@@ -51,7 +51,10 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     }
     let required = kernel.image().ir.func(kernel.func()).reqnctapercluster;
     let cluster = a.cluster.or(required).unwrap_or([1; 3]);
-    let checker = what.map(|what| Checker::new(what, kernel.image().clone(), a.grid, a.block, cluster));
+    let checker = what.map(|what| {
+        let shape = Shape { grid: a.grid, block: a.block, cluster };
+        Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block)
+    });
     let cancel = Cancel::default();
     let config = LaunchConfig {
         cluster: a.cluster,
@@ -70,7 +73,7 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     py.detach(|| drop(lent));
     flush(py, device)?;
     let stats = ended?.map_err(|e| errors::raise(&e))?;
-    let mut files = margay::render::Files::default();
+    let mut files = margay::findings::Files::default();
     let found = checker.map(|c| c.findings()).unwrap_or_default();
     let found: Value = found.iter().map(|f| errors::finding(kernel.image(), f, &mut files)).collect();
     // A checker of synchronisation has told of it.

@@ -7,8 +7,9 @@
 //! argument that the host does not write. Numbers are 4.
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use margay::findings::{Files, Item, cuda, human};
 use margay::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, Options, SourceText};
-use margay_checker::{Checker, Finding, What};
+use margay_checker::{Checker, Finding, Shape, What};
 use margay_isa::Type;
 use margay_runtime::Module;
 use std::{
@@ -91,7 +92,13 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
     let block = arguments.finish().map_err(|e| e.to_string())?;
     let line = |word: &str, otherwise: u32| [label.number(word, otherwise), 1, 1];
     let (grid, threads, cluster) = (line("grid", 1), line("block", 128), line("cluster", 1));
-    let checker = Checker::new(What::ALL, kernel.image().clone(), grid, threads, cluster);
+    let checker = Checker::new(
+        What::ALL,
+        kernel.image().clone(),
+        margay::render::short_name,
+        Shape { grid, block: threads, cluster },
+    )
+    .with_params(&block);
     let config = LaunchConfig {
         seed,
         shared: label.number("shared", 0),
@@ -108,12 +115,12 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
 fn seen(module: &Module, label: &Label, findings: &[Finding]) -> Result<BTreeSet<(String, u32)>, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut all = BTreeSet::new();
-    let mut files = margay::render::Files::default();
+    let mut files = Files::default();
     for finding in findings {
         for party in &finding.parties {
             let places = std::iter::once(party.at).chain(party.callers.iter().map(|c| (c.func, c.at)));
             for place in places {
-                for line in margay::render::cuda(kernel.image(), place, &mut files) {
+                for line in cuda(kernel.image(), place, &mut files) {
                     if line.file.ends_with(".cu") {
                         all.insert((finding.kind.name().to_owned(), line.line));
                     }
@@ -126,8 +133,11 @@ fn seen(module: &Module, label: &Label, findings: &[Finding]) -> Result<BTreeSet
 
 fn show(module: &Module, label: &Label, findings: &[Finding]) -> String {
     let Ok(kernel) = module.kernel(&label.kernel) else { return String::new() };
-    let mut files = margay::render::Files::default();
-    findings.iter().map(|f| margay::render::finding(kernel.image(), f, &mut files)).collect()
+    let mut files = Files::default();
+    findings
+        .iter()
+        .map(|finding| human(Item { image: Some(kernel.image()), kernel: &label.kernel, finding }, &mut files))
+        .collect()
 }
 
 fn run(path: &Path, label: &Label) -> Result<(), Failed> {

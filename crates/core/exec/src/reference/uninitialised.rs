@@ -9,7 +9,10 @@ use super::{code::FuncCode, ctx::Ctx, state::lanes};
 use crate::Concern;
 use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
-    pass::liveness::{inst_reads, inst_writes, reads, term_reads},
+    pass::{
+        Cfg,
+        liveness::{Liveness, inst_reads, inst_writes, reads, term_reads},
+    },
 };
 use margay_isa::{Effect, Opcode};
 
@@ -24,8 +27,19 @@ pub enum Site {
     None,
 }
 
-/// What begins at each op of a function.
+/// Whether some path through a function reads a register that nothing has written on it: then, and only then, it must be watched.
+fn may_read_undefined(func: &Func) -> bool {
+    let live = Liveness::new(func, &Cfg::new(func, |_, _| false)).live_in.into_iter().next();
+    let formals = func.params.iter().filter_map(|home| if let FormalHome::Regs(r) = home { Some(r) } else { None });
+    let formals: Vec<u32> = formals.flatten().map(|r| r.0).collect();
+    live.is_some_and(|live| live.iter().any(|r| !formals.contains(&r)))
+}
+
+/// What begins at each op of a function; nothing at all where no register can be undefined.
 pub fn sites(func: &FuncCode) -> Vec<Site> {
+    if !may_read_undefined(&func.func) {
+        return Vec::new();
+    }
     let mut sites = vec![Site::None; func.ops.len()];
     for (block, first) in func.by_term.iter().enumerate() {
         if let Some(site) = sites.get_mut(*first as usize) {
@@ -65,7 +79,11 @@ fn leaves(inst: &Inst, base: Option<MemBase>) -> bool {
 pub fn look(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
     let func: &Func = &code.func;
-    let site = code.sites.get_or_init(|| sites(code)).get(ctx.pc as usize).copied().unwrap_or(Site::None);
+    let sites = code.sites.get_or_init(|| sites(code));
+    if sites.is_empty() {
+        return;
+    }
+    let site = sites.get(ctx.pc as usize).copied().unwrap_or(Site::None);
     let mut written = std::mem::take(&mut ctx.warp.frames[ctx.frame as usize].written);
     if written.len() != func.regs.len() {
         written = vec![0; func.regs.len()];

@@ -2,11 +2,11 @@
 
 use super::Result;
 use crate::{
-    args::ExecArgs,
+    args::{CheckedArgs, ExecArgs},
     exit::{Failure, Outcome},
 };
-use margay::programs::Programs;
-use std::{env, os::unix::process::CommandExt, process::Command};
+use margay::{findings::Suppressions, programs::Programs};
+use std::{env, ffi::OsString, os::unix::process::CommandExt, path::PathBuf, process::Command};
 
 /// Runs the command: this process becomes the program, so it ends as the program ends.
 pub fn run(args: &ExecArgs) -> Result {
@@ -35,12 +35,37 @@ pub fn run(args: &ExecArgs) -> Result {
     for (variable, value) in chosen {
         value.as_ref().map(|value| command.env(variable, value));
     }
+    command.envs(checks(args)?);
     if args.stats {
         command.env("MARGAY_STATS", "1");
     }
-    if !args.keep_exit_code {
+    if !args.keep_exit_code && args.fault_exit_code != 0 {
         command.env("MARGAY_FAULT_EXIT", args.fault_exit_code.to_string());
     }
     let error = command.exec(); // comes back only if it failed
     Err(Failure::usage(format!("cannot run {}: {error}", program.to_string_lossy())))
+}
+
+/// What the driver library is told of checks.
+fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
+    let CheckedArgs { kernel_name, launches, sample, message_format, output, suppress, stop_at_first } = &args.checks;
+    if let Some(file) = suppress {
+        Suppressions::read(file).map_err(Failure::usage)?;
+    }
+    // The program may change its folder before the library reads them.
+    let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or(file.clone()).into_os_string();
+    let set = [
+        ("MARGAY_CHECK_KERNELS", (!kernel_name.is_empty()).then(|| kernel_name.join(",").into())),
+        ("MARGAY_CHECK_LAUNCHES", launches.as_ref().map(OsString::from)),
+        ("MARGAY_CHECK_SAMPLE", sample.map(|n| n.to_string().into())),
+        ("MARGAY_CHECK_FORMAT", message_format.as_ref().map(OsString::from)),
+        ("MARGAY_CHECK_OUTPUT", output.as_ref().map(absolute)),
+        ("MARGAY_CHECK_SUPPRESS", suppress.as_ref().map(absolute)),
+        ("MARGAY_CHECK_STOP", stop_at_first.then(|| "1".into())),
+    ];
+    let set: Vec<_> = set.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    if !set.is_empty() && args.check.is_none() && env::var_os("MARGAY_CHECK").is_none() {
+        return Err(Failure::usage("these options are about `--check`, which says what to look for"));
+    }
+    Ok(set)
 }

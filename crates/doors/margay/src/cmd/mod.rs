@@ -13,6 +13,7 @@ pub mod ir;
 pub mod nvcc;
 pub mod ptxas;
 pub mod run;
+pub mod sanitize;
 
 use crate::{
     args::{Cli, CompletionsArgs, VerdictArgs},

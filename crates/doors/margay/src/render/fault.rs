@@ -91,6 +91,25 @@ pub fn demangled(name: &str) -> String {
     found.unwrap_or_else(|| name.into())
 }
 
+/// The last part of a name, without template arguments and parameters: what a programmer calls a function or variable.
+pub fn short_name(name: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let symbol = name.rsplit("::").find_map(|part| cpp_demangle::Symbol::new(part).ok());
+    let whole = symbol.and_then(|s| s.demangle_with_options(&options).ok()).unwrap_or_else(|| name.into());
+    // `void k<ns::T>(int*)::tile`: what stands between brackets is no part of the name.
+    let (mut depth, mut short) = (0u32, String::new());
+    for c in whole.chars() {
+        match c {
+            '<' | '(' | '{' | '[' => depth += 1,
+            '>' | ')' | '}' | ']' => depth = depth.saturating_sub(1),
+            ':' | ' ' if depth == 0 => short.clear(),
+            _ if depth == 0 => short.push(c),
+            _ => {}
+        }
+    }
+    if short.is_empty() { whole } else { short }
+}
+
 fn triple(v: [u32; 3]) -> String {
     format!("({}, {}, {})", v[0], v[1], v[2])
 }
@@ -134,5 +153,28 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::Hazard(why) => both(why.clone(), ""),
         FaultKind::BadHandle(why) => both(format!("bad handle: {why}"), ""),
         FaultKind::Undefined(name) => both(format!("`{name}` is called, and defined nowhere"), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_name;
+
+    #[test]
+    fn short_names_are_what_programmers_wrote() {
+        let names = [
+            ("_Z4kernPi", "kern"),
+            ("_ZZ4kernPiiE4tile", "tile"),
+            ("_ZN2ns5outer3runEPf", "run"),
+            ("saxpy", "saxpy"),
+            ("k::_ZZ1kPiE1s", "s"),
+            ("_ZL7counter", "counter"),
+            ("_ZZ1kILi4EEvPiE4tile", "tile"),
+            ("_ZZ1kILi4EEvPiE4tile_0", "tile"),
+            ("%SP", "%SP"),
+        ];
+        for (mangled, short) in names {
+            assert_eq!(short_name(mangled), short, "{mangled}");
+        }
     }
 }

@@ -1,12 +1,10 @@
-//! Findings and faults for people: places in the text as rustc shows them, with what is wrong there.
+//! Diagnostics and faults for people: places in the text as rustc shows them, with what is wrong there.
 
 mod fault;
-mod finding;
 mod human;
 pub mod json;
 
-pub use fault::demangled;
-pub use finding::{Files, Line, cuda, human as finding, ptx};
+pub use fault::{demangled, short_name};
 
 use margay_ir::Source;
 use margay_runtime::StopReport;

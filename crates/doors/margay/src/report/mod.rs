@@ -1,6 +1,5 @@
 //! Writing findings: for people, as JSON lines, as SARIF, as GitHub annotations; and how a stopped kernel ends a command.
 
-mod json;
 mod sarif;
 
 use crate::{
@@ -17,7 +16,6 @@ use std::{
     sync::Arc,
 };
 
-pub use json::finding;
 pub use margay::render::json::severity;
 pub use sarif::log as sarif;
 

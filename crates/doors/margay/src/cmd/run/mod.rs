@@ -7,14 +7,15 @@ mod watch;
 
 use super::{Result, device, failure, load, options};
 use crate::{
-    args::{FindingFormat, RunArgs},
+    args::RunArgs,
     exit::{Failure, Outcome, complain},
     report::{Style, emit},
 };
 pub use stats::size;
 
 use arguments::Argument;
-use margay_checker::{Checker, Finding};
+use margay::findings::{Files, Format, Item, Suppressions, Writer, heap_leak};
+use margay_checker::{Checker, Finding, Shape};
 use margay_exec::{Counts, Observer};
 use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
 use serde_json::json;
@@ -65,6 +66,12 @@ pub fn run(args: &RunArgs, style: Style) -> Result {
     }
     for argument in arguments.iter().chain(&bound) {
         argument.save()?;
+    }
+    if args.check.is_some_and(|what| what.leaks)
+        && let Some(leak) = heap_leak(context.device().memory())
+        && show(args, &kernel, &[leak])? > 0
+    {
+        return Ok(Outcome::Findings);
     }
     let outcome = wanted.report(&arguments, args)?;
     if let Some(format) = args.stats {
@@ -129,7 +136,7 @@ fn launch(
         counts,
         ..LaunchConfig::new(args.grid, args.block)
     };
-    let checker = checker(args, kernel);
+    let checker = checker(args, kernel, block);
     let config = LaunchConfig { observer: checker.as_ref().map(|c| c as &dyn Observer), ..config };
     let started = Instant::now();
     let result = kernel.launch(&config, block);
@@ -139,13 +146,13 @@ fn launch(
         trace.span(kernel.name(), started, details);
     }
     let found = checker.map(|c| c.findings()).unwrap_or_default();
-    show(args, kernel, &found);
+    let told = show(args, kernel, &found)?;
     match result {
-        Ok(_) if !found.is_empty() => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
+        Ok(_) if told > 0 => Err(Failure { message: String::new(), outcome: Outcome::Findings }),
         Ok(stats) => {
             // What a checker looks for, it has told of.
-            let told = args.check.is_some_and(|what| what.sync) || number > 1;
-            if let Some(undefined) = stats.undefined.as_ref().filter(|_| !told) {
+            let known = args.check.is_some_and(|what| what.sync) || number > 1;
+            if let Some(undefined) = stats.undefined.as_ref().filter(|_| !known) {
                 complain(margay::render::undefined(undefined, style.err).trim_end());
             }
             Ok(stats)
@@ -155,21 +162,30 @@ fn launch(
     }
 }
 
-/// Watches a launch, if it is to be checked.
-fn checker(args: &RunArgs, kernel: &Kernel) -> Option<Checker> {
+/// Watches a launch, if something is to be looked for that shows in one.
+fn checker(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Checker> {
     let cluster = args.cluster.or(kernel.image().ir.func(kernel.func()).reqnctapercluster).unwrap_or([1; 3]);
-    args.check.map(|what| Checker::new(what, kernel.image().clone(), args.grid, args.block, cluster))
+    let shape = Shape { grid: args.grid, block: args.block, cluster };
+    let what = args.check.filter(|what| what.is_of_launches())?;
+    Some(Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
 }
 
-/// Writes what was found.
-fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) {
-    let mut files = margay::render::Files::default();
-    for finding in found {
-        match args.message_format {
-            FindingFormat::Human => eprint!("{}", margay::render::finding(kernel.image(), finding, &mut files)),
-            FindingFormat::Json => emit(&format!("{}\n", crate::report::finding(kernel.image(), finding, &mut files))),
-        }
+/// Writes what was found and is not suppressed: to standard error for people, to standard output for programs. How many that are.
+fn show(args: &RunArgs, kernel: &Kernel, found: &[Finding]) -> std::result::Result<usize, Failure> {
+    let suppressions = args.suppress.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read);
+    let suppressions = suppressions.map_err(Failure::usage)?;
+    let mut files = Files::default();
+    let item = |finding| Item { image: Some(kernel.image()), kernel: kernel.name(), finding };
+    let told: Vec<&Finding> = found.iter().filter(|f| !suppressions.cover(item(f), &mut files)).collect();
+    let mut writer = match args.message_format {
+        Format::Human => Writer::new(Format::Human, Box::new(std::io::stderr())),
+        format => Writer::new(format, Box::new(std::io::stdout())),
+    };
+    told.iter().for_each(|finding| writer.write(item(finding)));
+    if args.check.is_some() {
+        writer.finish();
     }
+    Ok(told.len())
 }
 
 /// Launches with one seed after the other, each from the same arguments, and tells of each finding once.
@@ -184,7 +200,7 @@ fn explore(
     let mut failed = None;
     for seed in seeds {
         let (_arguments, block) = arguments::make(context, kernel, &args.args)?;
-        let checker = checker(args, kernel);
+        let checker = checker(args, kernel, &block);
         let config = LaunchConfig {
             cluster: args.cluster,
             shared: args.shared,
@@ -209,14 +225,14 @@ fn explore(
             break;
         }
     }
-    show(args, kernel, &all);
+    let told = show(args, kernel, &all)?;
     match failed {
         Some((seed, e)) => {
             let mut failure = failure(e, style);
             failure.message += &format!("\n(with --seed {seed})");
             Err(failure)
         }
-        None if all.is_empty() => Ok(Outcome::Clean),
+        None if told == 0 => Ok(Outcome::Clean),
         None => Ok(Outcome::Findings),
     }
 }

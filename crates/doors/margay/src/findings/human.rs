@@ -1,6 +1,8 @@
 //! What a checker found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
 
-use margay_checker::{Finding, Party};
+use super::Item;
+use crate::render::short_name;
+use margay_checker::Party;
 use margay_exec::Image;
 use margay_ir::{FuncId, SourcePlace};
 use std::{collections::HashMap, fmt::Write};
@@ -75,9 +77,9 @@ fn party(out: &mut String, image: &Image, p: &Party, files: &mut Files) {
         write_line(out, if i == 0 { "at" } else { "inlined at" }, line);
     }
     write_line(out, "ptx", &ptx(image, p.at));
-    let _ = writeln!(out, "    in `{}`", margay_checker::plain_name(&image.ir.func(p.at.0).name));
+    let _ = writeln!(out, "    in `{}`", short_name(&image.ir.func(p.at.0).name));
     for frame in &p.callers {
-        let name = margay_checker::plain_name(&image.ir.func(frame.func).name);
+        let name = short_name(&image.ir.func(frame.func).name);
         let place = (frame.func, frame.at);
         let lines = cuda(image, place, files);
         write_line(out, &format!("called by `{name}` at"), lines.first().unwrap_or(&ptx(image, place)));
@@ -85,9 +87,10 @@ fn party(out: &mut String, image: &Image, p: &Party, files: &mut Files) {
 }
 
 /// A finding, with an empty line behind it.
-pub fn human(image: &Image, finding: &Finding, files: &mut Files) -> String {
+pub fn human(item: Item<'_>, files: &mut Files) -> String {
+    let finding = item.finding;
     let mut out = format!("error: {}\n", finding.title);
-    for p in &finding.parties {
+    for (p, image) in finding.parties.iter().filter_map(|p| Some((p, item.image?))) {
         party(&mut out, image, p, files);
     }
     for note in &finding.notes {

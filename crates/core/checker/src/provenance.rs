@@ -1,0 +1,184 @@
+//! Accesses through a kernel's argument that land in another allocation than the one that the argument points to: an index that is too
+//! large by much finds a neighbour, and no bounds are violated.
+//!
+//! Which argument an address comes from is a question to the kernel's code, asked once: loads of 64-bit parameters, and what `mov`,
+//! `cvta`, additions, subtractions and choices make of them. Differences of two pointers, and addresses with two sources, are nobody's.
+//! What functions do that are not inlined is not followed.
+
+use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name};
+use margay_exec::{Memory, MemoryEvent};
+use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg};
+use margay_isa::Opcode;
+
+/// What a register holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// No pointer that came as an argument.
+    Number,
+    /// The argument at an offset of the parameter block, or what is some way off it.
+    Argument(u32),
+    /// One of several, or something made of them.
+    Unclear,
+}
+
+impl Source {
+    fn join(self, other: Source) -> Source {
+        if self == other { self } else { Source::Unclear }
+    }
+
+    fn plus(self, other: Source) -> Source {
+        match (self, other) {
+            (Source::Number, other) | (other, Source::Number) => other,
+            _ => Source::Unclear,
+        }
+    }
+}
+
+/// Arguments by the places of the accesses that go through them.
+#[derive(Default)]
+pub struct Arguments {
+    /// The kernel that was looked at.
+    kernel: Option<FuncId>,
+    by_place: Map<u32, u32>,
+    /// First and last address of what each points to; nothing where it is no pointer.
+    targets: Map<u32, Option<(u64, u64)>>,
+}
+
+/// What an instruction yields.
+fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> Option<Source> {
+    let (variant, srcs) = (func.variant(inst), func.operands(inst.srcs));
+    let at = |i: usize| srcs.get(i).map_or(Some(Source::Unclear), &of);
+    Some(match variant.op {
+        Opcode::Mov | Opcode::Cvta => at(0)?,
+        Opcode::Add => at(0)?.plus(at(1)?),
+        Opcode::Sub => match (at(0)?, at(1)?) {
+            (first, Source::Number) => first,
+            _ => Source::Unclear,
+        },
+        Opcode::Mad => match (at(0)?, at(1)?, at(2)?) {
+            (Source::Unclear, ..) | (_, Source::Unclear, _) => Source::Unclear,
+            (_, _, third) => third,
+        },
+        Opcode::Selp => at(0)?.join(at(1)?),
+        // A size that came as an argument.
+        Opcode::Mul | Opcode::Shl | Opcode::Cvt | Opcode::Div | Opcode::Rem => Source::Number,
+        Opcode::Ld | Opcode::Ldu | Opcode::Atom => Source::Number,
+        _ => srcs
+            .iter()
+            .map(&of)
+            .try_fold(Source::Number, |all, s| Some(if s? == Source::Number { all } else { Source::Unclear }))?,
+    })
+}
+
+impl Arguments {
+    fn of(func: &Func) -> Map<u32, u32> {
+        let mut known: Vec<Option<Source>> = vec![None; func.regs.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for inst in &func.insts {
+                let source = |o: &Operand| match o {
+                    Operand::Reg(VReg(r)) | Operand::Not(VReg(r)) => known[*r as usize],
+                    Operand::Imm(_) | Operand::Special(..) => Some(Source::Number),
+                    _ => Some(Source::Unclear),
+                };
+                let variant = func.variant(inst);
+                let parameter = match (variant.op, func.operands(inst.srcs).first()) {
+                    (Opcode::Ld, Some(Operand::Mem(MemBase::KernelParam, at))) if variant.t().bits() == 64 => Some(*at),
+                    _ => None,
+                };
+                let made = if parameter.is_some() { None } else { result(func, inst, source) };
+                for (i, dst) in func.operands(inst.dsts).iter().enumerate() {
+                    let Operand::Reg(r) = dst else { continue };
+                    let new = match parameter {
+                        Some(at) => u32::try_from(at + 8 * i as i64).ok().map(Source::Argument),
+                        None => made,
+                    };
+                    let old = known[r.0 as usize];
+                    let both = old.zip(new).map(|(old, new)| old.join(new)).or(old).or(new);
+                    changed |= both != old;
+                    known[r.0 as usize] = both;
+                }
+            }
+        }
+        let mut places = Map::default();
+        for inst in &func.insts {
+            let mut bases = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)).filter_map(|o| match o {
+                Operand::Mem(MemBase::Reg(r), _) => Some(known[r.0 as usize]),
+                Operand::Mem(..) => Some(None),
+                _ => None,
+            });
+            if let (Some(Some(Source::Argument(at))), None) = (bases.next(), bases.next()) {
+                places.insert(func.places[inst.at as usize].span.start, at);
+            }
+        }
+        places
+    }
+}
+
+/// The allocation around an address, with those that follow without a gap: a reservation is mapped piece by piece.
+fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
+    let found = memory.find(address)?;
+    let (mut base, mut end) = (found.block.base(), found.end());
+    while let Some(next) = memory.find(end).filter(|a| a.block.base() == end && a.block.len() > 0) {
+        end = next.end();
+    }
+    while let Some(before) = base.checked_sub(1).and_then(|at| memory.find(at)).filter(|a| a.block.base() < base) {
+        base = before.block.base();
+    }
+    Some((base, end))
+}
+
+impl Checker {
+    pub(crate) fn look_for_strays(&self, state: &mut State, e: &MemoryEvent<'_>) {
+        let (func, at) = e.actor.at;
+        if self.params.is_empty()
+            || !e.actor.callers.is_empty()
+            || !matches!(e.space, MemSpace::Global | MemSpace::Generic)
+        {
+            return;
+        }
+        let arguments = &mut state.arguments;
+        if arguments.kernel != Some(func) {
+            *arguments = Arguments {
+                kernel: Some(func),
+                by_place: Arguments::of(self.image.ir.func(func)),
+                targets: Map::default(),
+            };
+        }
+        let Some(offset) = arguments.by_place.get(&at.span.start).copied() else { return };
+        let pointer = || {
+            let bytes = self.params.get(offset as usize..offset as usize + 8)?;
+            target(e.memory, u64::from_le_bytes(bytes.try_into().ok()?))
+        };
+        let Some((base, end)) = *arguments.targets.entry(offset).or_insert_with(pointer) else { return };
+        let size = u64::from(e.size);
+        let stray = lanes(e.actor.lanes).find(|l| {
+            let address = e.addresses[*l as usize];
+            address < base || address + size > end
+        });
+        let Some(lane) = stray else { return };
+        let address = e.addresses[lane as usize];
+        let number = self.image.ir.func(func).params.iter().position(|home| match home {
+            margay_ir::FormalHome::Kernel(at) => *at == offset,
+            _ => false,
+        });
+        let argument =
+            number.map_or(format!("the pointer at byte {offset} of the arguments"), |n| format!("argument {n}"));
+        let verb = if e.access.writes() { "writes" } else { "reads" };
+        let (what, kind) = (name::global(e.memory, self.names, address, e.element), FindingKind::Bounds);
+        let gap = if address < base {
+            format!("{} bytes before", base - address)
+        } else {
+            format!("{} bytes behind", address + size - end)
+        };
+        state.report(kind, (e.actor.at, None), || Finding {
+            kind,
+            title: format!("out of bounds: {verb} {what} through {argument}, which points to another allocation"),
+            parties: vec![self.party(&e.actor, lane, verb)],
+            notes: vec![format!("{gap} the {} bytes at {base:#x} that {argument} points to", end - base)],
+            help: None,
+            times: 1,
+        });
+    }
+}

@@ -1,0 +1,178 @@
+//! `margay sanitize ARGUMENTS`: takes the command line of NVIDIA's compute-sanitizer and runs `margay exec --check` with what it says,
+//! so that scripts change one word.
+
+use super::Result;
+use crate::{
+    args::{Cli, Command, SanitizeArgs},
+    exit::Failure,
+};
+use clap::Parser;
+use std::{collections::VecDeque, ffi::OsString};
+
+/// Options with a value that change nothing here: what they ask for is always so, or concerns machine code.
+const PASSED_OVER: [&str; 31] = [
+    "--binary-patching",
+    "--check-api-memory-access",
+    "--check-bulk-copy",
+    "--check-cache-control",
+    "--check-device-heap",
+    "--check-exit-code",
+    "--check-optix",
+    "--check-warpgroup-mma",
+    "--coredump-name",
+    "--demangle",
+    "--destroy-on-device-error",
+    "--force-blocking-launches",
+    "--force-synchronization-limit",
+    "--generate-coredump",
+    "--initcheck-address-space",
+    "--injection-path",
+    "--injection-path32",
+    "--launch-timeout",
+    "--max-connections",
+    "--missing-barrier-init-is-fatal",
+    "--num-callers-device",
+    "--num-callers-host",
+    "--num-cuda-barriers",
+    "--nvtx",
+    "--padding",
+    "--port",
+    "--print-level",
+    "--print-limit",
+    "--racecheck-report",
+    "--show-backtrace",
+    "--target-processes",
+];
+
+/// What `--tool` says, and what it looks for.
+fn tool(name: &str) -> std::result::Result<Vec<&'static str>, Failure> {
+    match name {
+        // Bounds, alignment, and what the API refuses.
+        "memcheck" => Ok(vec!["memory", "api"]),
+        "racecheck" => Ok(vec!["races"]),
+        "initcheck" => Ok(vec!["init"]),
+        "synccheck" => Ok(vec!["sync"]),
+        other => Err(Failure::usage(format!(
+            "there is no tool `{other}`; there is memcheck, racecheck, initcheck and synccheck"
+        ))),
+    }
+}
+
+/// `kernel_name=k`, `kns=part`: a pattern of `margay exec --kernel-name`.
+fn kernel(filter: &str) -> std::result::Result<String, Failure> {
+    match filter.split_once('=') {
+        Some(("kernel_name" | "kne", name)) => Ok(name.into()),
+        Some(("kernel_substring" | "kns", part)) => Ok(format!("*{part}*")),
+        None => Ok(filter.into()),
+        Some((key, _)) => {
+            Err(Failure::usage(format!("`{key}` filters nothing; there is kernel_name and kernel_substring")))
+        }
+    }
+}
+
+/// The words of `margay exec`.
+fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> {
+    let mut words: VecDeque<OsString> = words.iter().cloned().collect();
+    let (mut what, mut options) = (tool("memcheck")?, Vec::<OsString>::new());
+    let (mut skip, mut count, mut code) = (None, None, "0".to_owned());
+    let (mut xml, mut output) = (false, None);
+    let (mut leaks, mut errors) = (false, true);
+    while let Some(word) = words.front().and_then(|w| w.to_str()).filter(|w| w.starts_with('-')).map(str::to_owned) {
+        words.pop_front();
+        if word == "--" {
+            break;
+        }
+        let (name, mut given) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+            _ => (word.clone(), None),
+        };
+        let mut value = || {
+            let next = given.take().or_else(|| words.pop_front().and_then(|w| w.into_string().ok()));
+            next.ok_or_else(|| Failure::usage(format!("`{name}` needs a value")))
+        };
+        match name.as_str() {
+            "--tool" => what = tool(&value()?)?,
+            "--kernel-name" | "--kernel-regex" | "-k" | "--filter" => {
+                options.extend(["--kernel-name".into(), kernel(&value()?)?.into()]);
+            }
+            "--launch-skip" | "-s" => skip = Some(value()?),
+            "--launch-count" | "-c" => count = Some(value()?),
+            "--error-exitcode" => code = value()?,
+            "--leak-check" => leaks = value()? == "full",
+            "--report-api-errors" => errors = value()? != "no",
+            "--xml" => xml = true,
+            "--save" | "--log-file" => output = Some(value()?),
+            "--suppressions" => options.extend(["--suppress".into(), value()?.into()]),
+            "--language" | "--read" | "--exclude" | "--kernel-name-exclude" => {
+                return Err(Failure::unsupported(format!("`{name}` of compute-sanitizer")));
+            }
+            "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
+            name if PASSED_OVER.contains(&name) => drop(value()?),
+            other => {
+                return Err(Failure::usage(format!("compute-sanitizer has no option `{other}` that margay knows")));
+            }
+        }
+    }
+    what.retain(|w| errors || *w != "api");
+    if leaks {
+        what.push("leaks");
+    }
+    if skip.is_some() || count.is_some() {
+        let launches = format!("{}:{}", skip.unwrap_or_default(), count.unwrap_or_default());
+        options.extend(["--launches".into(), launches.into()]);
+    }
+    if xml {
+        options.extend(["--message-format".into(), "xml".into()]);
+    }
+    if let Some(file) = output {
+        options.extend(["--output".into(), file.into()]);
+    }
+    let mut all: Vec<OsString> =
+        ["exec", "--check", &what.join(","), "--error-exitcode", &code].map(OsString::from).into();
+    all.append(&mut options);
+    all.push("--".into());
+    all.extend(words);
+    Ok(all)
+}
+
+/// Runs the command.
+pub fn run(args: &SanitizeArgs) -> Result {
+    let words = translate(&args.words)?;
+    let cli = Cli::parse_from(std::iter::once("margay".into()).chain(words));
+    match &cli.command {
+        Command::Exec(args) => super::exec::run(args),
+        _ => Err(Failure::usage("nothing to run")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> std::result::Result<String, String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let words = translate(&words).map_err(|e| e.message)?;
+        Ok(words.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn lines_of_compute_sanitizer_become_lines_of_exec() {
+        for (from, to) in [
+            ("./a.out -x 3", "exec --check memory,api --error-exitcode 0 -- ./a.out -x 3"),
+            (
+                "--tool racecheck --error-exitcode 9 --kernel-name kns=sum a --tool",
+                "exec --check races --error-exitcode 9 --kernel-name *sum* -- a --tool",
+            ),
+            (
+                "--leak-check=full --launch-skip 2 --launch-count=3 --show-backtrace no --xml --save f.xml -- a",
+                "exec --check memory,api,leaks --error-exitcode 0 --launches 2:3 --message-format xml --output f.xml -- a",
+            ),
+            ("--tool initcheck --suppressions s.xml a", "exec --check init --error-exitcode 0 --suppress s.xml -- a"),
+        ] {
+            assert_eq!(of(from).as_deref(), Ok(to), "{from}");
+        }
+        assert!(of("--tool leakcheck a").unwrap_err().contains("no tool"));
+        assert!(of("--no-such-thing a").unwrap_err().contains("--no-such-thing"));
+        assert!(of("--tool").unwrap_err().contains("needs a value"));
+    }
+}

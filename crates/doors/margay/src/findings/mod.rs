@@ -1,0 +1,136 @@
+//! What checkers find, told in every format: for people, as JSON lines, as one SARIF log, as annotations of GitHub's workflows, as
+//! XML with the element names of compute-sanitizer.
+
+mod github;
+mod human;
+mod json;
+mod sarif;
+mod settings;
+mod suppress;
+mod xml;
+
+pub use human::{Files, Line, cuda, human, ptx};
+pub use settings::{Settings, launches};
+pub use suppress::Suppressions;
+
+use margay_checker::{Finding, FindingKind};
+use margay_exec::{Image, Memory, mem::Kind};
+use serde_json::Value;
+use std::io::Write;
+
+/// How findings are written.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Format {
+    /// For people: both threads, their lines, what is missing.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+    /// One SARIF 2.1.0 log.
+    Sarif,
+    /// Annotations of GitHub's workflows.
+    Github,
+    /// XML with the element names of compute-sanitizer.
+    Xml,
+}
+
+impl Format {
+    /// All of them, with the word for each.
+    pub const ALL: [(&'static str, Format); 5] = [
+        ("human", Format::Human),
+        ("json", Format::Json),
+        ("sarif", Format::Sarif),
+        ("github", Format::Github),
+        ("xml", Format::Xml),
+    ];
+
+    /// From its word.
+    pub fn parse(word: &str) -> Result<Format, String> {
+        let known = Format::ALL.iter().find(|(name, _)| *name == word);
+        known.map(|(_, format)| *format).ok_or_else(|| {
+            let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
+            format!("`{word}` is no format; there is {}", names.join(", "))
+        })
+    }
+}
+
+/// A finding with what is known of where it was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The program that places lie in; without one there are no places.
+    pub image: Option<&'a Image>,
+    /// The kernel that was launched, mangled; empty outside of launches.
+    pub kernel: &'a str,
+    /// What was found.
+    pub finding: &'a Finding,
+}
+
+impl Item<'_> {
+    /// The line that it is about: of the CUDA text that a programmer wrote if it is known, else of the PTX.
+    pub fn line(&self, files: &mut Files) -> Option<Line> {
+        let (image, party) = (self.image?, self.finding.parties.first()?);
+        // What was inlined stands in a header as often as not: the outermost line is the kernel's.
+        Some(cuda(image, party.at, files).pop().unwrap_or_else(|| ptx(image, party.at)))
+    }
+}
+
+/// Writes findings, one after the other.
+pub struct Writer {
+    format: Format,
+    out: Box<dyn Write + Send>,
+    files: Files,
+    results: Vec<Value>,
+    begun: bool,
+}
+
+impl Writer {
+    /// To a file or stream.
+    pub fn new(format: Format, out: Box<dyn Write + Send>) -> Writer {
+        Writer { format, out, files: Files::default(), results: Vec::new(), begun: false }
+    }
+
+    /// Writes one. That nobody listens is no failure.
+    pub fn write(&mut self, item: Item<'_>) {
+        let files = &mut self.files;
+        let text = match self.format {
+            Format::Human => human(item, files),
+            Format::Json => format!("{}\n", json::finding(item, files)),
+            Format::Github => github::finding(item, files),
+            Format::Xml => {
+                let start = if self.begun { "" } else { xml::START };
+                self.begun = true;
+                start.to_owned() + &xml::finding(item, files)
+            }
+            Format::Sarif => {
+                self.results.push(sarif::result(item, files));
+                return;
+            }
+        };
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+
+    /// Ends the document, of formats that are one.
+    pub fn finish(&mut self) {
+        let text = match self.format {
+            Format::Human | Format::Json | Format::Github => return,
+            Format::Xml => format!("{}{}", if self.begun { "" } else { xml::START }, xml::END),
+            Format::Sarif => format!("{}\n", sarif::log(std::mem::take(&mut self.results))),
+        };
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+/// What kernels have taken of the device's heap and not given back, as one finding.
+pub fn heap_leak(memory: &Memory) -> Option<Finding> {
+    let left: Vec<usize> =
+        memory.allocations().iter().filter(|a| a.kind == Kind::Heap).map(|a| a.block.len()).collect();
+    let bytes: usize = left.iter().sum();
+    (!left.is_empty()).then(|| Finding {
+        kind: FindingKind::Leak,
+        title: format!("leak: {bytes} bytes of the device's heap in {} allocations are not freed", left.len()),
+        parties: Vec::new(),
+        notes: Vec::new(),
+        help: Some("`free` or `delete` is missing in a kernel".into()),
+        times: 1,
+    })
+}

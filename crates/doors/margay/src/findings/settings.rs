@@ -1,0 +1,128 @@
+//! What a program that runs under `margay exec --check` is told, by variables of the environment.
+
+use super::{Format, Suppressions, suppress::fits};
+use margay_checker::What;
+use std::path::PathBuf;
+
+/// What is checked, in which launches, and how findings are told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What is looked for.
+    pub what: What,
+    /// Kernels that are watched, by patterns; all if there are none.
+    pub kernels: Vec<String>,
+    /// Launches (of those kernels) that are not watched at first.
+    pub skip: u64,
+    /// Launches that are watched then.
+    pub count: u64,
+    /// How findings are written.
+    pub format: Format,
+    /// Where to, if not to standard error.
+    pub output: Option<PathBuf>,
+    /// What nobody wants to hear of.
+    pub suppress: Option<PathBuf>,
+    /// The first finding ends the launches of its context.
+    pub stop: bool,
+    /// Accesses of one CTA in so many are looked at.
+    pub sample: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            what: What::NONE,
+            kernels: Vec::new(),
+            skip: 0,
+            count: u64::MAX,
+            format: Format::Human,
+            output: None,
+            suppress: None,
+            stop: false,
+            sample: 1,
+        }
+    }
+}
+
+/// `SKIP:COUNT`: launches that are not watched, and those that are then.
+pub fn launches(text: &str) -> Result<(u64, u64), String> {
+    let (skip, count) = text.split_once(':').unwrap_or((text, ""));
+    let number = |text: &str, otherwise| match text.trim() {
+        "" => Ok(otherwise),
+        text => text.parse().map_err(|_| format!("`{text}` is no number of launches; write SKIP:COUNT")),
+    };
+    Ok((number(skip, 0)?, number(count, u64::MAX)?))
+}
+
+impl Settings {
+    /// From `MARGAY_CHECK` and its sisters; nothing if nothing is to be checked.
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
+        let get = |name: &str| get(name).filter(|value| !value.is_empty());
+        let Some(words) = get("MARGAY_CHECK") else { return Ok(None) };
+        let named = |name: &'static str| move |e| format!("{name}: {e}");
+        let mut settings =
+            Settings { what: What::parse(&words).map_err(named("MARGAY_CHECK"))?, ..Settings::default() };
+        if let Some(list) = get("MARGAY_CHECK_KERNELS") {
+            settings.kernels = list.split(',').map(|k| k.trim().to_owned()).filter(|k| !k.is_empty()).collect();
+        }
+        if let Some(text) = get("MARGAY_CHECK_LAUNCHES") {
+            (settings.skip, settings.count) = launches(&text).map_err(named("MARGAY_CHECK_LAUNCHES"))?;
+        }
+        if let Some(word) = get("MARGAY_CHECK_FORMAT") {
+            settings.format = Format::parse(&word).map_err(named("MARGAY_CHECK_FORMAT"))?;
+        }
+        if let Some(text) = get("MARGAY_CHECK_SAMPLE") {
+            let one_in = text.parse().ok().filter(|n| *n > 0);
+            settings.sample = one_in.ok_or_else(|| format!("MARGAY_CHECK_SAMPLE: `{text}` is no number of CTAs"))?;
+        }
+        settings.output = get("MARGAY_CHECK_OUTPUT").map(PathBuf::from);
+        settings.suppress = get("MARGAY_CHECK_SUPPRESS").map(PathBuf::from);
+        settings.stop = get("MARGAY_CHECK_STOP").is_some_and(|v| v != "0");
+        Ok(Some(settings))
+    }
+
+    /// Whether launches of a kernel are watched, by its mangled name.
+    pub fn watches(&self, kernel: &str) -> bool {
+        let demangled = crate::render::demangled(kernel);
+        let plain = demangled.split(['(', '<']).next().unwrap_or("").rsplit([' ', ':']).next().unwrap_or("");
+        self.kernels.is_empty() || self.kernels.iter().any(|p| fits(p, kernel) || fits(p, &demangled) || fits(p, plain))
+    }
+
+    /// What the file of suppressions says.
+    pub fn suppressions(&self) -> Result<Suppressions, String> {
+        self.suppress.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+        Settings::from_environment(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn the_environment_says_what_is_checked() {
+        assert!(of(&[]).unwrap().is_none());
+        let s =
+            of(&[("MARGAY_CHECK", "races,leaks"), ("MARGAY_CHECK_LAUNCHES", "2:5"), ("MARGAY_CHECK_FORMAT", "sarif")]);
+        let s = s.unwrap().unwrap();
+        assert!(s.what.races && s.what.leaks && !s.what.init && s.format == Format::Sarif);
+        assert_eq!((s.skip, s.count), (2, 5));
+        for wrong in [("MARGAY_CHECK", "everything"), ("MARGAY_CHECK_FORMAT", "yaml"), ("MARGAY_CHECK_LAUNCHES", "x")] {
+            assert!(
+                of(&[("MARGAY_CHECK", "all"), wrong][usize::from(wrong.0 == "MARGAY_CHECK")..]).is_err(),
+                "{wrong:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn kernels_are_chosen_by_either_name() {
+        let chosen = |pattern: &str| Settings { kernels: vec![pattern.into()], ..Settings::default() };
+        for pattern in ["_Z3sumPii", "sum", "sum(int*, int)", "*sum*"] {
+            assert!(chosen(pattern).watches("_Z3sumPii"), "{pattern}");
+        }
+        assert!(!chosen("su").watches("_Z3sumPii") && Settings::default().watches("k"));
+    }
+}

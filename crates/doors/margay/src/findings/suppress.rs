@@ -1,0 +1,153 @@
+//! Findings that nobody wants to hear of: a file names them.
+//!
+//! A line is a kind and a pattern: `race *reduce*`, `leak *`, `* k.cu:12`. Patterns are compared with the kernel, with functions (mangled
+//! and not) and with places as `FILE:LINE`; `*` stands for anything; `#` begins a comment. Files of compute-sanitizer (`--xml --save`) are
+//! read too: a record holds for findings of its `kind` in whose functions one of its `func` is, and whose title its `text` is, where it
+//! has them; `.*` in them is `*`.
+
+use super::{Files, Item, cuda, xml};
+use std::path::Path;
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// A kind of ours, or one of compute-sanitizer; `*` for all.
+    kind: String,
+    /// One of them must fit, if there are any.
+    places: Vec<String>,
+    /// The title, if that matters.
+    title: Option<String>,
+}
+
+/// What a file names.
+#[derive(Clone, Default, Debug)]
+pub struct Suppressions(Vec<Entry>);
+
+impl Suppressions {
+    /// Reads a file of either format.
+    pub fn read(path: &Path) -> Result<Suppressions, String> {
+        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        Suppressions::parse(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    /// Reads a text of either format.
+    pub fn parse(text: &str) -> Result<Suppressions, String> {
+        if text.trim_start().starts_with('<') {
+            return Ok(Suppressions(elements(text, "record").map(record).collect()));
+        }
+        let lines = (1..).zip(text.lines()).map(|(n, l)| (n, l.split('#').next().unwrap_or("").trim()));
+        let entry = |(number, line): (u32, &str)| match line.split_once(char::is_whitespace) {
+            Some((kind, pattern)) => {
+                Ok(Entry { kind: kind.to_lowercase(), places: vec![pattern.trim().into()], title: None })
+            }
+            None => {
+                Err(format!("line {number}: `{line}` is no suppression; write a kind and a pattern: `race *reduce*`"))
+            }
+        };
+        lines.filter(|(_, l)| !l.is_empty()).map(entry).collect::<Result<_, _>>().map(Suppressions)
+    }
+
+    /// Whether a finding is one of those.
+    pub fn cover(&self, item: Item<'_>, files: &mut Files) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let mut places = vec![item.kernel.to_owned(), crate::render::demangled(item.kernel)];
+        for (party, image) in item.finding.parties.iter().filter_map(|p| Some((p, item.image?))) {
+            let calls = party.callers.iter().map(|c| (c.func, c.at));
+            for place in std::iter::once(party.at).chain(calls) {
+                let name = &image.ir.func(place.0).name;
+                places.extend([name.to_string(), crate::render::demangled(name)]);
+                places.extend(cuda(image, place, files).iter().flat_map(|l| {
+                    let short = l.file.rsplit('/').next().unwrap_or("");
+                    [format!("{}:{}", l.file, l.line), format!("{short}:{}", l.line)]
+                }));
+            }
+        }
+        let (own, theirs) = (item.finding.kind.name(), xml::kind(item.finding.kind).to_lowercase());
+        self.0.iter().any(|e| {
+            let kind = e.kind == "*" || fits(&e.kind, own) || e.kind == theirs;
+            let place = e.places.is_empty() || e.places.iter().any(|p| places.iter().any(|place| fits(p, place)));
+            kind && place && e.title.as_ref().is_none_or(|t| fits(t, &item.finding.title))
+        })
+    }
+}
+
+/// The contents of the elements of a name, one after the other; none lies in another of its name.
+fn elements<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, from) = rest.split_once(&open)?;
+        let (inside, behind) = from.split_once(&close)?;
+        rest = behind;
+        Some(inside)
+    })
+}
+
+fn record(text: &str) -> Entry {
+    let plain = |t: &str| {
+        let t = t.trim().replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+        t.replace(".*", "*")
+    };
+    let kind = elements(text, "kind").next().map_or("*".into(), |k| plain(k).to_lowercase());
+    // Frames of the host are of no use here: the launch, not the call that led to it, is what was found.
+    let host = elements(text, "hostStack").next().unwrap_or("");
+    let device = text.replace(host, "");
+    let places = elements(&device, "func").map(|f| format!("*{}*", plain(f))).collect();
+    Entry { kind, places, title: elements(text, "text").next().map(plain) }
+}
+
+/// Whether a text is what a pattern says, in which `*` stands for anything.
+pub fn fits(pattern: &str, text: &str) -> bool {
+    let Some((first, mut rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    while let Some((part, more)) = rest.split_once('*') {
+        let Some(at) = text.find(part) else { return false };
+        (text, rest) = (&text[at + part.len()..], more);
+    }
+    text.ends_with(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use margay_checker::{Finding, FindingKind};
+
+    fn finding(kind: FindingKind, title: &str) -> Finding {
+        Finding { kind, title: title.into(), parties: Vec::new(), notes: Vec::new(), help: None, times: 1 }
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        assert!(fits("*reduce*", "_Z6reducePi") && fits("a*c*e", "abcde") && fits("", "") && fits("*", ""));
+        assert!(!fits("a*c", "abcd") && !fits("*x*", "abc") && !fits("ab", "abc") && !fits("ab*ba", "aba"));
+    }
+
+    #[test]
+    fn lines_name_a_kind_and_a_place() {
+        let list = Suppressions::parse("# ours\nrace sum*   # known\n\nleak *\n").unwrap();
+        let covers = |kind, kernel| {
+            let finding = finding(kind, "t");
+            list.cover(Item { image: None, kernel, finding: &finding }, &mut Files::default())
+        };
+        assert!(covers(FindingKind::Race, "sums") && !covers(FindingKind::Race, "total"));
+        assert!(covers(FindingKind::Leak, "") && !covers(FindingKind::Uninitialised, "sums"));
+        assert!(Suppressions::parse("race").unwrap_err().contains("line 1"));
+    }
+
+    #[test]
+    fn records_of_compute_sanitizer_are_read() {
+        let text = "<?xml version=\"1.0\"?>\n<ComputeSanitizerOutput><record><kind>Initcheck</kind><what><text>.*read.*</text></what>\
+            <where><func>sum</func></where><hostStack><frame><func>main</func></frame></hostStack></record></ComputeSanitizerOutput>";
+        let list = Suppressions::parse(text).unwrap();
+        let covers = |kind, kernel, title: &str| {
+            let finding = finding(kind, title);
+            list.cover(Item { image: None, kernel, finding: &finding }, &mut Files::default())
+        };
+        assert!(covers(FindingKind::Uninitialised, "_Z3sumPi", "uninitialised: reads x"));
+        assert!(!covers(FindingKind::Uninitialised, "main", "uninitialised: reads x"));
+        assert!(!covers(FindingKind::Uninitialised, "sum", "uninitialised: x"));
+        assert!(!covers(FindingKind::Race, "sum", "reads"));
+    }
+}
