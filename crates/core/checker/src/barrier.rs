@@ -30,22 +30,35 @@ impl Arrival {
 /// The arrivals at a CTA's barriers, and each thread's last memory access.
 pub struct Arrivals {
     open: HashMap<u32, Vec<Arrival>>,
-    /// Per thread: the place in the kernel of its last memory access.
-    last: Vec<Option<Place>>,
+    /// By warp: where in the kernel its lanes last accessed memory. No lane stands in two.
+    last: Vec<Vec<(u32, Place)>>,
 }
 
 impl Arrivals {
     /// Creates the state of a CTA with `warps` warps.
     pub fn new(warps: u32) -> Arrivals {
-        Arrivals { open: HashMap::new(), last: vec![None; warps as usize * LANES] }
+        Arrivals { open: HashMap::new(), last: vec![Vec::new(); warps as usize] }
     }
 
     /// Records a memory access.
     pub fn touch(&mut self, actor: &Actor<'_>) {
         let place = actor.callers.last().map_or(actor.at, |f| (f.func, f.at));
-        for lane in lanes(actor.lanes) {
-            self.last[actor.warp as usize * LANES + lane as usize] = Some(place);
+        let last = &mut self.last[actor.warp as usize];
+        if let [(mask, at)] = &mut last[..]
+            && *mask & !actor.lanes == 0
+        {
+            (*mask, *at) = (actor.lanes, place);
+            return;
         }
+        last.retain_mut(|(mask, _)| {
+            *mask &= !actor.lanes;
+            *mask != 0
+        });
+        last.push((actor.lanes, place));
+    }
+
+    fn last(&self, warp: usize, lane: u32) -> Option<Place> {
+        self.last[warp].iter().find(|(mask, _)| mask >> lane & 1 == 1).map(|(_, at)| *at)
     }
 
     /// Records an arrival; returns a conflicting one from another place, if all threads must be at the same barrier.
@@ -187,7 +200,7 @@ impl Checker {
             let reach = &mut state.barriers.0;
             let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
             skipped = lanes(gone).find_map(|lane| {
-                let last = cta.arrivals.last[warp * LANES + lane as usize].filter(|l| l.0 == place.0)?;
+                let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0)?;
                 graph.follows((place.1, last.1)).then_some((warp as u32, lane, last))
             });
             if skipped.is_some() {

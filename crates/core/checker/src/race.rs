@@ -10,9 +10,9 @@ use crate::{
     Checker, Finding, FindingKind, Party, State,
     clock::{Side, Time},
     lanes, name,
-    shadow::{AGENT, Cell, Crew, Record, WORD},
+    shadow::{AGENT, Cell, Crew, Record, Shadow, WORD},
     site::{Kind, Site},
-    threads::{CtaThreads, Seen, Who},
+    threads::{CtaThreads, Seen, Threads, Who},
 };
 use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
 
@@ -126,6 +126,28 @@ impl Row {
         }
     }
 
+    /// An access of some lanes at one address, word by word.
+    #[inline(always)]
+    fn access(
+        &self,
+        (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
+        (cta, kinds): (&CtaThreads, &[Kind]),
+        group: u32,
+        (address, size): (u64, u32),
+        hits: &mut Vec<Hit>,
+    ) {
+        let end = address + u64::from(size);
+        let mut word = address & !(WORD - 1);
+        while word < end {
+            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
+            let mask = (1u32 << to) - (1 << from);
+            if !self.quick(shadow.cell(word), kinds, group, mask) {
+                shadow.update(word, |list| access_word(self, (cta, kinds), group, (word, mask), list, hits), buffer);
+            }
+            word += WORD;
+        }
+    }
+
     /// Removes from an earlier access what the same lanes do again now by the same instruction; whether anything is left.
     fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
         if r.site() != self.site || r.bytes() != mask {
@@ -140,6 +162,20 @@ impl Row {
             r.lanes &= !(1 << self.warp);
         }
         r.is_some()
+    }
+}
+
+/// Release and acquire patterns at a location.
+fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
+    let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+    for lane in lanes(group) {
+        let at = (e.actor.warp, lane);
+        if strong && e.access != AccessKind::Store && !e.order.reduction {
+            threads.read(cta, at, address, e.order);
+        }
+        if e.access.writes() {
+            threads.write(cta, at, address, e.order, e.access == AccessKind::Atomic);
+        }
     }
 }
 
@@ -194,6 +230,10 @@ impl Checker {
         }
         let first = e.addresses[e.actor.lanes.trailing_zeros() as usize];
         let uniform = e.access != AccessKind::Store && lanes(e.actor.lanes).all(|l| e.addresses[l as usize] == first);
+        let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
+        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
+        let Some(cta) = ctas.get_mut(&self.index(e.actor.cta)) else { return };
+        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), e, threads.now);
         let mut left = e.actor.lanes;
         while left != 0 {
             let lane = left.trailing_zeros();
@@ -202,9 +242,12 @@ impl Checker {
             let group = if uniform { left } else { 1 << lane };
             left &= !group;
             let address = e.addresses[lane as usize];
-            if address.wrapping_sub(e.local.0) >= e.local.1 {
-                self.access(state, e, site, group, address);
-                self.follow_order(state, e, group, address);
+            if address.wrapping_sub(e.local.0) < e.local.1 {
+                continue;
+            }
+            row.access((shadow, buffer), (&cta.threads, &sites.kinds), group, (address, e.size), hits);
+            if strong || e.access.writes() && threads.is_released(address) {
+                follow_order(threads, &mut cta.threads, e, group, address);
             }
         }
         self.judge_all(state, e);
@@ -214,58 +257,19 @@ impl Checker {
         }
     }
 
-    /// An access of some lanes at one address, word by word.
-    #[inline(always)]
-    fn access(&self, state: &mut State, e: &MemoryEvent<'_>, site: u32, group: u32, address: u64) {
-        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
-        let index = self.index(e.actor.cta);
-        let Some(cta) = ctas.get_mut(&index) else { return };
+    fn row(&self, cta: &mut CtaThreads, (site, kind): (u32, Kind), e: &MemoryEvent<'_>, now: Time) -> Row {
         let (warp, warps) = (e.actor.warp, self.warps);
-        let row = Row {
-            cta: index,
-            first: index * warps,
+        Row {
+            cta: cta.index,
+            first: cta.index * warps,
             warps,
             warp,
             site,
-            kind: sites.kinds[site as usize],
+            kind,
             agent: e.order.asynchronous,
-            now: threads.now,
-            seen: cta.threads.seen(Who { warp, lanes: e.actor.lanes }),
-            published: cta.threads.published(warp),
-        };
-        let end = address + u64::from(e.size);
-        let mut word = address & !(WORD - 1);
-        while word < end {
-            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
-            let mask = (1u32 << to) - (1 << from);
-            if !row.quick(shadow.cell(word), &sites.kinds, group, mask) {
-                let threads = &cta.threads;
-                shadow.update(
-                    word,
-                    |list| access_word(&row, (threads, &sites.kinds), group, (word, mask), list, hits),
-                    buffer,
-                );
-            }
-            word += WORD;
-        }
-    }
-
-    /// Applies release and acquire patterns at a location.
-    #[inline(always)]
-    fn follow_order(&self, state: &mut State, e: &MemoryEvent<'_>, group: u32, address: u64) {
-        let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
-        if !(strong || e.access.writes() && state.threads.is_released(address)) {
-            return;
-        }
-        let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
-        for lane in lanes(group) {
-            let at = (e.actor.warp, lane);
-            if strong && e.access != AccessKind::Store && !e.order.reduction {
-                state.threads.read(&mut cta.threads, at, address, e.order);
-            }
-            if e.access.writes() {
-                state.threads.write(&mut cta.threads, at, address, e.order, e.access == AccessKind::Atomic);
-            }
+            now,
+            seen: cta.seen(Who { warp, lanes: e.actor.lanes }),
+            published: cta.published(warp),
         }
     }
 
@@ -503,8 +507,11 @@ impl Checker {
             memory: &memory,
         };
         state.advance();
+        let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
+        let Some(cta) = ctas.get_mut(&self.index(e.actor.cta)) else { return };
+        let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), &event, threads.now);
         for lane in lanes(e.actor.lanes) {
-            self.access(state, &event, site, 1 << lane, at);
+            row.access((shadow, buffer), (&cta.threads, &sites.kinds), 1 << lane, (at, event.size), hits);
         }
         self.judge_all(state, &event);
     }

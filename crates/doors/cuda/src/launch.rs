@@ -94,7 +94,8 @@ impl Launch {
         let whole = margay_checker::Shape { grid, block, cluster: cluster.or(own).unwrap_or([1; 3]) };
         let checker = watch::checker(kernel, whole, &self.params);
         let observer = checker.as_ref().map(|c| c as &dyn Observer);
-        let config = LaunchConfig { cluster, shared, cooperative, observer, ..LaunchConfig::new(grid, block) };
+        let seed = if observer.is_some() { watch::seed() } else { 0 };
+        let config = LaunchConfig { cluster, shared, seed, cooperative, observer, ..LaunchConfig::new(grid, block) };
         let ended = kernel.launch(&config, &self.params);
         if checker.as_ref().is_some_and(|checker| watch::tell(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);

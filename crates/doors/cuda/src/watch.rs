@@ -33,6 +33,8 @@ struct Watch {
     passed: u64,
     watched: u64,
     suppressed: u64,
+    /// Launches that stopped.
+    faults: u64,
     ended: bool,
 }
 
@@ -80,6 +82,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
             passed: 0,
             watched: 0,
             suppressed: 0,
+            faults: 0,
             ended: false,
         }))
     };
@@ -95,6 +98,11 @@ fn needs_events(what: What, kernel: &Kernel) -> bool {
 fn has_local_arrays(kernel: &Kernel) -> bool {
     let funcs = &kernel.image().ir.funcs;
     funcs.iter().any(|f| f.frame.iter().any(|v| v.role == FrameRole::Local))
+}
+
+/// The interleaving of launches that are watched.
+pub fn seed() -> u64 {
+    settings().map_or(0, |s| s.seed)
 }
 
 /// A checker for a launch, if it is to be watched.
@@ -151,9 +159,13 @@ pub fn tell(kernel: &Kernel, checker: &Checker) -> bool {
     told > 0 && watch.settings.stop
 }
 
-/// Tells programs that read findings of a launch that stopped: people are told in other words.
+/// Tells of a launch that stopped, where findings do not go to standard error in words: there it is told already.
 pub fn stopped(words: &str) {
-    let Some(mut watch) = watch().filter(|w| w.settings.format != Format::Human) else { return };
+    let Some(mut watch) = watch() else { return };
+    watch.faults += 1;
+    if watch.settings.format == Format::Human && watch.settings.output.is_none() {
+        return;
+    }
     let mut lines = words.trim_end().lines();
     let title = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     let notes = lines.map(str::to_owned).collect();
@@ -229,9 +241,12 @@ pub fn close() {
     if watch.settings.format != Format::Human {
         return;
     }
-    let of = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let launches = format!("{} checked launch{}", watch.watched, if watch.watched == 1 { "" } else { "es" });
-    let mut line = format!("margay: {} in {}", of(watch.seen.len() as u64, "finding"), launches);
+    let mut line = match watch.seen.len() as u64 + watch.faults {
+        0 => format!("margay: no findings in {launches}"),
+        1 => format!("margay: 1 finding in {launches}"),
+        n => format!("margay: {n} findings in {launches}"),
+    };
     if watch.passed > watch.watched {
         line += &format!(" of {}", watch.passed);
     }

@@ -422,7 +422,7 @@ Environment, also of programs that the program starts:
   MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
   MARGAY_CHECK=all                what to look for (--check)
   MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
-  MARGAY_CHECK_SAMPLE, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
+  MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
   MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
   MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again
@@ -483,6 +483,9 @@ pub struct CheckedArgs {
     /// With `--check`: look at the accesses of one CTA in N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
+    /// With `--check`: one reproducible interleaving of the threads and CTAs of each launch; 0 is the natural order
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// With `--check`: how to write findings: `human`, `json`, `sarif`, `github` or `xml`
     #[arg(long, value_name = "FORMAT", value_parser = |word: &str| Format::parse(word).map(|_| word.to_owned()))]
     pub message_format: Option<String>,

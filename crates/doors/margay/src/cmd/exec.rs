@@ -48,7 +48,8 @@ pub fn run(args: &ExecArgs) -> Result {
 
 /// What the driver library is told of checks.
 fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
-    let CheckedArgs { kernel_name, launches, sample, message_format, output, suppress, stop_at_first } = &args.checks;
+    let CheckedArgs { kernel_name, launches, sample, seed, message_format, output, suppress, stop_at_first } =
+        &args.checks;
     if let Some(file) = suppress {
         Suppressions::read(file).map_err(Failure::usage)?;
     }
@@ -58,6 +59,7 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
         ("MARGAY_CHECK_KERNELS", (!kernel_name.is_empty()).then(|| kernel_name.join(",").into())),
         ("MARGAY_CHECK_LAUNCHES", launches.as_ref().map(OsString::from)),
         ("MARGAY_CHECK_SAMPLE", sample.map(|n| n.to_string().into())),
+        ("MARGAY_CHECK_SEED", seed.map(|n| n.to_string().into())),
         ("MARGAY_CHECK_FORMAT", message_format.as_ref().map(OsString::from)),
         ("MARGAY_CHECK_OUTPUT", output.as_ref().map(absolute)),
         ("MARGAY_CHECK_SUPPRESS", suppress.as_ref().map(absolute)),

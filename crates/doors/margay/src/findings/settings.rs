@@ -25,6 +25,8 @@ pub struct Settings {
     pub stop: bool,
     /// Accesses of one CTA in so many are looked at.
     pub sample: u32,
+    /// The interleaving of watched launches; 0 is the natural one.
+    pub seed: u64,
 }
 
 impl Default for Settings {
@@ -39,6 +41,7 @@ impl Default for Settings {
             suppress: None,
             stop: false,
             sample: 1,
+            seed: 0,
         }
     }
 }
@@ -73,6 +76,9 @@ impl Settings {
         if let Some(text) = get("MARGAY_CHECK_SAMPLE") {
             let one_in = text.parse().ok().filter(|n| *n > 0);
             settings.sample = one_in.ok_or_else(|| format!("MARGAY_CHECK_SAMPLE: `{text}` is no number of CTAs"))?;
+        }
+        if let Some(text) = get("MARGAY_CHECK_SEED") {
+            settings.seed = text.parse().map_err(|_| format!("MARGAY_CHECK_SEED: `{text}` is no number"))?;
         }
         settings.output = get("MARGAY_CHECK_OUTPUT").map(PathBuf::from);
         settings.suppress = get("MARGAY_CHECK_SUPPRESS").map(PathBuf::from);

@@ -185,10 +185,12 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     let beyond = offset + u64::from(size) - u64::from(frame.top.0[lane]);
     let arrays: Vec<_> = ctx.func.func.frame.iter().filter(|v| v.role == FrameRole::Local).collect();
     let what = match &arrays[..] {
-        [one] => {
-            format!("the end of `{}`, the local variables of `{}` ({} bytes)", one.name, ctx.func.func.name, one.size)
+        // nvcc makes one variable of all that a function has.
+        [one] if one.name.starts_with("__local_depot") => {
+            format!("the function's local variables ({} bytes)", one.size)
         }
-        _ => format!("the local variables of `{}`", ctx.func.func.name),
+        [one] => format!("the end of `{}` ({} bytes)", one.name, one.size),
+        _ => "the function's local variables".to_owned(),
     };
     let what = format!("{verb} {size} bytes that end {beyond} bytes behind {what}");
     act(ctx, 1 << lane, |actor| {
