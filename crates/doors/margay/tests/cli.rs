@@ -373,7 +373,7 @@ fn a_listing_of_several_modules_is_read() {
 #[test]
 fn exec_and_extract_say_what_they_do_not_understand() {
     for words in
-        [["--engine", "diesel"], ["--device", "voodoo2"], ["--check", "everything"], ["--fault-exit-code", "0"]]
+        [["--engine", "diesel"], ["--device", "voodoo2"], ["--check", "everything"], ["--fault-exit-code", "256"]]
     {
         let output = margay(&[&["exec"][..], &words[..], &["--", "true"][..]].concat());
         assert!(code(&output) == 2 && err(&output).contains(words[1]), "{words:?}: {}", err(&output));

@@ -69,9 +69,10 @@ fn combines(op: Opcode) -> bool {
     )
 }
 
-/// Whether an access makes values visible beyond the thread's own memory.
-fn leaves(inst: &Inst, base: Option<MemBase>) -> bool {
-    inst.space != Some(MemSpace::Local) && !matches!(base, Some(MemBase::Frame(_)))
+/// Whether an access makes values visible beyond the CTA. Shared memory counts as its own: tiles have rows that nobody uses.
+fn leaves(inst: &Inst, op: Opcode, base: Option<MemBase>) -> bool {
+    let shared = matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster)) && op == Opcode::St;
+    inst.space != Some(MemSpace::Local) && !shared && !matches!(base, Some(MemBase::Frame(_)))
 }
 
 /// Checks the op that a group is about to execute.
@@ -129,7 +130,7 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
             let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
-            let values = leaves(inst, base);
+            let values = leaves(inst, variant.op, base);
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };

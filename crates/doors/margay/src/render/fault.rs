@@ -85,17 +85,25 @@ fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
     }
 }
 
+/// A name of C++. Others could be read as the names of types: `x` is `long long`.
+fn symbol(name: &str) -> Option<cpp_demangle::Symbol<&str>> {
+    name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten()
+}
+
 /// A function's name as its author wrote it, where it is one of C++.
 pub fn demangled(name: &str) -> String {
-    let found = cpp_demangle::Symbol::new(name).ok().and_then(|symbol| symbol.demangle().ok());
+    let found = symbol(name).and_then(|symbol| symbol.demangle().ok());
     found.unwrap_or_else(|| name.into())
 }
 
 /// The last part of a name, without template arguments and parameters: what a programmer calls a function or variable.
 pub fn short_name(name: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
-    let symbol = name.rsplit("::").find_map(|part| cpp_demangle::Symbol::new(part).ok());
-    let whole = symbol.and_then(|s| s.demangle_with_options(&options).ok()).unwrap_or_else(|| name.into());
+    let whole = name
+        .rsplit("::")
+        .find_map(symbol)
+        .and_then(|s| s.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| name.into());
     // `void k<ns::T>(int*)::tile`: what stands between brackets is no part of the name.
     let (mut depth, mut short) = (0u32, String::new());
     for c in whole.chars() {
@@ -167,6 +175,7 @@ mod tests {
             ("_ZZ4kernPiiE4tile", "tile"),
             ("_ZN2ns5outer3runEPf", "run"),
             ("saxpy", "saxpy"),
+            ("x", "x"),
             ("k::_ZZ1kPiE1s", "s"),
             ("_ZL7counter", "counter"),
             ("_ZZ1kILi4EEvPiE4tile", "tile"),
