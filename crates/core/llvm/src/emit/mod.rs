@@ -18,9 +18,11 @@ mod arithmetic;
 mod barrier;
 mod call;
 mod function;
+mod known;
 mod memory;
 mod site;
 pub mod text;
+mod tidy;
 mod warp;
 
 pub use function::reach::Reached;

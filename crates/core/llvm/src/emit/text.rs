@@ -4,6 +4,7 @@
 //! every type error. Values are scalars or vectors of 32 lanes; an operation on a scalar and a vector splats the
 //! scalar.
 
+use super::known::{Known, Mark, is_pure};
 use std::{
     collections::BTreeSet,
     fmt::{self, Write},
@@ -86,7 +87,11 @@ impl Ty {
         Ty { elem, vector: true }
     }
 
-    /// The same type with another element type.
+    fn is_integer(self) -> bool {
+        !matches!(self.elem, Elem::F16 | Elem::F32 | Elem::F64 | Elem::Ptr)
+    }
+
+    /// The same shape with another element.
     pub const fn with(self, elem: Elem) -> Ty {
         Ty { elem, vector: self.vector }
     }
@@ -167,7 +172,84 @@ pub fn constant(ty: Ty, value: i128) -> Val {
     if ty.vector { named(ty, format!("splat ({} {scalar})", Ty::scalar(ty.elem))) } else { scalar }
 }
 
-/// A vector constant, given by lane.
+impl Val {
+    /// The bits of an integer constant that is the same in all lanes.
+    fn unsigned(&self) -> Option<u128> {
+        let Name::Text(text) = &self.name else { return None };
+        if !self.ty.is_integer() {
+            return None;
+        }
+        let mut text = &text[..];
+        if let Some(inner) = text.strip_prefix("splat (") {
+            text = inner.strip_suffix(')')?.split_once(' ')?.1;
+        }
+        let value = match text {
+            "true" => 1,
+            "false" => 0,
+            number => number.parse::<i128>().ok()?,
+        };
+        Some(cut(value as u128, self.ty.elem.bits()))
+    }
+}
+
+fn cut(value: u128, bits: u32) -> u128 {
+    value & (u128::MAX >> (128 - bits))
+}
+
+fn signed(value: u128, bits: u32) -> i128 {
+    let up = 128 - bits;
+    ((value << up) as i128) >> up
+}
+
+/// The result of an operation that needs no code.
+fn folded(name: &str, a: &Val, b: &Val) -> Option<Val> {
+    let vector = a.ty.vector || b.ty.vector;
+    let (ty, bits) = (Ty { elem: a.ty.elem, vector }, a.ty.elem.bits());
+    let (x, y) = (a.unsigned(), b.unsigned());
+    if let (Some(x), Some(y)) = (x, y) {
+        let value = match name {
+            "add" => x.wrapping_add(y),
+            "sub" => x.wrapping_sub(y),
+            "mul" => x.wrapping_mul(y),
+            "and" => x & y,
+            "or" => x | y,
+            "xor" => x ^ y,
+            "shl" if y < u128::from(bits) => x << y,
+            "lshr" if y < u128::from(bits) => x >> y,
+            _ => return None,
+        };
+        return Some(constant(ty, signed(cut(value, bits), bits)));
+    }
+    let all = cut(u128::MAX, bits);
+    // One of them stands for the result, if it has its shape.
+    let kept = match (name, x, y) {
+        ("add" | "sub" | "or" | "xor" | "shl" | "lshr" | "ashr", _, Some(0)) | ("mul", _, Some(1)) => a,
+        ("add" | "or" | "xor", Some(0), _) | ("mul", Some(1), _) => b,
+        ("and", _, Some(y)) if y == all => a,
+        ("and", Some(x), _) if x == all => b,
+        ("and" | "mul", _, Some(0)) | ("and" | "mul", Some(0), _) => return Some(constant(ty, 0)),
+        ("or", _, Some(y)) if y == all => return Some(constant(ty, -1)),
+        ("or", Some(x), _) if x == all => return Some(constant(ty, -1)),
+        ("and" | "or", ..) if a == b => a,
+        _ => return None,
+    };
+    (kept.ty.vector == vector).then(|| kept.clone())
+}
+
+/// Whether a comparison of integer constants holds.
+fn compared(name: &str, x: u128, y: u128) -> Option<bool> {
+    Some(match name {
+        "icmp eq" => x == y,
+        "icmp ne" => x != y,
+        "icmp ult" => x < y,
+        "icmp ule" => x <= y,
+        "icmp ugt" => x > y,
+        "icmp uge" => x >= y,
+        _ => return None,
+    })
+}
+
+/// A vector constant, lane by lane.
 pub fn per_lane(elem: Elem, f: impl Fn(u32) -> i128) -> Val {
     let lanes: Vec<String> = (0..32).map(|l| format!("{} {}", Ty::scalar(elem), int(elem, f(l)))).collect();
     named(Ty::lanes(elem), format!("<{}>", lanes.join(", ")))
@@ -182,6 +264,7 @@ pub struct Writer {
     pub entry: String,
     /// Declarations and definitions that the function refers to.
     pub declared: BTreeSet<String>,
+    known: Known,
     next: u32,
 }
 
@@ -202,19 +285,70 @@ impl Writer {
         let _ = writeln!(self.body, "  {text}");
     }
 
-    /// Starts a basic block.
+    /// Begins a block to which control may come from anywhere.
     pub fn block(&mut self, label: &str) {
+        self.known.forget();
         let _ = writeln!(self.body, "{label}:");
     }
 
-    /// Writes an instruction with a result.
+    /// Begins a block to which control comes only from the code just written.
+    pub fn follow(&mut self, label: &str) {
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// The place being written, for [`Writer::join`].
+    pub fn mark(&self) -> Mark {
+        self.known.mark()
+    }
+
+    /// Begins a block to which control comes only through a place, from which all code was written since.
+    pub fn join(&mut self, label: &str, mark: Mark) {
+        self.known.back_to(mark);
+        let _ = writeln!(self.body, "{label}:");
+    }
+
+    /// Writes a line with a result, unless an operation without effects was written before.
     pub fn value(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
+        let text = text.to_string();
+        let pure = text.split(' ').next().is_some_and(is_pure);
+        if pure && let Some(known) = self.known.result(&text) {
+            return Val { ty, name: known.name.clone() };
+        }
         let v = self.fresh(ty);
         let _ = writeln!(self.body, "  {v} = {text}");
+        if pure {
+            self.known.computed(&text, &v);
+        }
         v
     }
 
-    /// Adds an `alloca` to the entry block.
+    /// Notes that an operation would have a result that is there already.
+    pub fn same(&mut self, text: fmt::Arguments<'_>, v: &Val) {
+        self.known.computed(&text.to_string(), v);
+    }
+
+    /// What a part of a variable holds, `offset` bytes behind its begin. Nothing but [`Writer::set`] may change it.
+    pub fn get(&mut self, ty: Ty, variable: &Val, offset: u64, align: u32) -> Val {
+        let Name::Temp(number) = variable.name else { return self.load(ty, variable, align) };
+        if let Some(known) = self.known.variable(number, offset).filter(|v| v.ty == ty) {
+            return known.clone();
+        }
+        let p = self.offset_const(variable, offset);
+        let v = self.load(ty, &p, align);
+        self.known.holds(number, offset, &v);
+        v
+    }
+
+    /// Changes a part of a variable.
+    pub fn set(&mut self, v: &Val, variable: &Val, offset: u64, align: u32) {
+        let p = self.offset_const(variable, offset);
+        self.store(v, &p, align);
+        if let Name::Temp(number) = variable.name {
+            self.known.holds(number, offset, v);
+        }
+    }
+
+    /// A variable of the function's frame.
     pub fn alloca(&mut self, ty: &str, align: u32) -> Val {
         let v = self.fresh(Ty::scalar(Elem::Ptr));
         let _ = writeln!(self.entry, "  {v} = alloca {ty}, align {align}");
@@ -250,6 +384,9 @@ impl Writer {
 
     /// A binary operation: `add`, `fmul`, `lshr`.
     pub fn op(&mut self, name: &str, a: &Val, b: &Val) -> Val {
+        if let Some(v) = folded(name, a, b) {
+            return v;
+        }
         let (a, b) = self.agree(a, b);
         self.value(a.ty, format_args!("{name} {} {a}, {b}", a.ty))
     }
@@ -262,12 +399,24 @@ impl Writer {
 
     /// A comparison: `icmp eq`, `fcmp olt`.
     pub fn cmp(&mut self, name: &str, a: &Val, b: &Val) -> Val {
+        if let (Some(x), Some(y)) = (a.unsigned(), b.unsigned())
+            && let Some(holds) = compared(name, x, y)
+        {
+            return constant(Ty { elem: Elem::I1, vector: a.ty.vector || b.ty.vector }, holds.into());
+        }
         let (a, b) = self.agree(a, b);
         self.value(a.ty.with(Elem::I1), format_args!("{name} {} {a}, {b}", a.ty))
     }
 
     /// `c ? a : b`; a scalar condition may select between vectors.
     pub fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Val {
+        let as_wide = a.ty.vector == (a.ty.vector || b.ty.vector || c.ty.vector);
+        match c.unsigned() {
+            Some(1) if as_wide => return a.clone(),
+            Some(0) if b.ty.vector == (a.ty.vector || b.ty.vector || c.ty.vector) => return b.clone(),
+            _ if a == b && as_wide => return a.clone(),
+            _ => {}
+        }
         let (mut a, mut b) = self.agree(a, b);
         if c.ty.vector {
             (a, b) = (self.splat(&a), self.splat(&b));
@@ -281,6 +430,13 @@ impl Writer {
             return v.clone();
         }
         let ty = v.ty.with(elem);
+        if let Some(bits) = v.unsigned().filter(|_| ty.is_integer()) {
+            match name {
+                "zext" | "trunc" => return constant(ty, bits as i128),
+                "sext" => return constant(ty, signed(bits, v.ty.elem.bits())),
+                _ => {}
+            }
+        }
         self.value(ty, format_args!("{name} {} {v} to {ty}", v.ty))
     }
 

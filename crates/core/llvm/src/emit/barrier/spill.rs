@@ -30,8 +30,8 @@ pub struct SpillPlan {
     /// Size of the spill area in bytes, for all warps of a CTA.
     pub size: u64,
     offsets: HashMap<u32, u64>,
-    /// Per register: its only, unguarded definition, if it has one.
-    definition: Vec<Option<u32>>,
+    /// By register: the instruction that defines it, if only one does, without a guard.
+    pub definition: Vec<Option<u32>>,
     cost: HashMap<u32, Cost>,
     /// Uniformity over the threads of the CTA.
     cta: Option<Uniformity>,
@@ -178,36 +178,39 @@ impl Emitter<'_> {
         self.w.offset(&here, &step)
     }
 
-    /// The pieces of a register's variable (one vector, or scalars): type, pointers, total size in bytes.
-    fn slot_parts(&mut self, r: u32) -> (Ty, Vec<Val>, u64) {
+    /// The parts of a register's slot: a vector, or scalars. The slot, where in it they are, and bytes of all.
+    fn slot_parts(&mut self, r: u32) -> (Ty, Val, Vec<u64>, u64) {
         let slot = self.slots[r as usize].clone();
         let bytes = |ty: Ty| u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 };
         match rows_of(slot.shape) {
             Some((width, _)) => {
                 let ty = Ty::scalar(slot.elem);
-                let part = |i: u32| self.w.offset_const(&slot.pointer, u64::from(i) * bytes(ty));
-                let parts: Vec<Val> = (0..32 / width).map(part).collect();
+                let parts: Vec<u64> = (0..u64::from(32 / width)).map(|i| i * bytes(ty)).collect();
                 let size = parts.len() as u64 * bytes(ty);
-                (ty, parts, size)
+                (ty, slot.pointer, parts, size)
             }
             None => {
                 let ty = if slot.elem == Elem::I1 { self.packed_type() } else { Ty::lanes(slot.elem) };
-                (ty, vec![slot.pointer], bytes(ty))
+                (ty, slot.pointer, vec![0], bytes(ty))
             }
         }
     }
 
     /// Copies a register to its spill slot, or back.
     fn move_slot(&mut self, r: u32, out: bool) {
-        let (ty, parts, bytes) = self.slot_parts(r);
+        let (ty, slot, parts, bytes) = self.slot_parts(r);
         let place = self.kept_at(r, bytes);
         let align = if ty.vector { (bytes as u32).min(64) } else { 1 };
         let step = bytes / parts.len() as u64;
         for (i, part) in parts.iter().enumerate() {
             let p = self.w.offset_const(&place, i as u64 * step);
-            let (from, to) = if out { (part, &p) } else { (&p, part) };
-            let v = self.w.load(ty, from, align);
-            self.w.store(&v, to, align);
+            if out {
+                let v = self.w.get(ty, &slot, *part, align);
+                self.w.store(&v, &p, align);
+            } else {
+                let v = self.w.load(ty, &p, align);
+                self.w.set(&v, &slot, *part, align);
+            }
         }
         if !out {
             self.restore_shadow(r);
@@ -220,7 +223,7 @@ impl Emitter<'_> {
             if self.spills.once(r) {
                 let once = self.shared_variable(r);
                 let slot = self.slots[r as usize].clone();
-                let v = self.w.load(Ty::scalar(slot.elem), &slot.pointer, 1);
+                let v = self.w.get(Ty::scalar(slot.elem), &slot.pointer, 0, 1);
                 self.w.store(&v, &once, 1);
             } else {
                 self.move_slot(r, true);
@@ -257,7 +260,7 @@ impl Emitter<'_> {
     pub fn fetch_back(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
         for (r, v) in shared {
             let pointer = self.slots[*r as usize].pointer.clone();
-            self.w.store(v, &pointer, 1);
+            self.w.set(v, &pointer, 0, 1);
         }
         for r in self.kept(barrier) {
             if !self.spills.once(r) {
@@ -315,12 +318,12 @@ impl Emitter<'_> {
         }
         for r in self.live.live_in[0].iter().collect::<Vec<u32>>() {
             let shadow = self.slots[r as usize].shadow.clone();
-            let (ty, parts, _) = self.slot_parts(r);
-            for p in &parts {
-                self.w.store(&constant(ty, 0), p, if ty.vector { 4 } else { 1 });
+            let (ty, slot, parts, _) = self.slot_parts(r);
+            for p in parts {
+                self.w.set(&constant(ty, 0), &slot, p, if ty.vector { 4 } else { 1 });
             }
             if let Some(shadow) = shadow {
-                self.w.store(&int(Elem::I1, 1), &shadow.wrapped, 1);
+                self.w.set(&int(Elem::I1, 1), &shadow.wrapped, 0, 1);
             }
         }
     }
@@ -339,8 +342,8 @@ impl Emitter<'_> {
         for r in 0..self.slots.len() as u32 {
             let varying = self.slots[r as usize].shape == Shape::Varying;
             if varying && self.masks && defined.has(r) && !(first && self.live.live_in[0].has(r)) {
-                let (ty, parts, _) = self.slot_parts(r);
-                self.w.line(format_args!("store {ty} poison, ptr {}, align 4", parts[0]));
+                let (ty, slot, ..) = self.slot_parts(r);
+                self.w.line(format_args!("store {ty} poison, ptr {slot}, align 4"));
             }
         }
         if first {
@@ -350,7 +353,7 @@ impl Emitter<'_> {
             let ty = self.packed_type();
             for b in self.region.clone() {
                 let p = self.pending[b.0 as usize].clone();
-                self.w.store(&constant(ty, 0), &p, 4);
+                self.w.set(&constant(ty, 0), &p, 0, 4);
             }
         }
         if let Some(alive) = self.alive.clone() {

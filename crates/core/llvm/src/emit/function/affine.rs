@@ -112,15 +112,15 @@ impl Emitter<'_> {
         wanted
     }
 
-    /// Address of the base of a row.
-    fn row_pointer(&mut self, bases: &Val, elem: Elem, index: u32) -> Val {
-        self.w.offset_const(bases, u64::from(index * elem.bits().div_ceil(8)))
+    /// Where the scalar of a row is, in bytes behind the first one.
+    fn row_offset(elem: Elem, index: u32) -> u64 {
+        u64::from(index * elem.bits().div_ceil(8))
     }
 
     /// The value of an affine register in the first lane of `row`, which may be narrower than the register's rows.
     fn row_scalar(&mut self, pointer: &Val, elem: Elem, (width, stride): (u32, i64), row: Row) -> Val {
-        let p = self.row_pointer(pointer, elem, row.lane() / width);
-        let base = self.w.load(Ty::scalar(elem), &p, 1);
+        let offset = Self::row_offset(elem, row.lane() / width);
+        let base = self.w.get(Ty::scalar(elem), pointer, offset, 1);
         match i128::from(row.lane() % width) * i128::from(stride) {
             0 => base,
             step => self.w.op_const("add", &base, step),
@@ -209,8 +209,7 @@ impl Emitter<'_> {
     /// Stores the bases of an affine register.
     pub fn write_rows(&mut self, pointer: &Val, elem: Elem, bases: &[Val]) {
         for (i, base) in bases.iter().enumerate() {
-            let p = self.row_pointer(pointer, elem, i as u32);
-            self.w.store(base, &p, 1);
+            self.w.set(base, pointer, Self::row_offset(elem, i as u32), 1);
         }
     }
 
@@ -219,15 +218,15 @@ impl Emitter<'_> {
         let Some((width, _)) = rows_of(slot.shape) else { return };
         for row in rows(width) {
             let v = if v.ty.vector { self.w.extract(v, &int(Elem::I32, i128::from(row.lane()))) } else { v.clone() };
-            let p = self.row_pointer(&slot.pointer, slot.elem, row.index);
+            let offset = Self::row_offset(slot.elem, row.index);
             let v = match mask {
                 Some(m) => {
-                    let old = self.w.load(v.ty, &p, 1);
+                    let old = self.w.get(v.ty, &slot.pointer, offset, 1);
                     self.w.select(m, &v, &old)
                 }
                 None => v,
             };
-            self.w.store(&v, &p, 1);
+            self.w.set(&v, &slot.pointer, offset, 1);
         }
     }
 
@@ -281,7 +280,7 @@ impl Emitter<'_> {
             if let Operand::Reg(r) = s
                 && let Some(of) = self.slots[r.0 as usize].shadow.clone()
             {
-                let flag = self.w.load(Ty::scalar(Elem::I1), &of.wrapped, 1);
+                let flag = self.w.get(Ty::scalar(Elem::I1), &of.wrapped, 0, 1);
                 wrapped = self.w.op("or", &wrapped, &flag);
             }
         }
@@ -293,7 +292,7 @@ impl Emitter<'_> {
         let slot = self.slots[d.0 as usize].clone();
         let Some(shadow) = slot.shadow else { return };
         self.write_rows(&shadow.bases, slot.elem, bases);
-        self.w.store(wrapped, &shadow.wrapped, 1);
+        self.w.set(wrapped, &shadow.wrapped, 0, 1);
     }
 
     /// Whether a widening operand is no longer affine in the wider type: `i1`.
@@ -338,20 +337,20 @@ impl Emitter<'_> {
     pub fn restore_shadow(&mut self, r: u32) {
         let slot = self.slots[r as usize].clone();
         let Some(shadow) = slot.shadow else { return };
-        let v = self.w.load(Ty::lanes(slot.elem), &slot.pointer, 64);
+        let v = self.w.get(Ty::lanes(slot.elem), &slot.pointer, 0, 64);
         let bases: Vec<Val> =
             rows(shadow.width).map(|row| self.w.extract(&v, &int(Elem::I32, i128::from(row.lane())))).collect();
         let straight = self.spread_rows(&bases, slot.elem, shadow.width, shadow.stride);
         let off = self.w.cmp("icmp ne", &v, &straight);
         let wrapped = self.any(&off);
         self.write_rows(&shadow.bases, slot.elem, &bases);
-        self.w.store(&wrapped, &shadow.wrapped, 1);
+        self.w.set(&wrapped, &shadow.wrapped, 0, 1);
     }
 
     /// Invalidates the shadow of a register that was written lane by lane.
     pub fn bend(&mut self, r: VReg) {
         if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
-            self.w.store(&int(Elem::I1, 1), &shadow.wrapped, 1);
+            self.w.set(&int(Elem::I1, 1), &shadow.wrapped, 0, 1);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::{Emitter, Mode, Role},
     site::{Site, SiteKind},
-    text::{Elem, Ty, Val, int, named},
+    text::{Elem, Ty, Val, constant, int, named},
 };
 use margay_ir::{
     Operand,
@@ -23,9 +23,11 @@ impl Emitter<'_> {
         let mask = self.w.splat(mask);
         let ty = self.packed_type();
         if ty.vector {
-            self.w.cast("sext", &mask, Elem::I32)
+            let packed = self.w.cast("sext", &mask, Elem::I32);
+            self.w.same(format_args!("trunc {ty} {packed} to {}", mask.ty), &mask);
+            packed
         } else {
-            self.w.value(ty, format_args!("bitcast {} {mask} to i32", mask.ty))
+            self.bits(&mask)
         }
     }
 
@@ -37,13 +39,20 @@ impl Emitter<'_> {
     /// Converts 32 bits to `<32 x i1>`.
     pub fn unpack_bits(&mut self, bits: &Val) -> Val {
         let ty = Ty::lanes(Elem::I1);
-        self.w.value(ty, format_args!("bitcast i32 {bits} to {ty}"))
+        let mask = self.w.value(ty, format_args!("bitcast i32 {bits} to {ty}"));
+        self.w.same(format_args!("bitcast {ty} {mask} to i32"), bits);
+        mask
     }
 
     /// Converts `<32 x i1>` to 32 bits.
     pub fn bits(&mut self, mask: &Val) -> Val {
         let mask = self.w.splat(mask);
-        self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty))
+        if mask == constant(mask.ty, 1) {
+            return int(Elem::I32, -1);
+        }
+        let bits = self.w.value(Ty::scalar(Elem::I32), format_args!("bitcast {} {mask} to i32", mask.ty));
+        self.w.same(format_args!("bitcast i32 {bits} to {}", mask.ty), &mask);
+        bits
     }
 
     /// Whether any lane of a mask is set: `i1`.
@@ -91,14 +100,14 @@ impl Emitter<'_> {
     /// The lanes pending at a block.
     pub fn get_pending(&mut self, b: u32) -> Val {
         let (ty, p) = (self.packed_type(), self.pending[b as usize].clone());
-        let packed = self.w.load(ty, &p, 4);
+        let packed = self.w.get(ty, &p, 0, 4);
         self.unpack(&packed)
     }
 
     /// Replaces the lanes pending at a block.
     pub fn set_pending(&mut self, b: u32, mask: &Val) {
         let (packed, p) = (self.pack(mask), self.pending[b as usize].clone());
-        self.w.store(&packed, &p, 4);
+        self.w.set(&packed, &p, 0, 4);
     }
 
     // ---- context and helpers ----
@@ -181,6 +190,6 @@ impl Emitter<'_> {
         let bad = self.w.cmp("icmp ne", &result, &int(Elem::I32, 0));
         let go_on = self.w.label("ok");
         self.w.branch_unlikely(&bad, "stop", &go_on);
-        self.w.block(&go_on);
+        self.w.follow(&go_on);
     }
 }

@@ -59,6 +59,7 @@ impl Emitter<'_> {
             }
             let mut any = self.waits_in(l);
             let (back, on) = (self.masked_label(header), self.w.label("left"));
+            let mark = self.w.mark();
             if self.spins {
                 let patient = self.spend();
                 any = self.w.op("and", &any, &patient);
@@ -66,10 +67,10 @@ impl Emitter<'_> {
             } else {
                 let tick = self.w.label("back");
                 self.w.branch(&any, &tick, &on);
-                self.w.block(&tick);
+                self.w.follow(&tick);
                 self.count_back_edge(&back);
             }
-            self.w.block(&on);
+            self.w.join(&on, mark);
         }
         let label = match following {
             Some(b) => self.masked_label(b),
@@ -160,9 +161,10 @@ impl Emitter<'_> {
                 let any = self.any(&waiting);
                 let (go, skip) = (self.w.label("go"), self.w.label("skip"));
                 self.w.branch(&any, &go, &skip);
-                self.w.block(&skip);
+                let mark = self.w.mark();
+                self.w.follow(&skip);
                 self.next(position);
-                self.w.block(&go);
+                self.w.join(&go, mark);
                 let none = constant(Ty::lanes(Elem::I1), 0);
                 self.set_pending(b.0, &none);
                 self.active = waiting;
@@ -171,7 +173,7 @@ impl Emitter<'_> {
                     let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
                     let (full, stay) = (self.full_label(b), self.w.label("part"));
                     self.w.branch(&all, &full, &stay);
-                    self.w.block(&stay);
+                    self.w.follow(&stay);
                 }
             }
         }
@@ -340,8 +342,9 @@ impl Emitter<'_> {
         let Some(((last, _), firsts)) = arms.split_last() else { return };
         for (to, c) in firsts {
             let next = self.w.label("else");
+            let mark = self.w.mark();
             self.go_full(position, *to, c.as_ref(), &next);
-            self.w.block(&next);
+            self.w.join(&next, mark);
         }
         self.go_full(position, *last, None, "");
     }
@@ -383,8 +386,9 @@ impl Emitter<'_> {
             let bits = self.bits(&mask);
             let all = self.w.cmp("icmp eq", &bits, &int(Elem::I32, -1));
             let next = self.w.label("apart");
+            let mark = self.w.mark();
             self.go_full(position, *to, Some(&all), &next);
-            self.w.block(&next);
+            self.w.join(&next, mark);
             masks.push((*to, mask));
         }
         for (to, mask) in masks {
@@ -436,11 +440,12 @@ impl Emitter<'_> {
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
         let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
         self.w.branch_unlikely(&any, &bad, &good);
-        self.w.block(&bad);
+        let mark = self.w.mark();
+        self.w.follow(&bad);
         let site = self.site(kind);
         self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
         self.w.jump(told);
-        self.w.block(&good);
+        self.w.join(&good, mark);
     }
 
     /// The active lanes for which the condition holds, as 32 bits.

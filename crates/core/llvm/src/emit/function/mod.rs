@@ -19,10 +19,11 @@ use crate::emit::{
     memory::group::Grouped,
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
+    tidy::tidy,
 };
 use margay_ir::{
     BlockId, FormalHome, Func, FuncId, Ir, Placed,
-    pass::{Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
+    pass::{BitSet, Cfg, Cut, Liveness, Shape, Uniformity, WarpShape},
 };
 use margay_isa::Type;
 use std::{collections::HashMap, fmt::Write};
@@ -369,9 +370,8 @@ impl Emitter<'_> {
         };
         let result = result(carriers, self.stores_results());
         let _ = writeln!(text, "define {result} @{}({args}) #0 {{\nentry:", symbol(self.id));
-        text.push_str(&self.w.entry);
-        text.push_str("  br label %start\n");
-        text.push_str(&self.w.body);
+        let body = format!("{}  br label %start\n{}", self.w.entry, self.w.body);
+        text.push_str(&tidy(&body));
         text.push_str("}\n");
         if self.role == Role::Device && self.reached.fibers {
             self.declare_cttz();
@@ -421,11 +421,13 @@ impl Emitter<'_> {
         if self.role != Role::Grid {
             self.waiting = (0..self.barriers.len()).map(|_| self.w.alloca("i32", 4)).collect();
             for p in self.waiting.clone() {
+                self.pin_if_many(&p);
                 let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
             }
         }
         if !self.cfg.loops.is_empty() || !self.cfg.reducible {
             let fuel = self.w.alloca("i32", 4);
+            self.pin_if_many(&fuel);
             let _ = writeln!(self.w.entry, "  store i32 {}, ptr {fuel}, align 4", self.period());
             self.fuel = Some(fuel);
         }
@@ -439,7 +441,7 @@ impl Emitter<'_> {
         let outlives = |r: usize| self.cfg.order.iter().any(|b| self.live.live_in[b.0 as usize].has(r as u32));
         let pinned: Vec<bool> = (0..self.func.regs.len()).map(|r| self.blended[r] || outlives(r)).collect();
         let blocks = self.cfg.order.len();
-        let count = pinned.iter().filter(|p| **p).count() + blocks;
+        let count = pinned.iter().filter(|p| **p).count() + blocks + self.barriers.len();
         (self.masks && blocks * count > MOST_VALUES).then_some(pinned)
     }
 
@@ -460,8 +462,8 @@ impl Emitter<'_> {
         if self.spins { PATIENCE } else { PERIOD }
     }
 
-    /// The registers whose masked writes must preserve inactive lanes: those with several definitions, and those still
-    /// live in lanes that have left the loop of their definition.
+    /// Registers whose masked writes must keep inactive lanes: of those that live across blocks, those with several definitions, and those
+    /// that lanes which left the loop of their definition still need.
     fn find_blended(&self) -> Vec<bool> {
         let n = self.func.regs.len();
         let (mut defs, mut def_block) = (vec![0u32; n], vec![0u32; n]);
@@ -478,8 +480,19 @@ impl Emitter<'_> {
                 regs.iter().for_each(|r| defs[r.0 as usize] += 2);
             }
         }
+        // Within a block the active lanes are the same.
+        let mut outlives = BitSet::new(n);
+        self.cfg.order.iter().for_each(|b| _ = outlives.union(&self.live.live_in[b.0 as usize]));
+        for home in &self.func.rets {
+            if let FormalHome::Regs(regs) = home {
+                regs.iter().for_each(|r| outlives.insert(r.0));
+            }
+        }
         (0..n)
             .map(|r| {
+                if !outlives.has(r as u32) {
+                    return false;
+                }
                 let position = self.cfg.position[def_block[r] as usize];
                 let escapes = || {
                     self.cfg.loops.iter().filter(|l| l.first <= position && position <= l.last).any(|l| {

@@ -16,11 +16,11 @@ impl Emitter<'_> {
         let slot = self.slots[r.0 as usize].clone();
         match (slot.shape, slot.elem) {
             (Shape::Varying, Elem::I1) => {
-                let packed = self.w.load(self.packed_type(), &slot.pointer, 4);
+                let packed = self.w.get(self.packed_type(), &slot.pointer, 0, 4);
                 self.unpack(&packed)
             }
-            (Shape::Varying, e) => self.w.load(Ty::lanes(e), &slot.pointer, 64),
-            (Shape::Uniform, e) => self.w.load(Ty::scalar(e), &slot.pointer, 1),
+            (Shape::Varying, e) => self.w.get(Ty::lanes(e), &slot.pointer, 0, 64),
+            (Shape::Uniform, e) => self.w.get(Ty::scalar(e), &slot.pointer, 0, 1),
             (Shape::Affine { width, stride }, _) => self.read_spread(&slot, width, stride),
         }
     }
@@ -35,7 +35,7 @@ impl Emitter<'_> {
             Some(s) if !v.ty.vector && mask.is_none() && s.stride == 0 && !(s.whole && self.mode == Mode::Masked) => {
                 let bases = vec![v.clone(); (32 / s.width) as usize];
                 self.write_rows(&s.bases, slot.elem, &bases);
-                self.w.store(&int(Elem::I1, 0), &s.wrapped, 1);
+                self.w.set(&int(Elem::I1, 0), &s.wrapped, 0, 1);
             }
             _ => self.bend(r),
         }
@@ -57,7 +57,7 @@ impl Emitter<'_> {
             None => v,
         };
         let packed = if slot.elem == Elem::I1 { self.pack(&v) } else { v };
-        self.w.store(&packed, &slot.pointer, if slot.elem == Elem::I1 { 4 } else { 64 });
+        self.w.set(&packed, &slot.pointer, 0, if slot.elem == Elem::I1 { 4 } else { 64 });
     }
 
     /// An operand as integer bits of type `elem`, with NaNs of lazy registers canonicalised.

@@ -9,6 +9,7 @@ use crate::ctx::{Helper, at};
 use crate::emit::{
     function::affine::{rows, rows_of},
     function::{Emitter, Mode, Result},
+    known::Mark,
     memory::group::{Grouped, Member},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, named, per_lane},
@@ -285,18 +286,19 @@ impl Emitter<'_> {
             let address = by_lanes(self, grouped.as_ref());
             return f(self, &address);
         };
-        let wrapped = self.w.load(Ty::scalar(Elem::I1), &shadow.wrapped, 1);
+        let wrapped = self.w.get(Ty::scalar(Elem::I1), &shadow.wrapped, 0, 1);
         let (cold, hot, done) = (self.w.label("wrapped"), self.w.label("straight"), self.w.label("accessed"));
         self.w.branch_unlikely(&wrapped, &cold, &hot);
-        self.w.block(&cold);
+        let mark = self.w.mark();
+        self.w.follow(&cold);
         let address = by_lanes(self, Some(&own));
         f(self, &address)?;
         self.w.jump(&done);
-        self.w.block(&hot);
+        self.w.join(&hot, mark);
         let address = in_rows(self, shadow.width, shadow.stride);
         f(self, &address)?;
         self.w.jump(&done);
-        self.w.block(&done);
+        self.w.join(&done, mark);
         Ok(())
     }
 
@@ -311,14 +313,15 @@ impl Emitter<'_> {
         };
         let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
         self.w.branch_unlikely(&outside, &bad, &good);
-        self.w.block(&bad);
+        let mark = self.w.mark();
+        self.w.follow(&bad);
         let site = int(Elem::I32, self.site(SiteKind::Passed { size: bytes }) as i128);
         let lanes = self.lane_bits(mask);
         let at = self.frame_address(frame, offset);
         let at = self.w.resize(&at, Elem::I64, false);
         self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)], true);
         self.w.jump("stop");
-        self.w.block(&good);
+        self.w.join(&good, mark);
     }
 
     /// The host address of a scalar offset in a space; `apart` is added after the offset has wrapped around.
@@ -487,7 +490,7 @@ impl Emitter<'_> {
                 bad = int(Elem::I1, 1);
             }
         }
-        let slow = self.unlikely(&bad, mask);
+        let (fast, mark) = self.unlikely(&bad, mask);
         let lanes = self.spread(address);
         let bits = self.lane_bits(mask);
         let text = CHECK
@@ -514,10 +517,10 @@ impl Emitter<'_> {
             let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
             let good = self.w.label("good");
             self.w.branch_unlikely(&stopped, "stop", &good);
-            self.w.block(&good);
+            self.w.follow(&good);
         }
-        self.w.jump(&slow);
-        self.w.block(&slow);
+        self.w.jump(&fast);
+        self.w.join(&fast, mark);
     }
 
     fn either(&mut self, a: Option<Val>, b: Val) -> Val {
@@ -527,8 +530,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Starts the block entered if the condition holds in an active lane; returns the label of the block behind it.
-    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> String {
+    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
+    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> (String, Mark) {
         let bad = match (bad.ty.vector, self.lanes(mask)) {
             (true, Some(m)) => self.w.op("and", bad, &m),
             _ => bad.clone(),
@@ -536,8 +539,9 @@ impl Emitter<'_> {
         let bad = if bad.ty.vector { self.any(&bad) } else { bad };
         let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
         self.w.branch_unlikely(&bad, &slow, &fast);
-        self.w.block(&slow);
-        fast
+        let mark = self.w.mark();
+        self.w.follow(&slow);
+        (fast, mark)
     }
 
     /// Checks 32-bit offsets against a window of `size` bytes that begins at a multiple of 32 in every lane; `lanes`
@@ -555,7 +559,7 @@ impl Emitter<'_> {
             let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
             bad = self.w.op("or", &bad, &misaligned);
         }
-        let fast = self.unlikely(&bad, mask);
+        let (fast, mark) = self.unlikely(&bad, mask);
         let bits = self.lane_bits(mask);
         let buffer = self.w.alloca("[32 x i64]", 64);
         for member in &check.members {
@@ -565,7 +569,7 @@ impl Emitter<'_> {
             self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
         }
         self.w.jump(&fast);
-        self.w.block(&fast);
+        self.w.join(&fast, mark);
     }
 
     fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {

@@ -61,13 +61,14 @@ impl Emitter<'_> {
         let odd = if odd.ty.vector { self.any(&odd) } else { odd };
         let [part, all, done] = ["copy.part", "copy.whole", "copied"].map(|l| self.w.label(l));
         self.w.branch_unlikely(&odd, &part, &all);
-        self.w.block(&part);
+        let mark = self.w.mark();
+        self.w.follow(&part);
         self.effect(inst)?;
         self.w.jump(&done);
-        self.w.block(&all);
+        self.w.join(&all, mark);
         whole(self)?;
         self.w.jump(&done);
-        self.w.block(&done);
+        self.w.join(&done, mark);
         Ok(())
     }
 

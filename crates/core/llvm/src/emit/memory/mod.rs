@@ -37,10 +37,11 @@ impl Emitter<'_> {
         };
         let (go, skip) = (self.w.label("guarded"), self.w.label("over"));
         self.w.branch(&some, &go, &skip);
-        self.w.block(&go);
+        let mark = self.w.mark();
+        self.w.follow(&go);
         f(self, guard.ty.vector.then_some(&guard))?;
         self.w.jump(&skip);
-        self.w.block(&skip);
+        self.w.join(&skip, mark);
         Ok(())
     }
 

@@ -35,13 +35,14 @@ impl Emitter<'_> {
         let all = self.w.cmp("icmp eq", &here, &int(Elem::I32, -1));
         let [whole, part, done] = ["matrix.whole", "matrix.part", "matrix.done"].map(|l| self.w.label(l));
         self.w.branch(&all, &whole, &part);
-        self.w.block(&whole);
+        let mark = self.w.mark();
+        self.w.follow(&whole);
         self.whole_matrix(inst, &variant)?;
         self.w.jump(&done);
-        self.w.block(&part);
+        self.w.join(&part, mark);
         self.effect(inst)?;
         self.w.jump(&done);
-        self.w.block(&done);
+        self.w.join(&done, mark);
         Ok(())
     }
 

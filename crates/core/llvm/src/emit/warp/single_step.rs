@@ -9,7 +9,8 @@ use crate::emit::{
     text::{Elem, Ty, Val, int},
 };
 use margay_exec::single_step;
-use margay_ir::{Inst, Operand, VReg, pass::Shape};
+use margay_ir::{FormalHome, Inst, Operand, VReg, pass::Shape};
+use margay_isa::Opcode;
 
 /// An instruction whose operands have been stored for the reference engine.
 pub(in crate::emit) struct Spilled {
@@ -64,11 +65,11 @@ impl Emitter<'_> {
             let p = self.w.offset_const(&input, at * 128);
             let ty = func.regs[r.0 as usize];
             if ty.bits() == 1 {
-                let v = self.value(&Operand::Reg(*r), Elem::I1)?;
+                let v = self.value(&self.constant_or(*r), Elem::I1)?;
                 let v = self.bits(&v);
                 self.w.store(&v, &p, 64);
             } else {
-                let v = self.value(&Operand::Reg(*r), self.slots[r.0 as usize].elem)?;
+                let v = self.value(&self.constant_or(*r), self.slots[r.0 as usize].elem)?;
                 let v = self.w.resize(&v, Elem::int(ty.bits().next_power_of_two().max(32)), false);
                 let v = self.w.splat(&v);
                 self.w.store(&v, &p, 64);
@@ -79,7 +80,19 @@ impl Emitter<'_> {
         Ok(Spilled { site: int(Elem::I32, site as i128), input, writes, written })
     }
 
-    /// Loads registers from rows, in the lanes of `mask`.
+    /// A register, or the constant that it holds: what else reads it reads that.
+    fn constant_or(&self, r: VReg) -> Operand {
+        let func = self.func;
+        let formal = |home: &FormalHome| matches!(home, FormalHome::Regs(regs) if regs.contains(&r));
+        let definition = self.spills.definition[r.0 as usize].map(|i| &func.insts[i as usize]);
+        let constant = definition.filter(|i| func.variant(i).op == Opcode::Mov && !func.params.iter().any(formal));
+        match constant.map(|i| func.operands(i.srcs)) {
+            Some([Operand::Imm(bits)]) => Operand::Imm(*bits),
+            _ => Operand::Reg(r),
+        }
+    }
+
+    /// Writes registers from rows, in lanes of a mask if there is one.
     pub fn fill(&mut self, writes: &[VReg], output: &Val, mask: Option<&Val>) {
         let func = self.ir.func(self.id);
         let mut at = 0;

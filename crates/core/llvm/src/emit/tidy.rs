@@ -1,0 +1,192 @@
+//! Takes away lines of a function whose results nobody uses.
+//!
+//! A variable is used if something reads it; what is only stored in others is not needed, nor is their storage. Emitters need not
+//! look ahead so: they store what a register holds wherever it changes.
+
+use super::known::is_pure;
+
+/// What a line is to others.
+enum Line {
+    /// It must stay: control flow, calls, accesses of memory that is not a variable.
+    Root,
+    /// Needed by who uses its result.
+    Value,
+    /// A variable.
+    Variable,
+    /// Stores in a variable, or tells LLVM of it: needed if that one is.
+    Store { to: usize },
+    /// Not an instruction.
+    Other,
+}
+
+/// The value's number behind `%t`, if one is there.
+fn number(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix("%t")?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}
+
+/// Numbers of the values that a line mentions.
+fn mentions(text: &str) -> impl Iterator<Item = usize> + '_ {
+    text.match_indices("%t").filter_map(|(at, _)| number(&text[at..]))
+}
+
+/// A line's result and the rest of it.
+fn parts(line: &str) -> (Option<usize>, &str) {
+    let text = line.trim_start();
+    match text.split_once(" = ") {
+        Some((left, right)) if left.starts_with("%t") => match number(left) {
+            Some(n) => (Some(n), right),
+            None => (None, text),
+        },
+        _ => (None, text),
+    }
+}
+
+fn classify(line: &str) -> (Option<usize>, Line) {
+    let (result, text) = parts(line);
+    let word = text.split(' ').next().unwrap_or_default();
+    let kind = match (result, word) {
+        _ if !line.starts_with("  ") => Line::Other,
+        (Some(_), "alloca") => Line::Variable,
+        (Some(_), "load") if !text.contains(" volatile ") && !text.contains(" atomic ") => Line::Value,
+        (Some(_), "call") if text.contains(" @llvm.") && !text.contains("@llvm.readcyclecounter") => Line::Value,
+        (Some(_), word) if is_pure(word) => Line::Value,
+        (None, "store") if !text.starts_with("store volatile") && !text.starts_with("store atomic") => {
+            let to = text.rfind(", ptr %t").and_then(|at| number(&text[at + 6..]));
+            to.map_or(Line::Root, |to| Line::Store { to })
+        }
+        (None, "call") if text.starts_with("call void asm sideeffect \"\", \"r\"(ptr %t") => {
+            let to = mentions(text).next();
+            to.map_or(Line::Root, |to| Line::Store { to })
+        }
+        _ => Line::Root,
+    };
+    (result, kind)
+}
+
+/// The lines of a function's body that are needed.
+pub(super) fn tidy(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let classes: Vec<(Option<usize>, Line)> = lines.iter().map(|l| classify(l)).collect();
+    let values = classes.iter().filter_map(|(r, _)| *r).max().map_or(0, |n| n + 1);
+    let mut definition = vec![usize::MAX; values];
+    for (i, (result, _)) in classes.iter().enumerate() {
+        result.iter().for_each(|r| definition[*r] = i);
+    }
+    // Where in a variable a pointer points to does not matter.
+    let variable = |mut value: usize| {
+        loop {
+            let at = *definition.get(value).filter(|at| **at != usize::MAX)?;
+            match &classes[at].1 {
+                Line::Variable => return Some(at),
+                Line::Value if parts(lines[at]).1.starts_with("getelementptr") => {
+                    let text = parts(lines[at]).1;
+                    value = number(&text[text.find("ptr %t")? + 4..])?;
+                }
+                _ => return None,
+            }
+        }
+    };
+    let mut needed = vec![false; lines.len()];
+    let mut stores: Vec<Vec<usize>> = Vec::new();
+    let mut of = vec![usize::MAX; lines.len()];
+    let mut work = Vec::new();
+    for (i, (_, class)) in classes.iter().enumerate() {
+        match class {
+            Line::Root => work.push(i),
+            Line::Store { to } => match variable(*to) {
+                Some(at) => {
+                    if of[at] == usize::MAX {
+                        of[at] = stores.len();
+                        stores.push(Vec::new());
+                    }
+                    stores[of[at]].push(i);
+                }
+                None => work.push(i),
+            },
+            Line::Value | Line::Variable | Line::Other => {}
+        }
+    }
+    while let Some(i) = work.pop() {
+        if std::mem::replace(&mut needed[i], true) {
+            continue;
+        }
+        if let Some(stores) = stores.get(of[i]) {
+            work.extend(stores);
+        }
+        let own = classes[i].0;
+        let used = mentions(lines[i]).filter(|v| Some(*v) != own);
+        work.extend(used.filter_map(|v| definition.get(v).copied()).filter(|at| *at != usize::MAX && !needed[*at]));
+    }
+    // What is stored in a variable again before anything can look.
+    let mut next: Vec<usize> = Vec::new();
+    for (i, class) in classes.iter().enumerate().rev() {
+        match class.1 {
+            Line::Store { to } if variable(to) == definition.get(to).copied() && lines[i].contains("  store ") => {
+                if next.contains(&to) {
+                    needed[i] = false;
+                } else {
+                    next.push(to);
+                }
+            }
+            Line::Root | Line::Other | Line::Store { .. } => next.clear(),
+            Line::Variable => {}
+            // Another pointer may point to the same.
+            Line::Value if parts(lines[i]).1.starts_with("load") => {
+                let read = mentions(parts(lines[i]).1).next().and_then(variable);
+                next.retain(|to| variable(*to) != read);
+            }
+            Line::Value => {}
+        }
+    }
+    let mut out = String::with_capacity(text.len());
+    for (i, line) in lines.iter().enumerate() {
+        if needed[i] || matches!(classes[i].1, Line::Other) {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tidy;
+
+    #[test]
+    fn what_nobody_reads_goes() {
+        let text = "\
+entry:
+  %t1 = alloca i32, align 4
+  %t2 = alloca [2 x i32], align 4
+  call void asm sideeffect \"\", \"r\"(ptr %t1)
+  store i32 0, ptr %t1, align 4
+  %t3 = getelementptr i8, ptr %t2, i64 4
+  %t4 = add i32 %x, 1
+  store i32 %t4, ptr %t3, align 4
+  %t5 = load i32, ptr %t2, align 4
+  %t6 = add i32 %t5, %t5
+  %t7 = load atomic volatile i32, ptr %p monotonic, align 4
+  ret i32 %t5
+";
+        let kept = "\
+entry:
+  %t2 = alloca [2 x i32], align 4
+  %t3 = getelementptr i8, ptr %t2, i64 4
+  %t4 = add i32 %x, 1
+  store i32 %t4, ptr %t3, align 4
+  %t5 = load i32, ptr %t2, align 4
+  %t7 = load atomic volatile i32, ptr %p monotonic, align 4
+  ret i32 %t5
+";
+        assert_eq!(tidy(text), kept);
+    }
+
+    #[test]
+    fn a_variable_whose_address_leaves_is_stored() {
+        let text =
+            "  %t1 = alloca i32, align 4\n  store i32 7, ptr %t1, align 4\n  call void %f(ptr %t1)\n  ret void\n";
+        assert_eq!(tidy(text), text);
+    }
+}
