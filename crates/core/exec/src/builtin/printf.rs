@@ -98,7 +98,9 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
             }
             b'p' => {
                 let v = args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
-                pad(&mut out, &spec, format!("0x{v:x}").as_bytes());
+                // As the host's C library writes it, which formats for the device.
+                let text = if v == 0 { "(nil)".into() } else { format!("0x{v:x}") };
+                pad(&mut out, &spec, text.as_bytes());
             }
             b'c' => {
                 let v = args.bytes(4).ok_or(()).map_err(|()| missing(()))?;

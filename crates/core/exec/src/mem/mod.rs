@@ -493,7 +493,10 @@ impl Memory {
     /// The same, also considering windows.
     pub fn describe_among(&self, address: u64, windows: &[Arc<Allocation>]) -> String {
         let blocks = self.read_lock();
-        let below = blocks.range(..=address).next_back().map(|(_, a)| a);
+        // Nobody means to point at a parameter block or an array: they are neighbours by chance.
+        let likely =
+            |a: &&Arc<Allocation>| a.block.contains(address, 1) || !matches!(a.kind, Kind::Param | Kind::Array);
+        let below = blocks.range(..=address).rev().map(|(_, a)| a).find(likely);
         if below.is_none_or(|a| !a.block.contains(address, 1))
             && let Some(freed) = self.history.at(address)
         {
@@ -503,7 +506,7 @@ impl Memory {
                 None => freed,
             };
         }
-        let above = blocks.range(address..).next().map(|(_, a)| a);
+        let above = blocks.range(address..).map(|(_, a)| a).find(likely);
         let windows = windows.iter().filter(|w| w.block.len() > 0);
         nearest(address, windows.chain(below).chain(above).map(|a| &**a))
     }
