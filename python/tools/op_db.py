@@ -42,7 +42,7 @@ def compare(torch, a, b, path="result"):
             b = b.to(torch.complex64) if b.dtype == torch.complex32 else b
         if a.dtype != b.dtype or a.shape != b.shape or a.layout != b.layout:
             return f"{path}: {b.dtype} {tuple(b.shape)} {b.layout} instead of {a.dtype} {tuple(a.shape)} {a.layout}"
-        a, b = a.detach(), b.detach().cpu()
+        a, b = a.detach().cpu(), b.detach().cpu()
         if a.layout != torch.strided:
             a, b = a.to_dense(), b.to_dense()
         if a.is_quantized:
