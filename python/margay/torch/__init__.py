@@ -8,9 +8,16 @@ _installed = False
 
 
 def install() -> None:
-    """Serves the operators of torch's `cuda` device. Called once after `import torch`, by `margay.enable()` and `margay exec`."""
+    """Serves the operators of torch's `cuda` device. Called once after `import torch`, by `margay.enable()` and `margay exec`.
+
+    It does nothing where torch is built without CUDA, or where the CUDA driver of the process is not margay's.
+    """
     global _installed
-    if _installed:
+    import torch
+
+    from margay.torch import driver
+
+    if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
     from margay.torch import account, capture, distributed, extension, operators, profiling
@@ -24,7 +31,11 @@ def install() -> None:
 
 
 def summary() -> str:
-    """Which operators torch's CPU kernels computed and which kernels margay ran, with times."""
+    """Which operators torch's CPU kernels have computed so far, how often and in what time, as a table.
+
+    With `MARGAY_TORCH_SUMMARY=1` a process writes it to standard error when it ends, and margay's driver the kernels that it ran
+    (`MARGAY_STATS=1`).
+    """
     from margay.torch import account
 
     return account.text()

@@ -1,4 +1,4 @@
-"""What ran: operators on torch's CPU kernels, and kernels on margay."""
+"""What ran on torch's CPU kernels. What ran on margay, its driver tells."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import sys
 
 #: operator -> [calls, nanoseconds]
 _counters: dict[str, list] = {}
-#: Triton kernel -> [launches, nanoseconds]
-_kernels: dict[str, list] = {}
 
 
 def counter(name: str) -> list:
@@ -19,7 +17,7 @@ def counter(name: str) -> list:
 
 def reset() -> None:
     """Forgets what ran so far."""
-    for count in [*_counters.values(), *_kernels.values()]:
+    for count in _counters.values():
         count[:] = [0, 0]
 
 
@@ -38,6 +36,7 @@ def text() -> str:
 
 
 def install() -> None:
-    """Writes the table to standard error when the process ends, if `MARGAY_TORCH_SUMMARY` asks for it."""
+    """Writes the table to standard error when the process ends, if `MARGAY_TORCH_SUMMARY` asks for it, and has kernels told too."""
     if os.environ.get("MARGAY_TORCH_SUMMARY", "0") not in ("", "0"):
+        os.environ.setdefault("MARGAY_STATS", "1")
         atexit.register(lambda: sys.stderr.write(text()))

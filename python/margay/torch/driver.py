@@ -20,19 +20,13 @@ def library():
 
 
 def is_margay() -> bool:
-    """Whether the driver of this process is margay's, and not that of a GPU."""
+    """Whether the CUDA driver of this process is margay's: then device pointers are addresses of the host."""
+    uuid = ctypes.create_string_buffer(16)
     try:
-        return hasattr(library(), "margay_driver_version") or _says_margay()
+        cuda = library()
     except OSError:
         return False
-
-
-def _says_margay() -> bool:
-    path = ctypes.create_string_buffer(256)
-    cuda = library()
-    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetName(path, 256, 0) != 0:
-        return False
-    return b"margay" in path.value.lower()
+    return cuda.cuInit(0) == 0 and cuda.cuDeviceGetUuid(uuid, 0) == 0 and uuid.raw.startswith(b"margay-")
 
 
 def synchronize(device: int) -> None:
