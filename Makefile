@@ -10,7 +10,7 @@ WORKSPACE = --workspace $(if $(LLVM),,--exclude margay-llvm) $(FEATURES)
 MARGAY = -p margay $(FEATURES)
 
 .PHONY: help demo test lint bench setup release full-test attack fuzz litmus \
-        miri bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
+        miri asan tsan bench-opencl oracle oracle-programs oracle-abi oracle-cases oracle-isa oracle-fold oracle-mutants oracle-cub \
         golden ulp wheel test-python bench-python lint-python
 
 help:
@@ -22,6 +22,8 @@ help:
 	@echo "make fuzz          random damage to modules, and hostile ones, for TIME=600 seconds"
 	@echo "make lint          rustfmt and clippy"
 	@echo "make miri          device memory's tests under Miri, which needs a nightly toolchain that has it"
+	@echo "make asan          the driver library's tests under AddressSanitizer, which needs a nightly toolchain"
+	@echo "make tsan          the same under ThreadSanitizer, which needs the nightly toolchain's rust-src too"
 	@echo "make bench         benchmarks, beside natural C and the OpenCL runtimes that the system has"
 	@echo "make bench-opencl  the same kernels, with Intel's OpenCL runtime fetched for it"
 	@echo "make oracle-programs  build programs with nvcc as it is, and with CUDA 12's and 11's runtimes, and run them"
@@ -95,6 +97,17 @@ test-python: wheel
 miri:
 	MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation" \
 		$(CARGO) +nightly miri test -p margay-exec --lib -- mem::
+
+# Sanitizers over the driver library's tests, in a nightly compiler (`rustup toolchain install nightly --component rust-src`). Code that
+# LLVM makes at run time is not instrumented. What the library keeps until the process ends is no leak. ThreadSanitizer cannot follow
+# fibers, so warps that wait for each other run on the reference engine there.
+SANITIZED = CFLAGS="-fsanitize=$(1)" RUSTFLAGS="-Zsanitizer=$(1)" $(CARGO) +nightly test $(2) --target $(shell rustc -vV | sed -n 's/host: //p') \
+	--target-dir $(TARGET)/$(1) -p margay-cuda $(FEATURES)
+asan:
+	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 $(call SANITIZED,address,)
+
+tsan:
+	TSAN_OPTIONS=halt_on_error=0:second_deadlock_stack=1 MARGAY_TEST_ENGINES=reference $(call SANITIZED,thread,-Zbuild-std)
 
 bench: release
 	$(CARGO) bench $(MARGAY) --bench frontend

@@ -9,19 +9,6 @@ use std::{
     time::Duration,
 };
 
-/// Classes on which the engines agree; may only grow.
-const CLASSES: &[Class] = &[
-    Class::Calls,
-    Class::Bounds,
-    Class::Heap,
-    Class::Windows,
-    Class::Recursion,
-    Class::Alloca,
-    Class::Barriers,
-    Class::Warps,
-    Class::Control,
-];
-
 #[test]
 fn hostile_modules_end_alike() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
@@ -39,7 +26,7 @@ fn hostile_modules_end_alike() {
                         if seed >= to || !found.is_empty() {
                             break found;
                         }
-                        if let (_, _, Some(failure)) = watch.attempt(seed, CLASSES) {
+                        if let (_, _, Some(failure)) = watch.attempt(seed, Class::ALL) {
                             let (small, why) = watch.shrink(&failure, Duration::from_secs(20));
                             let (class, shape, who, text) = (failure.class, &small.shape, &small.who, small.text());
                             found.push(format!("seed {seed}, {class:?}: {why}\n{shape:?}, by {who:?}\n{text}"));

@@ -28,6 +28,8 @@ pub struct Block {
     base: u64,
     /// Number of accessible bytes, at most the capacity.
     len: AtomicUsize,
+    /// Capacity.
+    room: usize,
     /// Layout of the allocation; `None` for memory on loan.
     layout: Option<Layout>,
 }
@@ -157,23 +159,26 @@ fn wide_lock() -> MutexGuard<'static, ()> {
     WIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What the system's allocator aligns everything to.
+const OWN_ALIGN: usize = 16;
+
 impl Block {
     /// Allocates `len` zeroed bytes aligned to `align`, a power of two; `None` if the host is out of memory.
     pub fn new(len: usize, align: usize) -> Option<Block> {
-        let align = align.max(16);
-        let front = RED_ZONE.next_multiple_of(align);
+        // More than the allocator's own alignment would make it write the zeros itself, and touch every page; the system's fresh pages
+        // are zero, and cost nothing until they are used.
+        let front = RED_ZONE.checked_add(align.max(OWN_ALIGN))?;
         let size = len.checked_add(front)?.checked_add(RED_ZONE)?;
-        let layout = Layout::from_size_align(size, align).ok()?;
+        let layout = Layout::from_size_align(size, OWN_ALIGN).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        let base = start.as_ptr().expose_provenance() as u64 + front as u64;
-        Some(Block { start, base, len: AtomicUsize::new(len), layout: Some(layout) })
+        let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
+        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout) })
     }
 
     /// Capacity: the largest length that it can have.
     pub fn room(&self) -> usize {
-        let front = self.base as usize - self.start.as_ptr().addr();
-        self.layout.map_or(self.len(), |layout| layout.size() - front - RED_ZONE)
+        self.room
     }
 
     /// Reduces the length.
@@ -205,7 +210,7 @@ impl Block {
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block { start, base, len: AtomicUsize::new(len), layout: None })
+        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: None })
     }
 
     /// Whether the block owns its memory.

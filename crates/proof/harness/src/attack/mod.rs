@@ -175,7 +175,9 @@ impl Attack {
         });
         let count = |v: [u32; 3]| v.iter().product::<u32>();
         let who = blow.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid).max(1), count(shape.block).max(1)));
-        let pieces = |r: &mut Random| (0..r.below(3)).map(|_| text::harmless(r)).collect();
+        // These have arrays for small blocks too.
+        let most = if class == Class::Launch { 1 } else { 3 };
+        let pieces = |r: &mut Random| (0..r.below(most)).map(|_| text::harmless(r)).collect();
         Attack { class, who, before: pieces(r), after: pieces(r), host, shape, blow }
     }
 

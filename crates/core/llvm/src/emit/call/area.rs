@@ -68,48 +68,39 @@ end:
   ret void
 }";
 
-/// `take(to, from, rows, mask)`: copies words from an address per lane to rows, in the lanes of `mask`.
-const TAKE: &str = "\
-define internal void @margay.rows.take(ptr %to, <32 x i64> %from, i64 %rows, i32 %mask) #1 {
-  %none = icmp eq i32 %mask, 0
-  br i1 %none, label %end, label %row
-row:
-  %i = phi i64 [ 0, %0 ], [ %next, %step ]
-  %at = phi <32 x i64> [ %from, %0 ], [ %further, %step ]
-  %o = shl i64 %i, 7
-  %p = getelementptr i8, ptr %to, i64 %o
-  br label %lane
-lane:
-  %left = phi i32 [ %mask, %row ], [ %less, %lane ]
-  %k = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %a = extractelement <32 x i64> %at, i32 %k
-  %q = inttoptr i64 %a to ptr
-  %v = load i32, ptr %q, align 1
-  %s = getelementptr i32, ptr %p, i32 %k
-  store i32 %v, ptr %s, align 4
-  %one = sub i32 %left, 1
-  %less = and i32 %left, %one
-  %done = icmp eq i32 %less, 0
-  br i1 %done, label %step, label %lane
-step:
-  %further = add <32 x i64> %at, splat (i64 4)
-  %next = add i64 %i, 1
-  %more = icmp ult i64 %next, %rows
-  br i1 %more, label %row, label %end
-end:
-  ret void
-}";
+/// The direction in which words move between rows and an address per lane.
+#[derive(Clone, Copy)]
+enum Way {
+    /// To the rows.
+    Take,
+    /// From the rows.
+    Give,
+}
 
-/// `give(to, from, rows, mask)`: copies words from rows to an address per lane, in the lanes of `mask`.
-const GIVE: &str = "\
-define internal void @margay.rows.give(<32 x i64> %to, ptr %from, i64 %rows, i32 %mask) #1 {
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Take => "margay.rows.take",
+            Way::Give => "margay.rows.give",
+        }
+    }
+
+    /// `take(block, lanes, rows, mask)` or `give`: moves words between rows and an address per lane, in the lanes of `mask`.
+    fn text(self) -> String {
+        let (from, to) = match self {
+            Way::Take => ("%q, align 1", "%s, align 4"),
+            Way::Give => ("%s, align 4", "%q, align 1"),
+        };
+        format!(
+            "\
+define internal void @{name}(ptr %block, <32 x i64> %lanes, i64 %rows, i32 %mask) #1 {{
   %none = icmp eq i32 %mask, 0
   br i1 %none, label %end, label %row
 row:
   %i = phi i64 [ 0, %0 ], [ %next, %step ]
-  %at = phi <32 x i64> [ %to, %0 ], [ %further, %step ]
+  %at = phi <32 x i64> [ %lanes, %0 ], [ %further, %step ]
   %o = shl i64 %i, 7
-  %p = getelementptr i8, ptr %from, i64 %o
+  %p = getelementptr i8, ptr %block, i64 %o
   br label %lane
 lane:
   %left = phi i32 [ %mask, %row ], [ %less, %lane ]
@@ -117,8 +108,8 @@ lane:
   %a = extractelement <32 x i64> %at, i32 %k
   %q = inttoptr i64 %a to ptr
   %s = getelementptr i32, ptr %p, i32 %k
-  %v = load i32, ptr %s, align 4
-  store i32 %v, ptr %q, align 1
+  %v = load i32, ptr {from}
+  store i32 %v, ptr {to}
   %one = sub i32 %left, 1
   %less = and i32 %left, %one
   %done = icmp eq i32 %less, 0
@@ -130,7 +121,11 @@ step:
   br i1 %more, label %row, label %end
 end:
   ret void
-}";
+}}",
+            name = self.name()
+        )
+    }
+}
 
 impl Emitter<'_> {
     /// A frame variable as one end of a transfer.
@@ -343,21 +338,21 @@ impl Emitter<'_> {
 
     /// Copies words from the threads' local windows to rows; the offset is uniform or per lane.
     pub fn take_rows(&mut self, to: &Val, offset: &Val, rows: u32, bits: &Val) {
-        let address = self.local_lanes(offset);
-        let lanes = self.spread(&address);
-        self.declare_cttz();
-        self.w.declared.insert(TAKE.into());
-        self.w.line(format_args!("call void @margay.rows.take(ptr {to}, <32 x i64> {lanes}, i64 {rows}, i32 {bits})"));
+        self.move_rows(Way::Take, to, offset, rows, bits);
     }
 
     /// Copies words from rows to the threads' local windows.
     pub fn give_rows(&mut self, offset: &Val, from: &Val, rows: u32, bits: &Val) {
+        self.move_rows(Way::Give, from, offset, rows, bits);
+    }
+
+    fn move_rows(&mut self, way: Way, block: &Val, offset: &Val, rows: u32, bits: &Val) {
         let address = self.local_lanes(offset);
         let lanes = self.spread(&address);
         self.declare_cttz();
-        self.w.declared.insert(GIVE.into());
-        self.w
-            .line(format_args!("call void @margay.rows.give(<32 x i64> {lanes}, ptr {from}, i64 {rows}, i32 {bits})"));
+        self.w.declared.insert(way.text());
+        let name = way.name();
+        self.w.line(format_args!("call void @{name}(ptr {block}, <32 x i64> {lanes}, i64 {rows}, i32 {bits})"));
     }
 
     pub fn declare_cttz(&mut self) {
