@@ -18,6 +18,7 @@ pub struct BarrierState {
     waiting: Vec<Vec<u32>>,
     /// Per barrier and warp: the site of the last arrival.
     sites: Vec<Vec<usize>>,
+    /// Per barrier: the reduction that some lane asked for since it was released last.
     reduces: Vec<Option<Mod>>,
     /// Per warp: released lanes that have not been resumed.
     released: Vec<Vec<Release>>,
@@ -66,7 +67,8 @@ impl BarrierState {
             let same = (0..32).filter(agrees).fold(0u32, |m, i| m | 1 << i);
             let wanted = expected(id, count, self.block).map_err(|what| (lane, what))?;
             self.barriers[id as usize].arrive(id, warp, same, wanted, truth)?;
-            self.reduces[id as usize] = reduces;
+            let reduction = &mut self.reduces[id as usize];
+            *reduction = reduces.or(*reduction);
             if waits {
                 self.waiting[id as usize][warp] |= same;
                 self.sites[id as usize][warp] = site;
@@ -132,7 +134,7 @@ impl BarrierState {
         if !barrier.is_complete(self.live.iter().copied()) {
             return;
         }
-        let reduced = self.reduces[id].map_or(0, |mode| barrier.reduction(mode));
+        let reduced = self.reduces[id].take().map_or(0, |mode| barrier.reduction(mode));
         for (warp, lanes) in self.waiting[id].iter_mut().enumerate() {
             let lanes = std::mem::take(lanes);
             if lanes != 0 {
