@@ -158,3 +158,10 @@ pub fn tell_as(kind: &str, message: &str) {
         eprintln!("{}", message.trim_end());
     }
 }
+
+/// Tells people what is no error.
+pub fn say(message: &str) {
+    if !asked("MARGAY_LOG", "quiet") {
+        eprintln!("{message}");
+    }
+}

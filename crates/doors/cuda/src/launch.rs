@@ -15,7 +15,7 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::Observer;
-use margay_runtime::LaunchConfig;
+use margay_runtime::{LaunchConfig, Progress};
 use std::sync::Arc;
 
 /// A launch with its arguments.
@@ -95,15 +95,21 @@ impl Launch {
         let checker = watch::checker(kernel, whole, &self.params);
         let observer = checker.as_ref().map(|c| c as &dyn Observer);
         let seed = if observer.is_some() { watch::seed() } else { 0 };
-        let config = LaunchConfig { cluster, shared, seed, cooperative, observer, ..LaunchConfig::new(grid, block) };
+        let clock = watch::Clock::new(kernel);
+        let progress = |done, total| clock.tell(done, total);
+        let progress: Option<Progress<'_>> = if observer.is_some() { Some(&progress) } else { None };
+        let config =
+            LaunchConfig { cluster, shared, seed, cooperative, observer, progress, ..LaunchConfig::new(grid, block) };
         let ended = kernel.launch(&config, &self.params);
         if checker.as_ref().is_some_and(|checker| watch::tell(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);
         }
+        // A checker of synchronisation has told of it.
+        let told = checker.is_some() && watch::wanted().is_some_and(|what| what.sync);
         match ended {
             Ok(stats) => {
                 account::launched(kernel, &stats);
-                if let Some(undefined) = stats.undefined.as_ref().filter(|_| !watch::wanted().is_some_and(|w| w.sync)) {
+                if let Some(undefined) = stats.undefined.as_ref().filter(|_| !told) {
                     self.function.tell_undefined(undefined);
                 }
                 Ok(())

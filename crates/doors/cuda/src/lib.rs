@@ -41,6 +41,7 @@ mod pages;
 mod pool;
 mod raw;
 mod reports;
+mod stacks;
 mod stream;
 mod tensor;
 mod texture;

@@ -62,6 +62,7 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
         context.device_memory().writes().mark(address, bytes as u64);
     }
     context.memory().insert(address, Allocated { owner, len: bytes });
+    crate::stacks::allocated(address);
     Ok(address)
 }
 
@@ -134,6 +135,7 @@ pub fn free(address: DevicePtr) -> Outcome {
     })?;
     crate::advice::forget(address, freed.block.len());
     crate::pool::gave_back(address);
+    crate::stacks::freed(address);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 

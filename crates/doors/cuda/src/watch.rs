@@ -5,7 +5,7 @@
 use crate::{account, api, code::Code, context::Context};
 use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
-    render::short_name,
+    render::{demangled, short_name},
 };
 use margay_checker::{Checker, Finding, FindingKind, Shape, What};
 use margay_exec::Image;
@@ -14,7 +14,11 @@ use margay_runtime::Kernel;
 use std::{
     collections::HashMap,
     io::Write,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
 };
 
 /// What a finding is known by: a program, a sort, places in it; or a title, where there is no place.
@@ -122,6 +126,33 @@ pub fn checker(kernel: &Kernel, shape: Shape, params: &[u8]) -> Option<Checker> 
     Some(Checker::new(what, kernel.image().clone(), short_name, shape).with_params(params).sampled(sample))
 }
 
+/// Says from time to time how far a watched launch is: it takes much longer than one that nobody watches.
+pub struct Clock<'k> {
+    kernel: &'k Kernel,
+    started: Instant,
+    due: AtomicU64,
+}
+
+impl<'k> Clock<'k> {
+    /// Seconds until the first words, and from one to the next.
+    const EVERY: u64 = 20;
+
+    /// Begins with a launch.
+    pub fn new(kernel: &'k Kernel) -> Clock<'k> {
+        Clock { kernel, started: Instant::now(), due: AtomicU64::new(Clock::EVERY) }
+    }
+
+    /// So many of all CTAs are done.
+    pub fn tell(&self, done: u64, total: u64) {
+        let now = self.started.elapsed().as_secs();
+        let due = self.due.load(Relaxed);
+        if now >= due && self.due.compare_exchange(due, now + Clock::EVERY, Relaxed, Relaxed).is_ok() {
+            let name = short_name(self.kernel.name());
+            api::say(&format!("margay: checking `{name}`: {done} of {total} CTAs after {now} s"));
+        }
+    }
+}
+
 impl Watch {
     /// Tells of a finding, unless it was told of before or nobody wants to hear of it; whether it counts.
     fn tell(&mut self, image: Option<&Arc<Image>>, kernel: &str, finding: &Finding) -> bool {
@@ -215,11 +246,18 @@ pub fn leaks(context: &Context) {
         .filter_map(|(at, allocated)| Some((*at, allocated.len, allocated.owner.allocator()?)))
         .collect();
     for (at, bytes, function) in left {
+        let mut stack = crate::stacks::of(at).into_iter();
+        let named = |frame: String| match frame.split_once(" at ") {
+            Some((name, place)) => format!("`{}` at {place}", demangled(name)),
+            None => format!("`{}`", demangled(&frame)),
+        };
+        let first = stack.next().map(|frame| format!("allocated in {}", named(frame)));
+        let rest = stack.map(|frame| format!("called by {}", named(frame)));
         found.push(Finding {
             kind: FindingKind::Leak,
             title: format!("leak: {bytes} bytes at {at:#x} are not freed; they come from {function}"),
             parties: Vec::new(),
-            notes: Vec::new(),
+            notes: first.into_iter().chain(rest).collect(),
             help: None,
             times: 1,
         });
@@ -253,5 +291,5 @@ pub fn close() {
     if watch.suppressed > 0 {
         line += &format!("; {} suppressed", watch.suppressed);
     }
-    api::tell(&line);
+    api::say(&line);
 }
