@@ -21,7 +21,7 @@ from time import perf_counter_ns
 
 import torch
 
-from margay.torch import account, capture, driver, memory, mixed, narrow, random
+from margay.torch import account, capture, direct, driver, memory, mixed, narrow, random
 
 _TENSOR = ("Tensor", "Optional[Tensor]")
 _TENSORS = ("List[Tensor]", "List[Optional[Tensor]]", "Optional[List[Tensor]]", "Optional[List[Optional[Tensor]]]", "List[List[Tensor]]")
@@ -66,7 +66,7 @@ class _Argument:
         return self.single or self.many or self.device or self.generator
 
 
-def source(schema, tags=(), dense=True):
+def source(schema, tags=(), dense=True, direct=False):
     """The text of an operator's kernel, and the values that its names stand for beside those of this file."""
     arguments = [_Argument(i, a) for i, a in enumerate(schema.arguments)]
     positional = [a for a in arguments if not a.kwarg_only]
@@ -113,6 +113,12 @@ def source(schema, tags=(), dense=True):
         v, x = a.variable, a.variable.replace("a", "x")
         how = "exact_list" if a.out else "list_of"
         body.append(f"{x} = {how}(name, {v}, d)")
+    if direct and leading and leading[0].single and not options:
+        operands = "".join(f"{a.variable}, " for a in leading)
+        aliases = "".join(f"{_passed(a)}, " for a in leading)
+        body.append("if isinstance(a0, Tensor) and a0.numel() >= LARGE and not rest:")
+        body.append(f"    r = into(({operands}), ({aliases}), more, d)")
+        body.append("    if r is not None: return r")
     arguments_text = ", ".join(_passed(a) for a in leading) + (", " if leading else "") + "*rest"
     if generators:
         body.append(f"g = shadow({generators[0].variable}, d)")
@@ -273,7 +279,10 @@ def build(name: str, call=None, dense=True):
     """
     op = overload_of(name)
     schema = op._schema
-    text, values = source(schema, op.tags, dense)
+    out_call = direct.out_form(name, op) if dense and call is None else None
+    text, values = source(schema, op.tags, dense, out_call is not None)
+    if out_call is not None:
+        values |= {"Tensor": torch.Tensor, "LARGE": direct.LARGE, "into": direct.writer(name, op._op, out_call)}
     count = account.counter(name)
     values |= {
         "name": name,

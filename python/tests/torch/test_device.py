@@ -281,3 +281,11 @@ def test_the_summary_counts_operators():
 def test_what_torch_has_for_gpus_only_is_refused_by_name():
     with pytest.raises(NotImplementedError, match="aten::_cslt_compress"):
         torch._cslt_compress(torch.ones(4, 4, device="cuda", dtype=torch.float16))
+
+
+def test_large_results_are_those_of_the_cpu():
+    x = torch.arange(1 << 15) - 100
+    for function in (lambda x: x + x, lambda x: x / 3, lambda x: x > 5, lambda x: x.float().exp(), lambda x: x.double() * 2.5, lambda x: x**2):
+        for _ in range(2):  # the second is written in place
+            expected, actual = function(x), function(x.cuda())
+            assert actual.dtype is expected.dtype and torch.equal(actual.cpu(), expected)
