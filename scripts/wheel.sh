@@ -19,11 +19,17 @@ if [ ! -f "$llvm" ] || [ crates/core/llvm/src/code/load.rs -nt "$llvm" ] || [ sc
   scripts/llvm-library.sh "$llvm"
 fi
 
-# What the package carries beside its Python files; git ignores both folders.
+# What the package carries beside its Python files; git ignores these folders.
 lib=python/margay/lib
 data=python/margay.data
-rm -rf "$lib" "$data" "$out"/*.whl
-mkdir -p "$lib" "$data/scripts" "$data/platlib"
+licenses=python/licenses
+rm -rf "$lib" "$data" "$licenses" "$out"/*.whl
+mkdir -p "$lib" "$data/scripts" "$data/platlib" "$licenses"
+cp LICENSE-* "$licenses"
+# Of what is linked into the library of LLVM, as the packages that it comes from say it.
+for package in "llvm-$(scripts/llvm.sh)-dev" zlib1g-dev libzstd-dev "libstdc++-$(gcc -dumpversion | cut -d. -f1)-dev"; do
+  cp "/usr/share/doc/$package/copyright" "$licenses/LICENSE-$package"
+done
 cp "$llvm" "$lib"
 for name in libcuda libcudart libcudart12 libcudart11 libmargay_redirect; do
   strip -s "$target/release/$name.so" -o "$lib/$name.so"
