@@ -13,6 +13,7 @@ GPU's context useless; here it is the fault of one test, and the next one finds 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -21,9 +22,6 @@ from typing import Any
 
 import pytest
 
-_REPORTS = "MARGAY_REPORTS"
-_FOUND = "MARGAY_CHECK_OUTPUT"
-_PREFIX = "margay-pytest-"
 # Reports of the session by kind, counted for the summary.
 _COUNTS = pytest.StashKey[dict[str, int]]()
 _READER = pytest.StashKey["_Reader"]()
@@ -34,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--margay", action="store_true", default=False, help="run CUDA programs on margay, without a GPU")
     group.addoption("--margay-device", metavar="GPU", help="the GPU that programs see: h100, t4, …")
     group.addoption(
-        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, or all"
+        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, leaks, api, or all"
     )
     parser.addini("margay", "run CUDA programs on margay, without a GPU", type="bool", default=False)
 
@@ -95,43 +93,33 @@ class _Reader:
     """Reads what margay's driver reports of this process."""
 
     def __init__(self) -> None:
-        folder = tempfile.mkdtemp(prefix=_PREFIX)
-        self._folder = folder
-        self._files = {"": os.path.join(folder, "reports"), "finding": os.path.join(folder, "findings")}
-        self._at = {kind: 0 for kind in self._files}
-        # The driver reads these when it has something to say.
-        os.environ[_REPORTS] = self._files[""]
+        handle, self._path = tempfile.mkstemp(prefix="margay-pytest-")
+        os.close(handle)
+        self._at = 0
+        # The driver looks at these when it has something to say.
+        os.environ["MARGAY_REPORTS"] = self._path
         os.environ["MARGAY_FORGIVE"] = "1"
-        # What the user has set stays; what a worker inherits from the controller does not.
-        if os.environ.get("MARGAY_CHECK") and _PREFIX in os.environ.get(_FOUND, _PREFIX):
-            os.environ[_FOUND] = self._files["finding"]
         # The plugin shows the reports with their test.
         os.environ.setdefault("MARGAY_LOG", "quiet")
 
     def take(self) -> list[tuple[str, str]]:
         """Kind and text of what was reported since the last time."""
         _settle()
-        found: list[tuple[str, str]] = []
-        for kind, path in self._files.items():
-            try:
-                with open(path, encoding="utf-8", errors="replace", newline="") as file:
-                    file.seek(self._at[kind])
-                    text = file.read()
-                    self._at[kind] = file.tell()
-            except FileNotFoundError:
-                continue
-            if kind:
-                found += [(kind, part.strip()) for part in text.split("\n\n") if part.strip()]
-                continue
-            for record in text.split("\x1e")[:-1]:
-                of, _, message = record.partition("\x1f")
-                found.append((of, message))
-        return found
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        # Whole reports: ASCII's separators stand behind each kind and each text.
+        whole = data[: data.rfind(b"\x1e") + 1]
+        self._at += len(whole)
+        records = whole.decode("utf-8", "replace").split("\x1e")[:-1]
+        return [(kind, text.rstrip()) for kind, _, text in (record.partition("\x1f") for record in records)]
 
     def close(self) -> None:
-        import shutil
-
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
 
 
 def _settle() -> None:
