@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--margay", action="store_true", default=False, help="run CUDA programs on margay, without a GPU")
     group.addoption("--margay-device", metavar="GPU", help="the GPU that programs see: h100, t4, …")
     group.addoption(
-        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, leaks, api, or all"
+        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, api, or all"
     )
     parser.addini("margay", "run CUDA programs on margay, without a GPU", type="bool", default=False)
 

@@ -1,5 +1,6 @@
 """`margay.enable()` and `margay exec`: what Python programs find when they look for CUDA, and what runs when."""
 
+import os
 import subprocess
 import sys
 
@@ -40,6 +41,17 @@ def test_the_command_does_the_same_without_a_change(python):
     assert python(DRIVER, before=[margay.command(), "exec", "--device", "t4", "--"]) == "1 1 Tesla T4\n"
     # And `enable()` has nothing to add.
     assert python("import margay\nmargay.enable()" + DRIVER, before=[margay.command(), "exec", "--"]).startswith("1 1 ")
+
+
+def test_a_whole_shell_can_be_under_margay(python, tmp_path):
+    (tmp_path / "program.py").write_text("import margay; assert margay.is_enabled()" + DRIVER)
+    shell = 'eval "$(margay exec --print-env)"; exec "$0" program.py'
+    path = os.pathsep.join([os.path.dirname(margay.command()), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-ec", shell, sys.executable], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("1 1 "), done.stderr
+    assert python("import os; print(os.environ['MARGAY_PYTHON'])", before=[margay.command(), "exec", "--"]) == "1\n"
 
 
 def test_without_either_nothing_of_the_sort_is_there(python):

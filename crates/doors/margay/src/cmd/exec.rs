@@ -18,7 +18,7 @@ pub fn run(args: &ExecArgs) -> Result {
         return Ok(Outcome::Clean);
     }
     if args.print_env {
-        let lines = programs.linking().into_iter();
+        let lines = programs.environment().map_err(Failure::usage)?.into_iter();
         let lines = lines.map(|(name, value)| format!("export {name}='{}'\n", value.to_string_lossy()));
         crate::report::emit(&lines.collect::<String>());
         return Ok(Outcome::Clean);
