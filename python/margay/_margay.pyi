@@ -48,6 +48,7 @@ class Kernel:
         block: tuple[int, int, int],
         params: list[bytes],
         ranges: list[tuple[int, int, bool, str]],
+        owner: object,
         cluster: tuple[int, int, int] | None,
         shared: int,
         seed: int,

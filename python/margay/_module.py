@@ -254,6 +254,7 @@ class Kernel:
             block,
             blocks,
             ranges,
+            (memories, tuple(self.module.device._lent)),
             whole,
             _number("shared", shared),
             seed,

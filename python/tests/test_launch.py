@@ -344,6 +344,29 @@ def test_other_threads_run_while_a_kernel_does():
     assert len(seen) == 3
 
 
+def test_a_short_launch_does_not_wait_for_a_long_one(saxpy):
+    long, short = margay.Module(SPIN).kernel(), margay.Module(saxpy).kernel()
+    spun, y = np.zeros(1, np.uint32), np.ones(4, np.float32)
+    ended, main = threading.Event(), threading.get_ident()
+
+    def work():
+        try:
+            while not spun[0]:
+                time.sleep(0.01)
+            short[1, 4](4, 1.0, y, y)
+            ended.set()
+        finally:
+            signal.pthread_kill(main, signal.SIGINT)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    # It runs until the short one has ended.
+    with pytest.raises(KeyboardInterrupt):
+        long[1, 1](spun)
+    worker.join()
+    assert ended.is_set() and y.tolist() == [2] * 4
+
+
 def test_threads_launch_side_by_side(saxpy):
     k = margay.Module(saxpy).kernel()
     shared = np.arange(256, dtype=np.float32)

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// How often Python hears of a launch that takes long: whether Ctrl-C was pressed, what was printed.
-const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 
 /// What a launch is made of.
 pub struct Arguments<'a> {
@@ -21,8 +21,9 @@ pub struct Arguments<'a> {
     pub block: [u32; 3],
     /// The bytes of each parameter.
     pub params: Vec<Vec<u8>>,
-    /// Memory that the kernel may use.
+    /// Memory that the kernel may use, and the object that keeps it alive.
     pub ranges: Vec<Range>,
+    pub owner: Py<PyAny>,
     pub cluster: Option<[u32; 3]>,
     pub shared: u32,
     pub seed: u64,
@@ -67,7 +68,7 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
         ..LaunchConfig::new(a.grid, a.block)
     };
     // Waiting for another launch's loans must not hold Python's lock: that launch may need it to end.
-    let lent = py.detach(|| device.loans.take(context.device(), a.ranges))?;
+    let lent = py.detach(|| device.loans.take(context.device(), a.ranges, a.owner))?;
     let launch = || kernel.launch(&config, &block);
     let ended = py.detach(|| if a.watch { watched(device, &cancel, launch) } else { caught(launch) });
     py.detach(|| drop(lent));

@@ -3,15 +3,21 @@
 //! Arguments may overlap, and other threads may launch with the same arrays. So the ranges of a launch are first joined where they
 //! touch, and a range that another launch has already is shared where it lies within; where it does not, the launch waits for the other
 //! one's end. All ranges of a launch are taken at once, so no two launches wait for each other.
+//!
+//! Memory is given back without waiting for the launches beside it: they find it no more, and the objects stay alive until those have
+//! ended that ran at the time, since an access may be under way.
 
-use crate::{errors, raw};
-use margay_exec::{Memory, mem::Kind};
+use crate::{errors, launch::LOOK, raw};
+use margay_exec::{
+    Memory,
+    mem::{Kind, Retracted},
+};
 use pyo3::prelude::*;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     os::unix::fs::FileExt,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 /// Memory that a launch is to use.
@@ -33,16 +39,35 @@ impl Range {
     }
 }
 
-#[derive(Debug)]
+/// What launches have on loan.
 struct Held {
     range: Range,
     users: u32,
+    /// The objects that the memory belongs to.
+    owners: Vec<Py<PyAny>>,
+}
+
+/// Memory that no launch can reach any more but those that ran when it was given back: an access of one of them may be under way.
+struct Returned {
+    ran: BTreeSet<u64>,
+    /// Alive until then.
+    _memory: Vec<Retracted>,
+    _owners: Vec<Py<PyAny>>,
+}
+
+#[derive(Default)]
+struct State {
+    held: BTreeMap<u64, Held>,
+    /// Launches by number.
+    launches: u64,
+    running: BTreeSet<u64>,
+    returned: Vec<Returned>,
 }
 
 /// What the device has on loan, by address.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Loans {
-    held: Mutex<BTreeMap<u64, Held>>,
+    state: Mutex<State>,
     ended: Condvar,
 }
 
@@ -50,47 +75,86 @@ pub struct Loans {
 pub struct Lent {
     loans: Arc<Loans>,
     device: Arc<margay_runtime::Device>,
+    launch: u64,
     addresses: Vec<u64>,
 }
 
 impl Loans {
-    /// Takes memory in. Waits where another launch has a part of it on other terms.
-    pub fn take(self: &Arc<Loans>, device: &Arc<margay_runtime::Device>, ranges: Vec<Range>) -> PyResult<Lent> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes memory in. Waits where another launch has a part of it on other terms, and hears of Python's signals meanwhile.
+    pub fn take(
+        self: &Arc<Loans>,
+        device: &Arc<margay_runtime::Device>,
+        ranges: Vec<Range>,
+        owner: Py<PyAny>,
+    ) -> PyResult<Lent> {
         let ranges = joined(ranges);
         ranges.iter().try_for_each(reachable)?;
-        let mut lent = Lent { loans: self.clone(), device: device.clone(), addresses: Vec::new() };
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        while ranges.iter().any(|range| conflicts(&held, range)) {
-            held = self.ended.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-        for range in ranges {
-            if let Some(known) = around(&mut held, &range) {
-                known.users += 1;
-                lent.addresses.push(known.range.address);
-                continue;
+        let mut state = self.lock();
+        while ranges.iter().any(|range| conflicts(&state.held, range)) {
+            let (guard, waited) = self.ended.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if waited.timed_out() {
+                drop(state);
+                Python::attach(|py| py.check_signals())?;
+                state = self.lock();
             }
-            adopt(device.memory(), &range)?;
-            lent.addresses.push(range.address);
-            held.insert(range.address, Held { range, users: 1 });
         }
+        state.launches += 1;
+        let launch = state.launches;
+        state.running.insert(launch);
+        // From here on its end tidies up, whatever happens.
+        let mut lent = Lent { loans: self.clone(), device: device.clone(), launch, addresses: Vec::new() };
+        for range in ranges {
+            let address = range.address;
+            let known = match around(&mut state.held, &range) {
+                Some(known) => known,
+                None => {
+                    if let Err(error) = adopt(device.memory(), &range) {
+                        drop(state);
+                        return Err(error);
+                    }
+                    state.held.entry(address).or_insert(Held { range, users: 0, owners: Vec::new() })
+                }
+            };
+            known.users += 1;
+            known.owners.push(Python::attach(|py| owner.clone_ref(py)));
+            lent.addresses.push(known.range.address);
+        }
+        drop(state);
         Ok(lent)
     }
 }
 
 impl Drop for Lent {
+    /// Does not wait for the launches beside it.
     fn drop(&mut self) {
-        let mut held = self.loans.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.loans.lock();
+        state.running.remove(&self.launch);
+        let (mut gone, mut owners) = (Vec::new(), Vec::new());
         for address in &self.addresses {
-            let Some(known) = held.get_mut(address) else { continue };
+            let Some(known) = state.held.get_mut(address) else { continue };
             known.users -= 1;
-            if known.users == 0 {
-                held.remove(address);
-                // It is there: only these loans have it.
-                let _ = self.device.memory().free(*address);
+            if known.users == 0
+                && let Some(known) = state.held.remove(address)
+            {
+                gone.push(*address);
+                owners.extend(known.owners);
             }
         }
-        drop(held);
+        let (memory, _) = self.device.memory().exchange(&gone, Vec::new(), Kind::Global);
+        let ran = state.running.clone();
+        state.returned.push(Returned { ran, _memory: memory, _owners: owners });
+        for returned in &mut state.returned {
+            returned.ran.remove(&self.launch);
+        }
+        let done: Vec<Returned> = state.returned.extract_if(.., |returned| returned.ran.is_empty()).collect();
+        drop(state);
         self.loans.ended.notify_all();
+        drop(done);
     }
 }
 

@@ -102,7 +102,7 @@ impl Kernel {
 
     /// The parameter block's bytes are those of all parameters, one after the other, each as long as it is.
     #[allow(clippy::too_many_arguments)] // `margay.Kernel` gives all of them
-    #[pyo3(signature = (grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks, watch))]
+    #[pyo3(signature = (grid, block, params, ranges, owner, cluster, shared, seed, cooperative, threads, checks, watch))]
     fn launch(
         &self,
         py: Python<'_>,
@@ -110,6 +110,7 @@ impl Kernel {
         block: [u32; 3],
         params: Vec<Vec<u8>>,
         ranges: Vec<(u64, usize, bool, String)>,
+        owner: Py<PyAny>,
         cluster: Option<[u32; 3]>,
         shared: u32,
         seed: u64,
@@ -120,8 +121,20 @@ impl Kernel {
     ) -> PyResult<launch::Ended> {
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(address, len, readonly, name)| Range { address, len, readonly, name }).collect();
-        let arguments =
-            Arguments { grid, block, params, ranges, cluster, shared, seed, cooperative, threads, checks, watch };
+        let arguments = Arguments {
+            grid,
+            block,
+            params,
+            ranges,
+            owner,
+            cluster,
+            shared,
+            seed,
+            cooperative,
+            threads,
+            checks,
+            watch,
+        };
         launch::run(py, self.device.get(), &self.kernel, arguments)
     }
 
