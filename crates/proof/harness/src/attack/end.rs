@@ -3,13 +3,13 @@
 //! Two outcomes are equivalent if both are
 //! * results: equal bytes, unless the payload's results are undefined;
 //! * faults: the same kind and text, access, place, call stack and thread. If several threads execute the payload, each engine must
-//!   blame one of them, and the same one if all are lanes of one warp, since the engines order warps and CTAs differently. Who is
-//!   blamed for a deadlock, or is affected at a barrier by what others have corrupted ([`Blame::Anybody`]), is not compared;
+//!   blame one of them, and the same one if all are lanes of one warp, since the engines order warps and CTAs differently, and in a
+//!   random kernel also lanes of a warp that have diverged. Who is blamed for a deadlock, or is affected at a barrier by what others have corrupted ([`Blame::Anybody`]), is not compared;
 //! * exhaustion, the same lack of support, or a rejection of the module or the launch.
 //!
 //! A signal, a panic, a bug reported by the engine itself, and silence for many seconds are always wrong.
 
-use super::{Attack, Blame};
+use super::{Attack, Blame, Who};
 
 /// A named allocation and its address, to compare addresses between runs.
 pub type Base = (String, u64);
@@ -172,7 +172,9 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
             if !strikes(a) || !strikes(b) {
                 return differ("a thread that did not strike");
             }
-            if attack.who.in_a_warp() && (a.thread, a.cta) != (b.thread, b.cta) {
+            // Lanes that a random kernel has parted come one after the other.
+            let together = attack.host.is_none() && attack.who.in_a_warp() || matches!(attack.who, Who::One { .. });
+            if together && (a.thread, a.cta) != (b.thread, b.cta) {
                 return differ("thread");
             }
             if (a.thread, a.cta) == (b.thread, b.cta) {
