@@ -1,7 +1,7 @@
 //! What a checker found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
 
 use super::Item;
-use crate::render::short_name;
+use crate::render::{human::beside, short_name};
 use margay_checker::Party;
 use margay_exec::Image;
 use margay_ir::{FuncId, SourcePlace};
@@ -44,13 +44,6 @@ pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files)
         text: beside(&source.name, o.file).into_iter().find_map(|path| files.line(&path, o.line)),
     };
     origins.iter().filter(|o| o.line > 0).map(line).collect()
-}
-
-/// Where a source may lie: as the compiler named it, or beside the PTX.
-fn beside(ptx: &str, file: &str) -> [String; 2] {
-    let folder = std::path::Path::new(ptx).parent().unwrap_or(std::path::Path::new(""));
-    let name = std::path::Path::new(file).file_name().unwrap_or_default();
-    [file.to_owned(), folder.join(name).display().to_string()]
 }
 
 /// The PTX line of a place.

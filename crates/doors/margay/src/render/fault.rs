@@ -1,6 +1,6 @@
-//! How an execution stopped, printed like a diagnostic: the PTX line, who, where, the CUDA line, the call stack.
+//! How an execution stopped, printed like a diagnostic: the CUDA line, the PTX line, who, where, the call stack.
 
-use super::human::{Message, render};
+use super::human::{Excerpt, Message, render};
 use margay_exec::{Access, Fault, FaultKind, Image, Stop, Unsupported};
 use margay_ir::{FuncId, SourcePlace};
 use margay_runtime::StopReport;
@@ -33,18 +33,32 @@ pub fn undefined(report: &StopReport, color: bool) -> String {
 
 fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
     let title = format!("unsupported: {}", u.what);
-    place(image, u.func.zip(u.at), (Severity::Error, &title, "margay does not execute this"), &[], color)
+    place(image, u.func.zip(u.at), (Severity::Error, &title, "margay does not execute this"), None, &[], color)
 }
 
 fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> String {
     let (title, here) = words(&fault.kind);
-    let mut notes = Vec::new();
+    let (mut notes, mut origin) = (Vec::new(), None);
     if let Some((func, at)) = fault.at {
         let name = demangled(&image.ir.func(func).name);
-        notes.push(match cuda_line(image, func, at) {
+        let source = &image.ir.func(func).source;
+        let origins: Vec<_> = source.tree.origins(at.span.start).into_iter().filter(|o| o.line > 0).collect();
+        // The innermost one that can be shown; intrinsics come from headers that need not be here.
+        let shown = (0..origins.len()).find(|i| {
+            origin = Excerpt::read(&source.name, &origins[*i]);
+            origin.is_some()
+        });
+        notes.push(match origins.first().filter(|_| shown.is_none()) {
             Some(line) => format!("at {line}, in `{name}`"),
             None => format!("in `{name}`"),
         });
+        for (i, place) in origins.iter().enumerate().skip(usize::from(shown.is_none())) {
+            match shown.is_some_and(|shown| i < shown) {
+                true => notes.push(format!("in code from {place}")),
+                false if Some(i) != shown => notes.push(format!("inlined at {place}")),
+                false => {}
+            }
+        }
     }
     notes.push(format!("thread {} of CTA {}", triple(fault.thread), triple(fault.cta)));
     notes.extend(fault.notes.iter().cloned());
@@ -54,13 +68,14 @@ fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> St
         let cuda = cuda_line(image, frame.func, at).map(|l| format!(", {l}")).unwrap_or_default();
         notes.push(format!("called by `{}` at {}:{line}{cuda}", demangled(&func.name), func.source.name));
     }
-    place(image, fault.at, (severity, &title, &here), &notes, color)
+    place(image, fault.at, (severity, &title, &here), origin.as_ref(), &notes, color)
 }
 
 fn place(
     image: &Image,
     at: Option<(FuncId, SourcePlace)>,
     (severity, title, here): (Severity, &str, &str),
+    origin: Option<&Excerpt>,
     notes: &[String],
     color: bool,
 ) -> String {
@@ -70,7 +85,7 @@ fn place(
         return format!("{word}: {title}\n{notes}");
     };
     let labels = vec![(at.span, here)];
-    let message = Message { severity, code: None, title, labels, notes, suggestions: &[] };
+    let message = Message { severity, code: None, title, origin, labels, notes, suggestions: &[] };
     render(&image.ir.func(func).source, &message, color)
 }
 

@@ -3,6 +3,7 @@
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use margay_ir::Source;
 use margay_syntax::{Diagnostic, Severity, Span, Suggestion};
+use std::path::Path;
 
 /// Lines between two places that still are shown in one piece.
 const NEAR: u32 = 40;
@@ -15,12 +16,67 @@ pub struct Message<'a> {
     pub code: Option<&'a str>,
     /// The first line.
     pub title: &'a str,
+    /// The line that the place was compiled from: shown first.
+    pub origin: Option<&'a Excerpt>,
     /// Places, the primary one first.
     pub labels: Vec<(Span, &'a str)>,
     /// Further facts.
     pub notes: &'a [String],
     /// What to do about it.
     pub suggestions: &'a [Suggestion],
+}
+
+/// A line of the file that PTX was compiled from.
+pub struct Excerpt {
+    /// The file's name, as the module has it.
+    pub path: String,
+    /// Counted from 1.
+    pub line: u32,
+    /// Counted from 1, in bytes; 0 if the module does not say.
+    pub column: u32,
+    /// The line's text.
+    pub text: String,
+}
+
+impl Excerpt {
+    /// Files beyond this size, in bytes, are not read: no source is that large.
+    const MOST: u64 = 16 << 20;
+
+    /// Reads the line that a module's code comes from; `None` where the file is not here, or has no such line.
+    pub fn read(module: &str, place: &margay_syntax::Origin<'_>) -> Option<Excerpt> {
+        let whole = beside(module, place.file).into_iter().find_map(|path| {
+            let about = std::fs::metadata(&path).ok().filter(|a| a.is_file() && a.len() <= Excerpt::MOST);
+            about.and_then(|_| std::fs::read(&path).ok())
+        })?;
+        let text = whole.split(|b| *b == b'\n').nth(place.line.checked_sub(1)? as usize)?;
+        let text = String::from_utf8_lossy(text).trim_end().to_string();
+        Some(Excerpt { path: place.file.into(), line: place.line, column: place.column, text })
+    }
+
+    /// The line with the word at the column marked, or the whole line.
+    fn snippet(&self) -> Snippet<'_, Annotation<'_>> {
+        let text = &self.text;
+        let start = match self.column.checked_sub(1) {
+            Some(at) if (at as usize) < text.len() => floor(text, at as usize),
+            _ => text.len() - text.trim_start().len(),
+        };
+        let word = text[start..].find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len() - start);
+        let end = match self.column {
+            0 => text.len(),
+            _ => start + word.max(text[start..].chars().next().map_or(0, char::len_utf8)),
+        };
+        Snippet::source(text.as_str())
+            .line_start(self.line as usize)
+            .path(self.path.as_str())
+            .annotation(AnnotationKind::Primary.span(start..end))
+    }
+}
+
+/// Where a source may lie: as the compiler named it, or beside the module.
+pub fn beside(module: &str, file: &str) -> [String; 2] {
+    let folder = Path::new(module).parent().unwrap_or(Path::new(""));
+    let name = Path::new(file).file_name().unwrap_or_default();
+    [file.to_owned(), folder.join(name).display().to_string()]
 }
 
 /// A diagnostic for people.
@@ -34,6 +90,7 @@ pub fn diagnostic(source: &Source, d: &Diagnostic, color: bool) -> String {
         severity: d.severity,
         code: Some(d.code.info().number),
         title: &d.message,
+        origin: None,
         labels: d.labels.iter().map(|l| (l.span, l.text.as_str())).collect(),
         notes: &notes,
         suggestions: &d.suggestions,
@@ -53,7 +110,8 @@ pub fn render(source: &Source, message: &Message<'_>, color: bool) -> String {
         Some(code) => title.id(code),
         None => title,
     };
-    let mut group = title.elements(snippets(source, &message.labels));
+    let mut group = title.elements(message.origin.map(Excerpt::snippet));
+    group = group.elements(snippets(source, &message.labels));
     for note in message.notes {
         group = group.element(Level::NOTE.message(note.as_str()));
     }

@@ -1,7 +1,7 @@
 //! Diagnostics and faults for people: places in the text as rustc shows them, with what is wrong there.
 
 mod fault;
-mod human;
+pub(crate) mod human;
 pub mod json;
 
 pub use fault::{demangled, short_name};
