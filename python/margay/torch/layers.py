@@ -131,7 +131,9 @@ def _rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_m
     normal = x * rstd
     scaled = grad if weight is None else grad * weight
     grad_input = (scaled - normal * (scaled * normal).mean(over, keepdim=True)) * rstd if output_mask[0] else None
-    grad_weight = (grad * normal).sum(batch) if weight is not None and output_mask[1] else None
+    grad_weight = grad * normal if weight is not None and output_mask[1] else None
+    if grad_weight is not None and batch:
+        grad_weight = grad_weight.sum(batch)
     return (
         None if grad_input is None else grad_input.to(input.dtype),
         None if grad_weight is None else grad_weight.to(weight.dtype),
