@@ -102,7 +102,7 @@ impl Context {
 
     /// Creates a stream, which runs work asynchronously.
     pub fn stream(self: &Arc<Context>) -> Stream {
-        Stream::new()
+        Stream::new(self.device.executor())
     }
 }
 

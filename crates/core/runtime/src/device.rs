@@ -3,6 +3,7 @@
 use crate::{
     Context, Error,
     engine::Engine,
+    stream::Executor,
     tiers::{Waiting, queue::Queue},
 };
 use margay_exec::Memory;
@@ -29,6 +30,7 @@ pub struct Device {
     waiting: Option<Waiting>,
     memory: Memory,
     queue: Arc<Queue>,
+    executor: Arc<Executor>,
     pool: rayon::ThreadPool,
 }
 
@@ -51,7 +53,14 @@ impl Device {
             .build()
             .map_err(|_| Error::OutOfMemory { size: 0 })?;
         let DeviceOptions { engines, waiting, .. } = options;
-        Ok(Arc::new(Device { engines, waiting, memory: Memory::default(), queue: Arc::default(), pool }))
+        Ok(Arc::new(Device {
+            engines,
+            waiting,
+            memory: Memory::default(),
+            queue: Arc::default(),
+            executor: Arc::default(),
+            pool,
+        }))
     }
 
     /// Creates a context with default limits.
@@ -89,6 +98,10 @@ impl Device {
 
     pub(crate) fn queue(&self) -> Arc<Queue> {
         self.queue.clone()
+    }
+
+    pub(crate) fn executor(&self) -> Arc<Executor> {
+        self.executor.clone()
     }
 
     pub(crate) fn waiting(&self) -> Option<Waiting> {

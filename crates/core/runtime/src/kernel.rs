@@ -109,6 +109,11 @@ impl Kernel {
         Params::new(&self.inner.params)
     }
 
+    /// Whether a device would take the launch: [`Error::BadLaunch`] says why not.
+    pub fn check(&self, config: &LaunchConfig<'_>, params: &[u8]) -> Result<(), Error> {
+        launch::check(&self.inner, config, params).map(drop).map_err(Error::BadLaunch)
+    }
+
     /// Launches the kernel and waits for its end. `params` is a block from [`Params::finish`].
     pub fn launch(&self, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
         launch::launch(&self.inner, config, params)

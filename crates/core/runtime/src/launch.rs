@@ -118,8 +118,8 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     }
 }
 
-/// Checks a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
-fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
+/// The rules of a launch (CUDA C++ Programming Guide, "Compute Capabilities"; manual, section 11.4).
+pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
     let limits = kernel.context.limits();
     let func = kernel.image.ir.func(kernel.func);
     let (grid, block) = (config.grid, config.block);

@@ -39,6 +39,6 @@ pub use launch::{LaunchConfig, LaunchStats};
 pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, find_abi};
 pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress, Span, Spans};
-pub use stream::{Event, Stream};
+pub use stream::{Event, Mark, Stream, milliseconds};
 pub use texture::{Array, SurfaceObject, TextureObject, TextureOptions};
 pub use tiers::{Tier, TierTime, Waiting};

@@ -3,7 +3,7 @@
 
 use crate::{
     api::tell,
-    raw::{end_with, when_it_ends},
+    raw::{end_with, is_forked, when_it_ends},
 };
 use margay::render::demangled;
 use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
@@ -159,6 +159,10 @@ impl Account {
 
 /// At exit: prints the statistics, and sets the exit code if a kernel failed.
 fn close(status: i32) {
+    if is_forked() {
+        return; // what there is to say is the parent's
+    }
+    crate::stream::end();
     crate::driver::look_for_leaks();
     crate::watch::close();
     let (stats, faults, first, findings) = {

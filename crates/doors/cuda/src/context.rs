@@ -1,4 +1,7 @@
 //! Contexts (CUDA Driver API, "Context Management" and "Primary Context Management").
+//!
+//! Work is queued in streams and done beside the caller. What it fails with stands in its context: a fault for ever, anything else until
+//! the next call that waits. What kernels print is written then too, in the program's own standard output.
 
 use crate::{
     api::api,
@@ -6,16 +9,19 @@ use crate::{
     driver::{current, current_even_failed, current_handle, driver, pop, push},
     handle::Handle,
     raw::{In, Out},
-    stream::{Stream, StreamHandle},
+    stream::Stream,
 };
 use bytemuck::AnyBitPattern;
-use margay_runtime::{Device, Error};
+use margay_runtime::{Cancel, Device, Error, Limits, Mark, Stream as Queue};
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet},
+    io::Write,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
+    time::{Duration, Instant},
 };
 
 /// The kind of an allocation.
@@ -75,6 +81,59 @@ pub struct Context {
     /// only.
     peers: Mutex<BTreeSet<u64>>,
     failed: Mutex<Option<Code>>,
+    /// An error of work that nobody has heard of yet.
+    late: Mutex<Option<Code>>,
+    /// The queues of its other streams.
+    queues: Mutex<Vec<Queued>>,
+    /// Stops its launches.
+    pub cancel: Cancel,
+    printed: Arc<Mutex<Vec<u8>>>,
+}
+
+thread_local! {
+    /// Whether this thread does work of a stream: it must not wait for streams then.
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does a piece of work of a stream.
+pub fn at_work<T>(work: impl FnOnce() -> T) -> T {
+    let before = AT_WORK.replace(true);
+    let done = work();
+    AT_WORK.set(before);
+    done
+}
+
+/// The queue of a stream.
+struct Queued {
+    queue: Queue,
+    /// It takes turns with the default stream.
+    takes_turns: bool,
+    /// The stream was destroyed.
+    over: bool,
+}
+
+/// What kernels have printed and nobody has written yet.
+struct Printer(Arc<Mutex<Vec<u8>>>);
+
+/// How long a kernel may poll for what nobody does.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes that are kept at the most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
+const MOST_PRINTED: usize = 1 << 20;
+
+impl Write for Printer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.extend(bytes);
+        if printed.len() > MOST_PRINTED {
+            crate::raw::print(&std::mem::take(&mut *printed));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Context {
@@ -84,18 +143,27 @@ impl Context {
         if crate::watch::wanted().is_some_and(|what| what.init) {
             device.memory().track_writes();
         }
+        let (runtime, printed) = (device.context(), Arc::default());
+        runtime.set_output(Box::new(Printer(Arc::clone(&printed))));
+        // What a kernel polls for may come from the program, which is at work beside it.
+        runtime.set_limits(Limits { stall: PATIENCE, ..runtime.limits() });
+        let default_stream = Stream::new(handle, runtime.stream(), 0, 0);
         Context {
-            runtime: device.context(),
+            runtime,
             handle,
             device: number,
             id: NEXT.fetch_add(1, Relaxed),
             flags: AtomicU32::new(flags),
-            default_stream: Stream::new(handle, 0, 0),
+            default_stream,
             memory: Mutex::default(),
             cache: AtomicU32::new(0),
             limits: Mutex::default(),
             peers: Mutex::default(),
             failed: Mutex::default(),
+            late: Mutex::default(),
+            queues: Mutex::default(),
+            cancel: Cancel::default(),
+            printed,
         }
     }
 
@@ -106,9 +174,78 @@ impl Context {
         found.map_or(Ok(()), Err)
     }
 
+    /// The error of a kernel that failed, for work that must not begin any more.
+    pub fn failure(&self) -> Option<Code> {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new queue for a stream, which takes turns with the default stream or not.
+    pub fn queue(&self, takes_turns: bool) -> Queue {
+        let queue = self.runtime.stream();
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.retain(|q| !q.over || !q.queue.is_idle());
+        queues.push(Queued { queue: queue.clone(), takes_turns, over: false });
+        queue
+    }
+
+    /// Forgets the queue of a stream, once its work is done.
+    pub fn forget(&self, queue: &Queue) {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.iter_mut().filter(|q| q.queue.is_same(queue)).for_each(|q| q.over = true);
+        queues.retain(|q| !q.over || !q.queue.is_idle());
+    }
+
+    /// What work in the default stream waits for: all streams that take turns with it. With `all` set, all others too.
+    pub fn others(&self, all: bool) -> Vec<Mark> {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = queues.iter().filter(|q| (q.takes_turns || all) && !q.queue.is_idle());
+        busy.map(|q| q.queue.mark()).collect()
+    }
+
+    /// Waits for all work of all streams.
+    pub fn settle(&self) {
+        if AT_WORK.get() {
+            return;
+        }
+        self.others(true).iter().for_each(Mark::wait);
+        self.default_stream.queue.settle();
+    }
+
+    /// Waits for all work of all streams for a time at most, without doing any of it.
+    pub fn settle_for(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        let mut marks = self.others(true);
+        marks.push(self.default_stream.queue.mark());
+        marks.iter().all(|mark| mark.wait_for(end.saturating_duration_since(Instant::now())))
+    }
+
+    /// What a call tells that has waited: the error of work that failed meanwhile. What was printed is written first.
+    pub fn waited(&self) -> Outcome {
+        self.write_printed();
+        self.check()?;
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+
+    /// Writes what kernels have printed.
+    pub fn write_printed(&self) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !printed.is_empty() {
+            crate::raw::print(&std::mem::take(&mut *printed));
+        }
+    }
+
+    /// Remembers the error of work of which the call returned long ago.
+    pub fn fail_late(&self, code: Code) {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(code);
+    }
+
     /// Records and reports a failure of device work; returns its code.
     pub fn fail(&self, error: &Error) -> Code {
         let code = Code::from(error);
+        if matches!(error, Error::Cancelled) {
+            return code; // the process ends
+        }
+        self.write_printed();
         let words = crate::image::words(error);
         // Other errors are the call's own, which the program may expect.
         let stopped = matches!(error, Error::Stopped(_));
@@ -184,7 +321,8 @@ fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
 }
 
 fn synchronize(context: &Context) -> Outcome {
-    context.check()
+    context.settle();
+    context.waited()
 }
 
 api! {
@@ -233,6 +371,7 @@ api! {
     13000 fn cuCtxSynchronize_v2(context: Handle<Context>) { synchronize(&*named(context)?) }
     3010 fn cuCtxSetLimit(limit: u32, value: usize) {
         let context = current()?;
+        context.settle();
         match limit {
             limit::STACK => {
                 let mut limits = context.runtime.limits();
@@ -240,7 +379,7 @@ api! {
                 context.runtime.set_limits(limits);
             }
             limit::HEAP => context.device_memory().set_heap_limit(value as u64),
-            // Output is printed at once, and there are no queues whose length could be set.
+            // What is printed is kept in one size, and there are no queues whose length could be set.
             limit::PRINTF | limit::SYNC_DEPTH | limit::PENDING | limit::L2_FETCH | limit::L2_PERSISTING => {
                 context.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(limit, value);
             }
@@ -308,12 +447,15 @@ api! {
     }
     2000 fn cuCtxDetach(context: Handle<Context>) { destroy(context) }
     12050 fn cuCtxRecordEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
-        named(context)?;
-        crate::event::record(event, StreamHandle::NULL)
+        crate::event::record_all(event, &*named(context)?)
     }
     12050 fn cuCtxWaitEvent(context: Handle<Context>, event: Handle<crate::event::Event>) {
-        named(context)?;
-        driver()?.events.get(event).map(drop)
+        let (context, event) = (named(context)?, driver()?.events.get(event)?);
+        let Some(mark) = event.mark().filter(|mark| !mark.is_reached()) else { return Ok(()) };
+        let queues = context.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = queues.iter().map(|q| &q.queue);
+        others.chain([&context.default_stream.queue]).for_each(|queue| queue.push(vec![mark.clone()], || ()));
+        Ok(())
     }
 
     7000 fn cuDevicePrimaryCtxRetain(context: Out<Handle<Context>>, device: i32) {

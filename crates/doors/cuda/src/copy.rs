@@ -7,7 +7,7 @@ use crate::{
     context::Context,
     driver::driver,
     handle::Handle,
-    memory::{DevicePtr, is_device, within},
+    memory::{DevicePtr, is_device, is_for_host, within},
     raw::{Host, In},
     stream::StreamHandle,
     texture::ArrayObject,
@@ -75,6 +75,39 @@ impl Copy {
     /// A copy of `count` bytes between two addresses.
     pub fn bytes(to: u64, to_device: bool, from: u64, from_device: bool, count: usize) -> Copy {
         Copy { from: Side::linear(from, from_device), to: Side::linear(to, to_device), extent: [count, 1, 1] }
+    }
+
+    /// Whether there is memory for every row.
+    pub fn check(&self, context: &Arc<Context>) -> Outcome {
+        let [width, height, depth] = self.extent;
+        if width == 0 {
+            return Ok(());
+        }
+        for (y, z) in (0..depth).flat_map(|z| (0..height).map(move |y| (y, z))) {
+            for side in [&self.from, &self.to] {
+                let at = side.row(context, y, z, width)?;
+                if is_device(context, at) {
+                    within(context, at, width)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it touches memory that is neither the device's nor page-locked.
+    pub fn touches_pageable(&self, context: &Context) -> bool {
+        [&self.from, &self.to].into_iter().any(|side| match side.place {
+            Place::Linear { address, .. } => !is_device(context, address),
+            Place::Array(_) => false,
+        })
+    }
+
+    /// Whether it touches memory that the host may access.
+    fn touches_host(&self, context: &Context) -> bool {
+        [&self.from, &self.to].into_iter().any(|side| match side.place {
+            Place::Linear { address, .. } => is_for_host(context, address),
+            Place::Array(_) => false,
+        })
     }
 
     /// Performs the copy, row by row.
@@ -256,8 +289,13 @@ pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
     stream.submit(Work::Copy(copy))
 }
 
+/// Copies as a call does that is not asynchronous: it waits, unless nothing but the device takes part.
 fn now(copy: Copy) -> Outcome {
-    submit(StreamHandle::NULL, copy)
+    let waits = copy.touches_host(StreamHandle::NULL.get()?.context());
+    match waits {
+        true => StreamHandle::NULL.submit_and_wait(Work::Copy(copy)),
+        false => submit(StreamHandle::NULL, copy),
+    }
 }
 
 api! {

@@ -13,6 +13,7 @@ use crate::{
     link::Link,
     module::Module,
     pool::{Pool, Pooled},
+    raw::is_forked,
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
     virtual_memory::{AddressSpace, Physical},
@@ -91,16 +92,22 @@ static INITIALISED: AtomicBool = AtomicBool::new(false);
 
 /// `cuInit`: creates the driver unless it exists.
 pub fn initialise() -> Outcome {
+    if is_forked() {
+        return Err(Code::NOT_INITIALIZED);
+    }
     driver_or_error()?;
     static OPENED: Once = Once::new();
-    OPENED.call_once(crate::account::open);
+    OPENED.call_once(|| {
+        crate::account::open();
+        crate::raw::watch_forks();
+    });
     INITIALISED.store(true, Relaxed);
     Ok(())
 }
 
 /// The driver; an error before `cuInit`.
 pub fn driver() -> Result<&'static Driver, Code> {
-    match INITIALISED.load(Relaxed) {
+    match INITIALISED.load(Relaxed) && !is_forked() {
         true => driver_or_error(),
         false => Err(Code::NOT_INITIALIZED),
     }
@@ -210,6 +217,8 @@ impl Driver {
     /// Destroys a context and all of its objects.
     pub fn destroy_context(&self, handle: Handle<Context>) -> Outcome {
         let context = self.contexts.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
+        context.settle();
+        context.write_printed();
         context.free_memory();
         self.functions.remove_if(|f| f.module.context == handle);
         self.modules.remove_if(|m| m.context == handle);

@@ -1,5 +1,4 @@
-//! Events (CUDA Driver API, "Event Management"). Work runs at submission, so an event occurs when it is recorded, and
-//! has that time.
+//! Events (CUDA Driver API, "Event Management"): marks in streams, with the time at which all work before them was done.
 
 use crate::{
     api::api,
@@ -12,10 +11,8 @@ use crate::{
     stream::StreamHandle,
     work::Work,
 };
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use margay_runtime::{Mark, milliseconds};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// `CU_EVENT_DISABLE_TIMING`
 const NO_TIMING: u32 = 2;
@@ -30,15 +27,23 @@ pub struct Event {
 
 #[derive(Default)]
 struct State {
-    time: Option<Instant>,
+    mark: Option<Mark>,
     captured: Option<CapturedAt>,
 }
 
 impl Event {
     /// Records that the event occurs now.
     pub fn happen(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) =
-            State { time: Some(Instant::now()), captured: None };
+        self.record(Mark::now());
+    }
+
+    fn record(&self, mark: Mark) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State { mark: Some(mark), captured: None };
+    }
+
+    /// Where it was recorded last, if it was.
+    pub fn mark(&self) -> Option<Mark> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).mark.clone()
     }
 
     /// The place in a captured stream at which it was recorded last.
@@ -49,10 +54,6 @@ impl Event {
     fn capture(&self, at: CapturedAt) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured = Some(at);
     }
-
-    fn time(&self) -> Option<Instant> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).time
-    }
 }
 
 /// Records an event in a stream; in a captured one, it marks the place for streams that wait for it.
@@ -61,8 +62,15 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     let stream = stream.get()?;
     match &*stream.stream().capture() {
         Some(capture) => event.capture(capture.here()),
-        None => event.happen(),
+        None => event.record(stream.mark()),
     }
+    Ok(())
+}
+
+/// Records an event behind all work of a context.
+pub fn record_all(event: Handle<Event>, context: &Context) -> Outcome {
+    let event = driver()?.events.get(event)?;
+    event.record(context.default_stream.queue.mark_after(context.others(true)));
     Ok(())
 }
 
@@ -70,12 +78,36 @@ fn destroy(event: Handle<Event>) -> Outcome {
     driver()?.events.remove(event).map(drop)
 }
 
-/// Whether the event has occurred: it has, unless it marks a place in a capture.
-fn done(event: Handle<Event>) -> Outcome {
-    match driver()?.events.get(event)?.captured() {
+/// An event, and where it was recorded if that was in no capture. (One that was never recorded has happened.)
+fn outside(event: Handle<Event>) -> Result<(Arc<Event>, Option<Mark>), Code> {
+    let event = driver()?.events.get(event)?;
+    match event.captured() {
         Some(_) => Err(Code::CAPTURED_EVENT),
-        None => Ok(()),
+        None => {
+            let mark = event.mark();
+            Ok((event, mark))
+        }
     }
+}
+
+/// What a call tells that has found an event happened.
+fn happened(event: &Event) -> Outcome {
+    driver()?.contexts.get(event.context).map_or(Ok(()), |context| context.waited())
+}
+
+fn query(event: Handle<Event>) -> Outcome {
+    match outside(event)? {
+        (_, Some(mark)) if !mark.is_reached() => Err(Code::NOT_READY),
+        (event, _) => happened(&event),
+    }
+}
+
+fn synchronize(event: Handle<Event>) -> Outcome {
+    let (event, mark) = outside(event)?;
+    if let Some(mark) = mark {
+        mark.wait();
+    }
+    happened(&event)
 }
 
 fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
@@ -83,12 +115,9 @@ fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
     if (start.flags | end.flags) & NO_TIMING != 0 {
         return Err(Code::INVALID_HANDLE);
     }
-    let (Some(from), Some(to)) = (start.time(), end.time()) else { return Err(Code::INVALID_HANDLE) };
-    let seconds = match to.checked_duration_since(from) {
-        Some(later) => later.as_secs_f64(),
-        None => -(from - to).as_secs_f64(),
-    };
-    ms.set((seconds * 1e3) as f32)
+    let (Some(from), Some(to)) = (start.mark(), end.mark()) else { return Err(Code::INVALID_HANDLE) };
+    let (Some(from), Some(to)) = (from.time(), to.time()) else { return Err(Code::NOT_READY) };
+    ms.set(milliseconds(from, to) as f32)
 }
 
 api! {
@@ -105,8 +134,8 @@ api! {
             _ => stream.submit(Work::Record(driver()?.events.get(event)?)),
         }
     }
-    2000 fn cuEventQuery(event: Handle<Event>) { done(event) }
-    2000 fn cuEventSynchronize(event: Handle<Event>) { done(event) }
+    2000 fn cuEventQuery(event: Handle<Event>) { query(event) }
+    2000 fn cuEventSynchronize(event: Handle<Event>) { synchronize(event) }
     2000 fn cuEventDestroy(event: Handle<Event>) { destroy(event) }
     4000 fn cuEventDestroy_v2(event: Handle<Event>) { destroy(event) }
     2000 fn cuEventElapsedTime(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) { elapsed(ms, start, end) }

@@ -127,6 +127,11 @@ impl<T> Table<T> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(|object| of(object));
     }
 
+    /// Does something with every object, which may be kept.
+    pub fn each_shared(&self, mut of: impl FnMut(&Arc<T>)) {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(|object| of(object));
+    }
+
     /// Removes all objects that satisfy a predicate.
     pub fn remove_if(&self, of: impl Fn(&T) -> bool) {
         self.objects.write().unwrap_or_else(PoisonError::into_inner).retain(|_, object| !of(object));

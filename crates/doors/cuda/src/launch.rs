@@ -86,6 +86,16 @@ impl Launch {
         Ok(Launch { function, shape, params: block })
     }
 
+    /// Whether a device would take it.
+    pub fn check(&self) -> Outcome {
+        let Shape { grid, block, cluster, shared, cooperative } = self.shape;
+        let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
+        self.function.kernel()?.check(&config, &self.params).map_err(|error| {
+            crate::api::tell(&crate::image::words(&error));
+            Code::from(&error)
+        })
+    }
+
     /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
@@ -98,8 +108,17 @@ impl Launch {
         let clock = watch::Clock::new(kernel);
         let progress = |done, total| clock.tell(done, total);
         let progress: Option<Progress<'_>> = if observer.is_some() { Some(&progress) } else { None };
-        let config =
-            LaunchConfig { cluster, shared, seed, cooperative, observer, progress, ..LaunchConfig::new(grid, block) };
+        let cancel = Some(context.cancel.clone());
+        let config = LaunchConfig {
+            cluster,
+            shared,
+            seed,
+            cooperative,
+            observer,
+            progress,
+            cancel,
+            ..LaunchConfig::new(grid, block)
+        };
         let ended = kernel.launch(&config, &self.params);
         if checker.as_ref().is_some_and(|checker| watch::tell(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);

@@ -6,9 +6,9 @@
 //!        raw: the pointers of C            handle: numbers, never followed
 //! ```
 //!
-//! Three rules hold everywhere. A handle is a key into a table. Work runs at submission ([`work`]), so a stream's
-//! ordering holds trivially and nothing is pending when a call returns. A kernel's fault is reported in full on
-//! standard error, and to the program as a sticky error of its context.
+//! Three rules hold everywhere. A handle is a key into a table. Work is queued in streams and runs beside the
+//! caller ([`stream`], [`work`]); calls that wait for it do it themselves where no other thread has begun. A kernel's fault is
+//! reported in full on standard error, and to the program as a sticky error of its context.
 //!
 //! Environment: `margay exec --help` lists the variables; [`api::check_environment`] rejects unknown words.
 //!

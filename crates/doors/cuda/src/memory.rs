@@ -18,7 +18,6 @@ use crate::{
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::mem::Kind;
-use std::sync::Arc;
 
 /// A device address.
 pub type DevicePtr = u64;
@@ -51,8 +50,12 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    if context.device_memory().usage().0.saturating_add(bytes as u64) > total_memory() {
-        return Err(Code::OUT_OF_MEMORY);
+    let is_full = || context.device_memory().usage().0.saturating_add(bytes as u64) > total_memory();
+    if is_full() {
+        context.settle(); // work that is queued may free some
+        if is_full() {
+            return Err(Code::OUT_OF_MEMORY);
+        }
     }
     let alignment = alignment(bytes, owner);
     let made = context.device_memory().alloc_as(room(bytes, alignment) as u64, alignment, Kind::Global, "");
@@ -100,6 +103,7 @@ fn register(memory: Host, bytes: usize, flags: u32) -> Outcome {
 
 fn unregister(address: u64) -> Outcome {
     let context = current()?;
+    context.settle();
     {
         let mut memory = context.memory();
         match memory.get(&address) {
@@ -111,15 +115,37 @@ fn unregister(address: u64) -> Outcome {
     context.device_memory().free(address).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)
 }
 
-/// Frees an allocation of any context.
-pub fn free(address: DevicePtr) -> Outcome {
+/// Frees what some context allocated, when the work is done that may use it.
+fn free(address: DevicePtr) -> Outcome {
+    if address == 0 {
+        return Ok(());
+    }
+    let context = current()?;
+    check_free(&context, address)?;
+    context.settle();
+    free_now(&context, address)
+}
+
+/// Whether there is something to free at an address.
+pub fn check_free(context: &Context, address: DevicePtr) -> Outcome {
+    let found = address == 0
+        || driver()?.graph_memories.holds(address)
+        || context.device_memory().find(address).is_some_and(|a| a.block.base() == address);
+    if found {
+        return Ok(());
+    }
+    because(|| format!("{address:#x} is nothing that can be freed: {}", context.device_memory().describe(address)));
+    Err(Code::INVALID_VALUE)
+}
+
+/// Frees what some context allocated, in the order of a stream.
+pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
     if address == 0 {
         return Ok(());
     }
     if let Some(freed) = driver()?.graph_memories.free(address) {
         return freed;
     }
-    let context = current()?;
     let known = {
         let mut memory = context.memory();
         if matches!(memory.get(&address), Some(Allocated { owner: Owner::Registered(_), .. })) {
@@ -129,10 +155,7 @@ pub fn free(address: DevicePtr) -> Outcome {
     };
     // Memory may be freed from another context than its own, but only memory that an allocation owns.
     let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
-    let freed = freed.ok_or_else(|| {
-        because(|| format!("{address:#x} is nothing that can be freed: {}", context.device_memory().describe(address)));
-        Code::INVALID_VALUE
-    })?;
+    let freed = freed.ok_or(Code::INVALID_VALUE)?;
     crate::advice::forget(address, freed.block.len());
     crate::pool::gave_back(address);
     crate::stacks::freed(address);
@@ -370,7 +393,12 @@ pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     Err(Code::INVALID_VALUE)
 }
 
-/// Whether an address lies in device memory.
-pub fn is_device(context: &Arc<Context>, address: u64) -> bool {
+/// The allocation that an address lies in, for whoever must know whether it is the device's.
+pub fn is_device(context: &Context, address: u64) -> bool {
     context.device_memory().find(address).is_some()
+}
+
+/// Whether the host may access what lies at an address.
+pub fn is_for_host(context: &Context, address: u64) -> bool {
+    around(context, address).is_ok_and(|(.., owner)| owner != Owner::Device) || !is_device(context, address)
 }

@@ -14,7 +14,10 @@ use bytemuck::{AnyBitPattern, Zeroable};
 use margay_exec::mem::Block;
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 /// A pointer to a result.
@@ -283,6 +286,11 @@ unsafe impl Send for UserData {}
 unsafe impl Sync for UserData {}
 
 impl Callback {
+    /// Whether there is one.
+    pub fn check(self) -> Outcome {
+        self.0.map(drop).ok_or(Code::INVALID_VALUE)
+    }
+
     /// Calls the function.
     pub fn call(self, data: UserData) -> Outcome {
         let function = self.0.ok_or(Code::INVALID_VALUE)?;
@@ -323,6 +331,42 @@ impl SizeCallback {
 unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
     fn exit(status: c_int) -> !;
+}
+
+unsafe extern "C" {
+    static stdout: *mut c_void;
+    fn fwrite(from: *const c_void, size: usize, count: usize, stream: *mut c_void) -> usize;
+    fn fflush(stream: *mut c_void) -> c_int;
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Writes to the program's standard output, behind what the program has written there by C's functions.
+pub fn print(bytes: &[u8]) {
+    // SAFETY: the stream is C's own, and there are as many bytes. That nobody listens is no reason to stop.
+    unsafe {
+        fwrite(bytes.as_ptr().cast(), 1, bytes.len(), stdout);
+        fflush(stdout);
+    }
+}
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is a copy of the one that made the driver: it has none of its threads.
+pub fn is_forked() -> bool {
+    FORKED.load(Relaxed)
+}
+
+/// Sees to it that [`is_forked`] knows.
+pub fn watch_forks() {
+    extern "C" fn child() {
+        FORKED.store(true, Relaxed);
+    }
+    // SAFETY: the function stays as long as the library, and does nothing but store a flag.
+    unsafe { pthread_atfork(None, None, Some(child)) };
 }
 
 /// Registers a function to be called with the exit code when the process exits (on_exit(3)). Only the first call has an

@@ -1,26 +1,29 @@
-//! Streams (CUDA Driver API, "Stream Management"). Work runs at submission, on the caller's thread and the device's
-//! pool, so a stream's order is program order and nothing is left to wait for. A captured stream adds its work to a
-//! graph instead.
+//! Streams (CUDA Driver API, "Stream Management", "Stream synchronization behavior"). Work is queued ([`margay_runtime::Stream`]) and done
+//! beside the caller. The default stream of a context waits for all streams that take turns with it, and they for it. A stream that is
+//! being captured gathers its work in a graph instead.
 
 use crate::{
     api::{api, is_thread_stream},
     code::{Code, Outcome},
-    context::Context,
+    context::{Context, at_work},
     driver::{current, driver},
     event::Event,
     graph::{Capture, Graph, NodeRef},
     handle::Handle,
-    memory::DevicePtr,
+    memory::{DevicePtr, within},
     raw::{Callback, Host, In, Out, StreamCallback, UserData},
     work::Work,
 };
 use bytemuck::AnyBitPattern;
+use margay_runtime::{Mark, Stream as Queue};
 use std::{
     cell::RefCell,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc,
     },
+    time::Duration,
 };
 
 /// A stream.
@@ -31,14 +34,16 @@ pub struct Stream {
     pub id: u64,
     flags: u32,
     priority: i32,
+    /// What it has to do.
+    pub queue: Queue,
     capture: Mutex<Option<Capture>>,
 }
 
 impl Stream {
-    /// Creates a stream of a context.
-    pub fn new(context: Handle<Context>, flags: u32, priority: i32) -> Stream {
+    /// A stream of a context.
+    pub fn new(context: Handle<Context>, queue: Queue, flags: u32, priority: i32) -> Stream {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Stream { context, id: NEXT.fetch_add(1, Relaxed), flags, priority, capture: Mutex::default() }
+        Stream { context, id: NEXT.fetch_add(1, Relaxed), flags, priority, queue, capture: Mutex::default() }
     }
 
     /// The capture state, if the stream is being captured.
@@ -75,7 +80,7 @@ fn thread_stream(context: &Context) -> Result<Arc<Stream>, Code> {
         if let Some(found) = own.iter().find(|s| s.context == context.handle) {
             return Ok(found.clone());
         }
-        let made = Arc::new(Stream::new(context.handle, 0, 0));
+        let made = Arc::new(Stream::new(context.handle, context.queue(true), 0, 0));
         driver.streams.add_arc(made.clone()); // among the others, so that captures find it
         own.push(made.clone());
         Ok(made)
@@ -116,13 +121,27 @@ impl StreamHandle {
 
     /// Runs work, or adds it to the graph if the stream is captured.
     pub fn submit(self, work: Work) -> Outcome {
+        self.submit_as(work, false)
+    }
+
+    /// The same, for a call that returns when the work is done.
+    pub fn submit_and_wait(self, work: Work) -> Outcome {
+        self.submit_as(work, true)
+    }
+
+    fn submit_as(self, work: Work, waits: bool) -> Outcome {
         let stream = self.get()?;
         let mut capture = stream.stream().capture();
-        match &mut *capture {
-            Some(capture) => capture.add(work),
-            None => {
-                drop(capture);
-                work.run(stream.context())
+        if let Some(capture) = &mut *capture {
+            return capture.add(work);
+        }
+        drop(capture);
+        work.check(stream.context())?;
+        match waits || work.is_waited_for(stream.context()) {
+            true => stream.work(move |context| work.run(context)),
+            false => {
+                stream.work_later(move |context| work.run(context));
+                Ok(())
             }
         }
     }
@@ -145,16 +164,104 @@ impl StreamRef {
     }
 }
 
+/// `CU_STREAM_NON_BLOCKING`
+const NON_BLOCKING: u32 = 1;
+
+impl StreamRef {
+    fn queue(&self) -> &Queue {
+        &self.stream().queue
+    }
+
+    /// What work that is queued now must wait for in other streams.
+    fn turn(&self) -> Vec<Mark> {
+        match self {
+            StreamRef::Default(context) => context.others(false),
+            StreamRef::Made(_, stream) if stream.flags & NON_BLOCKING != 0 => Vec::new(),
+            StreamRef::Made(context, _) => match &context.default_stream.queue {
+                queue if queue.is_idle() => Vec::new(),
+                queue => vec![queue.mark()],
+            },
+        }
+    }
+
+    /// Queues work. After a fault of the context nothing is begun any more.
+    pub fn work_later(&self, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) {
+        let context = self.context().clone();
+        self.queue().push(self.turn(), move || {
+            at_work(|| {
+                if context.failure().is_none()
+                    && let Err(code) = work(&context)
+                {
+                    context.fail_late(code);
+                }
+            })
+        });
+    }
+
+    /// Does work in its turn, and waits for it.
+    pub fn work(&self, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
+        let (context, (tell, told)) = (self.context().clone(), mpsc::channel());
+        self.queue().run(self.turn(), move || {
+            at_work(|| {
+                let outcome = context.failure().map_or_else(|| work(&context), Err);
+                let _ = tell.send(outcome); // the caller waits
+            })
+        });
+        self.context().write_printed();
+        told.recv().unwrap_or(Err(Code::UNKNOWN))
+    }
+
+    /// A mark behind all its work, and behind that of the streams that it takes turns with if it is the default stream.
+    pub fn mark(&self) -> Mark {
+        let turn = if let StreamRef::Default(context) = self { context.others(false) } else { Vec::new() };
+        self.queue().mark_after(turn)
+    }
+
+    /// Makes it wait for a mark.
+    fn wait_for(&self, mark: Mark) {
+        if !mark.is_reached() {
+            self.queue().push(vec![mark], || ());
+        }
+    }
+
+    fn settle(&self) -> Outcome {
+        not_captured(self)?;
+        self.mark().wait();
+        self.context().waited()
+    }
+}
+
+/// At the end of the process: gives work that is queued some time, and stops what goes on for longer.
+pub fn end() {
+    const GRACE: Duration = Duration::from_secs(1);
+    let Ok(driver) = driver() else { return };
+    let mut all = Vec::new();
+    driver.contexts.each_shared(|context| all.push(context.clone()));
+    for context in all {
+        if !context.settle_for(GRACE) {
+            context.cancel.cancel();
+            context.give_up(Code::DEINITIALIZED);
+            context.settle_for(GRACE);
+        }
+        context.write_printed();
+    }
+}
+
 fn create(out: Out<Handle<Stream>>, flags: u32, priority: i32) -> Outcome {
     let context = current()?;
     if flags > 1 {
         return Err(Code::INVALID_VALUE);
     }
-    out.set(driver()?.streams.add(Stream::new(context.handle, flags, priority)))
+    let queue = context.queue(flags & NON_BLOCKING == 0);
+    out.set(driver()?.streams.add(Stream::new(context.handle, queue, flags, priority)))
 }
 
 fn destroy(handle: StreamHandle) -> Outcome {
-    driver()?.streams.remove(handle.0).map(drop)
+    let stream = driver()?.streams.remove(handle.0)?;
+    if let Ok(context) = driver()?.contexts.get(stream.context) {
+        context.forget(&stream.queue);
+    }
+    Ok(())
 }
 
 fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
@@ -223,28 +330,29 @@ fn holds(is: u64, wanted: u64, flags: u32, bits: u32) -> bool {
     }
 }
 
-/// Waits for a value in memory: work runs at submission, so another thread of the program must write it if it does not
-/// hold yet.
+/// Makes the stream wait for a value in memory, which another stream or the program writes.
 fn wait_value(handle: StreamHandle, address: DevicePtr, wanted: u64, flags: u32, size: usize) -> Outcome {
     let stream = handle.get()?;
-    let context = stream.context();
-    let patience = std::time::Instant::now() + context.runtime.limits().stall;
-    loop {
-        let mut word = [0; 8];
-        context.device_memory().read(address, &mut word[..size]).map_err(|_| Code::INVALID_VALUE)?;
-        if holds(u64::from_le_bytes(word), wanted, flags, 8 * size as u32) {
-            return Ok(());
+    within(stream.context(), address, size)?;
+    stream.work_later(move |context| {
+        loop {
+            let mut word = [0; 8];
+            context.device_memory().read(address, &mut word[..size]).map_err(|_| Code::INVALID_VALUE)?;
+            if holds(u64::from_le_bytes(word), wanted, flags, 8 * size as u32) || context.failure().is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_micros(50));
         }
-        if std::time::Instant::now() > patience {
-            return Err(Code::LAUNCH_TIMEOUT);
-        }
-        std::thread::yield_now();
-    }
+    });
+    Ok(())
 }
 
 fn write_value(handle: StreamHandle, address: DevicePtr, value: &[u8]) -> Outcome {
     let stream = handle.get()?;
-    stream.context().device_memory().write(address, value).map_err(|_| Code::INVALID_VALUE)
+    within(stream.context(), address, value.len())?;
+    let value = value.to_vec();
+    stream.work_later(move |context| context.device_memory().write(address, &value).map_err(|_| Code::INVALID_VALUE));
+    Ok(())
 }
 
 api! {
@@ -270,14 +378,22 @@ api! {
     3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
         let stream = stream.get()?;
         let event = driver()?.events.get(event)?;
-        if let Some(at) = event.captured() {
-            at.join(stream.stream())?;
+        match (event.captured(), event.mark()) {
+            (Some(at), _) => at.join(stream.stream())?,
+            (None, Some(mark)) => stream.wait_for(mark),
+            (None, None) => {}
         }
         Ok(())
     }
     5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
-        stream.get()?;
-        callback.call(stream.0.number(), Code::SUCCESS, data)
+        let (used, number) = (stream.get()?, stream.0.number());
+        let context = used.context().clone();
+        // It is called after a fault too, and hears of it.
+        used.queue().push(used.turn(), move || at_work(|| {
+            let status = context.failure().unwrap_or(Code::SUCCESS);
+            let _ = callback.call(number, status, data); // null calls nobody
+        }));
+        Ok(())
     }
     10000 + ptsz fn cuLaunchHostFunc(stream: StreamHandle, function: Callback, data: UserData) {
         stream.submit(Work::Host(function, data))
@@ -288,8 +404,15 @@ api! {
     6000 + ptsz fn cuStreamAttachMemAsync(stream: StreamHandle, _address: DevicePtr, _bytes: usize, _flags: u32) {
         stream.get().map(drop)
     }
-    2000 + ptsz fn cuStreamQuery(stream: StreamHandle) { not_captured(&stream.get()?) }
-    2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { not_captured(&stream.get()?) }
+    2000 + ptsz fn cuStreamQuery(stream: StreamHandle) {
+        let stream = stream.get()?;
+        not_captured(&stream)?;
+        if !stream.mark().is_reached() {
+            return Err(Code::NOT_READY);
+        }
+        stream.context().waited()
+    }
+    2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { stream.get()?.settle() }
     11000 + ptsz fn cuStreamCopyAttributes(to: StreamHandle, from: StreamHandle) {
         to.get()?;
         from.get().map(drop)

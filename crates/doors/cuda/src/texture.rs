@@ -226,6 +226,12 @@ fn create(out: Out<Handle<ArrayObject>>, descriptor: Descriptor3d, levels: u32) 
     out.set(driver()?.arrays.add(ArrayObject { array: made, level: 0, descriptor }))
 }
 
+/// Forgets an array when the work is done that may use it.
+fn destroy(array: Handle<ArrayObject>) -> Outcome {
+    current()?.settle();
+    driver()?.arrays.remove(array).map(drop)
+}
+
 api! {
     3020 fn cuArrayCreate_v2(out: Out<Handle<ArrayObject>>, descriptor: In<Descriptor>) {
         let Descriptor { width, height, format, channels } = descriptor.get()?;
@@ -241,7 +247,7 @@ api! {
     3020 fn cuArray3DGetDescriptor_v2(out: Out<Descriptor3d>, array: Handle<ArrayObject>) {
         out.set(driver()?.arrays.get(array)?.descriptor)
     }
-    2000 fn cuArrayDestroy(array: Handle<ArrayObject>) { driver()?.arrays.remove(array).map(drop) }
+    2000 fn cuArrayDestroy(array: Handle<ArrayObject>) { destroy(array) }
     5000 fn cuMipmappedArrayCreate(out: Out<Handle<ArrayObject>>, descriptor: In<Descriptor3d>, levels: u32) {
         create(out, descriptor.get()?, levels)
     }
@@ -259,7 +265,7 @@ api! {
         }
         out.set(driver()?.arrays.add(ArrayObject { array: whole.array.clone(), level, descriptor }))
     }
-    5000 fn cuMipmappedArrayDestroy(array: Handle<ArrayObject>) { driver()?.arrays.remove(array).map(drop) }
+    5000 fn cuMipmappedArrayDestroy(array: Handle<ArrayObject>) { destroy(array) }
 
     5000 fn cuTexObjectCreate(out: Out<u64>, resource: In<Resource>, options: In<TextureDescriptor>, view: Host) {
         if !view.is_null() {
@@ -273,6 +279,7 @@ api! {
         out.set(handle)
     }
     5000 fn cuTexObjectDestroy(handle: u64) {
+        current()?.settle();
         let gone = driver()?.textures.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
         gone.map(drop).ok_or(Code::INVALID_HANDLE)
     }
@@ -302,6 +309,7 @@ api! {
         out.set(handle)
     }
     5000 fn cuSurfObjectDestroy(handle: u64) {
+        current()?.settle();
         let gone = driver()?.surfaces.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
         gone.map(drop).ok_or(Code::INVALID_HANDLE)
     }

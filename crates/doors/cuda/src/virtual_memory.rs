@@ -192,6 +192,7 @@ api! {
         Ok(())
     }
     10020 fn cuMemAddressFree(address: DevicePtr, size: usize) {
+        current()?.settle();
         let (mut space, start) = (space()?, address as usize);
         let whole = space.reserved.get(&start).is_some_and(|r| r.len() == size);
         if !whole || space.mapped.range(start..start + size).next().is_some() {
@@ -207,13 +208,19 @@ api! {
         space()?.map(address as usize, size, offset, physical(handle)?)
     }
     10020 fn cuMemUnmap(address: DevicePtr, size: usize) {
-        space()?.unmap(current()?.device_memory(), address as usize, size)
+        let context = current()?;
+        context.settle();
+        space()?.unmap(context.device_memory(), address as usize, size)
     }
     10020 fn cuMemSetAccess(address: DevicePtr, size: usize, rights: In<AccessRight>, count: usize) {
         let rights = rights.list(count)?;
         // Read-only access is read-write: no page is protected against kernels.
         let access = rights.iter().any(|r| matches!(r.flags, READ | READ_WRITE));
-        space()?.grant(current()?.device_memory(), address as usize, size, access)
+        let context = current()?;
+        if !access {
+            context.settle();
+        }
+        space()?.grant(context.device_memory(), address as usize, size, access)
     }
     10020 fn cuMemGetAccess(flags: Out<u64>, _location: In<Location>, address: DevicePtr) {
         flags.set(if space()?.mapping(address as usize)?.accessible { READ_WRITE.into() } else { 0 })

@@ -1,4 +1,4 @@
-//! Work of a stream: run at submission, or added to a graph while the stream is captured.
+//! Work for a stream: what is queued, or becomes a node of a graph while the stream is captured.
 
 use crate::{
     code::{Code, Outcome},
@@ -7,10 +7,10 @@ use crate::{
     event::Event,
     graph::{Branch, Conditional, Exec, GraphMemory, Inner},
     launch::Launch,
-    memory::{free, within},
+    memory::{check_free, free_now, is_for_host, within},
     raw::{Callback, UserData},
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A piece of work, and the type of a graph node.
 #[derive(Clone)]
@@ -59,6 +59,29 @@ pub struct Fill {
 }
 
 impl Work {
+    /// What is wrong with it as far as a call can know that returns before it is done.
+    pub fn check(&self, context: &Arc<Context>) -> Outcome {
+        match self {
+            Work::Kernel(launch) => launch.check(),
+            Work::Copy(copy) => copy.check(context),
+            Work::Fill(fill) => fill.check(context),
+            Work::Host(function, _) => function.check(),
+            Work::Free(address) => check_free(context, *address),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the call that submits it waits for it (CUDA Driver API, "API synchronization behavior"): it touches memory that the program
+    /// may change when the call has returned.
+    pub fn is_waited_for(&self, context: &Context) -> bool {
+        match self {
+            Work::Kernel(_) => blocking_launches(),
+            Work::Copy(copy) => copy.touches_pageable(context),
+            Work::Fill(fill) => is_for_host(context, fill.to),
+            _ => false,
+        }
+    }
+
     /// Performs the work.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         match self {
@@ -72,15 +95,38 @@ impl Work {
             }
             Work::Graph(exec) => exec.run(context),
             Work::Alloc(memory) => memory.run(),
-            Work::Free(address) => free(*address),
+            Work::Free(address) => free_now(context, *address),
             Work::Branch(branch) => branch.run(context),
-            // Recorded events have occurred; child graphs are instantiated before they run.
-            Work::Nothing | Work::Wait(_) | Work::Inner(_) | Work::Conditional(_) => Ok(()),
+            Work::Wait(event) => {
+                if let Some(mark) = event.mark() {
+                    mark.wait();
+                }
+                Ok(())
+            }
+            // Graphs in nodes become ready before they run.
+            Work::Nothing | Work::Inner(_) | Work::Conditional(_) => Ok(()),
         }
     }
 }
 
+/// Whether launches return when they are done (`CUDA_LAUNCH_BLOCKING=1`): also where an error must belong to one test.
+fn blocking_launches() -> bool {
+    static ASKED: OnceLock<bool> = OnceLock::new();
+    *ASKED.get_or_init(|| {
+        std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1")
+            || crate::reports::forgives()
+            || crate::watch::wanted().is_some()
+    })
+}
+
 impl Fill {
+    fn check(&self, context: &Context) -> Outcome {
+        (0..self.height).try_for_each(|row| {
+            let at = self.to.wrapping_add(row.wrapping_mul(self.pitch));
+            within(context, at, self.width as usize * self.pattern.len())
+        })
+    }
+
     fn run(&self, context: &Context) -> Outcome {
         let memory = context.device_memory();
         crate::account::filled(self.width * self.height * self.pattern.len() as u64);

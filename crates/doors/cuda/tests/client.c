@@ -158,6 +158,7 @@ int main(void) {
     OK(cuMemcpyDtoH_v2(to, b, sizeof to));
     CHECK(to[3] == 5 * 3 + 1 && "captured work has not run yet");
     OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
     OK(cuMemcpyDtoH_v2(to, a, sizeof to));
     for (int i = 0; i < N; i++) CHECK(to[i] == 5 * 1 + 1);
     OK(cuGraphExecDestroy(exec));
@@ -203,6 +204,7 @@ int main(void) {
     OK(cuMemHostGetDevicePointer_v2(&seen, own, 0));
     void *own_args[] = {&seen, &seen, &n, &plus};
     OK(cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, 0, own_args, 0));
+    OK(cuCtxSynchronize());
     CHECK(own[9] == 5 * 9 + 1);
     CHECK(cuMemFree_v2(seen) == 1);
     OK(cuMemHostUnregister(own));
@@ -318,7 +320,9 @@ int main(void) {
     Ptr many_to[2] = {b, b + 4}, many_from[2] = {a + 4, a};
     size_t sizes[2] = {4, 4}, which[1] = {0}, attribute[4] = {0};
     OK(cuMemsetD32_v2(a, 9, 1));
+    OK(cuCtxSynchronize());
     OK(cuMemcpyBatchAsync_v2(many_to, many_from, sizes, 2, attribute, which, 1, stream));
+    OK(cuStreamSynchronize(stream));
     OK(cuMemcpyDtoH_v2(to, b, 8));
     CHECK(to[0] == 5 && to[1] == 9);
 

@@ -20,8 +20,8 @@ fn build(name: &str) -> (PathBuf, PathBuf) {
     // A sanitizer's runtime comes with the program: `make asan` and `make tsan` say which.
     let flags = env::var("CFLAGS").unwrap_or_default();
     let mut cc = Command::new("cc");
-    let cc = cc.arg("-Wall").args(flags.split_whitespace()).arg("-o").arg(&client).arg(source).arg(&soname);
-    let built = cc.status().unwrap();
+    let cc = cc.args(["-Wall", "-pthread"]).args(flags.split_whitespace());
+    let built = cc.arg("-o").arg(&client).arg(source).arg(&soname).status().unwrap();
     assert!(built.success());
     (folder, client)
 }
@@ -41,6 +41,24 @@ fn the_device_is_the_one_that_the_user_describes() {
     {
         let (ended_well, text) = run(variable, value);
         assert!(!ended_well && text.contains(variable) && text.contains(&format!("`{value}`")), "{variable}: {text}");
+    }
+}
+
+#[test]
+fn streams_run_beside_the_program() {
+    let (folder, client) = build("streams");
+    let run = |engine: &str, arguments: &[&str]| {
+        let mut command = Command::new(&client);
+        command.args(arguments).env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap()
+    };
+    for engine in margay::engines().iter().map(|e| e.name()).filter(|name| *name != "simd-full") {
+        let ended = run(engine, &[]);
+        let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(ended.status.success() && out == "right\n", "{engine}:\n{out}{err}");
+        assert_eq!(err.matches("error: ").count(), 1, "the fault is told once:\n{err}");
+        // A program ends although its work does not.
+        let left = run(engine, &["leave"]);
+        assert!(left.status.success() && left.stderr.is_empty(), "{engine}: {left:?}");
     }
 }
 

@@ -85,6 +85,12 @@ impl Copy3d {
         driver::cuMemcpy3DAsync_v2(Ptr::of(self), stream)
     }
 
+    /// The same in the default stream, and waits.
+    pub fn submit_and_wait(&self) -> Outcome {
+        self.submit(Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
+    }
+
     /// Converts `cudaMemcpy3DParms`: if an array takes part, widths and offsets are in its elements.
     pub fn from_params(params: Ptr) -> Result<Copy3d, Code> {
         Copy3d::between(params, [0, 64, 128])
@@ -308,7 +314,8 @@ api! {
     + ptds fn cudaMemcpy2DToArray(
         to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, Stream::DEFAULT)
+        array_rows(Side::array(to, x, y), Side::linear(from.number(), pitch, 0), true, width, height, Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpy2DToArrayAsync(
         to: usize, x: usize, y: usize, from: Ptr, pitch: usize, width: usize, height: usize, _direction: u32,
@@ -319,7 +326,8 @@ api! {
     + ptds fn cudaMemcpy2DFromArray(
         to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, Stream::DEFAULT)
+        array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpy2DFromArrayAsync(
         to: Ptr, pitch: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
@@ -328,7 +336,8 @@ api! {
         array_rows(Side::array(from, x, y), Side::linear(to.number(), pitch, 0), false, width, height, stream)
     }
     + ptds fn cudaMemcpyToArray(to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32) {
-        array_bytes(to, x, y, from, true, bytes, Stream::DEFAULT)
+        array_bytes(to, x, y, from, true, bytes, Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpyToArrayAsync(
         to: usize, x: usize, y: usize, from: Ptr, bytes: usize, _direction: u32, stream: Stream,
@@ -336,7 +345,8 @@ api! {
         array_bytes(to, x, y, from, true, bytes, stream)
     }
     + ptds fn cudaMemcpyFromArray(to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32) {
-        array_bytes(from, x, y, to, false, bytes, Stream::DEFAULT)
+        array_bytes(from, x, y, to, false, bytes, Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
     }
     + ptsz fn cudaMemcpyFromArrayAsync(
         to: Ptr, from: usize, x: usize, y: usize, bytes: usize, _direction: u32, stream: Stream,
@@ -351,11 +361,12 @@ api! {
     + ptds fn cudaMemcpy2DArrayToArray(
         to: usize, to_x: usize, to_y: usize, from: usize, x: usize, y: usize, width: usize, height: usize, _direction: u32,
     ) {
-        array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, Stream::DEFAULT)
+        array_rows(Side::array(to, to_x, to_y), Side::array(from, x, y), true, width, height, Stream::DEFAULT)?;
+        Stream::DEFAULT.wait()
     }
-    + ptds fn cudaMemcpy3DPeer(params: Ptr) { Copy3d::from_peer_params(params)?.submit(Stream::DEFAULT) }
+    + ptds fn cudaMemcpy3DPeer(params: Ptr) { Copy3d::from_peer_params(params)?.submit_and_wait() }
     + ptsz fn cudaMemcpy3DPeerAsync(params: Ptr, stream: Stream) { Copy3d::from_peer_params(params)?.submit(stream) }
-    + ptds fn cudaMemcpy3D(params: Ptr) { Copy3d::from_params(params)?.submit(Stream::DEFAULT) }
+    + ptds fn cudaMemcpy3D(params: Ptr) { Copy3d::from_params(params)?.submit_and_wait() }
     + ptsz fn cudaMemcpy3DAsync(params: Ptr, stream: Stream) { Copy3d::from_params(params)?.submit(stream) }
 }
 

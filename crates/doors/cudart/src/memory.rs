@@ -33,6 +33,15 @@ pub fn copy(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) ->
     }
 }
 
+/// Copies as a call does that is not asynchronous: it waits, unless nothing but the device takes part.
+fn copy_now(to: Ptr, from: Ptr, bytes: usize, direction: u32) -> Outcome {
+    copy(to, from, bytes, direction, Stream::DEFAULT)?;
+    match direction {
+        kind::DEVICE_TO_DEVICE => Ok(()),
+        _ => Stream::DEFAULT.wait(),
+    }
+}
+
 /// The address of a part of a variable.
 pub fn part(symbol: Ptr, offset: usize, bytes: usize) -> Result<Ptr, Code> {
     let (address, size) = variable(symbol)?;
@@ -163,25 +172,25 @@ api! {
     + ptsz fn cudaFreeAsync(address: Ptr, stream: Stream) { driver::cuMemFreeAsync(address.number(), stream) }
 
     + ptds fn cudaMemcpy(to: Ptr, from: Ptr, bytes: usize, direction: u32) {
-        copy(to, from, bytes, direction, Stream::DEFAULT)
+        copy_now(to, from, bytes, direction)
     }
     + ptsz fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) {
         copy(to, from, bytes, direction, stream)
     }
     fn cudaMemcpyPeer(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize) {
-        copy(to, from, bytes, kind::DEVICE_TO_DEVICE, Stream::DEFAULT)
+        copy_now(to, from, bytes, kind::DEVICE_TO_DEVICE)
     }
     fn cudaMemcpyPeerAsync(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize, stream: Stream) {
         copy(to, from, bytes, kind::DEVICE_TO_DEVICE, stream)
     }
     + ptds fn cudaMemcpyToSymbol(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32) {
-        copy(part(symbol, offset, bytes)?, from, bytes, direction, Stream::DEFAULT)
+        copy_now(part(symbol, offset, bytes)?, from, bytes, direction)
     }
     + ptsz fn cudaMemcpyToSymbolAsync(symbol: Ptr, from: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
         copy(part(symbol, offset, bytes)?, from, bytes, direction, stream)
     }
     + ptds fn cudaMemcpyFromSymbol(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32) {
-        copy(to, part(symbol, offset, bytes)?, bytes, direction, Stream::DEFAULT)
+        copy_now(to, part(symbol, offset, bytes)?, bytes, direction)
     }
     + ptsz fn cudaMemcpyFromSymbolAsync(to: Ptr, symbol: Ptr, bytes: usize, offset: usize, direction: u32, stream: Stream) {
         copy(to, part(symbol, offset, bytes)?, bytes, direction, stream)
@@ -192,7 +201,7 @@ api! {
     + ptds fn cudaMemcpy2D(
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,
     ) {
-        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit(Stream::DEFAULT)
+        Copy3d::rows(to, to_pitch, from, from_pitch, width, height).submit_and_wait()
     }
     + ptsz fn cudaMemcpy2DAsync(
         to: Ptr, to_pitch: usize, from: Ptr, from_pitch: usize, width: usize, height: usize, _direction: u32,

@@ -3,6 +3,7 @@
 use crate::{
     api::{api, is_thread_stream, same},
     driver,
+    error::Outcome,
     raw::Ptr,
 };
 use bytemuck::AnyBitPattern;
@@ -17,6 +18,11 @@ impl Stream {
     pub const DEFAULT: Stream = Stream(0);
     /// `cudaStreamPerThread`
     const PER_THREAD: Stream = Stream(2);
+
+    /// Waits for its work.
+    pub fn wait(self) -> Outcome {
+        driver::cuStreamSynchronize(self)
+    }
 
     /// The handle to be passed to the driver.
     pub fn meant(self) -> Stream {

@@ -172,6 +172,7 @@ int main(void) {
     CHECK(managed[0] == 35);
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphLaunch(exec, stream));
+    OK(cudaDeviceSynchronize());
     CHECK(managed[0] == 0x05050505);
 
     /* To the second forms the default stream is the thread's, which can be captured. */
@@ -197,6 +198,7 @@ int main(void) {
     OK(cudaMemset(managed, 0, sizeof host));
     managed[1] = 2;
     OK(cudaGraphLaunch(exec, stream));
+    OK(cudaDeviceSynchronize());
     CHECK(managed[1] == 10 && count > N);
     OK(cudaGraphKernelNodeGetParams(node, &got));
     CHECK(got.function == (void *)scale_stub && got.grid.x == 3 && got.block.x == 128);
@@ -263,6 +265,7 @@ int main(void) {
     unsigned ten = 10;
     OK(cudaMemcpyToSymbol(&base, &ten, 4, 0, H2D));
     OK(cudaLaunchKernel((void *)doubled_stub, (dim3){1, 1, 1}, block, (void *[]){&managed}, 0, 0));
+    OK(cudaDeviceSynchronize());
     CHECK(managed[0] == 10 && managed[127] == 264);
 
     unsigned *nowhere = (unsigned *)64;

@@ -423,6 +423,7 @@ Environment, also of programs that the program starts:
   MARGAY_CHECK=all                what to look for (--check)
   MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
   MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
+  CUDA_LAUNCH_BLOCKING=1          launches return when their kernel has ended, so that an error is that of its own launch
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
   MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
   MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again

@@ -233,7 +233,15 @@ api! {
         current()?;
         let (exec, stream_ref) = (exec(of)?, stream.get()?);
         let captured = stream_ref.stream().capture().is_some();
-        if captured { stream.submit(Work::Graph(exec)) } else { exec.launch(stream_ref.context()) }
+        if captured {
+            return stream.submit(Work::Graph(exec));
+        }
+        // A launch that finds memory of an earlier one still there is an error of the call.
+        if exec.allocates() {
+            return stream_ref.work(move |context| exec.launch(context));
+        }
+        stream_ref.work_later(move |context| exec.launch(context));
+        Ok(())
     }
     10000 fn cuGraphExecDestroy(of: Handle<Exec>) { driver()?.execs.remove(of).map(drop) }
 }

@@ -65,6 +65,11 @@ impl GraphMemories {
         self.most_reserved.fetch_max(reserved, Relaxed);
     }
 
+    /// Whether an address is that of a graph's memory.
+    pub fn holds(&self, address: DevicePtr) -> bool {
+        self.find(address).is_some()
+    }
+
     /// Frees memory of a graph; `None` if the address belongs to none.
     pub fn free(&self, address: DevicePtr) -> Option<Outcome> {
         let memory = self.find(address)?;

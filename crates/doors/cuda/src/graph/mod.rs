@@ -22,7 +22,7 @@ pub const LISTS: [&[crate::api::Entry]; 6] =
 use crate::{
     code::{Code, Outcome},
     context::Context,
-    driver::{Driver, driver},
+    driver::{Driver, current, driver},
     handle::Handle,
     work::Work,
 };
@@ -290,17 +290,25 @@ impl Exec {
         })
     }
 
+    /// Whether it allocates memory.
+    fn allocates(&self) -> bool {
+        let steps = self.steps().clone();
+        steps.iter().any(|s| matches!(s.work, Work::Alloc(_)) || s.within().iter().any(|exec| exec.allocates()))
+    }
+
     /// Runs all enabled steps.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let steps = self.steps().clone();
         steps.iter().filter(|s| s.enabled).try_for_each(|step| {
             step.work.run(context)?;
-            context.check()
+            context.failure().map_or(Ok(()), Err)
         })
     }
 
     /// Changes the step of a node, here or in a child graph.
     fn with_step(&self, node: Handle<NodeRef>, change: impl FnOnce(&mut Step)) -> Outcome {
+        // Launches that are queued stay as they are.
+        current()?.settle();
         if let Some(step) = self.steps().iter_mut().find(|s| s.node == node) {
             change(step);
             return Ok(());
@@ -321,6 +329,7 @@ impl Exec {
         const SUCCESS: u32 = 0;
         const TOPOLOGY_CHANGED: u32 = 2;
         const NODE_TYPE_CHANGED: u32 = 3;
+        current()?.settle();
         let new = Step::of(graph)?;
         let mut steps = self.steps();
         if new.len() != steps.len() || new.iter().zip(steps.iter()).any(|(n, s)| n.after != s.after) {

@@ -1,0 +1,468 @@
+//! Streams: work in order, beside the caller and beside other streams.
+//!
+//! A stream is a queue of pieces of work. Whoever has a thread to spare works on it, one thread at a time: a thread of the device
+//! ([`executor`]), or a thread that waits for the stream and would have nothing else to do. A piece may wait for marks in other
+//! streams. What it waits for was queued before it, so streams never wait for each other in a circle.
+
+mod executor;
+
+pub(crate) use executor::Executor;
+
+use crate::{Error, Kernel, LaunchConfig};
+use std::{
+    any::Any,
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+
+/// Looks at a mark before a thread goes to sleep for it.
+const LOOKS: u32 = 64;
+
+/// A queue of work. Clones are the same stream. What is queued is done, also when nobody has the stream any more.
+#[derive(Clone)]
+pub struct Stream(Arc<Inner>);
+
+struct Inner {
+    queue: Mutex<Queue>,
+    /// Pieces that are not done.
+    left: AtomicUsize,
+    executor: Arc<Executor>,
+    ended: Mutex<Ended>,
+}
+
+#[derive(Default)]
+struct Queue {
+    pieces: VecDeque<Piece>,
+    /// A thread works on it.
+    taken: bool,
+    /// The executor is to look at it.
+    listed: bool,
+}
+
+struct Piece {
+    /// What it waits for.
+    after: Vec<Mark>,
+    work: Box<dyn FnOnce() + Send>,
+}
+
+/// How work ended that did not end well.
+#[derive(Default)]
+struct Ended {
+    error: Option<Error>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stream {
+    pub(crate) fn new(executor: Arc<Executor>) -> Stream {
+        Stream(Arc::new(Inner {
+            queue: Mutex::default(),
+            left: AtomicUsize::new(0),
+            executor,
+            ended: Mutex::default(),
+        }))
+    }
+
+    /// Queues work that comes after marks in other streams, and after everything queued here before.
+    pub fn push(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) {
+        self.put(after, Box::new(work));
+        self.0.list();
+    }
+
+    /// Does work when all is done that was queued before, and waits for its end. The calling thread does it if it can.
+    pub fn run(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) {
+        let mark = Mark::in_stream(self);
+        let reached = Reaches(mark.clone());
+        let work = Box::new(move || {
+            let _reached = reached;
+            work();
+        });
+        self.put(after, work);
+        mark.wait();
+    }
+
+    /// Adds a piece. The caller sees to it that somebody does it.
+    fn put(&self, after: Vec<Mark>, work: Box<dyn FnOnce() + Send>) {
+        self.0.left.fetch_add(1, SeqCst);
+        lock(&self.0.queue).pieces.push_back(Piece { after, work });
+    }
+
+    /// Whether it is the same stream.
+    pub fn is_same(&self, other: &Stream) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether all is done.
+    pub fn is_idle(&self) -> bool {
+        self.0.left.load(SeqCst) == 0
+    }
+
+    /// A mark behind everything that is queued; one that is reached where nothing is.
+    pub fn mark(&self) -> Mark {
+        self.mark_after(Vec::new())
+    }
+
+    /// The same, behind marks in other streams too.
+    pub fn mark_after(&self, after: Vec<Mark>) -> Mark {
+        if self.is_idle() && after.iter().all(Mark::is_reached) {
+            return Mark::now();
+        }
+        let mark = Mark::in_stream(self);
+        let reached = Reaches(mark.clone());
+        self.push(after, move || drop(reached));
+        mark
+    }
+
+    /// Waits until everything is done that was queued before.
+    pub fn settle(&self) {
+        if !self.is_idle() {
+            self.run(Vec::new(), || ());
+        }
+    }
+
+    /// Queues any piece of host work. After an error what was queued behind is not begun any more.
+    pub fn enqueue(&self, work: impl FnOnce() -> Result<(), Error> + Send + 'static) {
+        let inner = Arc::downgrade(&self.0);
+        self.push(Vec::new(), move || {
+            let Some(inner) = inner.upgrade() else { return };
+            let failed = lock(&inner.ended).error.is_some();
+            if failed {
+                return;
+            }
+            match catch_unwind(AssertUnwindSafe(work)) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => lock(&inner.ended).error = Some(error),
+                Err(panic) => lock(&inner.ended).panic = Some(panic),
+            }
+        });
+    }
+
+    /// Queues a launch. The parameter block is copied; buffers must live until the stream is synchronised.
+    pub fn launch(&self, kernel: &Kernel, config: LaunchConfig<'static>, params: &[u8]) {
+        let (kernel, params) = (kernel.clone(), params.to_vec());
+        self.enqueue(move || kernel.launch(&config, &params).map(drop));
+    }
+
+    /// Queues an event: it happens when everything before it is done.
+    pub fn record(&self, event: &Event) {
+        *lock(&event.0) = Some(self.mark());
+    }
+
+    /// Makes the stream wait for an event, as it was recorded last.
+    pub fn wait(&self, event: &Event) {
+        if let Some(mark) = event.mark().filter(|mark| !mark.is_reached()) {
+            self.push(vec![mark], || ());
+        }
+    }
+
+    /// Waits until everything queued is done, and yields the first error since the last call.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.settle();
+        let Ended { error, panic } = std::mem::take(&mut *lock(&self.0.ended));
+        // A panic in queued work is the panic of the one who waits for it.
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+        error.map_or(Ok(()), Err)
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("left", &self.0.left).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// Works on the stream until something is so or nothing is left, unless another thread does.
+    fn work(self: &Arc<Inner>, enough: impl Fn() -> bool) {
+        let mut queue = lock(&self.queue);
+        if queue.taken {
+            return;
+        }
+        queue.taken = true;
+        while !enough() {
+            let Some(Piece { after, work }) = queue.pieces.pop_front() else { break };
+            drop(queue);
+            after.iter().for_each(Mark::wait);
+            // Whoever wants to know of a panic catches it.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+            self.left.fetch_sub(1, SeqCst);
+            queue = lock(&self.queue);
+        }
+        queue.taken = false;
+        drop(queue);
+        self.list();
+    }
+
+    /// Tells the executor, if there are pieces that nobody works on.
+    fn list(self: &Arc<Inner>) {
+        let mut queue = lock(&self.queue);
+        if !queue.taken && !queue.listed && !queue.pieces.is_empty() {
+            queue.listed = true;
+            drop(queue);
+            self.executor.list(self.clone());
+        }
+    }
+}
+
+/// A place in a stream: reached when everything before it is done. Clones are the same place.
+#[derive(Clone)]
+pub struct Mark(Arc<Place>);
+
+struct Place {
+    /// The stream; none for a mark that was reached from the beginning.
+    stream: Weak<Inner>,
+    reached: OnceLock<Instant>,
+    sleepers: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Mark {
+    fn new(stream: Weak<Inner>) -> Mark {
+        let (reached, sleepers, wake) = (OnceLock::new(), Mutex::default(), Condvar::new());
+        Mark(Arc::new(Place { stream, reached, sleepers, wake }))
+    }
+
+    fn in_stream(stream: &Stream) -> Mark {
+        Mark::new(Arc::downgrade(&stream.0))
+    }
+
+    /// A mark that is reached now.
+    pub fn now() -> Mark {
+        let mark = Mark::new(Weak::new());
+        let _ = mark.0.reached.set(Instant::now()); // it is new
+        mark
+    }
+
+    /// Whether everything before it is done.
+    pub fn is_reached(&self) -> bool {
+        self.0.reached.get().is_some()
+    }
+
+    /// When it was reached.
+    pub fn time(&self) -> Option<Instant> {
+        self.0.reached.get().copied()
+    }
+
+    /// Waits for it. If nobody works on its stream, this thread does.
+    pub fn wait(&self) {
+        if self.is_reached() {
+            return;
+        }
+        if let Some(stream) = self.0.stream.upgrade() {
+            stream.work(|| self.is_reached());
+        }
+        self.sleep(None);
+    }
+
+    /// Waits for it, for a time, without working on its stream; whether it was reached.
+    pub fn wait_for(&self, time: Duration) -> bool {
+        self.sleep(Some(Instant::now() + time));
+        self.is_reached()
+    }
+
+    fn sleep(&self, until: Option<Instant>) {
+        for _ in 0..LOOKS {
+            if self.is_reached() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        let mut guard = lock(&self.0.sleepers);
+        while !self.is_reached() {
+            guard = match until {
+                None => self.0.wake.wait(guard).unwrap_or_else(PoisonError::into_inner),
+                Some(until) => {
+                    let Some(left) = until.checked_duration_since(Instant::now()) else { return };
+                    self.0.wake.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+impl std::fmt::Debug for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Mark").field(&self.0.reached).finish()
+    }
+}
+
+/// Reaches a mark when it is dropped: also where the work that it belongs to panics.
+struct Reaches(Mark);
+
+impl Drop for Reaches {
+    fn drop(&mut self) {
+        let _ = self.0.0.reached.set(Instant::now()); // nobody else does
+        drop(lock(&self.0.0.sleepers));
+        self.0.0.wake.notify_all();
+    }
+}
+
+/// A point in a stream, where it was recorded last. Clones are the same event.
+#[derive(Clone, Debug, Default)]
+pub struct Event(Arc<Mutex<Option<Mark>>>);
+
+impl Event {
+    /// An event that no stream has recorded yet: it counts as happened.
+    pub fn new() -> Event {
+        Event::default()
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        lock(&self.0).clone()
+    }
+
+    /// Whether everything before it is done.
+    pub fn query(&self) -> bool {
+        self.mark().is_none_or(|mark| mark.is_reached())
+    }
+
+    /// Waits for it.
+    pub fn synchronize(&self) {
+        if let Some(mark) = self.mark() {
+            mark.wait();
+        }
+    }
+
+    /// Milliseconds from `start` to this event; `None` until both have happened.
+    pub fn elapsed_ms(&self, start: &Event) -> Option<f64> {
+        Some(milliseconds(start.mark()?.time()?, self.mark()?.time()?))
+    }
+}
+
+/// Milliseconds from one time to another, which may be earlier.
+pub fn milliseconds(from: Instant, to: Instant) -> f64 {
+    match to.checked_duration_since(from) {
+        Some(later) => later.as_secs_f64() * 1e3,
+        None => -(from - to).as_secs_f64() * 1e3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU32},
+        mpsc,
+    };
+
+    fn streams(n: usize) -> Vec<Stream> {
+        let executor = Arc::new(Executor::default());
+        (0..n).map(|_| Stream::new(executor.clone())).collect()
+    }
+
+    #[test]
+    fn work_is_done_in_order_and_beside_the_caller() {
+        let stream = &streams(1)[0];
+        let (tell, told) = mpsc::channel();
+        let (open, door) = mpsc::channel::<()>();
+        stream.push(Vec::new(), move || door.recv().unwrap());
+        for i in 0..100 {
+            let tell = tell.clone();
+            stream.push(Vec::new(), move || tell.send(i).unwrap());
+        }
+        let mark = stream.mark();
+        assert!(!mark.is_reached() && !stream.is_idle());
+        open.send(()).unwrap();
+        mark.wait();
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+        stream.settle();
+    }
+
+    #[test]
+    fn streams_run_beside_each_other() {
+        // Each piece waits for those of all other streams.
+        let all = streams(5);
+        let meeting = Arc::new(Barrier::new(all.len()));
+        for stream in &all {
+            let meeting = meeting.clone();
+            stream.push(Vec::new(), move || drop(meeting.wait()));
+        }
+        all.iter().for_each(Stream::settle);
+    }
+
+    #[test]
+    fn marks_order_streams_whoever_waits() {
+        let all = streams(8);
+        let count = Arc::new(AtomicU32::new(0));
+        for round in 0..50 {
+            let mut mark = Mark::now();
+            for (i, stream) in all.iter().enumerate() {
+                let count = count.clone();
+                let number = round * all.len() as u32 + i as u32;
+                stream.push(vec![mark], move || assert_eq!(count.fetch_add(1, SeqCst), number));
+                mark = stream.mark();
+            }
+            if round % 3 == 0 {
+                mark.wait(); // this thread helps
+            }
+            all[0].push(vec![mark], || ());
+        }
+        all.iter().for_each(Stream::settle);
+        assert_eq!(count.load(SeqCst), 400);
+    }
+
+    #[test]
+    fn what_is_run_is_done_when_the_call_returns() {
+        let stream = &streams(1)[0];
+        let done = Arc::new(AtomicBool::new(false));
+        for _ in 0..1000 {
+            stream.push(Vec::new(), || ());
+            let own = done.clone();
+            stream.run(Vec::new(), move || own.store(true, SeqCst));
+            assert!(done.swap(false, SeqCst));
+        }
+    }
+
+    #[test]
+    fn errors_and_panics_come_when_the_stream_is_synchronised() {
+        let stream = &streams(1)[0];
+        let after = Arc::new(AtomicBool::new(false));
+        let behind = after.clone();
+        stream.enqueue(|| Err(Error::Cancelled));
+        stream.enqueue(move || {
+            behind.store(true, SeqCst);
+            Ok(())
+        });
+        let event = Event::new();
+        assert!(event.query());
+        stream.record(&event);
+        event.synchronize();
+        assert!(matches!(stream.synchronize(), Err(Error::Cancelled)) && !after.load(SeqCst));
+        assert!(stream.synchronize().is_ok());
+        stream.enqueue(|| panic!("queued"));
+        stream.record(&event);
+        let end = catch_unwind(AssertUnwindSafe(|| stream.synchronize()));
+        assert!(end.is_err() && event.query());
+    }
+
+    #[test]
+    fn an_event_is_where_it_was_recorded_last() {
+        let all = streams(2);
+        let event = Event::new();
+        let (open, door) = mpsc::channel::<()>();
+        all[0].record(&event);
+        all[0].push(Vec::new(), move || door.recv().unwrap());
+        let first = event.clone();
+        let begin = Event::new();
+        all[1].record(&begin);
+        all[0].record(&event);
+        assert!(!first.query() && event.elapsed_ms(&begin).is_none());
+        all[1].wait(&event);
+        let waits = all[1].mark();
+        assert!(!waits.wait_for(Duration::from_millis(20)));
+        open.send(()).unwrap();
+        waits.wait();
+        assert!(event.query() && event.elapsed_ms(&begin).unwrap() >= 20.0);
+    }
+}
