@@ -367,7 +367,10 @@ fn load_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     for i in lanes(ctx.active) {
         let found = find_allocation!(ctx, region, at[i], i).filter(|_| at[i].is_multiple_of(align.into()));
         let read = found.and_then(|a| match a.block.cells(at[i], m.count as usize) {
-            Some(cells) => Some(values.iter_mut().zip(cells).for_each(|(values, cell)| values[i] = u128::get(cell))),
+            Some(cells) => {
+                values.iter_mut().zip(cells).for_each(|(values, cell)| values[i] = u128::get(cell));
+                Some(())
+            }
             None if m.straddles => values.iter_mut().take(m.count as usize).enumerate().try_for_each(|(k, values)| {
                 let mut bytes = [0; 16];
                 mem::load_bytes(&a.block, at[i] + 16 * k as u64, &mut bytes)?;
@@ -421,7 +424,10 @@ fn store_quad(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let found = find_allocation!(ctx, region, at[i], i).filter(|a| a.kind.writable());
         let written = found.filter(|_| at[i].is_multiple_of(align.into())).and_then(|a| {
             match a.block.cells(at[i], m.count as usize) {
-                Some(cells) => Some(cells.iter().zip(&values).for_each(|(cell, values)| u128::set(cell, values[i]))),
+                Some(cells) => {
+                    cells.iter().zip(&values).for_each(|(cell, values)| u128::set(cell, values[i]));
+                    Some(())
+                }
                 None if m.straddles => values.iter().enumerate().try_for_each(|(k, values)| {
                     mem::store_bytes(&a.block, at[i] + 16 * k as u64, &values[i].to_le_bytes())
                 }),
