@@ -217,7 +217,7 @@ impl Draft {
         let context = Context::create();
         let listener = Listener::new(&context);
         let module = log.time("parse", || self.parse(&context))?;
-        let machine = log.time("optimise", || target::optimize(&module, effort))?;
+        let machine = log.time("optimise", || target::optimize(&module, effort, self.text.len()))?;
         let object = log.time("generate", || target::emit_object(&module, &machine))?;
         Ok((object, Frames::from_notes(&listener.notes(), self.facts.reached.len())))
     }
@@ -235,7 +235,7 @@ impl Draft {
         target::initialize()?;
         let context = Context::create();
         let module = self.parse(&context)?;
-        let machine = target::optimize(&module, Effort::Full)?;
+        let machine = target::optimize(&module, Effort::Full, self.text.len())?;
         match form {
             Form::Assembly => target::emit_assembly(&module, &machine),
             Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),

@@ -74,13 +74,20 @@ pub fn machine(effort: Effort) -> Result<TargetMachine, String> {
         .ok_or_else(|| format!("LLVM has no machine for {triple}"))
 }
 
-/// Runs the pass pipeline of an effort.
-pub fn optimize(module: &Module<'_>, effort: Effort) -> Result<TargetMachine, String> {
+/// Bytes of LLVM IR up to which all passes run. Global value numbering takes most of the time in larger functions, and
+/// finds little there that common-subexpression elimination does not.
+const MODEST: usize = 1 << 20;
+
+/// Runs the pass pipeline of an effort on a module of `size` bytes of text.
+pub fn optimize(module: &Module<'_>, effort: Effort, size: usize) -> Result<TargetMachine, String> {
     let machine = machine(effort)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let passes = match effort {
         Effort::Light => "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
+        Effort::Full if size > MODEST => {
+            "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,dse)"
+        }
         Effort::Full => {
             "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,instcombine<no-verify-fixpoint>,simplifycfg,dse)"
         }
