@@ -24,13 +24,14 @@ KERNEL = """
 }
 """
 BEGIN = "import time; t = time.perf_counter()\nimport margay\n"
+ALL = BEGIN + "for name in margay.__all__: getattr(margay, name)\n"
 END = "\nprint(time.perf_counter() - t)"
 FIRST = (
-    f"import margay, array, time\nx, y = array.array('f', [1] * 1000), array.array('f', [1] * 1000)\nt = time.perf_counter()\n"
+    f"import margay, array, time\nmargay.Module, margay._margay\nx, y = array.array('f', [1] * 1000), array.array('f', [1] * 1000)\nt = time.perf_counter()\n"
     f"k = margay.Module({KERNEL!r}, engine=ENGINE).kernel()\nk[8, 128](1000, 2.0, x, y)" + END
 )
 LAUNCH = (
-    f"import margay, array, time\nx, y = array.array('f', [1] * 1000), array.array('f', [1] * 1000)\n"
+    f"import margay, array, time\nmargay.Module, margay._margay\nx, y = array.array('f', [1] * 1000), array.array('f', [1] * 1000)\n"
     f"k = margay.Module({KERNEL!r}, engine='simd').kernel()\nk[8, 128](1000, 0.0, x, y)\nt = time.perf_counter()\n"
     "for _ in range(1000): k[8, 128](1000, 0.0, x, y)\nprint((time.perf_counter() - t) / 1000)"
 )
@@ -56,7 +57,7 @@ def main():
         print(f"wheel: {os.path.getsize(wheel) / 1e6:.1f} MB, installed {installed / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as cache:
         median(BEGIN + END, cache)
-        print(f"import margay: {median(BEGIN + END, cache):.0f} ms")
+        print(f"import margay: {median(BEGIN + END, cache):.1f} ms, with every name of it {median(ALL + END, cache):.0f} ms")
         for engine in ("tiered", "simd"):
             program = FIRST.replace("ENGINE", repr(engine))
             cold = median(program, cache, clear=True)

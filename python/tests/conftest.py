@@ -1,5 +1,6 @@
 """What the tests share: a module with kernels of every kind of argument, written by hand."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -8,6 +9,15 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# A folder of that name is found where there is no package: it has no file.
+HAS_TORCH = getattr(importlib.util.find_spec("torch"), "origin", None) is not None
+collect_ignore = [] if HAS_TORCH else ["torch"]
+
+
+def pytest_report_header():
+    return None if HAS_TORCH else "torch is not installed: tests/torch is left out"
+
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
