@@ -334,20 +334,20 @@ def _pack(param: Param, value: Any) -> tuple[bytes, Memory | None]:
     if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if not is_scalar(value) and value is not None:
-        if kind not in "bus" or param.size < 4:
-            raise TypeError(f"a {type(value).__name__} is no number")
         try:
             memory = memory_of(value)
-        except TypeError:
+        except TypeError as error:
             if hasattr(value, "__array_interface__") or not hasattr(value, "__index__"):
-                raise
-            return _integer(param, kind, bits, value), None
-        if memory.address >> bits:
-            raise ValueError(f"its address {memory.address:#x} does not fit {param.size} bytes")
+                if kind == "f" or param.size != 8:
+                    raise TypeError(f"a {type(value).__name__} is no number") from None
+                raise error
+            return _pack(param, value.__index__())
+        if kind not in "bus" or param.size != 8:
+            raise TypeError(f"an array's address has 8 bytes, and a number of {param.size} is wanted")
         return memory.address.to_bytes(param.size, "little"), memory
     if value is None:
-        if kind not in "bus" or param.size < 4:
-            raise TypeError("`None` is a null pointer, and this is none")
+        if kind not in "bus" or param.size != 8:
+            raise TypeError("`None` is a null pointer, and this is no pointer")
         return bytes(param.size), None
     if kind == "f":
         return _float(param, float(value)), None
