@@ -52,12 +52,12 @@ impl Suppressions {
         if self.0.is_empty() {
             return false;
         }
-        let mut places = vec![item.kernel.to_owned(), crate::render::demangled(item.kernel)];
+        let mut places: Vec<String> = names(item.kernel).into();
         for (party, image) in item.finding.parties.iter().filter_map(|p| Some((p, item.image?))) {
             let calls = party.callers.iter().map(|c| (c.func, c.at));
             for place in std::iter::once(party.at).chain(calls) {
                 let name = &image.ir.func(place.0).name;
-                places.extend([name.to_string(), crate::render::demangled(name)]);
+                places.extend(names(name));
                 places.extend(cuda(image, place, files).iter().flat_map(|l| {
                     let short = l.file.rsplit('/').next().unwrap_or("");
                     [format!("{}:{}", l.file, l.line), format!("{short}:{}", l.line)]
@@ -71,6 +71,11 @@ impl Suppressions {
             kind && place && e.title.as_ref().is_none_or(|t| fits(t, &item.finding.title))
         })
     }
+}
+
+/// What a function may be called: mangled, with its parameters, by its last name alone.
+fn names(name: &str) -> [String; 3] {
+    [name.to_owned(), crate::render::demangled(name), crate::render::short_name(name)]
 }
 
 /// The contents of the elements of a name, one after the other; none lies in another of its name.
@@ -132,6 +137,7 @@ mod tests {
             list.cover(Item { image: None, kernel, finding: &finding }, &mut Files::default())
         };
         assert!(covers(FindingKind::Race, "sums") && !covers(FindingKind::Race, "total"));
+        assert!(covers(FindingKind::Race, "_ZN1a5sum_aEPi"), "by the last name");
         assert!(covers(FindingKind::Leak, "") && !covers(FindingKind::Uninitialised, "sums"));
         assert!(Suppressions::parse("race").unwrap_err().contains("line 1"));
     }
