@@ -37,6 +37,6 @@ fn forms_that_are_gone() {
     assert!(errors(&module("1.3")).is_empty());
     let found = errors(&module("1.4"));
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].message, "`sin.f32` is gone since PTX ISA 1.4");
+    assert_eq!(found[0].message, "`sin.f32` was removed in PTX ISA 1.4");
     assert_eq!(found[0].suggestions[0].message, "write `sin.approx.f32`");
 }

@@ -9,7 +9,7 @@
 //! * `blanks`: is a blank refused exactly inside what is one word to ptxas?
 //!
 //! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
-//! `--listed` how often each listed difference was seen; a whole run names those that were not seen at all.
+//! `--listed` how often each listed difference was seen, with examples; a whole run names those that were not seen at all.
 //! Differences that are wanted stand in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
 //! a line; `*` is any opcode.
 
@@ -135,8 +135,18 @@ const CHUNK: usize = 300;
 struct Differences {
     found: BTreeMap<(String, u16, String), Vec<String>>,
     asked: usize,
-    /// What differs on purpose: opcode, part of the verdict, part of the instruction, and how often it did.
-    keep: Vec<([String; 3], usize)>,
+    /// What differs on purpose.
+    keep: Vec<Kept>,
+}
+
+/// A line of the list of wanted differences.
+struct Kept {
+    /// Opcode, part of the verdict, part of the instruction.
+    line: [String; 3],
+    /// How often it differed so.
+    times: usize,
+    /// What it covered: verdict and mnemonic, with an example of each.
+    covered: BTreeMap<(String, String), String>,
 }
 
 impl Differences {
@@ -150,8 +160,10 @@ impl Differences {
             Err(why) => format!("ACCEPTED although {why}"),
         };
         let wanted = |[o, t, i]: &[String; 3]| (o == "*" || o == op.row().name) && said.contains(t) && at.contains(i);
-        if let Some((_, times)) = self.keep.iter_mut().find(|(k, _)| wanted(k)) {
-            *times += 1;
+        if let Some(kept) = self.keep.iter_mut().find(|k| wanted(&k.line)) {
+            kept.times += 1;
+            let mnemonic = at.split(' ').nth(2).unwrap_or_default().to_owned();
+            kept.covered.entry((said, mnemonic)).or_insert(at);
             return;
         }
         self.found.entry((op.row().name.to_owned(), form, said)).or_default().push(at);
@@ -193,7 +205,8 @@ fn main() {
         .unwrap_or_default();
     let keep = keep.lines().filter(|l| !l.starts_with('#')).filter_map(|l| {
         let mut parts = l.split('\t');
-        Some(([parts.next()?.to_owned(), parts.next()?.to_owned(), parts.next()?.to_owned()], 0))
+        let line = [parts.next()?.to_owned(), parts.next()?.to_owned(), parts.next()?.to_owned()];
+        Some(Kept { line, times: 0, covered: BTreeMap::new() })
     });
     let mut differences = Differences { keep: keep.collect(), ..Differences::default() };
     for mode in modes {
@@ -215,13 +228,16 @@ fn main() {
             println!("      {a}");
         }
     }
-    for (line, times) in &differences.keep {
+    for Kept { line, times, covered } in &differences.keep {
         // Only a whole run can tell that a line has had its day.
         if *times > 0 && listed || *times == 0 && whole {
             println!("{times} differ as listed: {}", line.join("  "));
+            for ((said, _), at) in covered.iter().take(show) {
+                println!("      {said}: {at}");
+            }
         }
     }
-    let kept: usize = differences.keep.iter().map(|(_, times)| times).sum();
+    let kept: usize = differences.keep.iter().map(|k| k.times).sum();
     println!("{} verdicts compared in {} runs: {count} differ, {kept} differ as listed", differences.asked, ptxas.runs);
     std::process::exit(i32::from(count > 0));
 }

@@ -24,6 +24,11 @@ pub use print::{FormatOptions, Reorder, Unformatted, format};
 pub use span::{LineIndex, Span};
 pub use tree::Tree;
 
+/// The type of PTX that another language's type of that name is: `.s32` for `int`.
+pub fn foreign_type(name: &str) -> Option<&'static str> {
+    parse::foreign::type_of(name)
+}
+
 /// How many tokens a text has: the lexer alone, for benchmarks.
 #[doc(hidden)]
 pub fn count_tokens(text: &str) -> usize {

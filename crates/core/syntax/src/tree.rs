@@ -360,6 +360,17 @@ pub struct Func {
     pub span: Span,
 }
 
+/// What a place in the text belongs to ([`Tree::whole`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whole {
+    /// The header of a function, and the function.
+    Header(Span, Span),
+    /// The declaration of a variable.
+    Declaration(Span),
+    /// An instruction.
+    Instruction(Span),
+}
+
 /// A dotted word with arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Directive {
@@ -403,12 +414,17 @@ impl Tree {
             + of(&self.comments)
     }
 
-    /// The declaration that a place belongs to: a variable, a parameter, or the header of a function. Where it goes over several
-    /// lines, messages point at what is wrong, and ptxas names the last line.
-    pub fn declaration(&self, at: u32) -> Option<Span> {
+    /// What a place belongs to: the header of a function with all of its parameters, the declaration of a variable, or an
+    /// instruction. Where it goes over several lines, messages point at what is wrong; ptxas names the last line of a declaration,
+    /// and the first of an instruction.
+    pub fn whole(&self, at: u32) -> Option<Whole> {
         let holds = |s: &Span| s.start <= at && at <= s.end;
-        let vars = self.vars.iter().map(|v| v.span);
-        vars.chain(self.funcs.iter().map(|f| f.header)).filter(holds).min_by_key(|s| s.len())
+        if let Some(f) = self.funcs.iter().find(|f| holds(&f.header)) {
+            return Some(Whole::Header(f.header, f.span));
+        }
+        let vars = self.vars.iter().map(|v| v.span).filter(holds).min_by_key(|s| s.len());
+        let instrs = || self.instrs.iter().map(|i| i.span).find(holds);
+        vars.map(Whole::Declaration).or_else(|| instrs().map(Whole::Instruction))
     }
 
     /// The text under a span.

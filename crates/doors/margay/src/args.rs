@@ -22,7 +22,7 @@ Environment:
 
 Exit codes: 0 clean, 1 findings, 2 usage or input/output, 3 unsupported by margay, 101 a bug of margay.")]
 pub struct Cli {
-    /// Colour: on terminals only, unless said otherwise; `NO_COLOR` is heeded
+    /// When to colour the output; `NO_COLOR` is respected
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 
@@ -43,25 +43,25 @@ pub enum Color {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check modules: what ptxas would accept or refuse, said better
+    /// Check modules as ptxas does, with readable diagnostics
     Check(CheckArgs),
     /// Write modules in canonical form
     Fmt(FmtArgs),
-    /// Show where parameters travel: formals, returns, call sites, the host's view of kernels
+    /// Show how parameters are passed: formals, results, call sites, and kernels as the host sees them
     Abi(AbiArgs),
     /// Write a C header and Rust structs with the layout of each kernel's parameters
     Bindgen(BindgenArgs),
-    /// Run a kernel on this machine's processors
+    /// Run a kernel on the CPU
     Run(Box<RunArgs>),
-    /// Run a CUDA program on this machine's processors: margay's libcuda.so.1 in the place of NVIDIA's
+    /// Run a CUDA program on the CPU, with margay's libcuda.so.1 in place of NVIDIA's
     Exec(ExecArgs),
-    /// Stand in for NVIDIA's compute-sanitizer: `margay exec --check` with its options
+    /// Act as NVIDIA's compute-sanitizer: `margay exec --check` with its options
     Sanitize(SanitizeArgs),
-    /// Stand in for NVIDIA's ptxas where a tool calls it: check, and write an image that margay's libcuda.so.1 loads
+    /// Act as NVIDIA's ptxas for tools that call it: check, and write an image that margay's libcuda.so.1 loads
     Ptxas(PtxasArgs),
-    /// List what a program, library or wheel holds for GPUs, and write its PTX
+    /// List the GPU code in a program, library or wheel, and extract its PTX
     Extract(ExtractArgs),
-    /// Explain a diagnostic's code: what, why, the manual's section, wrong and right
+    /// Explain a diagnostic's code: what it means, why, the manual's section, a wrong and a right example
     Explain(ExplainArgs),
     /// Show the forms, types, versions and targets of an instruction
     Doc(DocArgs),
@@ -88,27 +88,27 @@ pub struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// How to write what was found
+    /// Output format of the diagnostics
     #[arg(long, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
     pub message_format: MessageFormat,
 
-    /// Make a lint (by code or name) a warning
+    /// Report a lint (by code or name) as a warning
     #[arg(short = 'W', long = "warn", value_name = "LINT")]
     pub warn: Vec<String>,
 
-    /// Make a lint an error; `warnings` stands for all of them
+    /// Report a lint as an error; `warnings` means all of them
     #[arg(short = 'D', long = "deny", value_name = "LINT")]
     pub deny: Vec<String>,
 
-    /// Be silent about a lint
+    /// Do not report a lint
     #[arg(short = 'A', long = "allow", value_name = "LINT")]
     pub allow: Vec<String>,
 
-    /// Show at most that many errors of a file; 0 for all
+    /// Show at most this many errors per file; 0 for all
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub error_limit: usize,
 
-    /// Apply the fixes that are surely right, and write the files
+    /// Apply the fixes that are certain to be right, in place
     #[arg(long)]
     pub fix: bool,
 
@@ -124,11 +124,11 @@ pub struct CheckArgs {
 /// What to check against.
 #[derive(Debug, Args)]
 pub struct VerdictArgs {
-    /// Errors where either ptxas or the manual refuses
+    /// Report as errors what either ptxas or the manual rejects
     #[arg(long, conflicts_with = "text")]
     pub strict: bool,
 
-    /// Errors where the manual's text refuses; what only ptxas knows is left out
+    /// Enforce the manual only: what only ptxas rejects is a warning
     #[arg(long)]
     pub text: bool,
 
@@ -168,7 +168,7 @@ fn launches(text: &str) -> Result<String, String> {
     margay::findings::launches(text).map(|_| text.to_owned())
 }
 
-/// `1..50`: up to and with the last.
+/// `1..50`, inclusive.
 fn seeds(text: &str) -> Result<Range<u64>, String> {
     let numbers = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
     match numbers {
@@ -269,7 +269,7 @@ pub struct RunArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// The kernel; may be left out if there is only one
+    /// The kernel; optional if there is only one
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 
@@ -285,7 +285,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub cluster: Option<[u32; 3]>,
 
-    /// An argument; once for each parameter, in order
+    /// An argument, once for each parameter, in order
     #[arg(long = "arg", value_name = "SPEC", allow_hyphen_values = true)]
     pub args: Vec<String>,
 
@@ -314,9 +314,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Look for what is wrong although the kernel comes to its end, on the reference engine: `memory` (accesses that leave their
-    /// variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers and warp instructions that not all threads
-    /// reach), `leaks` (of the device's heap), several with commas between, or `all`
+    /// Look for errors that do not stop the kernel, on the reference engine: `memory` (accesses that leave their
+    /// variable), `races`, `init` (reads of uninitialised memory), `sync` (barriers and warp instructions that not all threads
+    /// reach), `leaks` (of the device's heap), several separated by commas, or `all`
     #[arg(long, value_name = "WHAT", value_parser = What::parse)]
     pub check: Option<What>,
 
@@ -324,16 +324,16 @@ pub struct RunArgs {
     #[arg(long, value_name = "FROM..TO", value_parser = seeds, requires = "check", conflicts_with_all = ["repeat", "seed"])]
     pub seeds: Option<Range<u64>>,
 
-    /// How to write what `--check` found: `human`, `json`, `sarif`, `github` or `xml`
+    /// Output format of `--check`: `human`, `json`, `sarif`, `github` or `xml`
     #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = Format::parse)]
     pub message_format: Format,
 
-    /// With `--check`: a file that names what not to tell of: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML as
+    /// With `--check`: a file of findings to suppress: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML as
     /// compute-sanitizer takes it
     #[arg(long, value_name = "FILE", requires = "check")]
     pub suppress: Option<PathBuf>,
 
-    /// CTAs may wait for each other (grid barriers)
+    /// Cooperative launch: CTAs may wait for each other (grid barriers)
     #[arg(long)]
     pub cooperative: bool,
 
@@ -345,7 +345,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "BYTES")]
     pub heap: Option<u64>,
 
-    /// Stop after that many warp instructions
+    /// Stop after this many warp instructions
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
 
@@ -365,11 +365,11 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 0.0, value_name = "A")]
     pub atol: f64,
 
-    /// Launch that many times on the same buffers
+    /// Launch this many times on the same buffers
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 
-    /// Print what it cost: for people, or `json`
+    /// Print statistics of the launches, as text or `json`
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "human", value_name = "FORMAT")]
     pub stats: Option<StatsFormat>,
 
@@ -377,7 +377,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub count: bool,
 
-    /// Write what happened when, for Perfetto or Chrome
+    /// Write a timeline for Perfetto or Chrome
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
@@ -440,9 +440,9 @@ pub struct ExecArgs {
     /// `memory=8G`, `count=2`, separated by commas
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub device: Option<String>,
-    /// Report what a device would let pass: `memory` (allocations end with their last byte, accesses that leave their variable),
-    /// `races`, `init` (uses of values that nobody wrote), `sync` (barriers that not all threads reach), `leaks` (memory that is not
-    /// freed), `api` (calls that fail, copies past the end), several with commas between, or `all`
+    /// Report errors that a GPU would not notice: `memory` (allocations end with their last byte, accesses that leave their variable),
+    /// `races`, `init` (reads of uninitialised memory), `sync` (barriers that not all threads reach), `leaks` (memory that is not
+    /// freed), `api` (calls that fail, copies past the end), several separated by commas, or `all`
     #[arg(long, value_name = "WHAT", value_parser = words_to_check)]
     pub check: Option<String>,
     #[command(flatten)]
@@ -451,20 +451,20 @@ pub struct ExecArgs {
     /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
     #[arg(long)]
     pub stats: bool,
-    /// The exit code after a fault of a kernel or a finding of `--check`, where the program says 0; 0 leaves it at that
+    /// The exit code after a fault in a kernel or a finding of `--check` if the program itself exits with 0; 0 keeps that
     #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
-    /// End as the program ends, whatever its kernels did
+    /// Keep the program's own exit code even if a kernel failed
     #[arg(long, conflicts_with = "fault_exit_code")]
     pub keep_exit_code: bool,
     /// List every object that has to do with CUDA when it is loaded: the runtime that it brings, the PTX and machine code in its fat
     /// binaries, and how it is served
     #[arg(long)]
     pub doors: bool,
-    /// Print the folder of the libraries and end
+    /// Print the folder of the libraries and exit
     #[arg(long)]
     pub print_path: bool,
-    /// Print the variables that make a shell's programs run on margay, and end
+    /// Print the environment variables that make programs run on margay, and exit
     #[arg(long)]
     pub print_env: bool,
     /// The program and its arguments
@@ -493,7 +493,7 @@ pub struct CheckedArgs {
     /// With `--check`: write findings to a file and not to standard error
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// With `--check`: a file that names what not to tell of: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML
+    /// With `--check`: a file of findings to suppress: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML
     /// as compute-sanitizer takes it
     #[arg(long, value_name = "FILE")]
     pub suppress: Option<PathBuf>,
@@ -533,7 +533,7 @@ pub struct ExtractArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// A folder for the PTX, made if it is not there
+    /// A folder for the PTX, created if it is missing
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
@@ -565,7 +565,7 @@ pub struct CacheArgs {
 pub enum CacheAction {
     /// Print its folder, the number of files, their size
     Show,
-    /// Remove what was not used for longest
+    /// Remove the least recently used files
     Trim,
     /// Remove all of it
     Clear,
@@ -575,7 +575,7 @@ pub enum CacheAction {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct PtxasArgs {
-    /// What ptxas takes: files, `-o FILE`, `-arch sm_XX`, `-c`; options about code generation are passed over
+    /// ptxas's arguments: files, `-o FILE`, `-arch sm_XX`, `-c`; options for code generation are ignored
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
@@ -625,9 +625,9 @@ pub struct IrArgs {
 pub enum Stage {
     /// Control-flow graph over virtual registers
     Lowered,
-    /// With places for frames, formals and arguments
+    /// With locations for frames, formals and arguments
     Placed,
-    /// What the SIMD engine gives to LLVM
+    /// The LLVM IR of the SIMD engine
     Llvm,
     /// The same after LLVM's passes
     Optimized,

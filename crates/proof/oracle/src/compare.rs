@@ -2,7 +2,7 @@
 
 use crate::tools::Verdict;
 use margay_check::{Options, check};
-use margay_syntax::{LineIndex, Severity, parse};
+use margay_syntax::{LineIndex, Severity, parse, tree::Whole};
 use std::collections::BTreeMap;
 
 /// A rejection: line of the first error, if known, and its text.
@@ -23,7 +23,7 @@ pub struct Tally {
     pub same_line: usize,
     /// Those of them for which it is within one line.
     pub near: usize,
-    /// Modules that crash ptxas; they do not count.
+    /// Modules that ptxas crashed on, or failed at by an error of its own; they count for nothing.
     pub crashes: usize,
     differences: BTreeMap<String, Vec<(usize, String)>>,
 }
@@ -31,7 +31,7 @@ pub struct Tally {
 impl Tally {
     /// Checks module `i` and compares the verdict with ptxas's.
     pub fn add(&mut self, i: usize, text: &str, relocatable: bool, ptxas: &Verdict) {
-        if !ptxas.accepted && !ptxas.messages.contains("error") && !ptxas.messages.contains("fatal") {
+        if !ptxas.accepted && gave_up(&ptxas.messages) {
             self.crashes += 1;
             return;
         }
@@ -49,11 +49,11 @@ impl Tally {
                 self.agree += 1;
                 self.refused += 1;
                 let (their_line, their_text) = first_error(&ptxas.messages);
-                if let (Some((ours, last)), Some(theirs)) = (line, their_line) {
+                if let (Some(lines), Some(theirs)) = (&line, their_line) {
                     self.placed += 1;
+                    let ours = lines[0];
                     self.same_line += usize::from(ours == theirs);
-                    // ptxas names the last line of a declaration, while margay points into it.
-                    let near = ours.abs_diff(theirs) <= 1 || last.abs_diff(theirs) <= 1;
+                    let near = lines.iter().any(|l| l.abs_diff(theirs) <= 1);
                     self.near += usize::from(near);
                     if !near {
                         let what = format!("margay {ours}: {text}\n      ptxas {theirs}: {their_text}");
@@ -93,7 +93,7 @@ impl Tally {
             self.near_percent()
         );
         if self.crashes > 0 {
-            println!("ptxas crashed on {} more", self.crashes);
+            println!("ptxas failed by itself on {} more", self.crashes);
         }
     }
 
@@ -108,17 +108,31 @@ impl Tally {
     }
 }
 
-/// margay's verdict: `None`, or the first error with its line and the last line of its declaration.
-fn margay(text: &str, relocatable: bool) -> Option<(Option<(u32, u32)>, String)> {
+/// Whether ptxas failed at its own work: it died without a message, or a list of its own (of debugging information that a fault
+/// has changed, say) was asked for what it does not have.
+fn gave_up(messages: &str) -> bool {
+    let internal = ["Attempted to Dereference Out of Bounds", "Attempted to truncate larger than current size"];
+    !messages.contains("error") && (!messages.contains("fatal") || internal.iter().any(|i| messages.contains(i)))
+}
+
+/// Margay's verdict: nothing, or the first error, with its line. Margay points at what is wrong; where ptxas knows only that something
+/// in a declaration, header or instruction is, the line that it names follows: the last of a declaration or a header, the first of
+/// an instruction, and the last of the function for what it finds out when it has read that whole.
+fn margay(text: &str, relocatable: bool) -> Option<(Option<Vec<u32>>, String)> {
     let parsed = parse(text);
     let tree = parsed.tree.clone();
     let (_, messages) = check(parsed, &Options { relocatable, ..Options::default() });
     let errors = messages.into_iter().filter(|m| m.severity == Severity::Error);
     let error = errors.min_by_key(|m| m.span().start)?;
     let (lines, at) = (LineIndex::new(text), error.span().start);
-    let last = tree.declaration(at).map_or(at, |d| d.end);
+    let others = match tree.whole(at) {
+        Some(Whole::Header(header, all)) => vec![header.end, all.end],
+        Some(Whole::Declaration(d)) => vec![d.end],
+        Some(Whole::Instruction(i)) => vec![i.start],
+        None => Vec::new(),
+    };
     let text = format!("{} {}", error.code.info().number, error.message);
-    Some((Some((lines.line(at), lines.line(last))), text))
+    Some((Some(std::iter::once(at).chain(others).map(|at| lines.line(at)).collect()), text))
 }
 
 /// The first error in ptxas's output by line; else the first one without a line. (ptxas does not print errors in order

@@ -37,6 +37,12 @@ impl<'a> Walker<'a, '_> {
         for rule in c.rules {
             crate::rules::instruction(*rule, self, c, &inst);
         }
+        if matches!(c.variant.op, Opcode::Wmma | Opcode::Mma) {
+            crate::rules::expanded::results(self, c, &inst);
+        }
+        if !self.alignments.is_empty() {
+            crate::rules::expanded::check(self, c, &inst);
+        }
         if self.follow {
             crate::rules::pointers::follow(self, &inst);
         }
@@ -210,13 +216,23 @@ impl<'a> Walker<'a, '_> {
         let d = if ops.len() < c.min {
             let missing: Vec<String> = names[ops.len()..c.min].iter().map(|n| format!("`{n}`")).collect();
             let at = ops.last().map_or(instr.mnemonic, |o| o.span);
-            Diagnostic::new(Code::OperandCount, at, message)
-                .here(format!("{} missing after this", crate::report::list(&missing, "and")))
+            let d = Diagnostic::new(Code::OperandCount, at, message)
+                .here(format!("{} missing after this", crate::report::list(&missing, "and")));
+            let address_first = ops.first().is_some_and(|o| matches!(o.kind, Kind::Brackets(_)));
+            match c.variant.op {
+                Opcode::Bar | Opcode::Barrier if ops.is_empty() => d.help("the barrier of all threads is `0`"),
+                Opcode::Atom if address_first => d.help("`atom` has a destination; `red` is the same without one"),
+                _ => d,
+            }
         } else {
             let extra = ops[c.wants.len()].span.to(ops[ops.len() - 1].span);
             let d = Diagnostic::new(Code::OperandCount, extra, message).here("too many");
             match c.wants.len() {
                 0 => d,
+                _ if c.variant.op == Opcode::Red && ops.len() == 3 => {
+                    let name = Span::new(instr.mnemonic.start, instr.mnemonic.start + 3);
+                    d.fix(name, "atom", "`red` has no result; `atom` yields the old value")
+                }
                 n => d.fix(ops[n - 1].span.after().to(extra), "", "remove what is too many"),
             }
         };

@@ -8,7 +8,7 @@ use crate::body::{self, Facts};
 use crate::report::Report;
 use crate::rules::pragma::Place;
 use crate::{Checked, Options, Verdict, rules};
-use margay_isa::{Space, Target, Version};
+use margay_isa::{Space, Special, Target, Version};
 use margay_syntax::{
     Parsed, Span, Tree,
     diag::{Code, Diagnostic, Severity},
@@ -42,7 +42,7 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
         }
     }
     let mut module = builder.module;
-    debug::locations(&tree, &mut report);
+    debug::locations(&tree, &module, &mut report);
     debug::sections(&tree, &mut report);
     debug::twice(&tree, &mut report);
     if module.funcs.iter().any(|f| f.rets.len() > 1) {
@@ -234,7 +234,18 @@ impl Builder<'_> {
         true
     }
 
+    /// The module's own names are in the scope that special registers are in; names of bodies hide those.
+    fn special(&mut self, name: &str, span: Span) {
+        if Special::from_name(name).is_some() {
+            let d = Diagnostic::new(Code::Duplicate, span, format!("`{name}` is a special register"))
+                .here("not a name of the module's own")
+                .help("take another name; variables of a body may have this one, and hide the register there");
+            self.report.push(d);
+        }
+    }
+
     fn global(&mut self, global: Global) {
+        self.special(&global.name, global.span);
         match self.module.symbol(&global.name) {
             None => {
                 let id = GlobalId(self.module.globals.len() as u32);
@@ -261,6 +272,7 @@ impl Builder<'_> {
 
     fn func(&mut self, node: u32) {
         let function = func::signature(self.tree, &self.module, node, self.report);
+        self.special(&function.name, function.span);
         match self.module.symbol(&function.name) {
             None => {
                 rules::prototypes::first(&function, self.report);

@@ -11,16 +11,21 @@ use margay_syntax::{
 use rustc_hash::FxHashSet;
 
 /// `inlined_at` names a place that a `.loc` before it names too, and `function_name` a label of a section.
-pub(super) fn locations(tree: &Tree, report: &mut Report) {
+/// (The manual has both from PTX ISA 7.2 on; ptxas from 7.0.)
+pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
     let inlined = |d: &Directive| d.args.len > 3 && tree.str(d.name) == ".loc";
     if !tree.directives.iter().any(inlined) {
         return;
     }
     let labels: FxHashSet<&str> = labels(tree).map(|s| tree.str(s)).collect();
-    let mut seen = FxHashSet::default();
+    let (mut seen, mut told) = (FxHashSet::default(), false);
     for d in tree.directives.iter().filter(|d| tree.str(d.name) == ".loc") {
         let args = tree.operands(d.args);
         if let [_, _, _, _, name, _, at @ ..] = args {
+            if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !told) {
+                report.push(lack.diagnose(module, "the place of inlined code", d.span));
+                told = true;
+            }
             if let Some(place) = place(at)
                 && !seen.contains(&place)
             {

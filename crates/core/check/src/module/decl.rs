@@ -259,10 +259,14 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
                 .label(var.space, "this space"),
         );
     } else if ty == Type::SamplerRef && !module.texmode_independent {
-        report.push(
+        let d =
             Diagnostic::new(Code::VariableType, ty_at, "samplers of their own exist in independent texture mode only")
-                .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`"),
-        );
+                .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`");
+        // ptxas does not look at the type of arrays here.
+        match tree.declarators(var).iter().all(|d| !tree.operands(d.dims).is_empty()) {
+            true => report.text_only(d),
+            false => report.push(d),
+        }
     } else if !opaque && !ty.is_register() {
         report.push(
             Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` is a type of instructions, not of variables"))

@@ -60,10 +60,13 @@ pub(crate) fn variable(
             report.push(lack.diagnose(module, if unified { "`.unified`" } else { "`.managed`" }, o.span));
         }
         if space.is_some_and(|s| s != Space::Global) {
-            report.push(
-                Diagnostic::new(Code::Attribute, o.span, format!("`{name}` is for variables in .global"))
-                    .label(var.space, "not in this space"),
-            );
+            let d = Diagnostic::new(Code::Attribute, o.span, format!("`{name}` is for variables in .global"))
+                .label(var.space, "not in this space");
+            // ptxas does not look at the attribute of names with a count.
+            match !unified && tree.declarators(var).iter().all(|d| d.count.is_some()) {
+                true => report.text_only(d),
+                false => report.push(d),
+            }
         }
     }
     managed
@@ -73,6 +76,7 @@ pub(crate) fn variable(
 mod tests {
     use crate::Options;
     use crate::rules::testing::codes;
+    use margay_syntax::Severity;
 
     /// Each as ptxas 13.5 has it.
     #[test]
@@ -83,6 +87,11 @@ mod tests {
         assert!(codes(&module(".global .attribute(.managed) .u32 v = 5;", "")).is_empty());
         assert_eq!(codes(&module(".shared .attribute(.managed) .u32 v;", "")), ["E0129"]);
         assert_eq!(codes(&module("", ".local .attribute(.managed) .u32 v;")), ["E0129"]);
+        assert_eq!(codes(&module("", ".attribute(.unified(1, 2)) .reg .b32 %r<4>;")), ["E0129"]);
+        for counted in [".attribute(.managed) .reg .b32 %r<4>;", ".shared .attribute(.managed) .b32 s<4>;"] {
+            let (_, found) = crate::check(margay_syntax::parse(&module("", counted)), &Options::default());
+            assert_eq!(found.first().map(|d| d.severity), Some(Severity::Warning));
+        }
         let unified = module(".global .attribute(.unified(1, 2)) .u32 v;", "");
         assert_eq!(codes(&unified), ["E0129"]);
         let relocatable = Options { relocatable: true, ..Options::default() };

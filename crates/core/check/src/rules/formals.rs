@@ -83,15 +83,20 @@ pub(crate) fn parameter(
     let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };
     let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));
+    // ptxas looks at these types where it lays parameters out: not at a function that is only declared.
+    let holds = |f: &tree::Func| f.header.start <= var.span.start && var.span.end <= f.header.end;
+    let declared = || tree.funcs.iter().any(|f| f.body.is_none() && f.kind == tree::FuncKind::Func && holds(f));
     if ty == Type::Pred {
         if space == Space::Param {
             let d = refuse("a predicate lives in a register only".to_owned());
-            report.push(d.help("pass it as `.b32`: `selp.b32 r, 1, 0, p`"));
+            let d = d.help("pass it as `.b32`: `selp.b32 r, 1, 0, p`");
+            if declared() { report.text_only(d) } else { report.push(d) }
         }
     } else if ty.kind() == Kind::Opaque {
         if at != ShapeAt::Kernel {
             let d = refuse(format!("`{ty}` is for variables of the module and for parameters of kernels"));
-            report.push(d.help("pass the handle as `.b64`"));
+            let d = d.help("pass the handle as `.b64`");
+            if declared() { report.text_only(d) } else { report.push(d) }
         }
     } else if !ty.is_register() {
         report.push(
@@ -100,11 +105,17 @@ pub(crate) fn parameter(
         );
     } else if space == Space::Param && vector > 1 && scalar {
         let bytes = shape.element();
-        let d = refuse(format!("{what} is no vector"));
-        report.ptxas_only(d.help(format!("declare an array: `.param .align {bytes} .b8 x[{bytes}]`")));
+        if !declared() {
+            let d = refuse(format!("{what} cannot be a vector"));
+            report.ptxas_only(d.help(format!("declare an array: `.param .align {bytes} .b8 x[{bytes}]`")));
+        }
     } else if space == Space::Param && ty == Type::F16x2 && scalar {
-        let d = refuse(format!("{what} is no `.f16x2`")).help("declare `.b32`");
-        if at == ShapeAt::Kernel { report.push(d) } else { report.ptxas_only(d) }
+        let d = refuse(format!("{what} cannot be `.f16x2`")).help("declare `.b32`");
+        match at {
+            ShapeAt::Kernel => report.push(d),
+            _ if declared() => {}
+            _ => report.ptxas_only(d),
+        }
     } else if let Some(lack) = crate::module::wide_type(module, shape) {
         report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
     }

@@ -28,7 +28,7 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
         _ => USUAL,
     };
     if end <= limit {
-        return;
+        return alignment(f, end, report);
     }
     let mut d = Diagnostic::new(
         Code::KernelParameterSpace,
@@ -53,4 +53,15 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
         d = d.help("pass a pointer to the data instead");
     }
     report.push(d);
+}
+
+/// Parameters lie in a bank of 64 KiB, behind what the driver keeps there: an alignment of as much leaves no room for them.
+fn alignment(f: &Function, end: u64, report: &mut Report) {
+    const BANK: u64 = 64 << 10;
+    let Some(p) = f.params.iter().max_by_key(|p| p.align).filter(|p| u64::from(p.align) >= BANK && end > 0) else {
+        return;
+    };
+    let message = format!("`{}` is aligned to {} bytes; the bank of the parameters has {BANK}", p.name, p.align);
+    let d = Diagnostic::new(Code::KernelParameterSpace, p.span, message).help("align it to what its type needs");
+    report.ptxas_only(d);
 }

@@ -7,6 +7,7 @@ pub(crate) mod barrier;
 pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod copy;
+pub(crate) mod expanded;
 pub(crate) mod formals;
 pub(crate) mod globals;
 pub(crate) mod header;

@@ -399,9 +399,11 @@ impl<'a> Graph<'a> {
         const LIMIT: u64 = 48 << 10;
         const OLD_LIMIT: u64 = 16 << 10;
         let limit = if self.module.target_at.is_some() && self.module.target.sm < 20 { OLD_LIMIT } else { LIMIT };
-        let total: u64 = self.facts.iter().flat_map(|f| &f.shared).map(|s| s.1).fold(0, u64::saturating_add);
-        let globals = self.module.globals.iter().filter(|g| g.space == Space::Shared);
-        if globals.map(|g| g.size).fold(total, u64::saturating_add) <= limit {
+        // With what alignment may add to each.
+        let local = self.facts.iter().flat_map(|f| &f.shared).map(|s| (s.1, s.2));
+        let globals = self.module.globals.iter().filter(|g| g.space == Space::Shared).map(|g| (g.size, g.align));
+        let most = |total: u64, (size, align): (u64, u32)| total.saturating_add(size).saturating_add(align.into());
+        if local.chain(globals).fold(0, most) <= limit {
             return;
         }
         for (i, f) in self.module.funcs.iter().enumerate().filter(|(_, f)| f.kind == FuncKind::Kernel && f.defined) {

@@ -333,6 +333,14 @@ fn link_globals(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Re
                 let e = LowerError::new(&modules[c.module].0, g.span, message);
                 return Err(e.and(&modules[found.module].0, def.span));
             }
+            // As nvlink has it: an external array may leave its size open, and of common variables the largest counts.
+            let open = g.size == 0 || def.size == 0;
+            let common = c.linkage == Linkage::Common && found.linkage == Linkage::Common;
+            if g.size != def.size && !open && !common {
+                let message = format!("`{name}` has {} bytes here and {} elsewhere", g.size, def.size);
+                let e = LowerError::new(&modules[c.module].0, g.span, message);
+                return Err(e.and(&modules[found.module].0, def.span));
+            }
             if c.linkage == Linkage::Common && !g.init.is_empty() && g.size < def.size {
                 let message = format!("`.common {name}` is initialised here, but another module's is larger");
                 let e = LowerError::new(&modules[c.module].0, g.span, message);

@@ -95,3 +95,28 @@ fn a_kernel_that_is_not_there_is_said_with_those_that_are() {
     let e = link(&[".visible .entry saxpy() { ret; }"], Some("sxpy")).unwrap_err();
     assert!(e.message.contains("`sxpy`") && e.message.contains("`saxpy`"), "{}", e.message);
 }
+
+#[test]
+fn a_variable_has_one_size() {
+    // Each as nvlink 13 has it.
+    let with = |declared: &str, defined: &str| {
+        let user = format!("{declared}\n.visible .entry k() {{ .reg .b64 %a; mov.u64 %a, x; ret; }}");
+        link(&[&user, defined], Some("k")).map(drop).map_err(|e| e.message)
+    };
+    let eight = ".visible .global .u32 x[8];";
+    for good in [".extern .global .u32 x[8];", ".extern .global .u32 x[];", ".extern .global .f32 x[2][4];"] {
+        with(good, eight).unwrap();
+    }
+    for bad in [
+        ".extern .global .u32 x[4];",
+        ".extern .global .u32 x[16];",
+        ".weak .global .u32 x[4];",
+        ".weak .global .u32 x[16];",
+        ".common .global .u32 x[4];",
+    ] {
+        let why = with(bad, eight).unwrap_err();
+        assert!(why.contains("bytes here and"), "{bad}: {why}");
+    }
+    with(".common .global .u32 x[4];", ".common .global .u32 x[8];").unwrap();
+    assert!(with(".extern .global .u32 x[4];", ".common .global .u32 x[8];").is_err());
+}

@@ -22,6 +22,8 @@ impl Parser<'_> {
                         self.bump();
                         self.tree.stmts.push(Stmt::Label(name.span));
                         label = true;
+                    } else if matches!(self.t.kind, T::Ident | T::LParen | T::Assign) && self.is_foreign(name) {
+                        self.skip_statement();
                     } else {
                         self.instruction(name.span.start, None, name);
                     }
@@ -76,6 +78,24 @@ impl Parser<'_> {
             self.tree.stmts.push(Stmt::Close(close));
         }
         (List::new(first, self.tree.stmts.len() as u32 - first), close)
+    }
+
+    /// Whether a statement of another language begins here; if so, that is said.
+    fn is_foreign(&mut self, first: Token) -> bool {
+        let word = self.str(first.span);
+        if word.contains('.') {
+            return false;
+        }
+        let (message, help) = match super::foreign::statement(word) {
+            Some(help) => (format!("PTX has no `{word}`"), help),
+            None if self.at(T::Assign) => {
+                ("PTX has no assignment".to_owned(), "the destination is the first operand: `add.s32 %r1, %r2, %r3;`")
+            }
+            None => return false,
+        };
+        let at = if self.at(T::Assign) { self.t.span } else { first.span };
+        self.report(Diagnostic::new(Code::Syntax, at, message).here("not PTX").help(help));
+        true
     }
 
     /// Whether a directive shows that the body should have ended before it.
@@ -238,7 +258,10 @@ impl Parser<'_> {
     /// The current name, first of its line, has modifiers or a colon behind it.
     #[cold]
     fn word_starts_statement(&self) -> bool {
-        !self.word().starts_with('%') && matches!(self.second().kind, T::Dot | T::Colon | T::Semi)
+        let next = self.second().kind;
+        !self.word().starts_with('%')
+            && (matches!(next, T::Dot | T::Colon | T::Semi)
+                || next == T::Ident && matches!(self.word(), "bra" | "call"))
     }
 
     /// A statement that begins with a dotted word.
@@ -290,7 +313,12 @@ impl Parser<'_> {
             | Word::FuncNote
             | Word::Language => {
                 let message = format!("`{}` cannot stand in a body", self.word());
-                self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("not here"));
+                let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not here");
+                self.report(match word {
+                    Word::Tuning => d.help("it stands between the parameters of the kernel and `{`"),
+                    Word::Head => d.help("it stands at the head of the module"),
+                    _ => d,
+                });
                 if matches!(word, Word::Head | Word::Tuning | Word::FuncNote | Word::Language | Word::File) {
                     // These end with their arguments, not with a semicolon.
                     self.bump();

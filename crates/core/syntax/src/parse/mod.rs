@@ -10,6 +10,7 @@
 
 mod body;
 mod expr;
+pub(crate) mod foreign;
 mod func;
 mod module;
 mod operand;

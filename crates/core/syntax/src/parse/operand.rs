@@ -55,8 +55,21 @@ impl Parser<'_> {
             T::Int | T::Float | T::Single | T::WarpSize | T::LParen | T::Plus | T::Minus | T::Not | T::Tilde => {
                 self.constant()
             }
-            _ => Err(self.expected("an operand")),
+            _ => Err(self.no_operand()),
         }
+    }
+
+    #[cold]
+    fn no_operand(&mut self) -> super::Reported {
+        let help = match self.t.kind {
+            T::Amp => "the name of a variable is its address: `mov.u64 %rd, x;`",
+            T::Percent => "`%%` is how inline assembly writes `%`; in a file it is one",
+            T::Star => "memory is accessed by `ld` and `st`, with the address in brackets",
+            _ => return self.expected("an operand"),
+        };
+        let message = format!("expected an operand, found {}", self.found());
+        self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("expected an operand").help(help));
+        super::Reported
     }
 
     /// `%tid.x`, `v.b0`: the dotted word behind a name belongs to the name.
@@ -151,6 +164,12 @@ impl Parser<'_> {
                     T::RBrack | T::Comma => name,
                     T::Plus => self.offset(name)?,
                     T::Minus => self.minus(name.span)?,
+                    T::Star => {
+                        let message = "an address is one register or one name plus a constant";
+                        let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("nothing is multiplied here");
+                        self.report(d.help("compute it first: `mad.wide.u32 %rd, %r, 4, %base;`"));
+                        return Err(super::Reported);
+                    }
                     T::Dot => {
                         return Err(self.wrong(
                             self.t.span,
@@ -188,6 +207,14 @@ impl Parser<'_> {
                         self.overrides()?;
                     }
                     return self.close(T::RBrack, open);
+                }
+                T::Int if names == 1 => {
+                    let message = "an offset is added to its base";
+                    let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not behind a comma");
+                    let with = format!("+{}", self.str(self.t.span));
+                    let comma = Span::new(first.span.end, self.t.span.end);
+                    self.report(d.fix(comma, &with, format!("write `[{}{with}]`", self.str(first.span))));
+                    return Err(super::Reported);
                 }
                 _ if names < MOST_NAMES => return Err(self.expected("a name or `{`")),
                 _ => return Err(self.expected("`{`")),

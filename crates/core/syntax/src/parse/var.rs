@@ -18,6 +18,21 @@ pub(super) enum Place {
 }
 
 impl Parser<'_> {
+    /// Something else where a type belongs.
+    #[cold]
+    fn no_type(&mut self) -> Reported {
+        let word = self.word();
+        let dotted = format!(".{word}");
+        let own = (word::classify(&dotted) == Word::Type).then_some(dotted);
+        let Some(ty) = own.or_else(|| super::foreign::type_of(word).map(str::to_owned)) else {
+            return self.expected("a type, such as `.u32`");
+        };
+        let d =
+            Diagnostic::new(Code::Syntax, self.t.span, format!("expected a type, found `{word}`")).here("not a type");
+        self.report(d.fix(self.t.span, &ty, format!("write `{ty}`")));
+        Reported
+    }
+
     /// `.global .align 4 .v2 .f32 a[2] = {...}, b;` from the first word behind the linkage on.
     pub(super) fn variable(&mut self, start: u32, linkage: List<Directive>) -> Result<u32> {
         let mut var = self.var_head(start, linkage, Place::Statement)?;
@@ -186,7 +201,8 @@ impl Parser<'_> {
                         ".b8", ".b16", ".b32", ".b64", ".b128", ".u8", ".u16", ".u32", ".u64", ".s8", ".s16", ".s32",
                         ".s64", ".f16", ".f32", ".f64", ".pred", ".v2", ".v4", ".align",
                     ];
-                    let d = match crate::diag::nearest(found, types) {
+                    let near = super::foreign::type_of(found.trim_start_matches('.'));
+                    let d = match near.or_else(|| crate::diag::nearest(found, types)) {
                         Some(near) => d.help(format!("`{near}`?")),
                         None => d,
                     };
@@ -196,7 +212,7 @@ impl Parser<'_> {
             }
         }
         let Some(ty) = var.ty else {
-            return Err(self.expected("a type, such as `.u32`"));
+            return Err(self.no_type());
         };
         let mut aligned = false;
         while self.at(T::Dot) {
@@ -384,6 +400,12 @@ impl Parser<'_> {
                 ));
             }
             T::WarpSize => return Err(self.wrong(self.t.span, "`WARP_SZ` cannot be declared", "a constant of PTX")),
+            T::Star => {
+                let message = format!("expected a name, found {}", self.found());
+                let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("expected a name");
+                self.report(d.help("a pointer is a number as wide as an address: `.param .u64 .ptr .global a`"));
+                return Err(Reported);
+            }
             _ => self.name("a name")?,
         };
         let mut declarator = Declarator { name, count: None, dims: List::empty(), init: None, span: name };

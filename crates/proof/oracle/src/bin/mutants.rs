@@ -43,11 +43,11 @@ fn modules(from: &Path, out: &mut Vec<(String, String)>) -> io::Result<()> {
     Ok(())
 }
 
-/// The architecture for which ptxas compiles a module: its own, or the oldest one supported.
+/// The architecture that ptxas compiles a module for: the highest that it names, or the oldest that ptxas still has.
 fn architecture(text: &str) -> String {
     let word =
-        text.split_once(".target").and_then(|(_, rest)| rest.split([',', '\n', ' ', '\t']).find(|w| !w.is_empty()));
-    let target = match word.and_then(|w| Target::parse(w.trim())) {
+        |rest: &str| rest.split([',', '\n', ' ', '\t']).find(|w| !w.is_empty()).and_then(|w| Target::parse(w.trim()));
+    let target = match text.split(".target").skip(1).filter_map(word).max_by_key(|t| t.sm) {
         Some(t) if t.sm == 82 => Target::sm(86),
         Some(t) if t.sm >= 75 => t,
         _ => Target::sm(80),
@@ -60,14 +60,24 @@ fn architecture(text: &str) -> String {
 /// ptxas's verdict: the module is checked first, and compiled if it passes.
 fn ptxas(tools: &Tools, text: &str) -> io::Result<Verdict> {
     let arch = architecture(text);
-    let checked = tools.ptxas("mutant", text, &[&format!("-arch={}", arch.replace("sm_", "compute_"))])?;
+    let ask = |arch: &str| {
+        let arch = format!("-arch={arch}");
+        let arguments = [arch.as_str(), "-c"];
+        tools.ptxas("mutant", text, &arguments[..1 + usize::from(relocatable(text))])
+    };
+    let checked = ask(&arch.replace("sm_", "compute_"))?;
     if !checked.accepted {
         return Ok(checked);
     }
-    let compiled = tools.ptxas("mutant", text, &[&format!("-arch={arch}")])?;
-    // 32-bit modules are checked by ptxas 13, but only compiled by older versions.
+    let compiled = ask(&arch)?;
+    // Modules of 32 bits are checked by ptxas 13 and compiled by older ones.
     let old = compiled.messages.contains("32-Bit") && !text.contains(".address_size 64");
     Ok(if old { checked } else { compiled })
+}
+
+/// Modules that say so are parts of a program, for ptxas `-c`.
+fn relocatable(text: &str) -> bool {
+    text.contains("//@ relocatable")
 }
 
 fn run(options: &Options) -> Result<bool, String> {
@@ -95,7 +105,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let mut tally = Tally::default();
     for (i, (_, text)) in mutants.iter().enumerate() {
         let verdict = ptxas(&tools, text).map_err(|e| e.to_string())?;
-        tally.add(i, text, false, &verdict);
+        tally.add(i, text, relocatable(text), &verdict);
     }
     tally.print(options.show, |i| {
         if options.keep.is_some() {

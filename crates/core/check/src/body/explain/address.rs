@@ -22,9 +22,18 @@ impl<'a> Walker<'a, '_> {
     pub(in crate::body) fn narrow_address(&mut self, c: &Candidate, want: &Want, decl: u32, span: Span) {
         let space = want_space(c, want);
         // Windows of a CTA and of a thread have less than 4 GiB, so 32 bits hold their addresses.
-        if matches!(space, Some(Space::Shared | Space::Local | Space::Param | Space::Const))
-            || c.access == 0 && space.is_none()
-        {
+        if matches!(space, Some(Space::Shared | Space::Local | Space::Param | Space::Const)) {
+            return;
+        }
+        // Elsewhere ptxas extends the register with zeros, as section 6.4.1 has it for all.
+        use Opcode::{Applypriority, Atom, Discard, Ld, Ldu, Mbarrier, Multimem, Prefetch, Prefetchu, Red, St};
+        let looks = match c.variant.op {
+            Ld | Ldu | Atom | Red | Prefetchu | Discard | Applypriority | Mbarrier | Multimem => true,
+            St => !c.variant.has(Mod::Bulk),
+            Prefetch => !c.variant.has(Mod::Tensormap),
+            _ => false,
+        };
+        if !looks {
             return;
         }
         let d = self.body.regs[decl as usize];

@@ -18,7 +18,7 @@ impl<'a> Walker<'a, '_> {
         let Some(op) = Opcode::from_name(name) else {
             let mut d = Diagnostic::new(Code::UnknownInstruction, at(0), format!("unknown instruction `{name}`"));
             if self.report.may_suggest() {
-                let near = nearest(name, Opcode::ALL.iter().map(|o| o.row().name));
+                let near = elsewhere(name).or_else(|| nearest(name, Opcode::ALL.iter().map(|o| o.row().name)));
                 d = suggest(d, at(0), near.unwrap_or_default());
             }
             return self.report.push(d);
@@ -48,6 +48,8 @@ impl<'a> Walker<'a, '_> {
         let found: Vec<Word> = parts[1..].iter().filter_map(|(_, w)| Word::from_name(w)).collect();
         let types: Vec<usize> = (0..found.len()).filter(|i| matches!(found[*i], Word::Type(_))).collect();
         if self.wrong_rounding(op, &found, &|i| dot(i + 1))
+            || self.lacks_scope(op, &found, &|i| dot(i + 1))
+            || self.wrong_word(op, &found, &possible(), |m| matches!(m, Mod::Row | Mod::Col), &|i| dot(i + 1))
             || self.wrong_shape(op, &found, &possible(), &|i| dot(i + 1))
         {
             return;
@@ -61,14 +63,17 @@ impl<'a> Walker<'a, '_> {
             }
         }
         // One word too few?
-        if !types.is_empty()
+        if (!types.is_empty() || op == Opcode::Cp)
             && let Some((gap, fits)) = missing_word(op, &found, &possible())
         {
             let after = if gap == 0 { at(0) } else { dot(gap) };
             let choices = list(&dotted(&fits), "or");
             let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
                 .here(format!("expected {choices} after `{}`", self.tree.str(after).trim_start_matches('.')));
-            return self.report.push(d);
+            return self.report.push(match meaning(&fits) {
+                Some(note) => d.note(note),
+                None => d,
+            });
         }
         // Another type?
         for i in types.iter().copied() {
@@ -93,8 +98,21 @@ impl<'a> Walker<'a, '_> {
                     format!("`{name}` does not take `.{word}`{beside}"),
                 )
                 .here(format!("expected {takes}"));
-                return self.report.push(d);
+                let d = match found[i] {
+                    Word::Type(t) => match same_bits(op, t, &fits) {
+                        Some(other) => suggest(d, dot(i + 1), &other.to_string()),
+                        None => d,
+                    },
+                    Word::Mod(_) => d,
+                };
+                return self.report.push(match op {
+                    Opcode::Setp if word == "pred" => d.help("predicates are equal where `xor.pred` of them is false"),
+                    _ => d,
+                });
             }
+        }
+        if self.wrong_word(op, &found, &possible(), |m| matches!(m, Mod::Shared | Mod::SharedCta), &|i| dot(i + 1)) {
+            return;
         }
         let Err(why) = resolve(op, &found, |_| true) else { return };
         let wanted_types: Vec<Type> =
@@ -151,8 +169,14 @@ impl<'a> Walker<'a, '_> {
         let types = rest.iter().flatten().filter(|w| matches!(w, Word::Type(_)));
         let beside: String = types.map(|w| format!(".{}", w.name())).collect();
         let choices = if fits.is_empty() { all } else { &fits };
-        let near =
-            nearest(word, choices.iter().map(|w| w.name())).or_else(|| nearest(word, all.iter().map(|w| w.name())));
+        // `.v3` is no slip of the finger, and another number of elements is another instruction.
+        let vector = word.strip_prefix('v').is_some_and(|n| n.parse::<u32>().is_ok());
+        let own = margay_syntax::foreign_type(word).map(|t| t.trim_start_matches('.'));
+        let own = own.and_then(|t| choices.iter().map(|w| w.name()).find(|n| *n == t));
+        let near = own
+            .or_else(|| nearest(word, choices.iter().map(|w| w.name())))
+            .or_else(|| nearest(word, all.iter().map(|w| w.name())))
+            .filter(|_| !vector);
         let mut d = Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is no modifier of `{name}{beside}`"));
         if let Some(shapes) = shapes_like(word, choices) {
             // Which of them is meant the operands would have to say.
@@ -203,6 +227,9 @@ impl<'a> Walker<'a, '_> {
             _ => Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` takes no `.{word}` here")),
         };
         d = match found[i] {
+            Word::Mod(Mod::V2 | Mod::V4) if matches!(op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma) => {
+                d.help("arithmetic is done element by element; two floats in one register are `.f32x2` (sm_100)")
+            }
             Word::Mod(m) if says_nothing(m, found) => d.fix(dot(i), "", format!("remove `.{word}`")),
             Word::Mod(Mod::Const) if matches!(op, Opcode::St | Opcode::Atom | Opcode::Red) => {
                 d.help("constant memory is read-only for kernels; keep the variable in `.global`")
@@ -246,6 +273,66 @@ impl<'a> Walker<'a, '_> {
                 self.report.push(d);
                 return true;
             }
+        }
+        false
+    }
+
+    /// A memory order without the scope that goes with it. Whether it was that.
+    fn lacks_scope(&mut self, op: Opcode, found: &[Word], dot: &dyn Fn(usize) -> Span) -> bool {
+        const SCOPES: [Mod; 4] = [Mod::Cta, Mod::Cluster, Mod::Gpu, Mod::Sys];
+        let order = |w: &Word| matches!(w, Word::Mod(Mod::Acquire | Mod::Release | Mod::Relaxed | Mod::AcqRel));
+        let Some(i) = found.iter().position(order) else { return false };
+        if found.iter().any(|w| matches!(w, Word::Mod(m) if SCOPES.contains(m))) {
+            return false;
+        }
+        let with = |scope: Mod| {
+            let mut words = found.to_vec();
+            words.insert(i + 1, Word::Mod(scope));
+            resolve(op, &words, |_| true).is_ok()
+        };
+        let fits: Vec<Word> = SCOPES.into_iter().filter(|m| with(*m)).map(Word::Mod).collect();
+        if fits.is_empty() {
+            return false;
+        }
+        let word = found[i].name();
+        let d = Diagnostic::new(Code::MissingModifier, dot(i), format!("`.{word}` needs a scope behind it"))
+            .here(format!("expected {} after it", list(&dotted(&fits), "or")));
+        self.report.push(d.note(
+            "section 8.5: the threads to which the order is visible: of the CTA, the cluster, the GPU, the system",
+        ));
+        true
+    }
+
+    /// One word of some kind that would be right as another of that kind. Whether it was that.
+    fn wrong_word(
+        &mut self,
+        op: Opcode,
+        found: &[Word],
+        possible: &[Word],
+        kind: fn(Mod) -> bool,
+        dot: &dyn Fn(usize) -> Span,
+    ) -> bool {
+        for (i, word) in found.iter().enumerate().filter(|(_, w)| matches!(w, Word::Mod(m) if kind(*m))) {
+            let stem = |w: &Word| w.name().split("::").next() == word.name().split("::").next();
+            let alike = |w: &&Word| **w != *word && (stem(w) || matches!(w, Word::Mod(m) if kind(*m)));
+            let fits: Vec<Word> = possible
+                .iter()
+                .filter(alike)
+                .copied()
+                .filter(|w| {
+                    let mut words = found.to_vec();
+                    words[i] = *w;
+                    resolve(op, &words, |_| true).is_ok()
+                })
+                .collect();
+            let Some(first) = fits.first() else { continue };
+            let name = op.row().name;
+            let d =
+                Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` does not take `.{}` here", word.name()))
+                    .here(format!("expected {}", list(&dotted(&fits), "or")));
+            let one = fits.len() == 1;
+            self.report.push(if one { suggest(d, dot(i), &format!(".{}", first.name())) } else { d });
+            return true;
         }
         false
     }
@@ -303,8 +390,8 @@ impl<'a> Walker<'a, '_> {
                 self.report.push(d);
             }
             Some(Unavailable::Removed(until)) => {
-                let place = if until.sm > 0 { format!("on sm_{} and later ", until.sm) } else { String::new() };
-                let message = format!("`{}` is gone {place}since PTX ISA {}", c.variant, until.ptx);
+                let place = if until.sm > 0 { format!("for sm_{} and later ", until.sm) } else { String::new() };
+                let message = format!("`{}` was removed {place}in PTX ISA {}", c.variant, until.ptx);
                 let mut d = Diagnostic::new(Code::NoLongerSupported, instr.mnemonic, message);
                 if let Some(v) = self.module.version_at {
                     d = d.label(v, format!("the module says {}", self.module.version));
@@ -377,4 +464,50 @@ fn successors(c: &Candidate) -> Vec<(Mod, Variant)> {
             found.variant.row().until.is_none().then_some((word, found.variant))
         })
         .collect()
+}
+
+/// What other instruction sets call an instruction of PTX.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "return" => "ret",
+        "br" | "jmp" | "goto" | "branch" => "bra",
+        "load" => "ld",
+        "store" => "st",
+        "atomic" => "atom",
+        "cmp" | "icmp" | "fcmp" => "setp",
+        "select" => "selp",
+        "mod" => "rem",
+        "sra" | "lsr" | "asr" => "shr",
+        "lsl" | "sll" => "shl",
+        "syncthreads" => "bar",
+        "ffma" | "mac" => "fma",
+        _ => return None,
+    })
+}
+
+/// The type of the same width that stands for the same bits, where the instruction computes the same of them.
+fn same_bits(op: Opcode, found: Type, fits: &[Type]) -> Option<Type> {
+    use Opcode::{And, Atom, Lop3, Neg, Not, Or, Prmt, Red, Selp, Shfl, Shl, Xor};
+    let bits = fits.iter().copied().find(|t| t.kind() == TypeKind::Bits && t.bits() == found.bits());
+    match op {
+        And | Or | Xor | Not | Shl | Lop3 | Prmt | Shfl | Atom | Red | Selp => bits.filter(|_| found.is_int()),
+        Neg => fits.iter().copied().find(|t| t.is_signed() && t.is_int() && t.bits() == found.bits() && found.is_int()),
+        _ => None,
+    }
+}
+
+/// What the choices mean, where their names do not say it.
+fn meaning(fits: &[Word]) -> Option<&'static str> {
+    let has = |m: Mod| fits.contains(&Word::Mod(m));
+    if has(Mod::Lo) && has(Mod::Wide) {
+        Some(
+            "`.lo` keeps the lower half of the product, `.hi` the upper one, `.wide` all bits, in a register twice as wide",
+        )
+    } else if has(Mod::Rzi) {
+        Some("`.rzi` rounds to zero, as a cast in C does; `.rni` to the nearest integer")
+    } else if has(Mod::Rn) && has(Mod::Rz) {
+        Some("`.rn` rounds to the nearest, ties to even, as C does")
+    } else {
+        None
+    }
 }

@@ -52,9 +52,11 @@ impl<'a> Walker<'a, '_> {
         }
         let stem = crate::body::names::prefix(name);
         let register = matches!(what, "register" | "name" | "argument");
-        if register && stem.len() < name.len() && stem.starts_with('%') && self.names.family_of(name).is_none() {
-            if !known {
+        if register && stem.len() < name.len() && !stem.is_empty() && self.names.family_of(name).is_none() {
+            if !known && stem.starts_with('%') {
                 d = self.declare_family(d, stem);
+            } else if self.largest(stem).is_some_and(|n| name != format!("{stem}{n}")) {
+                d = d.note(format!("the same is wrong with other names `{stem}...` of the function"));
             }
             self.names.fault_family(stem, span);
         }

@@ -13,14 +13,31 @@ impl<'a> Walker<'a, '_> {
             Kind::Not(_) => "a negated predicate",
             _ => "no register",
         };
+        let loads = matches!(self.opcode(), Some(Opcode::Ld | Opcode::Ldu)) && matches!(op.kind, Kind::Brackets(_));
         let d = Diagnostic::new(
             Code::DestinationRegister,
             op.span,
             format!("the destination of `{}` must be a register, found `{text}`", self.tree.str(self.mnemonic())),
         )
         .here(format!("this is {what}"));
-        self.report.push(d);
+        self.report.push(match loads {
+            true => d.help("the destination stands first: `ld.global.u32 %r, [%rd];`; `st` writes to memory"),
+            false => d,
+        });
         Operand::Error
+    }
+
+    /// The opcode of the instruction that is looked at.
+    fn opcode(&self) -> Option<Opcode> {
+        Opcode::from_name(words(self.tree.str(self.mnemonic())).first()?.1)
+    }
+
+    /// The operands of `st.global.u32 %r1, [%rd1]`, which stand the wrong way round.
+    fn reversed(&self) -> Option<(Span, Span)> {
+        let instr = &self.tree.instrs[self.current.node as usize];
+        let [value, address] = self.tree.operands(instr.operands) else { return None };
+        let reversed = matches!(value.kind, Kind::Name) && matches!(address.kind, Kind::Brackets(_));
+        (reversed && matches!(self.opcode(), Some(Opcode::St | Opcode::Red))).then_some((value.span, address.span))
     }
 
     #[cold]
@@ -44,6 +61,20 @@ impl<'a> Walker<'a, '_> {
     #[cold]
     pub(in crate::body) fn missing_brackets(&mut self, want: &Want, op: &tree::Operand) -> Operand {
         let text = self.tree.str(op.span);
+        if let Some((value, address)) = self.reversed() {
+            let name = self.tree.str(self.mnemonic());
+            let mut d = Diagnostic::new(Code::MissingBrackets, value, format!("the address stands first in `{name}`"))
+                .here("this is the value")
+                .label(address, "this is the address");
+            d.suggestions.push(Suggestion {
+                message: "exchange them".to_owned(),
+                edits: vec![(value, self.tree.str(address).to_owned()), (address, self.tree.str(value).to_owned())],
+                machine_applicable: true,
+            });
+            self.report.push(d);
+            let _ = self.named(op.span);
+            return Operand::Error;
+        }
         let mut d = Diagnostic::new(
             Code::MissingBrackets,
             op.span,
@@ -79,6 +110,10 @@ impl<'a> Walker<'a, '_> {
     #[cold]
     pub(in crate::body) fn needless_brackets(&mut self, op: &tree::Operand) -> Operand {
         let text = self.tree.str(self.mnemonic());
+        if self.reversed().is_some() {
+            // Said of the other operand.
+            return Operand::Error;
+        }
         self.report.push(
             Diagnostic::new(Code::MissingBrackets, op.span, format!("`{text}` reads registers, not memory"))
                 .here("expected a register or constant")
@@ -101,7 +136,10 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::OperandCount,
                 op.span,
-                format!("the brackets of `{}` hold {wants} things, found {found}", self.tree.str(self.mnemonic())),
+                format!(
+                    "expected {wants} operands inside the brackets of `{}`, found {found}",
+                    self.tree.str(self.mnemonic())
+                ),
             )
             .note(format!("they are [{}]", names.join(", "))),
         );

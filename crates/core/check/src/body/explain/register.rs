@@ -52,6 +52,15 @@ impl<'a> Walker<'a, '_> {
                 ),
             ),
         };
+        // The elements of a vector mostly have one declaration, and the first has told of it.
+        let instr = &self.tree.instrs[self.current.node as usize];
+        let whole = self.tree.operands(instr.operands).get(self.current.operand as usize).map(|o| o.span);
+        let told = |d: &Diagnostic| whole.is_some_and(|w| w.start <= d.span().start && d.span().end <= w.end);
+        if whole.is_some_and(|w| w != span)
+            && self.report.diagnostics.last().is_some_and(|d| d.code == code && d.span() != span && told(d))
+        {
+            return;
+        }
         let mut e = Diagnostic::new(code, span, message)
             .here(format!("expected {}", registers(takes)))
             .label(d.name, format!("declared as {declared}"));
@@ -98,7 +107,13 @@ impl<'a> Walker<'a, '_> {
                 if ty.is_int() { ty } else { Type::B32 }
             )),
             (_, Type::Pred) => {}
-            _ if dst || c.variant.op.row().name == "cvt" => {}
+            _ if c.variant.op == Opcode::Cvt && !dst && have.bits() == ty.bits() => {
+                out.push("the first type is the destination's, the second the source's".to_owned());
+            }
+            _ if dst || c.variant.op == Opcode::Cvt => {}
+            (Type::F16x2 | Type::Bf16x2, _) if have.bits() == 16 => {
+                out.push("pack two values into one register: `mov.b32 %r, {%h0, %h1};`".to_owned());
+            }
             _ if kind(ty) != TypeKind::Float && have.is_float() => {
                 let int = if ty.is_int() { ty } else { Type::S32 };
                 out.push(format!("convert the value: `cvt.rni{int}{have}`"));
