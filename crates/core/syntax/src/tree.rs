@@ -427,6 +427,14 @@ impl Tree {
         vars.map(Whole::Declaration).or_else(|| instrs().map(Whole::Instruction))
     }
 
+    /// The declaration, or the header of a function, that a place belongs to.
+    pub fn declaration(&self, at: u32) -> Option<Span> {
+        match self.whole(at) {
+            Some(Whole::Header(span, _) | Whole::Declaration(span)) => Some(span),
+            Some(Whole::Instruction(_)) | None => None,
+        }
+    }
+
     /// The text under a span.
     #[inline]
     pub fn str(&self, span: Span) -> &str {

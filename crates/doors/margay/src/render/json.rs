@@ -4,7 +4,7 @@
 use margay_exec::{FaultKind, Image, Stop};
 use margay_ir::{FuncId, Source, SourcePlace};
 use margay_runtime::StopReport;
-use margay_syntax::{Diagnostic, Severity, Span, tree::Whole};
+use margay_syntax::{Diagnostic, Severity, Span};
 use serde_json::{Value, json};
 
 /// `error`, `warning`, `note`.
@@ -26,7 +26,7 @@ pub fn region(source: &Source, span: Span) -> [u32; 4] {
 /// A diagnostic as an object. Lines and columns count from 1, columns in characters.
 pub fn diagnostic(source: &Source, d: &Diagnostic) -> Value {
     let [line, column, mut end_line, mut end_column] = region(source, d.span());
-    if let Some(Whole::Header(whole, _) | Whole::Declaration(whole)) = source.tree.whole(d.span().start) {
+    if let Some(whole) = source.tree.declaration(d.span().start) {
         let [_, _, last_line, last_column] = region(source, whole);
         if last_line > end_line {
             (end_line, end_column) = (last_line, last_column);

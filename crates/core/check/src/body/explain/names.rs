@@ -47,6 +47,9 @@ impl<'a> Walker<'a, '_> {
             let near = foreign(name).map(str::to_owned).or_else(|| self.near(name, what));
             if let Some(near) = near {
                 d = suggest(d, span, &near);
+                if let Some(fix) = d.suggestions.last_mut() {
+                    self.whole_family(name, &near, span, &mut fix.edits);
+                }
                 known = true;
             }
         }
@@ -63,6 +66,25 @@ impl<'a> Walker<'a, '_> {
         self.report.push(d);
         self.names.fault(name, span);
         Operand::Error
+    }
+
+    /// Extends a change of one name to its numbered relatives in the instruction, which are wrong alike: `r2` beside `r1`.
+    fn whole_family(&self, name: &str, near: &str, span: Span, edits: &mut Vec<(Span, String)>) {
+        let (stem, new) = (crate::body::names::prefix(name), crate::body::names::prefix(near));
+        let Some(instr) = self.tree.instrs.get(self.current.node as usize) else { return };
+        if stem.is_empty() || new.len() == near.len() || name[stem.len()..] != near[new.len()..] {
+            return;
+        }
+        let text = self.tree.str(instr.span);
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+        for (at, _) in text.match_indices(stem).filter(|(at, _)| !text[..*at].ends_with(word)) {
+            let end = at + text[at..].find(|c| !word(c)).unwrap_or(text.len() - at);
+            let digits = &text[at + stem.len()..end];
+            let place = Span::new(instr.span.start + at as u32, instr.span.start + end as u32);
+            if place != span && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+                edits.push((place, format!("{new}{digits}")));
+            }
+        }
     }
 
     /// Tells how many registers of a family that nobody declares are used, and which declaration would do.
