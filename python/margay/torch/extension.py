@@ -27,6 +27,9 @@ def _append(variable: str, folders) -> None:
 
 def install() -> None:
     """Tells compilers that this process starts where CUDA's headers and runtime are, and torch where nvcc is."""
+    if "TRITON_PTXAS_PATH" in os.environ:
+        # Triton has a second assembler for newer architectures, under a name of its own.
+        os.environ.setdefault("TRITON_PTXAS_BLACKWELL_PATH", os.environ["TRITON_PTXAS_PATH"])
     packages = list(_packages())
     if packages:
         for variable in ("C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"):  # looked at behind the folders that a command names
