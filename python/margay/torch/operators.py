@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 
 from margay.torch import attention, distributed, kernel, layers, recurrent
@@ -98,6 +100,13 @@ def layout_names(key: str) -> list[str]:
 
 
 def register() -> int:
+    """Puts the kernels in the place of torch's: how many. That kernels are overridden, some releases of torch say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _register()
+
+
+def _register() -> int:
     """Puts the kernels in the place of torch's for the dispatch key `CUDA`: how many."""
     count = 0
     for name in names():
