@@ -118,7 +118,7 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
 }
 
 /// Stores the result of a compilation.
-pub(crate) fn keep(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
+pub(crate) fn store(content: CacheKey, effort: Effort, facts: &[u8], object: &[u8]) {
     let Some(folder) = folder() else { return };
     if fs::create_dir_all(&folder).is_err() {
         return;

@@ -3,7 +3,7 @@
 use crate::{
     Form,
     code::cache,
-    code::ffi::{Inside, Listener},
+    code::ffi::{CompilerScope, Listener},
     code::key::CacheKey,
     code::link::Linked,
     code::serialised::{In, Out},
@@ -154,11 +154,11 @@ impl Recipe {
 
     /// Compiles a draft and stores the object in the cache.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
-        let Some(_inside) = Inside::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
+        let Some(_scope) = CompilerScope::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
         log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
         let (bytes, frames) = draft.compile(effort, log).map_err(NoCode::Bug)?;
         if let Some(facts) = draft.facts.store(frames) {
-            log.time("store", || cache::keep(self.content, effort, &facts, &bytes));
+            log.time("store", || cache::store(self.content, effort, &facts, &bytes));
         }
         Ok(Object { facts: draft.facts.clone(), frames, bytes })
     }

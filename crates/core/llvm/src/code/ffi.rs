@@ -25,7 +25,7 @@ pub struct Listener<'c> {
     notes: Box<RefCell<Vec<String>>>,
 }
 
-extern "C" fn hear(info: LLVMDiagnosticInfoRef, notes: *mut c_void) {
+extern "C" fn on_diagnostic(info: LLVMDiagnosticInfoRef, notes: *mut c_void) {
     // SAFETY: `notes` was set by `Listener::new` and is valid until its drop removes the handler; LLVM calls on the
     // compiling thread.
     let notes = unsafe { &*notes.cast::<RefCell<Vec<String>>>() };
@@ -45,7 +45,7 @@ impl Listener<'_> {
         let notes: Box<RefCell<Vec<String>>> = Box::default();
         let cookie = ptr::from_ref(&*notes).cast_mut().cast();
         // SAFETY: the context is alive, and `notes` is boxed, so its address is stable until the handler is removed.
-        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), cookie) };
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(on_diagnostic), cookie) };
         Listener { context, notes }
     }
 
@@ -75,12 +75,12 @@ impl Drop for Listener<'_> {
 // thread and has usually asked for a kernel.
 
 /// A thread that is executing code of LLVM.
-struct Guest {
+struct CompilerThread {
     thread: libc::pthread_t,
     since: Instant,
 }
 
-static GUESTS: Mutex<Vec<Guest>> = Mutex::new(Vec::new());
+static COMPILER_THREADS: Mutex<Vec<CompilerThread>> = Mutex::new(Vec::new());
 /// Set once the process is ending.
 static ENDING: AtomicBool = AtomicBool::new(false);
 /// Counted by the signal handler: interruptions outside LLVM's code, and threads stopped.
@@ -88,7 +88,7 @@ static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 static STOPPED: AtomicU32 = AtomicU32::new(0);
 
 /// Longest wait for a thread; nor is a thread waited for longer than an eighth of the time it has been compiling.
-const MOMENT: Duration = Duration::from_millis(150);
+const GRACE: Duration = Duration::from_millis(150);
 /// Ignored by default, and rarely used by programs.
 const SIGNAL: c_int = libc::SIGURG;
 /// Number of compilations after each of which `at_end` is registered again: LLVM creates some static data on first use,
@@ -96,46 +96,46 @@ const SIGNAL: c_int = libc::SIGURG;
 const UNSETTLED: u32 = 16;
 
 /// Marks the current thread as executing code of LLVM, until it is dropped.
-pub struct Inside(());
+pub struct CompilerScope(());
 
-impl Inside {
+impl CompilerScope {
     /// Registers the thread; `None` when the process is ending.
-    pub fn enter() -> Option<Inside> {
-        if LOST.load(SeqCst) {
+    pub fn enter() -> Option<CompilerScope> {
+        if LOCK_LOST.load(SeqCst) {
             return None;
         }
         // SAFETY: always succeeds, for the calling thread.
         let thread = unsafe { libc::pthread_self() };
-        guests().push(Guest { thread, since: Instant::now() });
-        let inside = Inside(());
-        (!ENDING.load(SeqCst)).then_some(inside)
+        compiler_threads().push(CompilerThread { thread, since: Instant::now() });
+        let scope = CompilerScope(());
+        (!ENDING.load(SeqCst)).then_some(scope)
     }
 }
 
-impl Drop for Inside {
+impl Drop for CompilerScope {
     fn drop(&mut self) {
-        static STAYS: AtomicU32 = AtomicU32::new(0);
-        if STAYS.load(SeqCst) < UNSETTLED && !ENDING.load(SeqCst) {
-            STAYS.fetch_add(1, SeqCst);
+        static SCOPES: AtomicU32 = AtomicU32::new(0);
+        if SCOPES.load(SeqCst) < UNSETTLED && !ENDING.load(SeqCst) {
+            SCOPES.fetch_add(1, SeqCst);
             register();
         }
         // SAFETY: as above.
         let own = unsafe { libc::pthread_self() };
-        let mut guests = guests();
-        if let Some(at) = guests.iter().position(|g| g.thread == own) {
-            guests.swap_remove(at);
+        let mut threads = compiler_threads();
+        if let Some(at) = threads.iter().position(|g| g.thread == own) {
+            threads.swap_remove(at);
         }
     }
 }
 
-fn guests() -> std::sync::MutexGuard<'static, Vec<Guest>> {
-    GUESTS.lock().unwrap_or_else(PoisonError::into_inner)
+fn compiler_threads() -> std::sync::MutexGuard<'static, Vec<CompilerThread>> {
+    COMPILER_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Its thread-local value is dropped when the thread ends.
-struct Leaving;
+struct ThreadExit;
 
-impl Drop for Leaving {
+impl Drop for ThreadExit {
     fn drop(&mut self) {
         // SAFETY: both always succeed.
         if unsafe { libc::gettid() == libc::getpid() } {
@@ -146,9 +146,9 @@ impl Drop for Leaving {
 
 /// Makes the end of this thread stop compiling threads, if the thread is the main thread.
 pub fn watch_thread() {
-    thread_local!(static LEAVING: Leaving = const { Leaving });
+    thread_local!(static THREAD_EXIT: ThreadExit = const { ThreadExit });
     // Fails for a thread that is already being destroyed, which needs no watch.
-    let _ = LEAVING.try_with(|_| ());
+    let _ = THREAD_EXIT.try_with(|_| ());
 }
 
 /// Registers `at_end` with `atexit`, so that it runs before everything registered earlier.
@@ -163,17 +163,17 @@ pub fn register() {
 
 /// The child of a fork has none of its parent's other threads; one of them may have held the lock.
 extern "C" fn forked() {
-    match GUESTS.try_lock() {
-        Ok(mut guests) => guests.clear(),
-        Err(_) => LOST.store(true, SeqCst),
+    match COMPILER_THREADS.try_lock() {
+        Ok(mut threads) => threads.clear(),
+        Err(_) => LOCK_LOST.store(true, SeqCst),
     }
 }
 
-/// The lock of [`GUESTS`] was held across a fork and will never be released: this process must not use LLVM.
-static LOST: AtomicBool = AtomicBool::new(false);
+/// The lock of [`COMPILER_THREADS`] was held across a fork and will never be released: this process must not use LLVM.
+static LOCK_LOST: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn at_end() {
-    if ENDING.swap(true, SeqCst) || LOST.load(SeqCst) {
+    if ENDING.swap(true, SeqCst) || LOCK_LOST.load(SeqCst) {
         return;
     }
     // SAFETY: always succeeds.
@@ -181,9 +181,10 @@ extern "C" fn at_end() {
     let began = Instant::now();
     let nap = || std::thread::sleep(Duration::from_micros(500));
     loop {
-        let stays =
-            |g: &Guest| g.thread != own && began.elapsed() < (began.saturating_duration_since(g.since) / 8).min(MOMENT);
-        if !guests().iter().any(stays) {
+        let in_grace = |g: &CompilerThread| {
+            g.thread != own && began.elapsed() < (began.saturating_duration_since(g.since) / 8).min(GRACE)
+        };
+        if !compiler_threads().iter().any(in_grace) {
             break;
         }
         nap();
@@ -196,17 +197,17 @@ extern "C" fn at_end() {
         libc::sigaction(SIGNAL, &action, ptr::null_mut());
     }
     // A thread outside LLVM's code will soon be back in it or leave; one that blocks the signal is given up.
-    while began.elapsed() < 10 * MOMENT {
-        let Some(thread) = guests().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
+    while began.elapsed() < 10 * GRACE {
+        let Some(thread) = compiler_threads().iter().find(|g| g.thread != own).map(|g| g.thread) else { return };
         let (elsewhere, stopped) = (ELSEWHERE.load(SeqCst), STOPPED.load(SeqCst));
         // SAFETY: the thread is registered, and it unregisters before it ends, so it is alive.
         unsafe { libc::pthread_kill(thread, SIGNAL) };
         let asked = Instant::now();
-        while ELSEWHERE.load(SeqCst) == elsewhere && STOPPED.load(SeqCst) == stopped && asked.elapsed() < MOMENT {
+        while ELSEWHERE.load(SeqCst) == elsewhere && STOPPED.load(SeqCst) == stopped && asked.elapsed() < GRACE {
             std::thread::yield_now();
         }
         if STOPPED.load(SeqCst) != stopped {
-            guests().retain(|g| g.thread != thread);
+            compiler_threads().retain(|g| g.thread != thread);
         } else {
             nap();
         }

@@ -14,7 +14,7 @@ pub struct CacheKey(pub [u64; 2]);
 impl CacheKey {
     /// The key of a kernel under `options`, for this version of the engine on this host.
     pub fn new(ir: &Ir<Placed>, kernel: FuncId, options: &Options) -> CacheKey {
-        let mut h = Twice([1, 2].map(|salt: u64| {
+        let mut h = DoubleHash([1, 2].map(|salt: u64| {
             let mut h = DefaultHasher::new();
             salt.hash(&mut h);
             h
@@ -50,7 +50,7 @@ impl CacheKey {
     }
 }
 
-fn function(func: &Func, h: &mut Twice) {
+fn function(func: &Func, h: &mut DoubleHash) {
     let Func {
         name: _,
         builtin,
@@ -82,9 +82,9 @@ fn function(func: &Func, h: &mut Twice) {
 }
 
 /// Two hashes of the same data with different salts.
-struct Twice([DefaultHasher; 2]);
+struct DoubleHash([DefaultHasher; 2]);
 
-impl Hasher for Twice {
+impl Hasher for DoubleHash {
     fn write(&mut self, bytes: &[u8]) {
         self.0.iter_mut().for_each(|h| h.write(bytes));
     }

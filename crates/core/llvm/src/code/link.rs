@@ -27,11 +27,11 @@ const RELOCATIONS: u32 = 4;
 const NO_BITS: u32 = 8;
 /// Relocation types: `R_X86_64_64`, `R_X86_64_PC32`, `R_X86_64_PLT32`.
 const ABSOLUTE: u32 = 1;
-const RELATIVE: u32 = 2;
-const RELATIVE_CALL: u32 = 4;
+const PC_RELATIVE: u32 = 2;
+const PLT_RELATIVE: u32 = 4;
 /// `R_X86_64_GOTPCREL`, `R_X86_64_GOTPCRELX`, `R_X86_64_REX_GOTPCRELX`: relative to the table entry with the symbol's
 /// address.
-const BY_TABLE: [u32; 3] = [9, 41, 42];
+const GOT_RELATIVE: [u32; 3] = [9, 41, 42];
 /// `SHN_UNDEF`, and `SHN_LORESERVE`: the first of the section indices with special meanings.
 const UNDEFINED: u16 = 0;
 const RESERVED: u16 = 0xff00;
@@ -187,7 +187,7 @@ impl Layout {
 }
 
 /// The address of a function of this process, such as `memcpy`, which LLVM calls on its own account.
-fn outside(name: &str) -> Result<u64, String> {
+fn process_symbol(name: &str) -> Result<u64, String> {
     let symbol = CString::new(name).map_err(|e| e.to_string())?;
     // SAFETY: the name is NUL-terminated and outlives the call.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
@@ -219,7 +219,7 @@ impl Linked {
         for (i, name) in wanted.iter().enumerate() {
             let jump = &mut image[layout.jumps + JUMP * i..][..JUMP];
             jump[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
-            jump[6..14].copy_from_slice(&outside(name)?.to_le_bytes());
+            jump[6..14].copy_from_slice(&process_symbol(name)?.to_le_bytes());
         }
         let mut linked = Linked::map(layout.size)?;
         // Offset of a symbol in the mapping.
@@ -239,7 +239,7 @@ impl Linked {
                 let symbol = symbols.get(number).ok_or_else(damaged)?;
                 let to = place(symbol).ok_or_else(|| format!("compiled code needs `{}`", symbol.name))?;
                 let from = target.checked_add(offset).ok_or_else(damaged)?;
-                let by_table = BY_TABLE.contains(&(info as u32));
+                let by_table = GOT_RELATIVE.contains(&(info as u32));
                 let word = layout.addresses + 8 * number;
                 if by_table {
                     image[word..word + 8].copy_from_slice(&((base + to) as u64).to_le_bytes());
@@ -250,7 +250,7 @@ impl Linked {
                         let room = image.get_mut(from..).and_then(|i| i.get_mut(..8)).ok_or_else(damaged)?;
                         room.copy_from_slice(&value.wrapping_add(base as u64).to_le_bytes());
                     }
-                    kind if by_table || kind == RELATIVE || kind == RELATIVE_CALL => {
+                    kind if by_table || kind == PC_RELATIVE || kind == PLT_RELATIVE => {
                         let distance = value.wrapping_sub(from as u64) as i64;
                         let distance = i32::try_from(distance).map_err(|e| e.to_string())?;
                         let room = image.get_mut(from..).and_then(|i| i.get_mut(..4)).ok_or_else(damaged)?;
@@ -364,7 +364,7 @@ mod tests {
 
     #[test]
     fn code_finds_its_data() {
-        let linked = Linked::object(&object(RELATIVE)).unwrap();
+        let linked = Linked::object(&object(PC_RELATIVE)).unwrap();
         let f = linked.address("f").unwrap();
         // SAFETY: the code of `f` lies there; it takes no arguments and returns a pointer.
         let f = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const u8>(f) };
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn addresses_come_from_a_table() {
-        let linked = Linked::object(&object(BY_TABLE[2])).unwrap();
+        let linked = Linked::object(&object(GOT_RELATIVE[2])).unwrap();
         let f = linked.address("f").unwrap();
         // SAFETY: as above; `f` returns the address of the word that holds the address of `.rodata`.
         let word = unsafe { std::mem::transmute::<usize, extern "C" fn() -> *const *const u8>(f) }();
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_an_error() {
         assert!(Linked::object(&object(10)).is_err(), "R_X86_64_32");
-        let whole = object(RELATIVE);
+        let whole = object(PC_RELATIVE);
         for n in 0..whole.len() {
             assert!(Linked::object(&whole[..n]).is_err(), "{n} bytes");
         }

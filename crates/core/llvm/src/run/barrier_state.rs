@@ -157,7 +157,7 @@ impl BarrierState {
     }
 
     /// Whether a warp has released lanes that were not resumed yet.
-    pub fn can_go_on(&self, warp: usize) -> bool {
+    pub fn has_released(&self, warp: usize) -> bool {
         !self.released[warp].is_empty()
     }
 

@@ -24,7 +24,7 @@ impl<'a> Worker<'a> {
         Ok(Worker { context: Context::new(&host, 0), host, code })
     }
 
-    fn go(&self, stack: usize) -> Result<(), Stop> {
+    fn enter(&self, stack: usize) -> Result<(), Stop> {
         match self.context.enter(stack) {
             status::DONE if !self.host.is_stopped() => Ok(()),
             _ => Err(self.host.reason()),
@@ -42,6 +42,6 @@ impl Batch for Worker<'_> {
         // A call's stack check only asks whether the caller's frame begins above the end: both caller's and callee's
         // frame may lie below.
         let beyond = 2 * largest + HELPERS_STACK;
-        stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.go(stack))
+        stacker::maybe_grow(stack + beyond, stack + beyond + HELPERS_STACK, || self.enter(stack))
     }
 }

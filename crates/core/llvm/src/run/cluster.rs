@@ -3,7 +3,7 @@
 
 use crate::{
     code::callable::Code,
-    run::cta::{Place, SimdCta, Waiter},
+    run::cta::{CtaPosition, SimdCta, Waiter},
     run::deadlock::Watch,
 };
 use margay_exec::{Cta, Fault, FaultKind, Grid, Progress, Stop};
@@ -31,7 +31,7 @@ impl<'a> SimdCluster<'a> {
             let rank: u32 = rank;
             let offset = [rank % x, rank / x % y, rank / (x * y)];
             let cta = std::array::from_fn(|d| first[d] + offset[d]);
-            SimdCta::new(code.clone(), grid, windows, Place { cta, rank, cluster: cluster.clone() })
+            SimdCta::new(code.clone(), grid, windows, CtaPosition { cta, rank, cluster: cluster.clone() })
         };
         let members = (0..).zip(windows).map(member).collect::<Result<Vec<_>, Stop>>()?;
         Ok(SimdCluster { members, watch: Watch::default() })
@@ -82,7 +82,7 @@ impl<'a> SimdCluster<'a> {
             }
             if self.watch.is_due() {
                 let state = self.members.iter().fold(0, |all, m| m.fingerprint(all));
-                if self.watch.recurs(state) {
+                if self.watch.repeats(state) {
                     break;
                 }
             }

@@ -56,7 +56,7 @@ pub struct SimdCta<'a> {
 
 /// The position of a CTA in the grid and in its cluster, and the shared windows of the cluster by rank.
 #[derive(Clone)]
-pub struct Place {
+pub struct CtaPosition {
     pub cta: [u32; 3],
     pub rank: u32,
     pub cluster: Arc<[Arc<Allocation>]>,
@@ -67,7 +67,7 @@ pub type Waiter = (usize, u32, usize, String);
 
 impl<'a> SimdCta<'a> {
     /// Clears the shared window and creates a fiber per warp.
-    pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: Place) -> Result<SimdCta<'a>, Stop> {
+    pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: CtaPosition) -> Result<SimdCta<'a>, Stop> {
         let shared = &windows.shared.block;
         mem::fill(shared, shared.base(), &[0], shared.len());
         let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
@@ -111,22 +111,22 @@ impl<'a> SimdCta<'a> {
             let mut s = 0;
             // Fibers of calls that start in this round run in it too.
             while s < self.warps[warp].fibers.len() {
-                ran |= self.turn(warp, s, watch)?;
+                ran |= self.run_fiber(warp, s, watch)?;
                 s += 1;
             }
         }
         if effects != self.host.effects() {
-            watch.news();
+            watch.progress();
         }
         Ok(ran)
     }
 
     /// Resumes a fiber unless it is parked and nothing has happened since; returns whether it ran.
-    fn turn(&mut self, warp: usize, s: usize, watch: &mut Watch) -> Result<bool, Stop> {
+    fn run_fiber(&mut self, warp: usize, s: usize, watch: &mut Watch) -> Result<bool, Stop> {
         let Warp { fibers, events } = &mut self.warps[warp];
         let Some(fiber) = &mut fibers[s] else { return Ok(false) };
         let (waited, events) = (fiber.waits, *events);
-        if waited && fiber.seen == events && !self.host.barriers.borrow().can_go_on(warp) {
+        if waited && fiber.seen == events && !self.host.barriers.borrow().has_released(warp) {
             return Ok(false);
         }
         let woken = {
@@ -148,7 +148,7 @@ impl<'a> SimdCta<'a> {
         };
         fiber.left &= !back;
         if let Some((caller, _)) = fiber.caller {
-            self.host.fibers.borrow_mut().give_back(warp, caller, back);
+            self.host.fibers.borrow_mut().return_lanes(warp, caller, back);
         }
         let ran = !waited || woke;
         fiber.seen = events + u64::from(ran);
@@ -158,10 +158,10 @@ impl<'a> SimdCta<'a> {
             self.host.code.stacks.0.lock().unwrap_or_else(PoisonError::into_inner).extend(stack);
         }
         if status.is_some() && s == 0 || woke {
-            watch.news();
+            watch.progress();
         }
         for call in calls {
-            self.begin(warp, s, call)?;
+            self.start_call(warp, s, call)?;
         }
         let live = self.live();
         self.host.barriers.borrow_mut().settle(live);
@@ -169,7 +169,7 @@ impl<'a> SimdCta<'a> {
     }
 
     /// Starts a call on a fiber of its own.
-    fn begin(&mut self, warp: usize, caller: usize, call: Call) -> Result<(), Stop> {
+    fn start_call(&mut self, warp: usize, caller: usize, call: Call) -> Result<(), Stop> {
         let free = self.warps[warp].fibers.iter().position(Option::is_none);
         if free.is_none() && self.warps[warp].fibers.len() == fiber::MOST {
             let (ctx, lane) = (&self.contexts[warp], call.lanes.trailing_zeros() & 31);

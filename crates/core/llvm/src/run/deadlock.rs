@@ -10,7 +10,7 @@ pub struct Watch {
     /// Hashes of the states since then.
     seen: HashSet<u64>,
     /// The last state recorded was a repeated one.
-    recurred: bool,
+    repeated: bool,
     /// Some state since the last report was new: memory written by others allowed progress.
     moved: bool,
 }
@@ -23,7 +23,7 @@ const MOST_SEEN: usize = 1 << 12;
 
 impl Watch {
     /// Notes visible progress and forgets the states recorded.
-    pub fn news(&mut self) {
+    pub fn progress(&mut self) {
         if self.idle > 0 {
             *self = Watch::default();
         }
@@ -36,19 +36,19 @@ impl Watch {
     }
 
     /// Records a state; returns whether it was recorded before.
-    pub fn recurs(&mut self, state: u64) -> bool {
+    pub fn repeats(&mut self, state: u64) -> bool {
         if self.seen.len() >= MOST_SEEN {
             self.seen.clear();
         }
-        let known = !self.seen.insert(state);
-        self.recurred = known;
-        self.moved |= !known;
-        known
+        let repeated = !self.seen.insert(state);
+        self.repeated = repeated;
+        self.moved |= !repeated;
+        repeated
     }
 
     /// Whether every state since the last report was a repeated one.
     pub fn report(&mut self) -> bool {
-        !std::mem::take(&mut self.moved) && self.recurred
+        !std::mem::take(&mut self.moved) && self.repeated
     }
 }
 
@@ -57,29 +57,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_gets_on_now_and_then_does_not_wait() {
+    fn occasional_progress_is_no_deadlock() {
         let mut watch = Watch::default();
         for state in 0..5 {
             // Polls in a loop of two states until somebody else's write allows progress.
             for _ in 0..3 {
-                watch.recurs(2 * state);
-                watch.recurs(2 * state + 1);
+                watch.repeats(2 * state);
+                watch.repeats(2 * state + 1);
             }
             assert!(!watch.report(), "it has got on since the last report");
-            assert!(watch.recurs(2 * state));
+            assert!(watch.repeats(2 * state));
             assert!(watch.report(), "it polls");
         }
-        watch.recurs(0);
+        watch.repeats(0);
         assert!(watch.report());
     }
 
     #[test]
-    fn news_forget_what_was_seen() {
+    fn progress_forgets_the_states() {
         let mut watch = Watch::default();
         while !watch.is_due() {}
-        watch.recurs(1);
-        assert!(watch.recurs(1) && !watch.report() && watch.report());
-        watch.news();
-        assert!(!watch.report() && !watch.recurs(1) && !watch.report());
+        watch.repeats(1);
+        assert!(watch.repeats(1) && !watch.report() && watch.report());
+        watch.progress();
+        assert!(!watch.report() && !watch.repeats(1) && !watch.report());
     }
 }

@@ -12,9 +12,9 @@ use corosensei::{
 };
 use std::{ops::Deref, rc::Rc};
 
-type Entry = extern "C" fn(*mut WarpCtx) -> u32;
+type KernelFn = extern "C" fn(*mut WarpCtx) -> u32;
 /// A device function: context, lanes, offset of the frame, address of the arguments, address of the results.
-type Function = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
+type DeviceFn = extern "C" fn(*mut WarpCtx, u32, u32, usize, usize) -> u32;
 
 /// A warp's context together with everything that it points to: windows, code, launch.
 #[derive(Clone)]
@@ -49,9 +49,9 @@ impl Deref for Context<'_> {
     }
 }
 
-fn entry(compiled: &Compiled) -> Entry {
+fn entry(compiled: &Compiled) -> KernelFn {
     // SAFETY: `entry` is the address of a function of this very signature in code that `compiled` keeps mapped.
-    unsafe { std::mem::transmute::<usize, Entry>(compiled.entry) }
+    unsafe { std::mem::transmute::<usize, KernelFn>(compiled.entry) }
 }
 
 /// The current stack pointer, approximately.
@@ -122,7 +122,7 @@ impl<'a> Coroutine<'a> {
     /// A device function called by another fiber of the warp.
     pub fn call(stack: Stack, context: &Context<'a>, call: Call) -> Coroutine<'a> {
         // SAFETY: generated code took `entry` from its table of functions of this very signature (`Call::new`).
-        let code = unsafe { std::mem::transmute::<usize, Function>(call.entry) };
+        let code = unsafe { std::mem::transmute::<usize, DeviceFn>(call.entry) };
         Coroutine::begin(stack, context, move |ctx| code(ctx, call.lanes, call.frame, call.args, call.rets))
     }
 

@@ -27,7 +27,7 @@ pub struct PendingCalls {
 
 impl PendingCalls {
     /// Notes that lanes have returned to a fiber.
-    pub fn give_back(&mut self, warp: usize, fiber: usize, lanes: u32) {
+    pub fn return_lanes(&mut self, warp: usize, fiber: usize, lanes: u32) {
         if lanes != 0 {
             self.returned.push((warp, fiber, lanes));
         }

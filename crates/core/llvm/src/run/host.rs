@@ -5,7 +5,7 @@ use crate::{
     ctx::{WarpCtx, status},
     emit::{Site, SiteKind},
     run::barrier_state::BarrierState,
-    run::cta::Place,
+    run::cta::CtaPosition,
     run::fiber::PendingCalls,
     run::thunk,
     run::windows::Windows,
@@ -35,12 +35,12 @@ const MOST_CALLERS: usize = 64;
 const MOST_SOURCES: usize = 24;
 
 /// The valid range around an address.
-struct Window {
+struct Extent {
     start: u64,
     length: u64,
     writable: bool,
     /// Belongs to one lane: invalid for the others.
-    of_lane: bool,
+    per_lane: bool,
 }
 
 /// The state behind the helpers of one CTA or worker.
@@ -69,7 +69,7 @@ pub struct Host<'a> {
     machine: RefCell<Option<single_step::Machine>>,
     /// A range came from a parameter block or a cluster, which the next launch places elsewhere: the ranges must not be
     /// reused.
-    fleeting: Cell<bool>,
+    transient: Cell<bool>,
     /// Size of a thread's stack that has overflowed; the note of the fault needs the depth, which is counted while
     /// calls unwind.
     overflow: Cell<Option<u32>>,
@@ -87,12 +87,12 @@ pub fn thread(block: [u32; 3], warp: u32, lane: u32) -> [u32; 3] {
 impl<'a> Host<'a> {
     /// Creates the state of a worker that runs one CTA after another, with a meter that may stop it.
     pub fn of_worker(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, meter: &'a dyn Meter) -> Rc<Host<'a>> {
-        let place = Place { cta: [0; 3], rank: 0, cluster: Arc::default() };
+        let place = CtaPosition { cta: [0; 3], rank: 0, cluster: Arc::default() };
         Host::new(grid, code, windows, Some(meter), BarrierState::default(), place)
     }
 
     /// Creates the state of a CTA whose warps run on fibers.
-    pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: Place) -> Rc<Host<'a>> {
+    pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: CtaPosition) -> Rc<Host<'a>> {
         Host::new(grid, code, windows, None, BarrierState::new(grid.launch.block), place)
     }
 
@@ -102,7 +102,7 @@ impl<'a> Host<'a> {
         windows: Windows,
         meter: Option<&'a dyn Meter>,
         barriers: BarrierState,
-        place: Place,
+        place: CtaPosition,
     ) -> Rc<Host<'a>> {
         // Behind a pointer from the beginning, since contexts hold its address.
         Rc::new(Host {
@@ -120,7 +120,7 @@ impl<'a> Host<'a> {
             barriers: RefCell::new(barriers),
             fibers: RefCell::default(),
             machine: RefCell::new(None),
-            fleeting: Cell::new(false),
+            transient: Cell::new(false),
             overflow: Cell::new(None),
             unwound: Cell::new(0),
             stopped: RefCell::new(None),
@@ -154,10 +154,10 @@ impl Drop for Host<'_> {
             counts.add_all(&self.counts.each_ref().map(Cell::get));
         }
         if let Some(mut windows) = self.windows.take() {
-            if self.fleeting.get() {
+            if self.transient.get() {
                 windows.forget();
             }
-            self.code.pool.give(windows);
+            self.code.pool.put(windows);
         }
     }
 }
@@ -314,7 +314,7 @@ impl Host<'_> {
             let address = addresses[lane as usize];
             let align = u64::from(size.next_power_of_two().min(32));
             let found = self.window(ctx, lane, address, space);
-            let within = |w: &Window| {
+            let within = |w: &Extent| {
                 let offset = address.checked_sub(w.start).filter(|o| *o <= w.length);
                 offset.is_some_and(|o| u64::from(size) <= w.length - o)
             };
@@ -330,7 +330,7 @@ impl Host<'_> {
                 }
                 Some(w) if write && !w.writable => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
                 Some(w) => {
-                    if range[1] == 0 && !w.of_lane {
+                    if range[1] == 0 && !w.per_lane {
                         range = [w.start, w.length];
                     }
                     continue;
@@ -366,25 +366,25 @@ impl Host<'_> {
     }
 
     /// The valid range around an address of a space, if any.
-    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<Window> {
+    fn window(&self, ctx: &WarpCtx, lane: u32, address: u64, space: &str) -> Option<Extent> {
         let inside = |a: &Allocation| a.block.contains(address, 1);
-        let all = |a: &Allocation| Window {
+        let all = |a: &Allocation| Extent {
             start: a.block.base(),
             length: a.block.len() as u64,
             writable: a.kind.writable(),
-            of_lane: false,
+            per_lane: false,
         };
-        let own = || Window {
+        let own = || Extent {
             start: self.start(ctx, lane, ".local"),
             length: ctx.local_size.min(ctx.local_stride),
             writable: true,
-            of_lane: true,
+            per_lane: true,
         };
         match space {
             ".shared" => return Some(all(&self.shared)),
             ".local" => return Some(own()),
             ".param" => {
-                self.fleeting.set(true);
+                self.transient.set(true);
                 return Some(all(self.grid.params()));
             }
             "generic" if inside(&self.shared) => return Some(all(&self.shared)),
@@ -393,7 +393,7 @@ impl Host<'_> {
             "generic" => {
                 if let Some(a) = self.cluster.iter().find(|a| inside(a)) {
                     // The windows of a cluster are other ones in the next cluster.
-                    self.fleeting.set(true);
+                    self.transient.set(true);
                     return Some(all(a));
                 }
             }
@@ -401,7 +401,7 @@ impl Host<'_> {
         }
         let a = self.grid.memory.remember(address, self.grid.params())?;
         if Arc::ptr_eq(&a, self.grid.params()) {
-            self.fleeting.set(true);
+            self.transient.set(true);
         }
         Some(all(&a))
     }
@@ -447,7 +447,7 @@ impl Host<'_> {
     }
 
     /// Takes lanes of a warp that their rendezvous has released, and the number of result rows written to `output`.
-    pub fn met(&self, warp: u32, lanes: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
+    pub fn take_released(&self, warp: u32, lanes: u32, live: u32, output: &mut [Row]) -> Option<(u32, usize)> {
         self.code.single_step.as_ref()?.released(self.machine.borrow_mut().as_mut()?, (warp, lanes), live, output)
     }
 

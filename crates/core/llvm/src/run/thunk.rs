@@ -22,7 +22,7 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Pure as usize] = pure as *const () as usize;
         table[Helper::Fault as usize] = fault as *const () as usize;
         table[Helper::Tick as usize] = tick as *const () as usize;
-        table[Helper::Yield as usize] = let_others as *const () as usize;
+        table[Helper::Yield as usize] = yield_to_others as *const () as usize;
         table[Helper::Arrive as usize] = arrive as *const () as usize;
         table[Helper::Wait as usize] = wait as *const () as usize;
         table[Helper::Effect as usize] = effect as *const () as usize;
@@ -57,12 +57,12 @@ unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Resu
         Ok(Ok(())) if !host.is_stopped() => 0,
         Ok(Ok(())) => status::STOP,
         Ok(Err(stop)) => host.stop(*stop),
-        Err(panic) => host.stop(Stop::Bug(Bug(format!("a helper panicked: {}", words(&*panic))))),
+        Err(panic) => host.stop(Stop::Bug(Bug(format!("a helper panicked: {}", panic_message(&*panic))))),
     }
 }
 
 /// The message of a panic.
-fn words(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it does not say why")
 }
@@ -180,7 +180,7 @@ extern "C" fn tick(ctx: *mut WarpCtx) -> u32 {
     unsafe { help(ctx, body) }
 }
 
-extern "C" fn let_others(ctx: *mut WarpCtx) -> u32 {
+extern "C" fn yield_to_others(ctx: *mut WarpCtx) -> u32 {
     let body = |ctx: &WarpCtx, _: &Host<'_>| {
         // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
         unsafe { enter::suspend(ctx) };
@@ -295,7 +295,7 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
             }
             if found.is_none() && !output.is_null() {
                 let mut rows = [Row::ZERO; MOST_RESULTS];
-                if let Some((lanes, count)) = host.met(warp, lanes, ctx.alive.get(), &mut rows) {
+                if let Some((lanes, count)) = host.take_released(warp, lanes, ctx.alive.get(), &mut rows) {
                     // SAFETY: `output` has room for the results of every operation at which lanes of this function
                     // wait.
                     unsafe { std::slice::from_raw_parts_mut(output, count) }.copy_from_slice(&rows[..count]);

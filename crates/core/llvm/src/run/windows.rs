@@ -60,7 +60,7 @@ impl Pool {
     }
 
     /// Returns windows to the pool.
-    pub fn give(&self, windows: Windows) {
+    pub fn put(&self, windows: Windows) {
         let mut pool = self.lock();
         if pool.len() < 64 {
             pool.push(windows);

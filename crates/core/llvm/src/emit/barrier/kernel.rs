@@ -218,9 +218,9 @@ impl Emitter<'_> {
         self.w.store(&local, &to, 8);
         self.current = Some(Current { warp: warp.clone(), local, cta: cta.clone(), next: next.clone() });
         let lanes = self.lanes_of(before.is_some(), &after);
-        self.forget(before.is_none());
+        self.reset_registers(before.is_none());
         if let Some(b) = before {
-            self.fetch_back(b, &shared)?;
+            self.restore_registers(b, &shared)?;
             if let Some((r, v)) = reduced {
                 self.write(r, &v, None);
             }
@@ -261,7 +261,7 @@ impl Emitter<'_> {
             let p = self.alive_lanes();
             self.w.store(&lanes, &p, 4);
         }
-        self.put_away(barrier);
+        self.spill_registers(barrier);
         if let Some(next) = self.current.as_ref().map(|c| c.next.clone()) {
             self.w.store(&int(Elem::I32, i128::from(barrier) + 1), &next, 4);
         }

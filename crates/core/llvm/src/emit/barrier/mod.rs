@@ -9,7 +9,7 @@ pub(in crate::emit) mod spill;
 use crate::ctx::{Helper, at};
 use crate::emit::{
     call::{call_number, call_site},
-    function::prepare::meets,
+    function::prepare::is_rendezvous,
     function::reach::waits_in_cluster,
     function::{Emitter, Mode, Result, Role},
     site::SiteKind,
@@ -27,11 +27,11 @@ impl Emitter<'_> {
     /// The active lanes arrive at a barrier, at a rendezvous or at a call on a fiber of its own.
     pub fn wait_at(&mut self, barrier: u32) -> Result<()> {
         let Some(inst) = self.barrier_inst(barrier) else { return self.refuse("a barrier") };
-        if meets(self.func, &inst) {
-            return self.meet_at(barrier, &inst);
+        if is_rendezvous(self.func, &inst) {
+            return self.arrive_at_rendezvous(barrier, &inst);
         }
         if let Some(call) = call_number(self.func, &inst) {
-            return self.call_apart(barrier, call);
+            return self.call_on_fiber(barrier, call);
         }
         if waits_in_cluster(self.func, &inst) {
             return self.wait_in_cluster(barrier);
@@ -93,19 +93,19 @@ impl Emitter<'_> {
             return Ok(());
         }
         if stays {
-            self.leave_waiting(barrier, &bits);
+            self.park(barrier, &bits);
         }
         if let Some(lanes) = if stays { past } else { Some(active) } {
             let old = self.get_pending(next.0);
             let all = self.w.op("or", &old, &lanes);
             self.set_pending(next.0, &all);
         }
-        self.go_on_masked(next, position);
+        self.continue_masked(next, position);
         Ok(())
     }
 
     /// Adds lanes to the mask of those parked at a cut.
-    pub fn leave_waiting(&mut self, place: u32, lanes: &Val) {
+    pub fn park(&mut self, place: u32, lanes: &Val) {
         let waiting = self.waiting[place as usize].clone();
         let old = self.w.load(lanes.ty, &waiting, 4);
         let all = self.w.op("or", &old, lanes);
@@ -113,7 +113,7 @@ impl Emitter<'_> {
     }
 
     /// Ends a block at which lanes were parked: what is left of a full warp continues in the masked version.
-    pub fn go_on_masked(&mut self, next: BlockId, position: u32) {
+    pub fn continue_masked(&mut self, next: BlockId, position: u32) {
         match self.mode {
             Mode::Full => {
                 let on = self.masked_label(next);
@@ -126,9 +126,9 @@ impl Emitter<'_> {
     fn wait_in_cluster(&mut self, barrier: u32) -> Result<()> {
         self.cluster_barrier(true);
         let bits = self.active_bits();
-        self.leave_waiting(barrier, &bits);
+        self.park(barrier, &bits);
         let position = self.cfg.position[self.barriers[barrier as usize].block.0 as usize];
-        self.go_on_masked(self.barriers[barrier as usize].next, position);
+        self.continue_masked(self.barriers[barrier as usize].next, position);
         Ok(())
     }
 
@@ -183,15 +183,15 @@ impl Emitter<'_> {
         self.w.branch(&some, &wait, done);
         self.w.block(&wait);
         self.finish_others(&all);
-        let output = self.meeting_rows();
+        let output = self.rendezvous_rows();
         let released = self.released(&here, output.as_ref(), true);
-        self.go_on(&released, output.as_ref())?;
+        self.resume(&released, output.as_ref())?;
         self.w.jump(first);
         Ok(())
     }
 
     /// Lanes are still pending in a loop that polls: yields to other warps, then restarts the sweep.
-    pub fn let_others_go_on(&mut self) -> Result<()> {
+    pub fn yield_to_others(&mut self) -> Result<()> {
         self.w.block("overtake");
         let first = self.masked_label(self.region[0]);
         let [mut all, here] = self.waiting_lanes();
@@ -205,9 +205,9 @@ impl Emitter<'_> {
         }
         self.helper(Helper::Yield, &[], true);
         if !self.waiting.is_empty() {
-            let output = self.meeting_rows();
+            let output = self.rendezvous_rows();
             let released = self.released(&here, output.as_ref(), false);
-            self.go_on(&released, output.as_ref())?;
+            self.resume(&released, output.as_ref())?;
         }
         self.w.jump(&first);
         Ok(())
@@ -224,7 +224,7 @@ impl Emitter<'_> {
     }
 
     /// Resumes released lanes after their barriers.
-    fn go_on(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
+    fn resume(&mut self, released: &Val, output: Option<&Val>) -> Result<()> {
         let (mode, active) = (self.mode, self.active.clone());
         (self.mode, self.active) = (Mode::Full, constant(Ty::lanes(Elem::I1), 1));
         for (k, p) in self.waiting.clone().into_iter().enumerate() {
@@ -241,8 +241,8 @@ impl Emitter<'_> {
             }
             let go = self.unpack_bits(&go);
             match (call, output) {
-                (Some(call), _) => self.come_back(k as u32, call, &go)?,
-                (None, Some(output)) if meets(self.func, &inst) => self.met(&inst, output, &go),
+                (Some(call), _) => self.return_from_call(k as u32, call, &go)?,
+                (None, Some(output)) if is_rendezvous(self.func, &inst) => self.write_rendezvous(&inst, output, &go),
                 (None, _) => self.write_reduction(&inst, Some(&go)),
             }
             let next = self.barriers[k].next;

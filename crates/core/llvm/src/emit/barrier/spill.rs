@@ -155,20 +155,20 @@ fn is_index(s: Special) -> bool {
 
 impl Emitter<'_> {
     /// Registers that are live after a barrier and not rematerialised.
-    fn kept(&mut self, barrier: u32) -> Vec<u32> {
+    fn spilled(&mut self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
         let live: Vec<u32> = self.live.live_in[next.0 as usize].iter().collect();
         let func = self.func;
         live.into_iter().filter(|r| self.spills.cost(func, VReg(*r)).is_none()).collect()
     }
 
-    fn kept_frame(&self, barrier: u32) -> Vec<u32> {
+    fn spilled_frame(&self, barrier: u32) -> Vec<u32> {
         let next = self.barriers[barrier as usize].next;
         self.spills.frame_live[next.0 as usize].iter().filter(|f| self.frame[*f as usize].is_some()).collect()
     }
 
     /// Address of the current warp's spill slot for `key`.
-    fn kept_at(&mut self, key: u32, bytes: u64) -> Val {
+    fn spill_slot(&mut self, key: u32, bytes: u64) -> Val {
         let warps = u64::from(self.warps());
         let offset = self.spills.place(key, bytes, warps);
         let arrays = self.ctx_value(Elem::Ptr, at::SPILLS);
@@ -218,8 +218,8 @@ impl Emitter<'_> {
     }
 
     /// Spills the registers that are live after a barrier.
-    pub fn put_away(&mut self, barrier: u32) {
-        for r in self.kept(barrier) {
+    pub fn spill_registers(&mut self, barrier: u32) {
+        for r in self.spilled(barrier) {
             if self.spills.once(r) {
                 let once = self.shared_variable(r);
                 let slot = self.slots[r as usize].clone();
@@ -229,7 +229,7 @@ impl Emitter<'_> {
                 self.move_slot(r, true);
             }
         }
-        for f in self.kept_frame(barrier) {
+        for f in self.spilled_frame(barrier) {
             self.move_frame(f, true);
         }
     }
@@ -247,7 +247,7 @@ impl Emitter<'_> {
     /// Before the loop over warps: loads the values that are uniform over the CTA.
     pub fn shared_values(&mut self, barrier: u32) -> Vec<(u32, Val)> {
         let mut values = Vec::new();
-        for r in self.kept(barrier) {
+        for r in self.spilled(barrier) {
             if self.spills.once(r) {
                 let (once, elem) = (self.shared_variable(r), self.slots[r as usize].elem);
                 values.push((r, self.w.load(Ty::scalar(elem), &once, 1)));
@@ -257,17 +257,17 @@ impl Emitter<'_> {
     }
 
     /// Reloads or rematerialises the registers that are live after a barrier.
-    pub fn fetch_back(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
+    pub fn restore_registers(&mut self, barrier: u32, shared: &[(u32, Val)]) -> Result<()> {
         for (r, v) in shared {
             let pointer = self.slots[*r as usize].pointer.clone();
             self.w.set(v, &pointer, 0, 1);
         }
-        for r in self.kept(barrier) {
+        for r in self.spilled(barrier) {
             if !self.spills.once(r) {
                 self.move_slot(r, false);
             }
         }
-        for f in self.kept_frame(barrier) {
+        for f in self.spilled_frame(barrier) {
             self.move_frame(f, false);
         }
         let next = self.barriers[barrier as usize].next;
@@ -299,7 +299,7 @@ impl Emitter<'_> {
     fn move_frame(&mut self, f: u32, out: bool) {
         let Some(words) = self.frame[f as usize].clone() else { return };
         let size = u64::from(self.func.frame[f as usize].size.div_ceil(4)) * 128;
-        let p = self.kept_at(u32::MAX - f, size);
+        let p = self.spill_slot(u32::MAX - f, size);
         let (to, from) = if out { (&p, &words) } else { (&words, &p) };
         self.w.declared.insert("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)".into());
         self.w.line(format_args!(
@@ -309,7 +309,7 @@ impl Emitter<'_> {
 
     /// Zeroes registers that the program may read before writing them, as the reference engine does, so that no `undef`
     /// reaches a branch or an address.
-    pub fn clear_unwritten(&mut self) {
+    pub fn clear_uninitialised(&mut self) {
         for (variable, bytes) in self.uninitialised.clone() {
             self.w.declared.insert("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)".into());
             self.w.line(format_args!(
@@ -330,7 +330,7 @@ impl Emitter<'_> {
 
     /// Resets the state of a warp that enters a region: what an earlier warp left behind becomes poison, and in the
     /// first region registers that may be read uninitialised become zero.
-    pub fn forget(&mut self, first: bool) {
+    pub fn reset_registers(&mut self, first: bool) {
         // What an earlier warp left in the registers defined here is dead; LLVM must see that.
         let mut defined = BitSet::new(self.func.regs.len());
         let func = self.func;
@@ -347,7 +347,7 @@ impl Emitter<'_> {
             }
         }
         if first {
-            self.clear_unwritten();
+            self.clear_uninitialised();
         }
         if self.masks {
             let ty = self.packed_type();

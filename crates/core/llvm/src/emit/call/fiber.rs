@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 impl Emitter<'_> {
     /// The active lanes call a function; they are parked if it runs on a fiber of its own.
-    pub fn call_apart(&mut self, k: u32, number: u32) -> Result<()> {
+    pub fn call_on_fiber(&mut self, k: u32, number: u32) -> Result<()> {
         let (next, own) = (self.barriers[k as usize].next, self.barriers[k as usize].block);
         let position = self.cfg.position[own.0 as usize];
         // The call is the block's last instruction.
@@ -28,7 +28,7 @@ impl Emitter<'_> {
         self.at = self.func.insts[self.inst as usize].at;
         let call = self.begin_call(number, true)?;
         let together = match call.site.callee {
-            Callee::Direct(f) => !self.reached.parts(f),
+            Callee::Direct(f) => !self.reached.returns_divergent(f),
             Callee::Indirect(..) => false,
         };
         if together && self.mode == Mode::Full {
@@ -82,8 +82,8 @@ impl Emitter<'_> {
                 }
             }
         }
-        self.leave_waiting(k, &away);
-        self.go_on_masked(next, position);
+        self.park(k, &away);
+        self.continue_masked(next, position);
         Ok(())
     }
 
@@ -129,7 +129,7 @@ impl Emitter<'_> {
     }
 
     /// Lanes return from a call: takes their results.
-    pub fn come_back(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
+    pub fn return_from_call(&mut self, k: u32, number: u32, lanes: &Val) -> Result<()> {
         let own = self.barriers[k as usize].block;
         self.inst = self.func.blocks[own.0 as usize].insts.range().end as u32 - 1;
         let (site, sequence) = self.sequence(number);

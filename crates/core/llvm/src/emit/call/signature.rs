@@ -103,7 +103,7 @@ impl Emitter<'_> {
 
     /// Whether results are returned in memory, since lanes return at different times.
     pub fn stores_results(&self) -> bool {
-        self.reached.fibers && self.reached.parts(self.id)
+        self.reached.fibers && self.reached.returns_divergent(self.id)
     }
 
     /// The function's own interface: what its callers must pass and expect.

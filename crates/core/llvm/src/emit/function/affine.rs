@@ -348,7 +348,7 @@ impl Emitter<'_> {
     }
 
     /// Invalidates the shadow of a register that was written lane by lane.
-    pub fn bend(&mut self, r: VReg) {
+    pub fn invalidate_shadow(&mut self, r: VReg) {
         if let Some(shadow) = self.slots[r.0 as usize].shadow.clone() {
             self.w.set(&int(Elem::I1, 1), &shadow.wrapped, 0, 1);
         }

@@ -12,7 +12,7 @@ use margay_ir::{BlockId, Inst, Operand, VReg, pass::liveness::inst_writes};
 use margay_isa::{Mod, Opcode, Type};
 
 /// Whether a comparison holds in all lanes, or in none; both are scalars, and both false if lanes diverge.
-pub struct Foreseen {
+pub struct Decided {
     /// Holds in all lanes.
     pub all: Val,
     /// Holds in no lane.
@@ -23,7 +23,7 @@ pub struct Foreseen {
 
 impl Emitter<'_> {
     /// Decides the comparison that a block's branch depends on by its extreme lanes, if both operands are affine.
-    pub fn foresee(&mut self, block: BlockId, pred: VReg) -> Result<Option<Foreseen>> {
+    pub fn decide_by_extremes(&mut self, block: BlockId, pred: VReg) -> Result<Option<Decided>> {
         let func = self.func;
         let insts = func.insts(&func.blocks[block.0 as usize]);
         let writes = |inst: &Inst, r: VReg| {
@@ -58,7 +58,7 @@ impl Emitter<'_> {
         let holds = self.w.op("and", &holds, &straight);
         let fails = self.w.op("and", &fails, &straight);
         let (all, none) = if inverted { (fails, holds) } else { (holds, fails) };
-        Ok(Some(Foreseen { all, none, inst }))
+        Ok(Some(Decided { all, none, inst }))
     }
 
     /// Smallest and largest value of an operand over the lanes, as 64-bit integers.

@@ -81,14 +81,14 @@ impl Emitter<'_> {
     }
 
     /// Lanes finish: their threads in a kernel, the function in a device function (where nothing is recorded).
-    pub fn bury(&mut self, lanes: &Val) {
+    pub fn retire(&mut self, lanes: &Val) {
         if self.role != Role::Device {
-            self.bury_for_good(lanes);
+            self.exit_threads(lanes);
         }
     }
 
     /// Threads exit.
-    pub fn bury_for_good(&mut self, lanes: &Val) {
+    pub fn exit_threads(&mut self, lanes: &Val) {
         let Some(alive) = self.alive.clone() else { return };
         let bits = self.bits(lanes);
         let rest = self.w.op_const("xor", &bits, -1);

@@ -3,7 +3,7 @@
 use crate::ctx::{Helper, at};
 use crate::emit::{
     function::prepare::trivial_exit,
-    function::reach::watches,
+    function::reach::observes_others,
     function::{Emitter, Mode, Result, Role},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
@@ -238,11 +238,11 @@ impl Emitter<'_> {
             Terminator::Branch { pred, negated, then, other, .. } => {
                 if self.mode == Mode::Full
                     && self.slots[pred.0 as usize].shape == Shape::Varying
-                    && let Some(foreseen) = self.foresee(b, *pred)?
+                    && let Some(decided) = self.decide_by_extremes(b, *pred)?
                 {
                     let (yes, no) = if *negated { (*other, *then) } else { (*then, *other) };
                     // Few warps exit at once, so that arm is tested last.
-                    let mut arms = [(yes, foreseen.all), (no, foreseen.none)];
+                    let mut arms = [(yes, decided.all), (no, decided.none)];
                     if trivial_exit(self.func, yes) {
                         arms.swap(0, 1);
                     }
@@ -252,7 +252,7 @@ impl Emitter<'_> {
                         self.w.block(&next);
                     }
                     // The comparison lane by lane, which uniform warps skip.
-                    self.instruction(&foreseen.inst)?;
+                    self.instruction(&decided.inst)?;
                 }
                 let p = self.read(*pred);
                 let p = if *negated { self.w.op_const("xor", &p, 1) } else { p };
@@ -282,7 +282,7 @@ impl Emitter<'_> {
             Terminator::Exit => {
                 if self.role == Role::Device {
                     let lanes = self.active.clone();
-                    self.bury_for_good(&lanes);
+                    self.exit_threads(&lanes);
                 }
                 self.end(position)
             }
@@ -297,7 +297,7 @@ impl Emitter<'_> {
             }
             Mode::Masked => {
                 let active = self.active.clone();
-                self.bury(&active);
+                self.retire(&active);
                 self.next(position);
             }
         }
@@ -309,7 +309,7 @@ impl Emitter<'_> {
         let uniform = arms.iter().all(|(_, c)| c.as_ref().is_none_or(|c| !c.ty.vector));
         match (self.mode, uniform) {
             (Mode::Full, true) => self.go_uniform(position, arms),
-            (Mode::Full, false) => self.part(position, arms),
+            (Mode::Full, false) => self.diverge(position, arms),
             (Mode::Masked, _) => {
                 let active = self.active.clone();
                 for (to, condition) in arms {
@@ -318,7 +318,7 @@ impl Emitter<'_> {
                     {
                         let c = self.w.splat(c);
                         let lanes = self.w.op("and", &active, &c);
-                        self.bury(&lanes);
+                        self.retire(&lanes);
                         continue;
                     }
                     let lanes = match condition {
@@ -375,7 +375,7 @@ impl Emitter<'_> {
     }
 
     /// A branch of all 32 lanes that may diverge: stays in the full version if all agree, else enters the masked one.
-    fn part(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
+    fn diverge(&mut self, position: u32, arms: &[(BlockId, Option<Val>)]) {
         let mut lowest: Option<BlockId> = None;
         let mut masks = Vec::new();
         // An arm that exits is tested last, since most warps take the other one.
@@ -393,7 +393,7 @@ impl Emitter<'_> {
         }
         for (to, mask) in masks {
             if trivial_exit(self.func, to) {
-                self.bury(&mask);
+                self.retire(&mask);
                 continue;
             }
             let waiting = self.get_pending(to.0);
@@ -458,7 +458,7 @@ impl Emitter<'_> {
 
     /// Emits one instruction, by the effect of its row.
     pub fn instruction(&mut self, inst: &Inst) -> Result<()> {
-        if self.spins && (watches(self.func, inst) || self.func.variant(inst).op == Opcode::Atom) {
+        if self.spins && (observes_others(self.func, inst) || self.func.variant(inst).op == Opcode::Atom) {
             let lanes = self.active_bits();
             self.note_poll(&lanes);
         }

@@ -219,8 +219,8 @@ pub fn emit(
     let live = Liveness::new(func, &cfg);
     let kernel = func.kind == margay_check::FuncKind::Kernel;
     let stacked = func.insts.iter().any(|i| moves_stack(func, i));
-    let meets = func.insts.iter().any(|i| is_cluster_barrier(func, i));
-    let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !meets)
+    let has_cluster_barrier = func.insts.iter().any(|i| is_cluster_barrier(func, i));
+    let cta = (kernel && !stacks && !spins && !polls && !divergent && !stacked && !has_cluster_barrier)
         .then(|| Uniformity::new(func, &cfg, WarpShape { cta: true, ..options.warp }))
         .filter(|cta| crate::emit::barrier::kernel::fits(func, &cfg, cta, &barriers, options));
     let role = match (kernel, &cta) {
@@ -301,7 +301,7 @@ impl Emitter<'_> {
 
     /// Emits the function as a single region for one mask of lanes.
     fn whole(&mut self) -> Result<()> {
-        self.clear_unwritten();
+        self.clear_uninitialised();
         self.load_formals()?;
         self.begin_stack();
         let lanes = match self.role {
@@ -350,7 +350,7 @@ impl Emitter<'_> {
             self.w.block(&swept);
             self.finish_sweep()?;
             if self.spins {
-                self.let_others_go_on()?;
+                self.yield_to_others()?;
             }
         }
         self.mode = Mode::Full;

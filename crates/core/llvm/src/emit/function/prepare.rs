@@ -64,7 +64,7 @@ fn unguarded(func: &Func, inst: &Inst) -> bool {
 }
 
 /// Whether an instruction waits for other lanes of its warp.
-pub(in crate::emit) fn meets(func: &Func, inst: &Inst) -> bool {
+pub(in crate::emit) fn is_rendezvous(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     match v.op {
         Opcode::Shfl | Opcode::Vote | Opcode::Match | Opcode::Redux | Opcode::Elect => v.has(Mod::Sync),
@@ -95,7 +95,7 @@ impl Prepared {
     /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
         let plain = Prepared::with(original, options.warp, reached);
-        if !plain.may_part() && !reached.is_apart(id, original) {
+        if !plain.may_diverge() && !reached.is_apart(id, original) {
             return plain;
         }
         Prepared::with(original, WarpShape { divergent: true, ..options.warp }, reached)
@@ -104,9 +104,10 @@ impl Prepared {
     fn with(original: &Func, warp: WarpShape, reached: &Reached) -> Prepared {
         let mut func = original.clone();
         let divergent = warp.divergent;
-        branch_around(&mut func, |f, i| unguarded(f, i) || meets(f, i));
-        let apart = |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.holds(&c.callee));
-        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && meets(f, i) || apart(f, i);
+        branch_around(&mut func, |f, i| unguarded(f, i) || is_rendezvous(f, i));
+        let apart =
+            |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.may_block(&c.callee));
+        let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && is_rendezvous(f, i) || apart(f, i);
         let cuts = split_after(&mut func, |f, i| waits(f, i) || reached.may_exit(f, i));
         propagate_constants(&mut func);
         let last = |c: &Cut| func.insts(&func.blocks[c.block.0 as usize]).last();
@@ -128,18 +129,18 @@ impl Prepared {
 
     /// Whether lanes on different sides of a branch may take part in one warp operation, wait at different barriers, or
     /// exit while others wait for them. A plain sweep would run one side to its end before the other.
-    fn may_part(&self) -> bool {
+    fn may_diverge(&self) -> bool {
         let apart = |a: &BlockId| self.uniformity.divergent[a.0 as usize];
         if self.barriers.iter().any(|c| apart(&c.block)) {
             return true;
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
         // A computed mask names active lanes (`activemask`, `match`); a constant one may name lanes on another path.
-        let fixed = |i: &Inst| meets(&self.func, i) && has_fixed_mask(&self.func, i);
+        let fixed = |i: &Inst| is_rendezvous(&self.func, i) && has_fixed_mask(&self.func, i);
         if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
             return true;
         }
-        let has = |b: &&BlockId| insts(b).any(|i| meets(&self.func, i));
+        let has = |b: &&BlockId| insts(b).any(|i| is_rendezvous(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
         // Lanes that poll are overtaken by the others, which may be anywhere.
         if self.spins && !found.is_empty() {
@@ -151,9 +152,9 @@ impl Prepared {
 
 impl Prepared {
     /// Whether lanes of a warp that call the function together may return at different times.
-    pub fn parts(&self, reached: &Reached) -> bool {
+    pub fn returns_divergent(&self, reached: &Reached) -> bool {
         let func = &self.func;
-        let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.holds(&c.callee));
+        let holds = |i: &Inst| call_site(func, i).is_some_and(|c| reached.may_block(&c.callee));
         let varies =
             |o: &Operand| matches!(o, Operand::Reg(r) if self.uniformity.shapes[r.0 as usize] != Shape::Uniform);
         let chosen = |i: &Inst| {
@@ -167,13 +168,13 @@ impl Prepared {
         };
         let waits = |b: &BlockId| {
             let divergent = self.uniformity.divergent[b.0 as usize];
-            let waits = |i: &Inst| meets(func, i) || waits_at_barrier(func, i) || holds(i);
+            let waits = |i: &Inst| is_rendezvous(func, i) || waits_at_barrier(func, i) || holds(i);
             func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
         };
         self.spins
             || self.divergent
             || self.cfg.order.iter().any(|b| leaves(b) || waits(b))
-            || func.calls.iter().any(|c| reached.holds(&c.callee) && reached.may_part(&c.callee))
+            || func.calls.iter().any(|c| reached.may_block(&c.callee) && reached.may_diverge(&c.callee))
     }
 
     /// Whether some call must run on a fiber of its own.
@@ -185,7 +186,7 @@ impl Prepared {
             insts
                 .iter()
                 .filter_map(|i| call_site(func, i))
-                .any(|c| reached.holds(&c.callee) && (divergent || reached.may_part(&c.callee)))
+                .any(|c| reached.may_block(&c.callee) && (divergent || reached.may_diverge(&c.callee)))
         };
         self.cfg.order.iter().any(apart)
     }

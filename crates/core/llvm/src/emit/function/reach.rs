@@ -3,7 +3,7 @@
 
 use crate::emit::{
     function::Options,
-    function::prepare::{Prepared, meets},
+    function::prepare::{Prepared, is_rendezvous},
 };
 use margay_check::FuncKind;
 use margay_ir::{
@@ -66,15 +66,16 @@ impl Reached {
                 changed |= calls && !std::mem::replace(&mut reached.exits[f.0 as usize], true);
             }
         }
-        reached.find_strands(ir, functions, kernel, options);
+        reached.find_fibers(ir, functions, kernel, options);
         reached
     }
 
     /// Finds the functions in which lanes wait for others, and whether calls of them need fibers.
-    fn find_strands(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
+    fn find_fibers(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
-        let waits = |func: &Func| func.insts.iter().any(|i| meets(func, i) || waits_at_barrier(func, i));
-        let may_wait = |func: &Func| waits(func) || func.insts.iter().any(|i| watches(func, i) || polls(func, i));
+        let waits = |func: &Func| func.insts.iter().any(|i| is_rendezvous(func, i) || waits_at_barrier(func, i));
+        let may_wait =
+            |func: &Func| waits(func) || func.insts.iter().any(|i| observes_others(func, i) || polls(func, i));
         if !callees().any(|f| may_wait(ir.func(f))) {
             return;
         }
@@ -91,7 +92,7 @@ impl Reached {
         while changed {
             changed = false;
             for f in callees() {
-                let calls = ir.func(f).calls.iter().any(|c| self.holds(&c.callee));
+                let calls = ir.func(f).calls.iter().any(|c| self.may_block(&c.callee));
                 changed |= calls && !std::mem::replace(&mut self.holds[f.0 as usize], true);
             }
         }
@@ -99,7 +100,7 @@ impl Reached {
         while changed {
             changed = false;
             for f in callees().filter(|f| self.holds[f.0 as usize]) {
-                let parts = made(f).is_some_and(|p| p.parts(self));
+                let parts = made(f).is_some_and(|p| p.returns_divergent(self));
                 changed |= parts && !std::mem::replace(&mut self.parts[f.0 as usize], true);
             }
         }
@@ -110,7 +111,7 @@ impl Reached {
     }
 
     /// Whether lanes may wait in a callee for lanes that have not called it.
-    pub fn holds(&self, callee: &Callee) -> bool {
+    pub fn may_block(&self, callee: &Callee) -> bool {
         match callee {
             Callee::Direct(f) => self.holds[f.0 as usize],
             Callee::Indirect(..) => self.some_hold,
@@ -118,14 +119,14 @@ impl Reached {
     }
 
     /// Whether lanes of a warp may return from a function at different times.
-    pub fn parts(&self, f: FuncId) -> bool {
+    pub fn returns_divergent(&self, f: FuncId) -> bool {
         self.parts[f.0 as usize]
     }
 
     /// Whether lanes of a warp may return from a callee at different times.
-    pub fn may_part(&self, callee: &Callee) -> bool {
+    pub fn may_diverge(&self, callee: &Callee) -> bool {
         match callee {
-            Callee::Direct(f) => self.parts(*f),
+            Callee::Direct(f) => self.returns_divergent(*f),
             Callee::Indirect(..) => true,
         }
     }
@@ -133,7 +134,7 @@ impl Reached {
     /// Whether lanes may leave a function, or calls in it, group by group, so that the sweep passes blocks more than
     /// once.
     pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
-        self.fibers && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.holds(&c.callee)))
+        self.fibers && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.may_block(&c.callee)))
     }
 
     fn may_end(&self, callee: &Callee) -> bool {
@@ -180,15 +181,15 @@ pub fn waits_at_barrier(func: &Func, inst: &Inst) -> bool {
 
 /// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
 /// or an atomic that stands for one.
-pub fn watches(func: &Func, inst: &Inst) -> bool {
+pub fn observes_others(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
-    v.op == Opcode::Atom && (has(&[Mod::Cas, Mod::Exch]) || leaves_alone(func, inst))
+    v.op == Opcode::Atom && (has(&[Mod::Cas, Mod::Exch]) || changes_nothing(func, inst))
         || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
 }
 
 /// Whether an atomic leaves memory unchanged whatever it reads: `atom.add` of 0 and the like.
-fn leaves_alone(func: &Func, inst: &Inst) -> bool {
+fn changes_nothing(func: &Func, inst: &Inst) -> bool {
     let v = func.variant(inst);
     let (bits, signed) = (v.t().bits(), v.t().is_signed());
     let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
@@ -234,7 +235,7 @@ fn leaves_alone(func: &Func, inst: &Inst) -> bool {
 
 /// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
 /// threads could see.
-fn asks(func: &Func, cfg: &Cfg) -> bool {
+fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
     let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
     let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
     let acts = |inst: &Inst| {
@@ -297,13 +298,14 @@ fn asks(func: &Func, cfg: &Cfg) -> bool {
 /// Whether loops of a function may wait for other threads.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
     let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
-    let watched = |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| watches(func, i));
-    cfg.order.iter().filter(looped).any(watched) || idles(func, cfg) || asks(func, cfg)
+    let watched =
+        |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| observes_others(func, i));
+    cfg.order.iter().filter(looped).any(watched) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg)
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
 /// write can end it, even if its loads are weak.
-fn idles(func: &Func, cfg: &Cfg) -> bool {
+fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
     let reads = |b: &BlockId| {
         let loads = |i: &Inst| {
             let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));

@@ -37,7 +37,7 @@ impl Emitter<'_> {
                 self.write_rows(&s.bases, slot.elem, &bases);
                 self.w.set(&int(Elem::I1, 0), &s.wrapped, 0, 1);
             }
-            _ => self.bend(r),
+            _ => self.invalidate_shadow(r),
         }
         let v = self.w.splat(v);
         let keep = match (self.mode, mask) {

@@ -95,7 +95,7 @@ impl Emitter<'_> {
     /// `bar.warp.sync`: lanes have reconverged, and memory is already ordered.
     pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
         let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
-        self.gathered(&members)
+        self.check_members(&members)
     }
 
     /// The lanes that their own member mask leaves out (manual, sections 9.7.9.6 and 9.7.13.2: undefined).
@@ -108,7 +108,7 @@ impl Emitter<'_> {
     }
 
     /// Faults unless all members of the mask are active and have the same mask.
-    fn gathered(&mut self, members: &Operand) -> Result<()> {
+    fn check_members(&mut self, members: &Operand) -> Result<()> {
         let mut outside = None;
         if constant_word(members) != Some(u32::MAX) {
             let lanes = self.left_out(members)?;
@@ -148,7 +148,7 @@ impl Emitter<'_> {
     fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
         let [value, by, bounds, rest @ ..] = srcs else { return self.refuse("shfl") };
         if let Some(members) = rest.first() {
-            self.gathered(members)?;
+            self.check_members(members)?;
         }
         let a = match dsts.first() {
             Some(d) => self.copied_value(value, d, Elem::I32)?,
@@ -298,7 +298,7 @@ impl Emitter<'_> {
 
     fn vote(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         if let Some(members) = srcs.get(1) {
-            self.gathered(members)?;
+            self.check_members(members)?;
         }
         let p = self.value(&srcs[0], Elem::I1)?;
         let p = self.w.splat(&p);
@@ -333,7 +333,7 @@ impl Emitter<'_> {
 
     fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         let t = variant.t();
-        self.gathered(&srcs[1])?;
+        self.check_members(&srcs[1])?;
         let a = self.value(&srcs[0], Elem::I32)?;
         let a = self.w.splat(&a);
         let taking = self.taking(&srcs[1])?;

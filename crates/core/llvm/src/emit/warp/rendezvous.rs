@@ -15,7 +15,7 @@ use margay_isa::Opcode;
 
 impl Emitter<'_> {
     /// The active lanes arrive at a warp operation.
-    pub fn meet_at(&mut self, k: u32, inst: &Inst) -> Result<()> {
+    pub fn arrive_at_rendezvous(&mut self, k: u32, inst: &Inst) -> Result<()> {
         let next = self.barriers[k as usize].next;
         if self.mode == Mode::Full {
             self.instruction(inst)?;
@@ -37,7 +37,7 @@ impl Emitter<'_> {
         let Spilled { site, input, .. } = self.spill(false)?;
         let (live, lanes) = (self.alive_bits(), self.active_bits());
         self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
-        self.leave_waiting(k, &lanes);
+        self.park(k, &lanes);
         self.next(position);
         Ok(())
     }
@@ -64,21 +64,21 @@ impl Emitter<'_> {
     }
 
     /// A buffer for the results of any operation at which lanes may be parked; `None` if there is no such operation.
-    pub fn meeting_rows(&mut self) -> Option<Val> {
+    pub fn rendezvous_rows(&mut self) -> Option<Val> {
         let func = self.ir.func(self.id);
         let rows = |k: u32| {
             let block = self.barriers[k as usize].block;
             let inst = self.func.blocks[block.0 as usize].insts.range().last()?;
-            let meets = crate::emit::function::prepare::meets(self.func, &self.func.insts[inst]);
+            let parks = crate::emit::function::prepare::is_rendezvous(self.func, &self.func.insts[inst]);
             let (_, writes) = single_step::registers(func, &func.insts[inst]);
-            meets.then(|| writes.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>())
+            parks.then(|| writes.iter().map(|r| single_step::rows_of(func.regs[r.0 as usize])).sum::<usize>())
         };
         let most = (0..self.barriers.len() as u32).filter_map(rows).max()?;
         Some(self.buffers(0, most.max(1))[1].clone())
     }
 
     /// Writes the results of lanes that were parked at an operation.
-    pub fn met(&mut self, inst: &Inst, output: &Val, lanes: &Val) {
+    pub fn write_rendezvous(&mut self, inst: &Inst, output: &Val, lanes: &Val) {
         if matches!(self.func.variant(inst).op, Opcode::Bar | Opcode::Barrier) {
             return;
         }
