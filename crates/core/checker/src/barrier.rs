@@ -110,7 +110,7 @@ impl Graph {
         Graph { blocks, next }
     }
 
-    fn leads(&self, from: u32, to: u32) -> bool {
+    fn is_reachable(&self, from: u32, to: u32) -> bool {
         let (mut seen, mut todo) = (vec![false; self.next.len()], self.next[from as usize].clone());
         while let Some(block) = todo.pop() {
             if block == to {
@@ -129,9 +129,9 @@ impl Graph {
             return false;
         };
         if a == b {
-            return after.span.start > before.span.start && !self.leads(*a, *a);
+            return after.span.start > before.span.start && !self.is_reachable(*a, *a);
         }
-        self.leads(*b, *a) && !self.leads(*a, *b)
+        self.is_reachable(*b, *a) && !self.is_reachable(*a, *b)
     }
 }
 

@@ -121,7 +121,7 @@ fn lanes(mask: u32) -> impl Iterator<Item = u32> {
 
 impl Release {
     /// Whether the release and an operation of that scope in that CTA are morally strong.
-    fn meets(&self, (cta, cluster): (u32, u32), scope: Scope) -> bool {
+    fn is_morally_strong_with(&self, (cta, cluster): (u32, u32), scope: Scope) -> bool {
         let needed = match () {
             _ if self.cta == cta => Scope::Cta,
             _ if self.cluster == cluster => Scope::Cluster,
@@ -301,7 +301,7 @@ impl Threads {
         }
         match self.released.get_mut(&at) {
             Some(list) if modifies => {
-                list.retain(|r| r.meets(me, order.scope));
+                list.retain(|r| r.is_morally_strong_with(me, order.scope));
                 list.extend(made);
                 if list.len() > MOST_RELEASES {
                     collapse(list);
@@ -320,11 +320,11 @@ impl Threads {
     pub fn read(&mut self, cta: &mut CtaThreads, (warp, lane): (u32, u32), at: u64, order: Ordering) {
         let Some(list) = self.released.get(&at) else { return };
         let me = (cta.index, cta.cluster);
-        for release in list.iter().filter(|r| r.meets(me, order.scope)) {
+        for release in list.iter().filter(|r| r.is_morally_strong_with(me, order.scope)) {
             if order.semantics.acquires() {
                 cta.learn(warp, lane, &release.clock);
             } else {
-                pend(cta.thread(warp, lane), release.clone(), order.scope);
+                push_pending(cta.thread(warp, lane), release.clone(), order.scope);
             }
         }
     }
@@ -336,7 +336,7 @@ impl Threads {
             if semantics.acquires() {
                 let mut kept = Vec::new();
                 for (release, read) in std::mem::take(&mut t.pending) {
-                    if release.meets(me, scope.min(read)) {
+                    if release.is_morally_strong_with(me, scope.min(read)) {
                         Arc::make_mut(&mut t.clock).join(&release.clock);
                     } else {
                         kept.push((release, read));
@@ -475,7 +475,7 @@ impl Threads {
                     } else {
                         let (index, cluster) = (cta.index, cta.cluster);
                         let release = Release { cta: index, cluster, scope: Scope::Sys, clock: clock.clone() };
-                        pend(cta.thread(who.warp, lane), release, order.scope);
+                        push_pending(cta.thread(who.warp, lane), release, order.scope);
                     }
                 }
             }
@@ -508,7 +508,7 @@ impl Threads {
     }
 }
 
-fn pend(t: &mut Thread, release: Release, scope: Scope) {
+fn push_pending(t: &mut Thread, release: Release, scope: Scope) {
     if t.pending.iter().any(|(r, s)| Arc::ptr_eq(&r.clock, &release.clock) && *s == scope) {
         return;
     }

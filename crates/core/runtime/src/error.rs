@@ -77,7 +77,7 @@ impl fmt::Display for Error {
                 None => write!(f, "the ABI cannot carry a signature: {}", e.reason),
             },
             Error::NoSuch { what, name, known } if known.is_empty() => write!(f, "no {what} `{name}`; there is none"),
-            Error::NoSuch { what, name, known } => write!(f, "no {what} `{name}`; there is {}", some_of(known)),
+            Error::NoSuch { what, name, known } => write!(f, "no {what} `{name}`; there is {}", abbreviate(known)),
             Error::BadLaunch(why) | Error::BadArray(why) => write!(f, "{why}"),
             Error::BadAddress { address, size } => write!(f, "{size} bytes at {address:#x} lie in no allocation"),
             Error::OutOfMemory { size } => write!(f, "the host has no {size} bytes of memory left"),
@@ -107,7 +107,7 @@ impl From<NoPlan> for Error {
 }
 
 /// "`a`, `b` and 7 more"
-fn some_of(names: &[String]) -> String {
+fn abbreviate(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect();
     match names.len().saturating_sub(SHOWN) {

@@ -12,11 +12,11 @@
 //! woken at once if earlier launches of the kernel suggest that there is work for them, or when the first range shows
 //! it.
 //!
-//! Code may improve while a grid runs ([`Source`]). A worker switches to the best code when it has nothing in flight; a
+//! Code may improve while a grid runs ([`CodeSource`]). A worker switches to the best code when it has nothing in flight; a
 //! CTA ends on the engine on which it started. So units and ranges of one grid may run side by side, on the same
 //! memory.
 
-use crate::tiers::{Source, Tier};
+use crate::tiers::{CodeSource, Tier};
 use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
@@ -125,7 +125,7 @@ pub(crate) enum Ended {
 
 /// State shared by the workers of a launch.
 struct Shared<'a> {
-    code: &'a dyn Source,
+    code: &'a dyn CodeSource,
     grid: &'a Grid<'a>,
     schedule: &'a Schedule<'a>,
     clusters: [u32; 3],
@@ -196,7 +196,7 @@ struct Tool<'a> {
 }
 
 /// Runs all CTAs of a grid.
-pub(crate) fn run(code: &dyn Source, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
+pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
     let launch = grid.launch;
     let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i].max(1));
     let units = clusters.iter().map(|n| u64::from(*n)).product();
@@ -536,7 +536,7 @@ mod tests {
     /// One code for the whole launch.
     struct Only(Arc<dyn Kernel>);
 
-    impl Source for Only {
+    impl CodeSource for Only {
         fn version(&self) -> u32 {
             0
         }
@@ -598,7 +598,7 @@ mod tests {
         (result, log)
     }
 
-    fn launch(code: &dyn Source, setting: &Setting) -> Result<(), Ended> {
+    fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
         let ir = Ir {
             funcs: Vec::new(),
             globals: Vec::new(),

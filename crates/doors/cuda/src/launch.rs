@@ -120,7 +120,7 @@ impl Launch {
             ..LaunchConfig::new(grid, block)
         };
         let ended = kernel.launch(&config, &self.params);
-        if checker.as_ref().is_some_and(|checker| watch::tell(kernel, checker)) {
+        if checker.as_ref().is_some_and(|checker| watch::report_findings(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);
         }
         // A checker of synchronisation has told of it.

@@ -184,7 +184,7 @@ impl Watch {
 }
 
 /// Tells of what a launch did wrong; whether the context is to be given up for it.
-pub fn tell(kernel: &Kernel, checker: &Checker) -> bool {
+pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
     let Some(mut watch) = watch() else { return false };
     let told = checker.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
     told > 0 && watch.settings.stop

@@ -130,7 +130,7 @@ pub fn reset() -> Outcome {
 }
 
 /// Runs a registration, whose error can only be recorded.
-fn quietly(name: &'static str, body: impl FnOnce() -> Outcome) {
+fn recording_errors(name: &'static str, body: impl FnOnce() -> Outcome) {
     enter(name, body);
 }
 
@@ -193,7 +193,7 @@ extern "C" fn __cudaRegisterFunction(
     _grid: Ptr,
     _warp: Ptr,
 ) {
-    quietly("__cudaRegisterFunction", || {
+    recording_errors("__cudaRegisterFunction", || {
         let symbol = Symbol { binary: handle.number(), name: name.text()? };
         registry().kernels.insert(host.number(), symbol);
         Ok(())
@@ -212,7 +212,7 @@ extern "C" fn __cudaRegisterVar(
     _constant: i32,
     _global: i32,
 ) {
-    quietly("__cudaRegisterVar", || {
+    recording_errors("__cudaRegisterVar", || {
         let symbol = Symbol { binary: handle.number(), name: name.text()? };
         registry().variables.insert(host.number(), symbol);
         Ok(())
@@ -231,7 +231,7 @@ extern "C" fn __cudaRegisterManagedVar(
     _constant: i32,
     _global: i32,
 ) {
-    quietly("__cudaRegisterManagedVar", || {
+    recording_errors("__cudaRegisterManagedVar", || {
         let (binary, name) = (handle.number(), name.text()?);
         let mut registry = registry();
         if let Some(found) = registry.binaries.get_mut(&binary) {

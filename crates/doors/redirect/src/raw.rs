@@ -109,13 +109,13 @@ pub extern "C" fn la_activity(_cookie: *mut usize, flag: c_uint) {
             match written {
                 Ok(short) if short > 0 && doors.tells() => eprintln!("  {short} of them are too short for a jump"),
                 Ok(_) => {}
-                Err(error) => complain(&work.path, &error),
+                Err(error) => report_error(&work.path, &error),
             }
         }
     });
 }
 
-fn complain(path: &Path, error: &io::Error) {
+fn report_error(path: &Path, error: &io::Error) {
     eprintln!(
         "margay: the CUDA runtime inside {} cannot be replaced ({error}); build with `-cudart shared`, for example with \
          NVCC_APPEND_FLAGS='-cudart shared'",
@@ -238,10 +238,10 @@ extern "C" fn create(out: *mut usize, count: u32, options: *const *const c_char)
     // SAFETY: the C caller guarantees that many strings.
     let mut given: Vec<*const c_char> = (0..count as usize).map(|i| unsafe { options.add(i).read() }).collect();
     let words: Vec<String> = given.iter().map(|text| string(*text)).collect();
-    let asks = |word: &str| words.iter().any(|w| w == word);
+    let requests = |word: &str| words.iter().any(|w| w == word);
     let (mut handle, mut known) = (0usize, None);
-    if asks("-lto") {
-        if !asks("-ptx") {
+    if requests("-lto") {
+        if !requests("-ptx") {
             given.push(c"-ptx".as_ptr());
         }
         let words = [given.len(), given.as_ptr().expose_provenance(), 0, 0];

@@ -3,7 +3,7 @@
 use super::{
     blocked::{self, Loops},
     element::Element,
-    fragment::Place,
+    fragment::Coord,
 };
 use crate::{LANES, Row};
 
@@ -30,17 +30,17 @@ impl<T: Copy + Default> Matrix<T> {
     }
 
     /// An element.
-    pub fn at(&self, (row, column): Place) -> T {
+    pub fn at(&self, (row, column): Coord) -> T {
         self.cells[row * self.columns + column]
     }
 
     /// Sets an element.
-    pub fn set(&mut self, (row, column): Place, value: T) {
+    pub fn set(&mut self, (row, column): Coord, value: T) {
         self.cells[row * self.columns + column] = value;
     }
 
     /// Sets consecutive elements along a row, or down a column.
-    pub fn set_run(&mut self, (row, column): Place, down: bool, values: &[T]) {
+    pub fn set_run(&mut self, (row, column): Coord, down: bool, values: &[T]) {
         let cells = &mut self.cells[row * self.columns + column..];
         match down {
             false => cells[..values.len()].copy_from_slice(values),
@@ -78,7 +78,7 @@ impl<T: Copy + Default> Matrix<T> {
         &mut self,
         e: Element,
         registers: &[&[Row]],
-        place: impl Fn(usize, usize) -> Place,
+        place: impl Fn(usize, usize) -> Coord,
         value: impl Fn(u32) -> T,
     ) {
         let per = e.per_register();

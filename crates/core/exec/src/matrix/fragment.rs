@@ -6,23 +6,23 @@
 //! computes four products by eight lanes each ([`Quad`]).
 
 /// Row and column.
-pub type Place = (usize, usize);
+pub type Coord = (usize, usize);
 
 /// Row and depth of element `i` of A, of `rows` rows, with `e` elements per register.
-pub fn a(rows: usize, e: usize, lane: usize, i: usize) -> Place {
+pub fn a(rows: usize, e: usize, lane: usize, i: usize) -> Coord {
     let (group, thread, register) = (lane / 4, lane % 4, i / e);
     let (row, block) = if rows == 16 { (group + 8 * (register % 2), register / 2) } else { (group, register) };
     (row, thread * e + i % e + 4 * e * block)
 }
 
 /// Depth and column of element `i` of B.
-pub fn b(e: usize, lane: usize, i: usize) -> Place {
+pub fn b(e: usize, lane: usize, i: usize) -> Coord {
     let (group, thread, register) = (lane / 4, lane % 4, i / e);
     (thread * e + i % e + 4 * e * register, group)
 }
 
 /// Row and column of element `i` of C and D.
-pub fn c(lane: usize, i: usize) -> Place {
+pub fn c(lane: usize, i: usize) -> Coord {
     (lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2)
 }
 
@@ -30,7 +30,7 @@ pub fn c(lane: usize, i: usize) -> Place {
 ///
 /// The manual leaves this layout open; here the elements are stored row by row, lane by lane, and repeat where a
 /// fragment has more room than the matrix has elements.
-pub fn wmma(rows: usize, columns: usize, per_lane: usize, lane: usize, i: usize) -> Place {
+pub fn wmma(rows: usize, columns: usize, per_lane: usize, lane: usize, i: usize) -> Coord {
     let at = (lane * per_lane + i) % (rows * columns);
     (at / columns, at % columns)
 }
@@ -45,19 +45,19 @@ impl Quad {
     }
 
     /// Row and depth of element `i` of A; `column_major` as the instruction says.
-    pub fn a(column_major: bool, lane: usize, i: usize) -> Place {
+    pub fn a(column_major: bool, lane: usize, i: usize) -> Coord {
         let high = if lane < 16 { 0 } else { 4 };
         if column_major { (i + high, lane % 4) } else { (lane % 4 + high, i) }
     }
 
     /// Depth and column of element `i` of B.
-    pub fn b(column_major: bool, lane: usize, i: usize) -> Place {
+    pub fn b(column_major: bool, lane: usize, i: usize) -> Coord {
         let high = if lane < 16 { 0 } else { 4 };
         if column_major { (i, lane % 4 + high) } else { (lane % 4, i + high) }
     }
 
     /// Row and column of element `i` of C and D, of `.f16` or `.f32`.
-    pub fn c(single: bool, lane: usize, i: usize) -> Place {
+    pub fn c(single: bool, lane: usize, i: usize) -> Coord {
         let high = if lane < 16 { 0 } else { 4 };
         if !single {
             return (lane % 4 + high, i);

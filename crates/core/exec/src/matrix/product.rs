@@ -3,7 +3,7 @@
 use super::{
     dense::{Matrix, to_s32},
     element::{self, Element},
-    fragment::{self, Place, Quad},
+    fragment::{self, Coord, Quad},
     shape,
 };
 use crate::{
@@ -92,19 +92,19 @@ impl Places {
         (left, right)
     }
 
-    fn a(&self, columns: usize) -> impl Fn(usize, usize) -> Place {
+    fn a(&self, columns: usize) -> impl Fn(usize, usize) -> Coord {
         let Places { wmma, size: (m, ..), held, per } = *self;
         move |lane, i| {
             if wmma { fragment::wmma(m, columns, held[0], lane, i) } else { fragment::a(m, per.0, lane, i) }
         }
     }
 
-    fn b(&self) -> impl Fn(usize, usize) -> Place {
+    fn b(&self) -> impl Fn(usize, usize) -> Coord {
         let Places { wmma, size: (_, n, k), held, per } = *self;
         move |lane, i| if wmma { fragment::wmma(k, n, held[1], lane, i) } else { fragment::b(per.1, lane, i) }
     }
 
-    fn c(&self, held: usize) -> impl Fn(usize, usize) -> Place {
+    fn c(&self, held: usize) -> impl Fn(usize, usize) -> Coord {
         let Places { wmma, size: (m, n, _), .. } = *self;
         move |lane, i| if wmma { fragment::wmma(m, n, held, lane, i) } else { fragment::c(lane, i) }
     }
@@ -171,7 +171,7 @@ fn float(
 }
 
 /// Writes D: halves in pairs, or single floats.
-fn scatter<P: Fn(usize, usize) -> Place>(d: Type, dst: &mut [Row], place: impl Fn(usize) -> P, sum: &Matrix<f64>) {
+fn scatter<P: Fn(usize, usize) -> Coord>(d: Type, dst: &mut [Row], place: impl Fn(usize) -> P, sum: &Matrix<f64>) {
     if d == Type::F16 {
         let place = place(2 * dst.len());
         for (r, row) in dst.iter_mut().enumerate() {
@@ -230,7 +230,7 @@ fn quads(v: &Variant, o: &Operands, (a, b, c): Registers<'_, '_>, dst: &mut [Row
     let mut column_major = || layouts.next().is_some_and(|w| *w == margay_isa::Word::Mod(Mod::Col));
     let (a_columns, b_columns) = (column_major(), column_major());
     // The products are side by side: rows 8 q to 8 q + 7 of every matrix belong to product q.
-    let quad = |lane: usize, (row, column): Place, height: usize| (Quad::of(lane) * height + row, column);
+    let quad = |lane: usize, (row, column): Coord, height: usize| (Quad::of(lane) * height + row, column);
     let mut left = Matrix::new(32, 4);
     left.gather(o.a, a, |lane, i| quad(lane, Quad::a(a_columns, lane, i), 8), |bits| o.a.float(bits));
     let mut right = Matrix::new(16, 8);
@@ -287,7 +287,7 @@ fn double(v: &Variant, (m, n, k): (usize, usize, usize), a: &[&[Row]], b: &[&[Ro
         _ => Rnd::Nearest,
     };
     let wmma = v.op == Opcode::Wmma;
-    let gather = |registers: &[&[Row]], size: (usize, usize), place: &dyn Fn(usize, usize) -> Place| {
+    let gather = |registers: &[&[Row]], size: (usize, usize), place: &dyn Fn(usize, usize) -> Coord| {
         let mut matrix = Matrix::new(size.0, size.1);
         for (i, rows) in registers.iter().enumerate() {
             if rows.len() < 2 {

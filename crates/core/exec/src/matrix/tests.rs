@@ -69,8 +69,8 @@ fn value(e: Element, rng: &mut sample::Rng) -> (f64, u32) {
 fn pack(
     e: Element,
     count: usize,
-    place: impl Fn(usize, usize) -> fragment::Place,
-    bits: impl Fn(fragment::Place) -> u32,
+    place: impl Fn(usize, usize) -> fragment::Coord,
+    bits: impl Fn(fragment::Coord) -> u32,
 ) -> Vec<Row> {
     let per = e.per_register();
     let mut registers = vec![Row::ZERO; count];
@@ -233,7 +233,7 @@ fn double_products() {
         pure(&v).unwrap()(&v, u32::MAX, &src, &mut dst);
         let at = |f: &[Row], lane: usize, i: usize| f64::from_bits(u64s(&f[2 * i..2 * i + 2])[lane]);
         // Section 9.7.14.5.8 gives A of `.m16n8k16` by another formula than ours; look elements up the slow way.
-        let find = |f: &[Row], registers: usize, place: &dyn Fn(usize, usize) -> fragment::Place, wanted| {
+        let find = |f: &[Row], registers: usize, place: &dyn Fn(usize, usize) -> fragment::Coord, wanted| {
             (0..LANES)
                 .flat_map(|l| (0..registers).map(move |i| (l, i)))
                 .find(|(l, i)| place(*l, *i) == wanted)

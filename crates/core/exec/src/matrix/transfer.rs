@@ -18,7 +18,7 @@ pub trait Memory {
 }
 
 /// The lane and the half of a register that hold an element of an 8 by 8 matrix.
-fn holder(transposed: bool, row: usize, column: usize) -> (usize, usize) {
+fn lane_and_half(transposed: bool, row: usize, column: usize) -> (usize, usize) {
     let (row, column) = if transposed { (column, row) } else { (row, column) };
     (4 * row + column / 2, column % 2)
 }
@@ -68,7 +68,7 @@ pub fn ldmatrix<M: Memory>(
                 continue;
             }
             for (column, pair) in bytes_of_row.chunks_exact(2).enumerate() {
-                let (lane, half) = holder(transposed, row, column);
+                let (lane, half) = lane_and_half(transposed, row, column);
                 let value = u32::from(pair[0]) | u32::from(pair[1]) << 8;
                 let register = &mut dst[j].0[lane];
                 *register = *register & !(0xffff << (16 * half)) | value << (16 * half);
@@ -112,7 +112,7 @@ pub fn stmatrix<M: Memory>(
             let mut bytes = [0; 16];
             if v.has(Mod::M8n8) {
                 for (column, pair) in bytes.chunks_exact_mut(2).enumerate() {
-                    let (lane, half) = holder(transposed, row, column);
+                    let (lane, half) = lane_and_half(transposed, row, column);
                     pair.copy_from_slice(&((register.0[lane] >> (16 * half)) as u16).to_le_bytes());
                 }
             } else {
@@ -135,8 +135,8 @@ pub fn movmatrix(src: &[&[Row]], dst: &mut [Row]) {
     let mut out = [0u32; LANES];
     for row in 0..8 {
         for column in 0..8 {
-            let (lane, half) = holder(false, row, column);
-            let (target, target_half) = holder(true, row, column);
+            let (lane, half) = lane_and_half(false, row, column);
+            let (target, target_half) = lane_and_half(true, row, column);
             out[target] |= (from.0[lane] >> (16 * half) & 0xffff) << (16 * target_half);
         }
     }
@@ -164,7 +164,7 @@ impl Tile {
     }
 
     /// The offset of an element in elements, with the given leading dimension or that of a dense matrix.
-    fn offset(&self, (row, column): fragment::Place, stride: Option<u32>) -> u64 {
+    fn offset(&self, (row, column): fragment::Coord, stride: Option<u32>) -> u64 {
         let dense = if self.column_major { self.rows } else { self.columns };
         let stride = stride.map_or(dense as u64, u64::from);
         let (slow, fast) = if self.column_major { (column, row) } else { (row, column) };

@@ -8,7 +8,7 @@ use super::{
     dense::{Matrix, to_s32},
     descriptor::Descriptor,
     element::{self, Element},
-    fragment::{self, Place},
+    fragment::{self, Coord},
     product::{sparse, spread},
     shape,
 };
@@ -16,7 +16,7 @@ use crate::{LANES, Row};
 use margay_isa::{Mod, Type, Var, Variant};
 
 /// Row and column (among 16 rows) of element `i` of D.
-fn place(lane: usize, i: usize) -> Place {
+fn place(lane: usize, i: usize) -> Coord {
     (lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2)
 }
 

@@ -50,11 +50,11 @@ pub struct Cluster<'a> {
 struct Watch {
     /// Number of side effects at the last look.
     effects: u64,
-    /// A reference state since then, and the number of looks.
+    /// A reference state since then, and the number of samples.
     anchor: u64,
-    looks: u64,
+    samples: u64,
     /// Whether the state has recurred.
-    recurs: bool,
+    repeats: bool,
 }
 
 /// The outcome of a warp's turn.
@@ -283,7 +283,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Evaluates rounds in which all warps only polled: has the cluster's state recurred?
-    fn look(&mut self) -> Progress {
+    fn check_progress(&mut self) -> Progress {
         let effects = self.members.iter().map(|m| m.state.effects.get()).sum();
         if effects != self.watch.effects {
             self.watch = Watch { effects, ..Watch::default() };
@@ -301,12 +301,12 @@ impl<'a> Cluster<'a> {
             }
         }
         let state = hasher.finish();
-        self.watch.recurs |= self.watch.looks > 0 && state == self.watch.anchor;
-        if (self.watch.looks + 1).is_power_of_two() {
+        self.watch.repeats |= self.watch.samples > 0 && state == self.watch.anchor;
+        if (self.watch.samples + 1).is_power_of_two() {
             self.watch.anchor = state;
         }
-        self.watch.looks += 1;
-        Progress::Waiting(self.watch.recurs)
+        self.watch.samples += 1;
+        Progress::Waiting(self.watch.repeats)
     }
 
     /// The deadlock fault, with a note per waiting group.
@@ -504,7 +504,7 @@ impl Cta for Cluster<'_> {
             self.idle = if advanced { 0 } else { self.idle + 1 };
             if self.idle >= IDLE_ROUNDS {
                 self.idle = 0;
-                return Ok(self.look());
+                return Ok(self.check_progress());
             }
             if spent >= fuel {
                 return Ok(Progress::More);

@@ -88,7 +88,7 @@ impl<'a> Ctx<'a> {
             if told {
                 self.lanes += u64::from(self.active.count_ones());
                 if self.grid.observer.is_some() {
-                    super::uninitialised::look(self);
+                    super::uninitialised::check_uses(self);
                 }
             }
             if self.active == 0 {
@@ -100,7 +100,7 @@ impl<'a> Ctx<'a> {
                 Flow::Jump(to) => {
                     self.pc = to;
                     if self.executed >= fuel || self.warp.spins >= SPINS || self.must_yield(to) {
-                        self.put_away();
+                        self.requeue();
                         return;
                     }
                 }
@@ -128,7 +128,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Puts the group away as ready.
-    pub fn put_away(&mut self) {
+    pub fn requeue(&mut self) {
         self.put_ready(self.mask, self.pc);
         self.give_back();
     }

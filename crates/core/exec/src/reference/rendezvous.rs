@@ -53,7 +53,7 @@ impl SingleStep {
         let Machine { cta, windows, rendezvous, .. } = machine;
         let new = || Rendezvous { warp: standing(code, grid.launch.block, warp_index), at: HashMap::new() };
         let rendezvous = rendezvous[warp_index as usize].get_or_insert_with(new);
-        rendezvous.look(self, live);
+        rendezvous.update_live(self, live);
         let warp = &mut rendezvous.warp;
         let frame = warp.new_frame(id.0, func.rows, mask);
         rendezvous.at.insert(frame, (id, inst));
@@ -89,7 +89,7 @@ impl SingleStep {
                 }
             }
         }
-        ctx.put_away();
+        ctx.requeue();
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl SingleStep {
         output: &mut [Row],
     ) -> Option<(u32, usize)> {
         let rendezvous = machine.rendezvous.get_mut(warp as usize)?.as_mut()?;
-        rendezvous.look(self, live);
+        rendezvous.update_live(self, live);
         let found = rendezvous.warp.ready.iter().position(|g| g.mask & lanes != 0)?;
         let group = rendezvous.warp.ready.remove(found);
         let (_, _, plan) = self.plan(rendezvous.at.get(&group.frame).copied()?)?;
@@ -114,7 +114,7 @@ impl SingleStep {
 }
 
 impl Rendezvous {
-    fn look(&mut self, single_step: &SingleStep, live: u32) {
+    fn update_live(&mut self, single_step: &SingleStep, live: u32) {
         if self.warp.live != live {
             self.warp.live = live;
             recheck(&single_step.code, &mut self.warp, None);

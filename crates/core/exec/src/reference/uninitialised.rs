@@ -70,14 +70,14 @@ fn combines(op: Opcode) -> bool {
 }
 
 /// Whether an access makes values visible beyond the CTA. Shared memory counts as its own: tiles have rows that nobody uses.
-fn leaves(inst: &Inst, op: Opcode, base: Option<MemBase>) -> bool {
+fn is_observable(inst: &Inst, op: Opcode, base: Option<MemBase>) -> bool {
     let shared = matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster)) && op == Opcode::St;
     inst.space != Some(MemSpace::Local) && !shared && !matches!(base, Some(MemBase::Frame(_)))
 }
 
 /// Checks the op that a group is about to execute.
 #[cold]
-pub fn look(ctx: &mut Ctx<'_>) {
+pub fn check_uses(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
     let func: &Func = &code.func;
     let sites = code.sites.get_or_init(|| sites(code));
@@ -95,9 +95,9 @@ pub fn look(ctx: &mut Ctx<'_>) {
         Site::Inst(i) => instruction(ctx, &func.insts[i as usize], &mut written),
         Site::Term(block) => {
             let term = &func.blocks[block as usize].term;
-            let mut told = Vec::new();
-            term_reads(func, term, &mut |r| told.push(r));
-            told.iter().for_each(|r| tell(ctx, *r, ctx.mask, &mut written, "branches on"));
+            let mut sources = Vec::new();
+            term_reads(func, term, &mut |r| sources.push(r));
+            sources.iter().for_each(|r| report_once(ctx, *r, ctx.mask, &mut written, "branches on"));
         }
         Site::None => {}
     }
@@ -110,7 +110,7 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
     let effect = variant.op.row().effect;
     let mut active = ctx.mask;
     if let Some((p, negated)) = inst.guard {
-        tell(ctx, p, active, written, "is guarded by");
+        report_once(ctx, p, active, written, "is guarded by");
         let row = ctx.func.row_of[p.0 as usize];
         let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
         active &= if negated { !truth } else { truth };
@@ -130,12 +130,12 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
             let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
-            let values = leaves(inst, variant.op, base);
+            let values = is_observable(inst, variant.op, base);
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };
                 if address || values {
-                    reads(operand, &mut |r| tell(ctx, r, active, written, verb));
+                    reads(operand, &mut |r| report_once(ctx, r, active, written, verb));
                 }
             }
         }
@@ -165,7 +165,7 @@ fn shuffled(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
 }
 
 /// Reports lanes in which a register is undefined, once.
-fn tell(ctx: &Ctx<'_>, r: VReg, active: u32, written: &mut [u32], verb: &str) {
+fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, written: &mut [u32], verb: &str) {
     let Some(w) = written.get_mut(r.0 as usize) else { return };
     let Some(lane) = lanes(active & !*w).next() else { return };
     *w |= active;

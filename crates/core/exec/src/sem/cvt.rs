@@ -213,20 +213,20 @@ fn integral(v: &Variant) -> bool {
 
 /// A number's format in a conversion between scalars.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Repr {
     /// Bits; whether signed.
     Int(u32, bool),
     Float(Format),
 }
 
-fn kind(t: Type) -> Option<Kind> {
+fn repr(t: Type) -> Option<Repr> {
     Some(match t {
-        _ if t.is_int() => Kind::Int(t.bits(), t.is_signed()),
-        Type::F16 => Kind::Float(F16),
-        Type::Bf16 => Kind::Float(BF16),
-        Type::F32 => Kind::Float(F32),
-        Type::F64 => Kind::Float(F64),
-        Type::Tf32 => Kind::Float(TF32),
+        _ if t.is_int() => Repr::Int(t.bits(), t.is_signed()),
+        Type::F16 => Repr::Float(F16),
+        Type::Bf16 => Repr::Float(BF16),
+        Type::F32 => Repr::Float(F32),
+        Type::F64 => Repr::Float(F64),
+        Type::Tf32 => Repr::Float(TF32),
         _ => return None,
     })
 }
@@ -234,8 +234,8 @@ fn kind(t: Type) -> Option<Kind> {
 /// A conversion between two scalar types with all its modifiers.
 #[derive(Clone, Copy)]
 struct Convert {
-    to: Kind,
-    from: Kind,
+    to: Repr,
+    from: Repr,
     rnd: Rnd,
     integral: bool,
     ftz: bool,
@@ -250,8 +250,8 @@ impl Convert {
     /// `None` if a type is not scalar.
     fn of(v: &Variant) -> Option<Convert> {
         Some(Convert {
-            to: kind(ty(v, 0)?)?,
-            from: kind(ty(v, 1)?)?,
+            to: repr(ty(v, 0)?)?,
+            from: repr(ty(v, 1)?)?,
             rnd: rnd(v),
             integral: integral(v),
             ftz: v.has(Mod::Ftz),
@@ -266,18 +266,18 @@ impl Convert {
     fn one(self, bits: u64) -> u64 {
         match (self.from, self.to) {
             // Nothing to do, also for NaNs: ptxas makes a move.
-            (Kind::Float(from), Kind::Float(to)) if from == to && !self.integral && !self.ftz && !self.sat => {
+            (Repr::Float(from), Repr::Float(to)) if from == to && !self.integral && !self.ftz && !self.sat => {
                 if to == TF32 { bits } else { cut(bits, to.bits()) }
             }
-            (Kind::Int(from, signed), Kind::Int(to, to_signed)) => {
+            (Repr::Int(from, signed), Repr::Int(to, to_signed)) => {
                 let i = read_int(bits, from, signed);
                 let (min, max) = range(to, to_signed);
                 cut(if self.sat { i.clamp(min, max) } else { i } as u64, to)
             }
-            (Kind::Int(from, signed), Kind::Float(to)) => {
+            (Repr::Int(from, signed), Repr::Float(to)) => {
                 self.finish(Num::from_int(read_int(bits, from, signed)), bits, to)
             }
-            (Kind::Float(from), Kind::Int(to, signed)) => {
+            (Repr::Float(from), Repr::Int(to, signed)) => {
                 let (min, max) = range(to, signed);
                 match self.read(bits, from).integral(self.rnd).to_int(min, max) {
                     Some(i) => cut(i as u64, to),
@@ -285,14 +285,14 @@ impl Convert {
                     None => 0,
                 }
             }
-            (Kind::Float(F32), Kind::Float(to)) if to.is_small() && !self.integral => {
+            (Repr::Float(F32), Repr::Float(to)) if to.is_small() && !self.integral => {
                 let x = f32::from_bits(if self.ftz { flush(bits) } else { bits } as u32);
                 if x.is_nan() {
                     return self.finish(Num::Nan, bits, to);
                 }
                 self.modify(u64::from(to.pack_f32(x, self.rnd, self.finite)), x.is_sign_negative(), to)
             }
-            (Kind::Float(from), Kind::Float(to)) => {
+            (Repr::Float(from), Repr::Float(to)) => {
                 let n = self.read(bits, from);
                 self.finish(if self.integral { n.integral(self.rnd) } else { n }, bits, to)
             }
@@ -310,9 +310,9 @@ impl Convert {
         if n == Num::Nan {
             return match (self.from, to) {
                 _ if self.sat => 0,
-                (Kind::Float(F64), F64) if !self.relu => source | 1 << 51,
-                (Kind::Float(F64), F32) if !self.relu => u64::from(fp::narrow_nan(f64::from_bits(source))),
-                (Kind::Float(F32), F64) if !self.relu => fp::widen(f32::from_bits(source as u32)).to_bits(),
+                (Repr::Float(F64), F64) if !self.relu => source | 1 << 51,
+                (Repr::Float(F64), F32) if !self.relu => u64::from(fp::narrow_nan(f64::from_bits(source))),
+                (Repr::Float(F32), F64) if !self.relu => fp::widen(f32::from_bits(source as u32)).to_bits(),
                 (_, TF32) => u64::from(fp::NAN32),
                 _ => to.nan(),
             };
@@ -360,7 +360,7 @@ fn general(v: &Variant, s: &[&[Row]], d: &mut [Row], dst: u32) {
         _ => lanes::u128s(s[0])[i] as u64,
     };
     let extend = |x: u64| match convert.to {
-        Kind::Int(bits, true) if bits < dst => cut(((x << (64 - bits)) as i64 >> (64 - bits)) as u64, dst),
+        Repr::Int(bits, true) if bits < dst => cut(((x << (64 - bits)) as i64 >> (64 - bits)) as u64, dst),
         _ => x,
     };
     let out: [u64; LANES] = std::array::from_fn(|i| extend(convert.one(read(i))));

@@ -127,7 +127,7 @@ impl View<'_> {
 }
 
 /// Coordinates in texels of a level, wrapped or mirrored, with what is needed to find neighbours outside.
-struct Place {
+struct SamplePosition {
     at: [f64; 3],
     modes: [Address; 3],
     size: [u32; 3],
@@ -137,8 +137,8 @@ fn floor(x: f64) -> f64 {
     fp::floor64(x)
 }
 
-fn place(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normalized: bool) -> Place {
-    let mut place = Place { at: [0.0; 3], modes: view.sampler.address, size: level.size };
+fn locate(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normalized: bool) -> SamplePosition {
+    let mut place = SamplePosition { at: [0.0; 3], modes: view.sampler.address, size: level.size };
     for d in 0..view.dims {
         let n = f64::from(level.size[d]);
         let mut x = if at[d].is_nan() { 0.0 } else { at[d] };
@@ -164,7 +164,7 @@ fn place(view: &View<'_>, level: &Level, at: [f64; 3], offset: [i32; 3], normali
     place
 }
 
-impl Place {
+impl SamplePosition {
     /// The texel index of an integral coordinate in one dimension; `None` for the border.
     fn index(&self, d: usize, i: f64) -> Option<u32> {
         let n = f64::from(self.size[d]);
@@ -188,7 +188,7 @@ impl Place {
 }
 
 /// The texel that contains the coordinates.
-fn point(view: &View<'_>, level: &Level, place: &Place) -> Texel {
+fn point(view: &View<'_>, level: &Level, place: &SamplePosition) -> Texel {
     let mut index = [Some(0); 3];
     for d in 0..view.dims {
         index[d] = place.index(d, floor(place.at[d]));
@@ -197,7 +197,7 @@ fn point(view: &View<'_>, level: &Level, place: &Place) -> Texel {
 }
 
 /// The weighted mean of the nearest texels.
-fn linear(view: &View<'_>, level: &Level, place: &Place) -> [f64; 4] {
+fn linear(view: &View<'_>, level: &Level, place: &SamplePosition) -> [f64; 4] {
     let near: [(f64, f64); 3] = std::array::from_fn(|d| if d < view.dims { place.between(d) } else { (0.0, 0.0) });
     let mut sum = [0.0; 4];
     for corner in 0..1usize << view.dims {
@@ -338,7 +338,7 @@ pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
     let filtered = q.depth.is_some() || view.format.decode(&[0; 16]).float;
     let one = |number: u32| -> Result<[f64; 4], Texel> {
         let level = texture.texels.level(number);
-        let place = place(&view, level, at, q.offset, normalized);
+        let place = locate(&view, level, at, q.offset, normalized);
         match sampler.filter {
             Filter::Linear if filtered => Ok(linear(&view, level, &place)),
             _ => Err(point(&view, level, &place)),
@@ -364,7 +364,7 @@ pub fn sample(texture: &Texture, sampler: &Sampler, q: &Query) -> Texel {
 pub fn gather(texture: &Texture, sampler: &Sampler, q: &Query, channel: usize) -> Texel {
     let (view, at, normalized) = view(texture, sampler, q);
     let level = texture.texels.level(0);
-    let place = place(&view, level, at, q.offset, normalized);
+    let place = locate(&view, level, at, q.offset, normalized);
     let ((x, _), (y, _)) = (place.between(0), place.between(1));
     let mut out = Texel { float: true, channels: [0; 4] };
     // Rows are numbered downwards, so the lower ones have the larger index.

@@ -118,7 +118,7 @@ impl Tiers {
             let slot = self.slot(Shape::of(launch), program);
             let code = match slot.code() {
                 Some(code) => Ok(code),
-                None => self.patiently(|| slot.make(effort, &self.log)),
+                None => self.run_observed(|| slot.make(effort, &self.log)),
             };
             return match code {
                 Ok(first) => Ok(Ready { tiers: self, slot: Some(slot), first, moves: true, turns: None }),
@@ -154,7 +154,7 @@ impl Tiers {
             return slot.clone();
         }
         let slot = Arc::new(Slot::new(shape, program.clone(), self.queue.clone(), &self.log, self.engine.policy));
-        slot.look(&self.log);
+        slot.load_cached(&self.log);
         slots.insert(shape, slot.clone());
         slot
     }
@@ -198,7 +198,7 @@ impl Tiers {
     }
 
     /// Does work that a launch waits for, and calls the observer of waits if it takes long.
-    fn patiently<T>(&self, work: impl FnOnce() -> T) -> T {
+    fn run_observed<T>(&self, work: impl FnOnce() -> T) -> T {
         const FIRST: Duration = Duration::from_secs(1);
         const EVERY: Duration = Duration::from_millis(250);
         let Some(waiting) = &self.waiting else { return work() };
@@ -271,8 +271,8 @@ impl Tiers {
 }
 
 /// Provides the scheduler with code.
-pub(crate) trait Source: Sync {
-    /// Changes whenever [`Source::best`] does.
+pub(crate) trait CodeSource: Sync {
+    /// Changes whenever [`CodeSource::best`] does.
     fn version(&self) -> u32;
 
     /// The best code for CTAs that have not started.
@@ -285,10 +285,10 @@ pub(crate) trait Source: Sync {
     fn holds_back(&self, left: u64, workers: usize) -> bool;
 }
 
-impl Source for Ready<'_> {
+impl CodeSource for Ready<'_> {
     fn version(&self) -> u32 {
-        if let Some([looks, _]) = &self.turns {
-            return looks.fetch_add(1, Relaxed);
+        if let Some([versions, _]) = &self.turns {
+            return versions.fetch_add(1, Relaxed);
         }
         self.slot.as_ref().filter(|_| self.moves).map_or(0, |slot| slot.version())
     }

@@ -101,7 +101,7 @@ impl Slot {
     }
 
     /// Loads code from the cache on disk, if there is some.
-    pub fn look(&self, log: &Log) {
+    pub fn load_cached(&self, log: &Log) {
         if let Some((kernel, effort)) = self.program.find(&self.shape, Effort::Light, log) {
             self.recurs.store(true, Relaxed);
             self.put(kernel, effort.into());

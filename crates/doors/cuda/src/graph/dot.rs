@@ -22,7 +22,7 @@ fn label(work: &Work) -> String {
     }
 }
 
-fn picture(graph: &Graph) -> Result<String, Code> {
+fn render(graph: &Graph) -> Result<String, Code> {
     let mut dot = String::from("digraph graph_1 {\n");
     for (handle, node) in graph.sorted()? {
         let text = label(&node.work).replace(['\\', '"'], "_");
@@ -38,6 +38,6 @@ fn picture(graph: &Graph) -> Result<String, Code> {
 api! {
     11030 fn cuGraphDebugDotPrint(of: Handle<Graph>, path: Text, _flags: u32) {
         let graph = driver()?.graphs.get(of)?;
-        std::fs::write(path.text()?, picture(&graph)?).map_err(|_| Code::OPERATING_SYSTEM)
+        std::fs::write(path.text()?, render(&graph)?).map_err(|_| Code::OPERATING_SYSTEM)
     }
 }

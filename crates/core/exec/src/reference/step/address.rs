@@ -9,7 +9,7 @@ use super::super::{
     ctx::{Ctx, Windows},
     state::{CtaState, Lookaside, lanes},
 };
-use super::watch::tell;
+use super::watch::report_access;
 use crate::{
     Access, AccessKind, FaultKind, LANES,
     lanes::{u32s, u64s},
@@ -323,7 +323,7 @@ pub fn count(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, ac
 pub fn observe(ctx: &Ctx<'_>, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     count(ctx, a, addresses, size, access);
     if ctx.grid.observer.is_some() {
-        tell(ctx, ctx.active, a, addresses, size, access);
+        report_access(ctx, ctx.active, a, addresses, size, access);
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::{
     state::lanes,
 };
 use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of};
-use super::watch::{notify, tell};
+use super::watch::{notify, report_access};
 use super::{atomic, mbarrier};
 use crate::{
     AccessKind, FaultKind, LANES, SyncKind,
@@ -32,7 +32,7 @@ pub struct End<'o> {
 
 fn watched(ctx: &Ctx<'_>, lane: usize, end: End<'_>, bytes: usize, access: AccessKind) {
     if ctx.grid.observer.is_some() {
-        tell(ctx, 1 << lane, end.address, &[end.host; LANES], bytes as u32, access);
+        report_access(ctx, 1 << lane, end.address, &[end.host; LANES], bytes as u32, access);
     }
 }
 

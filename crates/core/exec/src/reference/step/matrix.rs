@@ -7,7 +7,7 @@ use super::super::{
     state::{Group, Wait, Warp, lanes},
 };
 use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
-use super::watch::tell;
+use super::watch::report_access;
 use crate::{
     AccessKind, FaultKind, LANES, Row,
     lanes::u32s,
@@ -107,7 +107,7 @@ pub fn product(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
 }
 
 /// Adapts device memory to [`matrix::Memory`].
-struct Window<'c, 'x> {
+struct LaneMemory<'c, 'x> {
     ctx: &'c mut Ctx<'x>,
     address: Address,
     region: Region,
@@ -115,11 +115,11 @@ struct Window<'c, 'x> {
     align: u64,
 }
 
-impl matrix::Memory for Window<'_, '_> {
+impl matrix::Memory for LaneMemory<'_, '_> {
     type Error = Flow;
 
     fn read(&mut self, lane: usize, address: u64, to: &mut [u8]) -> Result<(), Flow> {
-        self.tell(lane, address, to.len(), AccessKind::Load);
+        self.report(lane, address, to.len(), AccessKind::Load);
         let found = find_allocation!(self.ctx, self.region, address, lane);
         let done =
             found.filter(|_| address.is_multiple_of(self.align)).and_then(|a| mem::load_bytes(&a.block, address, to));
@@ -127,7 +127,7 @@ impl matrix::Memory for Window<'_, '_> {
     }
 
     fn write(&mut self, lane: usize, address: u64, from: &[u8]) -> Result<(), Flow> {
-        self.tell(lane, address, from.len(), AccessKind::Store);
+        self.report(lane, address, from.len(), AccessKind::Store);
         let found = find_allocation!(self.ctx, self.region, address, lane);
         let found = found.filter(|a| a.kind.writable() && address.is_multiple_of(self.align));
         let done = found.and_then(|a| mem::store_bytes(&a.block, address, from));
@@ -135,10 +135,10 @@ impl matrix::Memory for Window<'_, '_> {
     }
 }
 
-impl Window<'_, '_> {
-    fn tell(&self, lane: usize, address: u64, size: usize, access: AccessKind) {
+impl LaneMemory<'_, '_> {
+    fn report(&self, lane: usize, address: u64, size: usize, access: AccessKind) {
         if self.ctx.grid.observer.is_some() {
-            tell(self.ctx, 1 << lane, &self.address, &[address; LANES], size as u32, access);
+            report_access(self.ctx, 1 << lane, &self.address, &[address; LANES], size as u32, access);
         }
     }
 
@@ -154,7 +154,7 @@ fn transfer(
     op: &Op,
     m: &MatrixOp,
     used: u32,
-    run: impl FnOnce(&mut Window<'_, '_>, &[u64; LANES], &mut [Row]) -> Result<(), Flow>,
+    run: impl FnOnce(&mut LaneMemory<'_, '_>, &[u64; LANES], &mut [Row]) -> Result<(), Flow>,
 ) -> Flow {
     let Some(address) = m.address else { return ctx.bug("a matrix is moved without an address") };
     let (align, writes) = matrix::alignment(ctx.func.variant(op));
@@ -168,7 +168,7 @@ fn transfer(
     count(ctx, &address, &at, align as u32, kind);
     ctx.active = u32::MAX;
     let mut results = vec![Row::ZERO; result_rows(m)];
-    match run(&mut Window { ctx, address, region, align }, &at, &mut results) {
+    match run(&mut LaneMemory { ctx, address, region, align }, &at, &mut results) {
         Ok(()) => {
             scatter(ctx, m, &results);
             Flow::Next

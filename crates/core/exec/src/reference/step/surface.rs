@@ -16,17 +16,17 @@ use margay_isa::{Mod, Type};
 use std::sync::Arc;
 
 /// The resolved address of a lane's access.
-enum Place {
+enum Target {
     /// A host address.
-    At(u64),
+    Address(u64),
     /// Outside: loads return zero, stores are dropped.
-    Nowhere,
+    Discard,
     /// Outside, with `.trap`: a fault.
-    Outside,
+    Trap,
 }
 
 /// Resolves an access: `x` in bytes, then y, and z or the layer, against the extents.
-fn place(s: &SurfaceOp, t: &Texels, x: i64, rest: [i64; 2], layer: u32, size: u32) -> Place {
+fn resolve(s: &SurfaceOp, t: &Texels, x: i64, rest: [i64; 2], layer: u32, size: u32) -> Target {
     let level = t.level(0);
     let row = i64::from(level.size[0]) * i64::from(t.format.bytes());
     let (layers, size) = (t.extent.layers.max(1), i64::from(size));
@@ -37,16 +37,16 @@ fn place(s: &SurfaceOp, t: &Texels, x: i64, rest: [i64; 2], layer: u32, size: u3
     let mut layer = if s.layered { layer } else { 0 };
     if !inside(&at) || layer >= layers {
         match s.clamp {
-            Mod::Zero => return Place::Nowhere,
+            Mod::Zero => return Target::Discard,
             Mod::Clamp if most[0] >= 0 => {
                 at = std::array::from_fn(|d| at[d].clamp(0, most[d]));
                 layer = layer.min(layers - 1);
             }
-            _ => return Place::Outside,
+            _ => return Target::Trap,
         }
     }
     let slice = if s.dims == 3 { at[2] as u32 } else { layer };
-    Place::At(t.row(level, at[1] as u32, slice) + at[0] as u64)
+    Target::Address(t.row(level, at[1] as u32, slice) + at[0] as u64)
 }
 
 /// `suld`, `sust`, `sured`
@@ -82,10 +82,10 @@ pub fn surface(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let z = if s.dims == 3 { coordinate(lead + 2) } else { 0 };
         let write = s.dst.is_empty();
         let access = Access { write, address: x as u64, size, space: "surface" };
-        let address = match place(s, &texels, x, [y, z], layer, size) {
-            Place::At(address) => address,
-            Place::Nowhere => continue,
-            Place::Outside => {
+        let address = match resolve(s, &texels, x, [y, z], layer, size) {
+            Target::Address(address) => address,
+            Target::Discard => continue,
+            Target::Trap => {
                 let [w, h, d] = texels.level(0).size;
                 let note = format!(
                     "byte {x} of row {y}, plane {z}, layer {layer}; the surface has {h} rows of {} bytes, {d} planes, {} layers",

@@ -211,9 +211,9 @@ pub struct Witness<'w> {
 
 /// The context of a warp operation, for the observer.
 #[derive(Clone, Copy)]
-struct Standing<'s> {
+struct OpContext<'s> {
     warp: u32,
-    site: Site<'s>,
+    site: WarpSite<'s>,
     callers: &'s [Frame],
 }
 
@@ -225,36 +225,36 @@ impl<'w> Witness<'w> {
     }
 
     /// Reports member masks with exited lanes, and shuffles from lanes that are not `present`.
-    fn examine(self, standing: Standing<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
-        let Standing { warp, site: Site { func, op, pc, kind }, callers } = standing;
+    fn examine(self, context: OpContext<'_>, lanes_here: u32, (members, present): (u32, u32), input: &Input) {
+        let OpContext { warp, site: WarpSite { func, op, pc, kind }, callers } = context;
         let name = func.variant(op);
         let at = (func.id, func.place(pc));
         let actor = |lanes: u32| Actor { cta: self.cta, warp, lanes, at, callers };
-        let tell = |lane: usize, what: String| {
+        let report = |lane: usize, what: String| {
             let concern = Concern::Participants;
             self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what });
         };
         if let Some(lane) = lanes(lanes_here & !members).next() {
-            tell(lane, format!("`{name}` has member mask {members:#010x}, which leaves lane {lane} out"));
+            report(lane, format!("`{name}` has member mask {members:#010x}, which leaves lane {lane} out"));
         }
         let threads = self.threads.saturating_sub(warp * LANES as u32);
-        let born = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
-        if let Some(gone) = lanes(members & !present & born).next() {
+        let existing = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
+        if let Some(gone) = lanes(members & !present & existing).next() {
             let first = lanes_here.trailing_zeros() as usize;
-            tell(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
+            report(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
         }
         let WarpKind::Shuffle(mode) = kind else { return };
         for lane in lanes(lanes_here) {
             let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
             if present >> from & 1 == 0 {
-                tell(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
+                report(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
             }
         }
     }
 
     /// Reports the completion of a warp operation.
-    fn meet(self, standing: Standing<'_>, lanes: u32) {
-        let Standing { warp, site: Site { func, pc, kind, .. }, callers } = standing;
+    fn report_sync(self, context: OpContext<'_>, lanes: u32) {
+        let OpContext { warp, site: WarpSite { func, pc, kind, .. }, callers } = context;
         let kind = if kind == WarpKind::Barrier { SyncKind::Warp } else { SyncKind::Exchange };
         let actor = Actor { cta: self.cta, warp, lanes, at: (func.id, func.place(pc)), callers };
         self.observer.sync(&SyncEvent { actor, kind });
@@ -263,7 +263,7 @@ impl<'w> Witness<'w> {
 
 /// The place of a warp operation.
 #[derive(Clone, Copy)]
-struct Site<'s> {
+struct WarpSite<'s> {
     func: &'s FuncCode,
     op: &'s Op,
     pc: u32,
@@ -275,11 +275,11 @@ fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
     let Some(witness) = Witness::of(ctx.grid, ctx.cta.id) else { return };
     let mut input = Input::default();
     gather(w, &ctx.regs, &ctx.func.consts, here, &mut input);
-    let site = Site { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
+    let site = WarpSite { func: ctx.func, op, pc: ctx.pc, kind: w.kind };
     let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
-    let standing = Standing { warp: ctx.warp.index, site, callers: &callers };
-    witness.examine(standing, here, (members, here), &input);
-    witness.meet(standing, here);
+    let context = OpContext { warp: ctx.warp.index, site, callers: &callers };
+    witness.examine(context, here, (members, here), &input);
+    witness.report_sync(context, here);
 }
 
 /// What is noted of a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
@@ -364,12 +364,12 @@ pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness:
         let mut meeting = true;
         for (g, _) in warp.blocked.iter().filter(|(_, w)| *w == why) {
             if let Some((func, _)) = table(warp, g.frame, g.pc) {
-                let site = Site { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
+                let site = WarpSite { func, op: &func.ops[g.pc as usize], pc: g.pc, kind };
                 let callers = callers(&code.funcs, warp, g.frame);
-                let standing = Standing { warp: warp.index, site, callers: &callers };
-                witness.examine(standing, g.mask, (members, arrived), &input);
+                let context = OpContext { warp: warp.index, site, callers: &callers };
+                witness.examine(context, g.mask, (members, arrived), &input);
                 if std::mem::take(&mut meeting) {
-                    witness.meet(standing, arrived);
+                    witness.report_sync(context, arrived);
                 }
             }
         }

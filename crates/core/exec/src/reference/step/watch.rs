@@ -81,7 +81,7 @@ fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
 
 /// Reports an access by the current instruction.
 #[cold]
-pub fn tell(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
+pub fn report_access(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32, access: AccessKind) {
     let op = ctx.func.ops.get(ctx.pc as usize);
     access_by(ctx, op, (lanes, a, addresses), size, access);
 }

@@ -199,7 +199,7 @@ impl Emitter<'_> {
     /// Copies a register to its spill slot, or back.
     fn move_slot(&mut self, r: u32, out: bool) {
         let (ty, slot, parts, bytes) = self.slot_parts(r);
-        let place = self.kept_at(r, bytes);
+        let place = self.spill_slot(r, bytes);
         let align = if ty.vector { (bytes as u32).min(64) } else { 1 };
         let step = bytes / parts.len() as u64;
         for (i, part) in parts.iter().enumerate() {
