@@ -1,14 +1,14 @@
-//! A hash for numbers that nobody chooses to do harm: addresses of pages, indices, hashes of places.
+//! A fast hash for trusted keys: page addresses, indices, hashes of places.
 
 use std::{
     collections::HashMap,
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// A map by such numbers.
+/// A map with such keys.
 pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Multiplies and folds.
+/// Hashes by multiplication and folding.
 #[derive(Default)]
 pub struct Mix(u64);
 

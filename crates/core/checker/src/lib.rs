@@ -54,9 +54,9 @@ pub struct Checker {
     cluster: [u32; 3],
     /// Number of warps of a CTA.
     warps: u32,
-    /// Accesses of one CTA in so many are looked at.
+    /// One in this many CTAs is checked.
     sample: u32,
-    /// The parameter block; empty if it is not known.
+    /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
 }
@@ -142,12 +142,12 @@ impl Checker {
         }
     }
 
-    /// Knows the parameter block, and so what each argument points to.
+    /// Sets the parameter block, from which the targets of pointer arguments are known.
     pub fn with_params(self, params: &[u8]) -> Checker {
         Checker { params: params.to_vec(), ..self }
     }
 
-    /// Looks at the accesses of one CTA in so many only.
+    /// Restricts the checks to one in so many CTAs.
     pub fn sampled(self, one_in: u32) -> Checker {
         Checker { sample: one_in.max(1), ..self }
     }

@@ -1,4 +1,4 @@
-//! Names for addresses: variables with an index. How names are shown is the business of whoever shows them.
+//! Names of addresses: a variable with an index. The caller decides how names are displayed.
 
 use crate::Names;
 use margay_exec::{Image, Memory};

@@ -1,23 +1,24 @@
-//! Accesses through a kernel's argument that land in another allocation than the one that the argument points to: an index that is too
-//! large by much finds a neighbour, and no bounds are violated.
+//! Detects accesses through a kernel argument that hit another allocation than the one the argument points to: a far
+//! too large index that hits a neighbour violates no bounds.
 //!
-//! Which argument an address comes from is a question to the kernel's code, asked once: loads of 64-bit parameters, and what `mov`,
-//! `cvta`, additions, subtractions and choices make of them. Differences of two pointers, and addresses with two sources, are nobody's.
-//! What functions do that are not inlined is not followed.
+//! The argument that an address derives from is found by a data-flow analysis of the kernel's code, once per kernel:
+//! from loads of 64-bit parameters through `mov`, `cvta`, additions, subtractions and selections. Differences of two
+//! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
+//! analysed.
 
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name};
 use margay_exec::{Memory, MemoryEvent};
 use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg};
 use margay_isa::Opcode;
 
-/// What a register holds.
+/// What the value of a register derives from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// No pointer that came as an argument.
+    /// No pointer argument.
     Number,
-    /// The argument at an offset of the parameter block, or what is some way off it.
+    /// The argument at an offset of the parameter block, plus any distance.
     Argument(u32),
-    /// One of several, or something made of them.
+    /// One of several arguments, or a value computed from them.
     Unclear,
 }
 
@@ -34,17 +35,17 @@ impl Source {
     }
 }
 
-/// Arguments by the places of the accesses that go through them.
+/// The arguments through which the kernel's accesses go, by place.
 #[derive(Default)]
 pub struct Arguments {
-    /// The kernel that was looked at.
+    /// The analysed kernel.
     kernel: Option<FuncId>,
     by_place: Map<u32, u32>,
-    /// First and last address of what each points to; nothing where it is no pointer.
+    /// The first and last address of each argument's allocation; `None` if it is no pointer.
     targets: Map<u32, Option<(u64, u64)>>,
 }
 
-/// What an instruction yields.
+/// The source of an instruction's result.
 fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> Option<Source> {
     let (variant, srcs) = (func.variant(inst), func.operands(inst.srcs));
     let at = |i: usize| srcs.get(i).map_or(Some(Source::Unclear), &of);
@@ -60,7 +61,7 @@ fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> 
             (_, _, third) => third,
         },
         Opcode::Selp => at(0)?.join(at(1)?),
-        // A size that came as an argument.
+        // A size passed as an argument.
         Opcode::Mul | Opcode::Shl | Opcode::Cvt | Opcode::Div | Opcode::Rem => Source::Number,
         Opcode::Ld | Opcode::Ldu | Opcode::Atom => Source::Number,
         _ => srcs
@@ -116,7 +117,7 @@ impl Arguments {
     }
 }
 
-/// The allocation around an address, with those that follow without a gap: a reservation is mapped piece by piece.
+/// The allocation around an address, joined with adjacent ones: a reservation is mapped piece by piece.
 fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
     let found = memory.find(address)?;
     let (mut base, mut end) = (found.block.base(), found.end());

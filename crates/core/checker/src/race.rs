@@ -43,7 +43,7 @@ enum Distance {
     Grid,
 }
 
-/// A row of lanes that access memory now.
+/// A group of lanes that access memory now.
 struct Row {
     /// Its CTA, and the number of the CTA's first warp in the launch.
     cta: u32,
@@ -57,11 +57,11 @@ struct Row {
     now: Time,
     /// What all of its lanes have seen.
     seen: Seen,
-    /// When the warp has last made known what it did.
+    /// The time of the last release by the warp.
     published: Time,
 }
 
-/// An earlier access by one lane that one now did not see.
+/// An earlier access by one lane that is unordered with the present one.
 pub struct Hit {
     earlier: Record,
     other: Crew,
@@ -75,7 +75,7 @@ impl Row {
         (self.first + self.warp) | if self.agent { AGENT } else { 0 }
     }
 
-    /// Whether some lanes surely have seen an earlier access; a doubt is cleared up by [`unordered`].
+    /// Whether lanes certainly have seen an earlier access; if not, [`unordered`] decides.
     #[inline(always)]
     fn has_seen(&self, r: Record, lanes: u32) -> bool {
         let warp = r.who.wrapping_sub(self.first);
@@ -86,7 +86,8 @@ impl Row {
         !r.is_agent() && r.time <= self.seen.cta && r.cta(self.warps) == self.cta
     }
 
-    /// Takes up an access of a word of which at most two earlier ones count, if that is simple: nobody races, and no list is needed.
+    /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
+    /// needed. False if the slow path must run.
     #[inline(always)]
     fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
         if self.kind.strong || self.agent {
@@ -148,7 +149,8 @@ impl Row {
         }
     }
 
-    /// Removes from an earlier access what the same lanes do again now by the same instruction; whether anything is left.
+    /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are
+    /// left.
     fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
         if r.site() != self.site || r.bytes() != mask {
             return true;
@@ -165,7 +167,7 @@ impl Row {
     }
 }
 
-/// Release and acquire patterns at a location.
+/// Applies release and acquire patterns at a location.
 fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
     for lane in lanes(group) {
@@ -517,7 +519,8 @@ impl Checker {
     }
 }
 
-/// Compares an access of a word with those that `list` holds, and leaves there what later ones must be compared with.
+/// Compares an access of a word with the records in `list`, and updates the list to what later accesses must be
+/// compared with.
 fn access_word(
     row: &Row,
     (cta, kinds): (&CtaThreads, &[Kind]),

@@ -1,8 +1,8 @@
 //! Shadow memory: per word, the accesses that a later one may race with; and which bytes were written.
 //!
-//! A word has two records of 16 bytes in place: 8 bytes for a byte that is watched. Where more accesses are unordered among
-//! themselves (readers, atomics), they go to a list with an end: [`MOST`]. What several warps of a CTA do alike is one record
-//! ([`Record::joined`]): tiles that a whole CTA reads, bins that all update.
+//! A word has two inline records of 16 bytes: 8 bytes of shadow per checked byte. If more accesses are mutually
+//! unordered (reads, atomics), they spill to a list of bounded length: [`MOST`]. The same access by several warps of a
+//! CTA is one record ([`Record::join`]): tiles that a whole CTA reads, bins that all threads update.
 
 use crate::{clock::Time, hash::Map};
 use margay_exec::LANES;
@@ -20,23 +20,24 @@ const SPILLED: u32 = u32::MAX;
 pub const MOST_SITES: u32 = (1 << 28) - 2;
 /// Set in [`Record::who`] for the agents of a warp's threads.
 pub const AGENT: u32 = 1 << 31;
-/// Set in [`Record::who`] for several warps of a CTA; below it, the lanes of each (6 bits) and the CTA (24 bits).
+/// Set in [`Record::who`] for several warps of a CTA; the bits below hold the lanes of each (6 bits) and the CTA (24
+/// bits).
 const JOINED: u32 = 1 << 30;
-/// Warps of a launch that can be told apart.
+/// The limit of warps of a launch that can be distinguished.
 pub const MOST_WARPS: u64 = (1 << 30) - 64;
-/// CTAs whose warps can share a record.
+/// The limit of CTAs whose warps can share a record.
 const MOST_CTAS: u32 = 1 << 24;
 
 /// Accesses of some lanes of one warp (or of their agents), or of several warps of a CTA, by one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Warp in the launch, or a CTA: [`AGENT`], [`JOINED`].
+    /// The warp in the launch, or a CTA; with the flags [`AGENT`] and [`JOINED`].
     pub who: u32,
-    /// Lanes, none in an empty record; of a joined one, the warps.
+    /// The lanes (none in an empty record); in a joined record, the warps.
     pub lanes: u32,
-    /// When, or so much later that nobody can have seen one and not the other.
+    /// The time of the access, or a later one that no thread can distinguish from it.
     pub time: Time,
-    /// Site, and in the upper four bits the mask of the bytes accessed.
+    /// The site, and in the upper four bits the mask of accessed bytes.
     site: u32,
 }
 
@@ -51,7 +52,7 @@ pub struct Crew {
     pub lanes: u32,
 }
 
-/// The number of a set of lanes that a joined record can hold: one lane, or all.
+/// The encoding of a set of lanes in a joined record: one lane, or all.
 fn pattern(lanes: u32) -> Option<u32> {
     match lanes {
         u32::MAX => Some(LANES as u32),
@@ -78,7 +79,7 @@ impl Record {
         self.site >> 28
     }
 
-    /// Whether it is of agents.
+    /// Whether the accesses are by agents.
     pub fn is_agent(self) -> bool {
         self.who & AGENT != 0
     }
@@ -87,12 +88,12 @@ impl Record {
         self.who & JOINED != 0
     }
 
-    /// The CTA, in a launch of CTAs of so many warps.
+    /// The CTA, in a launch with `warps` warps per CTA.
     pub fn cta(self, warps: u32) -> u32 {
         if self.is_joined() { self.who & (MOST_CTAS - 1) } else { (self.who & !AGENT) / warps }
     }
 
-    /// Whose accesses these are.
+    /// The warps and lanes of the accesses.
     pub fn crews(self, warps: u32) -> impl Iterator<Item = Crew> {
         let cta = self.cta(warps);
         let (mut left, lanes) = match self.is_joined() {
@@ -109,8 +110,8 @@ impl Record {
         })
     }
 
-    /// Takes up what other lanes have done by the same instruction. They must have made nothing known since the time of this record,
-    /// and be neither agents themselves nor join any.
+    /// Merges an access of other lanes by the same instruction; false if they cannot share a record. They must not have
+    /// released anything since the time of this record, and must not be agents.
     pub fn join(&mut self, crew: Crew, warps: u32) -> bool {
         let own = crew.cta * warps + crew.warp;
         if self.who == own {
@@ -140,7 +141,7 @@ pub struct Cell([Record; 2]);
 impl Cell {
     const NONE: Cell = Cell([Record::NONE; 2]);
 
-    /// Both records, where there is no list.
+    /// Both records, unless there is a list.
     #[inline(always)]
     pub fn records(&mut self) -> Option<&mut [Record; 2]> {
         (self.0[1].who != SPILLED).then_some(&mut self.0)
@@ -148,13 +149,13 @@ impl Cell {
 }
 
 impl Record {
-    /// Whether there is one.
+    /// Whether the record is not empty.
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self.lanes != 0
     }
 
-    /// None.
+    /// The empty record.
     pub const fn none() -> Record {
         Record::NONE
     }
@@ -165,7 +166,7 @@ impl Record {
 pub struct Shadow {
     pages: Map<u64, u32>,
     cells: Vec<Box<[Cell]>>,
-    /// The page that was asked for last.
+    /// The page that was looked up last.
     last: Option<(u64, u32)>,
     lists: Vec<Vec<Record>>,
     spare: Vec<u32>,
@@ -262,7 +263,7 @@ pub struct Marks {
 
 type Bits = Box<[u64; (PAGE / 64) as usize]>;
 
-/// The parts of a range that lie in one word of bits each: page, word, mask.
+/// The parts of a range that lie in one bitmap word each: page, word, mask.
 fn words(address: u64, size: u64) -> impl Iterator<Item = (u64, usize, u64)> {
     let end = address.saturating_add(size);
     let mut at = address;
@@ -288,7 +289,7 @@ impl Marks {
         }
     }
 
-    /// Bytes are written.
+    /// Marks bytes as written.
     pub fn mark(&mut self, address: u64, size: u64) {
         for (page, word, mask) in words(address, size) {
             let index = self.find(page).unwrap_or_else(|| {

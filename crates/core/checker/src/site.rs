@@ -38,25 +38,25 @@ impl Site {
     }
 }
 
-/// What counts when accesses are compared.
+/// The properties of an access that matter for races.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// It writes.
+    /// Whether it writes.
     pub writes: bool,
     /// Whether the operation is strong (manual, section 8.4).
     pub strong: bool,
-    /// A volatile one.
+    /// Whether it is volatile.
     pub volatile: bool,
-    /// Its scope.
+    /// The scope.
     pub scope: Scope,
-    /// Size of an element in bytes.
+    /// The size of an element in bytes.
     pub element: u32,
 }
 
 /// All sites seen in a launch.
 #[derive(Default)]
 pub struct Sites {
-    /// What counts of each.
+    /// The race-relevant properties of each site.
     pub kinds: Vec<Kind>,
     list: Vec<Site>,
     index: Map<u64, u32>,

@@ -66,18 +66,18 @@ pub struct CtaThreads {
     cluster: u32,
     threads: Vec<Thread>,
     barriers: HashMap<u32, Gathered>,
-    /// By warp: when its threads have last made known what they did before.
+    /// By warp: the time of the last release by its threads.
     published: Vec<Time>,
-    /// By warp: what lanes have all seen, if that was asked for since it changed.
+    /// By warp: the lanes of the last query and what they have all seen, until it changes.
     seen: Vec<Option<(u32, Seen)>>,
 }
 
-/// Until when some lanes of a warp have all seen what others did.
+/// The times up to which all of some lanes have seen other threads' accesses.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Seen {
-    /// All threads of their CTA.
+    /// Those of all threads of their CTA.
     pub cta: Time,
-    /// All lanes of their warp.
+    /// Those of all lanes of their warp.
     pub warp: Time,
 }
 
@@ -149,12 +149,12 @@ impl CtaThreads {
         CtaThreads { index, cluster, threads, barriers: HashMap::new(), published, seen }
     }
 
-    /// When threads of a warp have last made known what they did before: nobody can tell apart what they did since.
+    /// The time of the last release by threads of a warp: later accesses cannot be distinguished by other threads.
     pub fn published(&self, warp: u32) -> Time {
         self.published[warp as usize]
     }
 
-    /// Until when lanes of a warp have all seen what the others of their CTA and warp did; it may be more.
+    /// Lower bounds of the times up to which all these lanes have seen the accesses of their CTA and warp.
     pub fn seen(&mut self, who: Who) -> Seen {
         if let Some((lanes, seen)) = self.seen[who.warp as usize]
             && lanes == who.lanes

@@ -27,7 +27,7 @@ impl Image {
     }
 }
 
-/// The fault of a `brx.idx` with an index beyond a table of so many targets.
+/// The fault of a `brx.idx` whose index exceeds its table of `targets` targets.
 pub fn jump_beyond(index: u32, targets: usize) -> FaultKind {
     FaultKind::BadTarget(format!("`brx.idx` with index {index}; the table has {targets} targets"))
 }

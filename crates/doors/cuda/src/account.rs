@@ -34,7 +34,7 @@ struct Account {
     /// Number of failed launches, and the first line of the first report.
     faults: u64,
     first: String,
-    /// What checks have found.
+    /// The number of findings.
     findings: u64,
 }
 
@@ -101,7 +101,7 @@ pub fn failed(words: &str) {
     }
 }
 
-/// Something that a check has found.
+/// Counts a finding.
 pub fn found() {
     account().findings += 1;
 }

@@ -76,7 +76,7 @@ thread_local! {
     static REASON: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Keeps in words why the function that runs is about to fail, for those who check (`--check api`).
+/// Records why the current call is about to fail, for reports of failed calls (`--check api`).
 pub fn because(why: impl FnOnce() -> String) {
     if crate::watch::wanted().is_some_and(|what| what.api) {
         REASON.set(Some(why()));

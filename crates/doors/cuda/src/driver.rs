@@ -113,7 +113,7 @@ pub fn driver() -> Result<&'static Driver, Code> {
     }
 }
 
-/// Tells what is left in contexts when the process ends.
+/// Reports leaks in all contexts at the end of the process.
 pub fn look_for_leaks() {
     if let Ok(driver) = driver() {
         driver.contexts.each(crate::watch::leaks);

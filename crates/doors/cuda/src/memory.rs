@@ -33,9 +33,9 @@ fn alignment(bytes: usize, owner: Owner) -> u32 {
     }
 }
 
-/// Bytes that a program may touch of an allocation. Devices check addresses by pages, so real programs overrun the ends of small
-/// allocations by some bytes, unnoticed: what lies before the next allocation is theirs, unless a check asks for more than a device
-/// does.
+/// The bytes of an allocation that a program may access. Devices check addresses by pages, so real programs overrun
+/// small allocations by a few bytes unnoticed: accesses up to the alignment are permitted, unless exact bounds are
+/// requested.
 fn room(bytes: usize, alignment: u32) -> usize {
     if crate::watch::wanted().is_some_and(|what| what.memory) {
         bytes

@@ -1,6 +1,6 @@
-//! Checks of a program (`MARGAY_CHECK`): which launches are watched, what was found in all of them, and where it is told.
+//! Checks of a program (`MARGAY_CHECK`): selects the launches to check, collects their findings, and reports them.
 //!
-//! A finding is told of when it is seen first; the same places in later launches only count.
+//! A finding is reported when it first occurs; the same places in later launches are only counted.
 
 use crate::{account, api, code::Code, context::Context};
 use margay::{
@@ -21,35 +21,35 @@ use std::{
     time::Instant,
 };
 
-/// What a finding is known by: a program, a sort, places in it; or a title, where there is no place.
+/// The identity of a finding: the program, the kind, and the places in it, or the title if there are none.
 type Key = (usize, FindingKind, Vec<(u32, u32)>, String);
 
-/// What was found so far.
+/// The state of the checks in this process.
 struct Watch {
     settings: Settings,
     suppressions: Suppressions,
     writer: Writer,
     files: Files,
-    /// How often each was seen; programs stay as long as they are known here.
+    /// The occurrences of each finding; images are kept alive as long as a key refers to them.
     seen: HashMap<Key, u64>,
     images: HashMap<usize, Arc<Image>>,
-    /// Launches that the filter lets through, and those of them that were watched.
+    /// The launches that pass the filter, and those of them that were checked.
     passed: u64,
     watched: u64,
     suppressed: u64,
-    /// Launches that stopped.
+    /// The launches that failed.
     faults: u64,
     ended: bool,
 }
 
-/// What the environment says; nothing if nothing is to be checked.
+/// The settings from the environment; `None` if no checks are requested.
 fn settings() -> Option<&'static Settings> {
     static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
     let read = || Settings::from_environment(|name| std::env::var(name).ok()).ok().flatten();
     SETTINGS.get_or_init(read).as_ref()
 }
 
-/// Complains about what nobody understands.
+/// Rejects invalid settings.
 pub fn check_environment() -> Result<(), String> {
     if let Some(settings) = Settings::from_environment(|name| std::env::var(name).ok())? {
         settings.suppressions()?;
@@ -57,7 +57,7 @@ pub fn check_environment() -> Result<(), String> {
     Ok(())
 }
 
-/// What is looked for, if anything.
+/// The selected checks, if any.
 pub fn wanted() -> Option<What> {
     settings().map(|s| s.what)
 }
@@ -93,8 +93,8 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
     WATCH.get_or_init(make).as_ref().map(|w| w.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether a launch of a kernel needs the events of the reference engine: exact bounds are checked everywhere, and what is left for
-/// `memory` concerns local variables.
+/// Whether the checks of a launch need the events of the reference engine. Bounds are checked by every engine; the rest
+/// of `memory` concerns local variables.
 fn needs_events(what: What, kernel: &Kernel) -> bool {
     what.races || what.init || what.sync || what.memory && has_local_arrays(kernel)
 }
@@ -104,12 +104,12 @@ fn has_local_arrays(kernel: &Kernel) -> bool {
     funcs.iter().any(|f| f.frame.iter().any(|v| v.role == FrameRole::Local))
 }
 
-/// The interleaving of launches that are watched.
+/// The seed of the interleaving of checked launches.
 pub fn seed() -> u64 {
     settings().map_or(0, |s| s.seed)
 }
 
-/// A checker for a launch, if it is to be watched.
+/// Creates the checker of a launch, if it is to be checked.
 pub fn checker(kernel: &Kernel, shape: Shape, params: &[u8]) -> Option<Checker> {
     let mut watch = watch()?;
     let settings = &watch.settings;
@@ -154,7 +154,7 @@ impl<'k> Clock<'k> {
 }
 
 impl Watch {
-    /// Tells of a finding, unless it was told of before or nobody wants to hear of it; whether it counts.
+    /// Reports a finding, unless it is suppressed or was reported before; returns whether it counts.
     fn tell(&mut self, image: Option<&Arc<Image>>, kernel: &str, finding: &Finding) -> bool {
         let item = Item { image: image.map(|i| &**i), kernel, finding };
         if self.suppressions.cover(item, &mut self.files) {
@@ -183,14 +183,15 @@ impl Watch {
     }
 }
 
-/// Tells of what a launch did wrong; whether the context is to be given up for it.
+/// Reports the findings of a launch; returns whether to fail the context for them.
 pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
     let Some(mut watch) = watch() else { return false };
     let told = checker.findings().iter().filter(|f| watch.tell(Some(kernel.image()), kernel.name(), f)).count();
     told > 0 && watch.settings.stop
 }
 
-/// Tells of a launch that stopped, where findings do not go to standard error in words: there it is told already.
+/// Records a launch that failed. The fault is on standard error already, so it is written only to machine-readable or
+/// redirected output.
 pub fn stopped(words: &str) {
     let Some(mut watch) = watch() else { return };
     watch.faults += 1;
@@ -205,17 +206,17 @@ pub fn stopped(words: &str) {
     watch.writer.write(item);
 }
 
-/// Codes that are answers and no failures.
+/// Codes that are results rather than errors.
 fn is_answer(code: Code) -> bool {
     matches!(code, Code::NOT_READY | Code::PEER_ACCESS_ALREADY_ENABLED | Code::DEINITIALIZED)
 }
 
-/// Functions that programs try to learn whether something is there.
+/// Functions by which programs probe for features.
 fn is_question(function: &str) -> bool {
     ["Get", "Query", "Is", "Can", "GetProcAddress"].iter().any(|word| function[2..].contains(word))
 }
 
-/// Tells of a call that failed, with what is known of why.
+/// Reports a failed call, with its cause if known.
 pub fn failed(function: &'static str, code: Code, why: Option<String>) {
     if is_answer(code) || code.is_sticky() || is_question(function) || wanted().is_none_or(|what| !what.api) {
         return;
@@ -233,9 +234,9 @@ pub fn failed(function: &'static str, code: Code, why: Option<String>) {
     watch.tell(None, "", &finding);
 }
 
-/// At the end of a context or of the process: what nobody has freed.
+/// Reports unfreed memory at the end of a context or of the process.
 pub fn leaks(context: &Context) {
-    // Who cannot free anything any more leaks nothing.
+    // A context with a sticky error cannot free anything, so it leaks nothing.
     if wanted().is_none_or(|what| !what.leaks) || context.check().is_err() {
         return;
     }
@@ -269,7 +270,7 @@ pub fn leaks(context: &Context) {
     }
 }
 
-/// At the end of the process: ends the document, and says how much was looked at.
+/// Completes the output at the end of the process, with a summary.
 pub fn close() {
     let Some(mut watch) = watch() else { return };
     if std::mem::replace(&mut watch.ended, true) {

@@ -16,7 +16,7 @@ use margay_ir::{
 };
 use margay_isa::{Effect, Opcode};
 
-/// What begins at an op.
+/// What starts at an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Site {
     /// An instruction, by its index in the function.
@@ -27,7 +27,7 @@ pub enum Site {
     None,
 }
 
-/// Whether some path through a function reads a register that nothing has written on it: then, and only then, it must be watched.
+/// Whether some path through a function reads a register before any write; only then it is checked.
 fn may_read_undefined(func: &Func) -> bool {
     let live = Liveness::new(func, &Cfg::new(func, |_, _| false)).live_in.into_iter().next();
     let formals = func.params.iter().filter_map(|home| if let FormalHome::Regs(r) = home { Some(r) } else { None });
@@ -35,7 +35,7 @@ fn may_read_undefined(func: &Func) -> bool {
     live.is_some_and(|live| live.iter().any(|r| !formals.contains(&r)))
 }
 
-/// What begins at each op of a function; nothing at all where no register can be undefined.
+/// What starts at each op of a function; empty if no register can be undefined.
 pub fn sites(func: &FuncCode) -> Vec<Site> {
     if !may_read_undefined(&func.func) {
         return Vec::new();
@@ -69,7 +69,8 @@ fn combines(op: Opcode) -> bool {
     )
 }
 
-/// Whether an access makes values visible beyond the CTA. Shared memory counts as its own: tiles have rows that nobody uses.
+/// Whether an access makes values visible beyond the CTA. Shared memory does not count: tiles have rows that are never
+/// used.
 fn is_observable(inst: &Inst, op: Opcode, base: Option<MemBase>) -> bool {
     let shared = matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster)) && op == Opcode::St;
     inst.space != Some(MemSpace::Local) && !shared && !matches!(base, Some(MemBase::Frame(_)))

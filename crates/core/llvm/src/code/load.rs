@@ -48,7 +48,8 @@ const RTLD_LAZY: c_int = 1;
 /// Finds a library that was installed with this program.
 static INSTALLED: OnceLock<fn() -> Option<PathBuf>> = OnceLock::new();
 
-/// Says how a library is found that was installed with this program: asked when the library is wanted, before the system's.
+/// Sets the function that finds a library installed with this program. It is called on first use and takes precedence
+/// over the system's library.
 pub fn look_first(find: fn() -> Option<PathBuf>) {
     let _ = INSTALLED.set(find); // one process, one installation
 }

@@ -1,21 +1,23 @@
-//! What the code written so far has computed already.
+//! Value numbering while IR is emitted.
 //!
-//! Emitters ask for what they need as if nothing was there: operands anew for each instruction, the mask anew for each access. What
-//! was computed on every way to the place that is being written is used again instead, and so is what was last stored in a variable.
-//! LLVM would find most of that too, but every line costs it time.
+//! Emitters request what they need as if nothing had been computed: operands for each instruction, the mask for each
+//! access. A pure operation that was computed on all paths to the insertion point is not emitted again, and neither is
+//! the load of a variable whose last stored value is known. LLVM would find most of that, but every line costs compile
+//! time.
 //!
-//! Knowledge is a stack. A block that can be entered from anywhere begins with none; where code branches around something and meets
-//! again, what was known at the branch is known behind, but for the variables that were written in between.
+//! Knowledge is a stack. A block with arbitrary predecessors starts without any; where code branches around something
+//! and joins again, the knowledge at the branch holds after the join, except about variables that were written in
+//! between.
 
 use crate::emit::text::Val;
 use std::collections::HashMap;
 
-/// What a value is.
+/// The key of a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Key {
     /// The result of an operation without effects, by its text.
     Result(Box<str>),
-    /// What the part of a variable at an offset holds.
+    /// The content of a part of a variable, by its offset.
     Variable(u32, u64),
 }
 
@@ -24,23 +26,23 @@ struct Entry {
     key: Key,
     /// `None`: no longer known.
     value: Option<Val>,
-    /// The entry of the same key before.
+    /// The previous entry of the same key.
     before: Option<usize>,
 }
 
-/// A place to come back to.
+/// A snapshot to return to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     entries: usize,
     from: usize,
 }
 
-/// The values known at the place that is being written.
+/// The values known at the insertion point.
 #[derive(Default, Debug)]
 pub(super) struct Known {
     entries: Vec<Entry>,
     latest: HashMap<Key, usize>,
-    /// Entries before are of code that need not have run.
+    /// Entries before this index do not dominate the insertion point.
     from: usize,
 }
 
@@ -60,32 +62,32 @@ impl Known {
         self.find(&Key::Result(text.into()))
     }
 
-    /// Notes it.
+    /// Records the result of an operation.
     pub fn computed(&mut self, text: &str, value: &Val) {
         self.push(Key::Result(text.into()), Some(value.clone()));
     }
 
-    /// What part of a variable holds.
+    /// The known content of a part of a variable.
     pub fn variable(&self, variable: u32, offset: u64) -> Option<&Val> {
         self.find(&Key::Variable(variable, offset))
     }
 
-    /// Notes it.
+    /// Records the content of a part of a variable.
     pub fn holds(&mut self, variable: u32, offset: u64, value: &Val) {
         self.push(Key::Variable(variable, offset), Some(value.clone()));
     }
 
-    /// Nothing is known any more.
+    /// Drops all knowledge.
     pub fn forget(&mut self) {
         self.from = self.entries.len();
     }
 
-    /// The present place.
+    /// A snapshot of the present knowledge.
     pub fn mark(&self) -> Mark {
         Mark { entries: self.entries.len(), from: self.from }
     }
 
-    /// What was known at a place is, but for variables that were written since.
+    /// Restores the knowledge of a snapshot, except about variables written since.
     pub fn back_to(&mut self, mark: Mark) {
         let mut written = Vec::new();
         for Entry { key, before, .. } in self.entries.drain(mark.entries..).rev() {
@@ -102,7 +104,7 @@ impl Known {
     }
 }
 
-/// Whether operations of a name have no effects, and give the same each time.
+/// Whether an operation is pure and deterministic.
 pub(super) fn is_pure(operation: &str) -> bool {
     matches!(
         operation,

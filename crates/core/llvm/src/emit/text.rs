@@ -201,7 +201,7 @@ fn signed(value: u128, bits: u32) -> i128 {
     ((value << up) as i128) >> up
 }
 
-/// The result of an operation that needs no code.
+/// Folds an operation that needs no code.
 fn folded(name: &str, a: &Val, b: &Val) -> Option<Val> {
     let vector = a.ty.vector || b.ty.vector;
     let (ty, bits) = (Ty { elem: a.ty.elem, vector }, a.ty.elem.bits());
@@ -236,7 +236,7 @@ fn folded(name: &str, a: &Val, b: &Val) -> Option<Val> {
     (kept.ty.vector == vector).then(|| kept.clone())
 }
 
-/// Whether a comparison of integer constants holds.
+/// Evaluates a comparison of integer constants.
 fn compared(name: &str, x: u128, y: u128) -> Option<bool> {
     Some(match name {
         "icmp eq" => x == y,
@@ -285,29 +285,29 @@ impl Writer {
         let _ = writeln!(self.body, "  {text}");
     }
 
-    /// Begins a block to which control may come from anywhere.
+    /// Begins a block with arbitrary predecessors.
     pub fn block(&mut self, label: &str) {
         self.known.forget();
         let _ = writeln!(self.body, "{label}:");
     }
 
-    /// Begins a block to which control comes only from the code just written.
+    /// Begins a block whose only predecessor is the code just emitted.
     pub fn follow(&mut self, label: &str) {
         let _ = writeln!(self.body, "{label}:");
     }
 
-    /// The place being written, for [`Writer::join`].
+    /// The insertion point, for [`Writer::join`].
     pub fn mark(&self) -> Mark {
         self.known.mark()
     }
 
-    /// Begins a block to which control comes only through a place, from which all code was written since.
+    /// Begins a block that a point dominates; all code since was emitted after that point.
     pub fn join(&mut self, label: &str, mark: Mark) {
         self.known.back_to(mark);
         let _ = writeln!(self.body, "{label}:");
     }
 
-    /// Writes a line with a result, unless an operation without effects was written before.
+    /// Emits an instruction with a result, unless the same pure operation was emitted before.
     pub fn value(&mut self, ty: Ty, text: fmt::Arguments<'_>) -> Val {
         let text = text.to_string();
         let pure = text.split(' ').next().is_some_and(is_pure);
@@ -322,12 +322,12 @@ impl Writer {
         v
     }
 
-    /// Notes that an operation would have a result that is there already.
+    /// Records that an operation would compute an existing value.
     pub fn same(&mut self, text: fmt::Arguments<'_>, v: &Val) {
         self.known.computed(&text.to_string(), v);
     }
 
-    /// What a part of a variable holds, `offset` bytes behind its begin. Nothing but [`Writer::set`] may change it.
+    /// Reads a part of a variable, `offset` bytes from its start. Only [`Writer::set`] may change it.
     pub fn get(&mut self, ty: Ty, variable: &Val, offset: u64, align: u32) -> Val {
         let Name::Temp(number) = variable.name else { return self.load(ty, variable, align) };
         if let Some(known) = self.known.variable(number, offset).filter(|v| v.ty == ty) {
@@ -339,7 +339,7 @@ impl Writer {
         v
     }
 
-    /// Changes a part of a variable.
+    /// Writes a part of a variable.
     pub fn set(&mut self, v: &Val, variable: &Val, offset: u64, align: u32) {
         let p = self.offset_const(variable, offset);
         self.store(v, &p, align);

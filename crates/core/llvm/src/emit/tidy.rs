@@ -1,37 +1,37 @@
-//! Takes away lines of a function whose results nobody uses.
+//! Dead-code elimination on the text of a function.
 //!
-//! A variable is used if something reads it; what is only stored in others is not needed, nor is their storage. Emitters need not
-//! look ahead so: they store what a register holds wherever it changes.
+//! A variable is live if something reads it; dead variables are removed with the stores to them. So emitters need not
+//! look ahead: they store a register wherever it changes.
 
 use super::known::is_pure;
 
-/// What a line is to others.
+/// How a line counts in the search for live lines.
 enum Line {
-    /// It must stay: control flow, calls, accesses of memory that is not a variable.
+    /// Always live: control flow, calls, accesses to memory other than variables.
     Root,
-    /// Needed by who uses its result.
+    /// Live if its result is used.
     Value,
     /// A variable.
     Variable,
-    /// Stores in a variable, or tells LLVM of it: needed if that one is.
+    /// A store to a variable, or the barrier that makes LLVM treat it as written: live if the variable is.
     Store { to: usize },
     /// Not an instruction.
     Other,
 }
 
-/// The value's number behind `%t`, if one is there.
+/// The number of the value at the start of a text, such as 7 of `%t7`.
 fn number(text: &str) -> Option<usize> {
     let digits = text.strip_prefix("%t")?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     digits[..end].parse().ok()
 }
 
-/// Numbers of the values that a line mentions.
+/// The numbers of the values that a line mentions.
 fn mentions(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.match_indices("%t").filter_map(|(at, _)| number(&text[at..]))
 }
 
-/// A line's result and the rest of it.
+/// A line's result, and the text after the `=`.
 fn parts(line: &str) -> (Option<usize>, &str) {
     let text = line.trim_start();
     match text.split_once(" = ") {
@@ -65,7 +65,7 @@ fn classify(line: &str) -> (Option<usize>, Line) {
     (result, kind)
 }
 
-/// The lines of a function's body that are needed.
+/// The live lines of a function's body.
 pub(super) fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let classes: Vec<(Option<usize>, Line)> = lines.iter().map(|l| classify(l)).collect();
@@ -74,7 +74,7 @@ pub(super) fn tidy(text: &str) -> String {
     for (i, (result, _)) in classes.iter().enumerate() {
         result.iter().for_each(|r| definition[*r] = i);
     }
-    // Where in a variable a pointer points to does not matter.
+    // The offset of a pointer in its variable is irrelevant.
     let variable = |mut value: usize| {
         loop {
             let at = *definition.get(value).filter(|at| **at != usize::MAX)?;
@@ -119,7 +119,7 @@ pub(super) fn tidy(text: &str) -> String {
         let used = mentions(lines[i]).filter(|v| Some(*v) != own);
         work.extend(used.filter_map(|v| definition.get(v).copied()).filter(|at| *at != usize::MAX && !needed[*at]));
     }
-    // What is stored in a variable again before anything can look.
+    // Removes stores to a variable that is overwritten before anything can read it.
     let mut next: Vec<usize> = Vec::new();
     for (i, class) in classes.iter().enumerate().rev() {
         match class.1 {
@@ -132,7 +132,7 @@ pub(super) fn tidy(text: &str) -> String {
             }
             Line::Root | Line::Other | Line::Store { .. } => next.clear(),
             Line::Variable => {}
-            // Another pointer may point to the same.
+            // Another pointer may point to the same variable.
             Line::Value if parts(lines[i]).1.starts_with("load") => {
                 let read = mentions(parts(lines[i]).1).next().and_then(variable);
                 next.retain(|to| variable(*to) != read);

@@ -66,7 +66,7 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     }
 }
 
-/// An end of a small copy must lie in memory that can be used so, and be aligned.
+/// Checks that an end of a small copy is in memory that permits the access, and aligned.
 fn verify(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, (size, align): (u32, u32), write: bool) -> Result<(), Flow> {
     let found = find_allocation!(ctx, end.region, end.host, lane).filter(|a| !write || a.kind.writable());
     if found.is_some_and(|a| a.block.contains(end.host, size as usize)) && end.host.is_multiple_of(align.into()) {

@@ -19,7 +19,8 @@ use crate::emit::{
 use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
-/// Whether every lane's member mask names, of the lanes that are here, only lanes that have the same one.
+/// Whether the member masks of all present lanes are consistent: every present lane that a mask names has the same
+/// mask.
 const AGREE: &str = "\
 define internal i1 @margay.agree(<32 x i32> %masks, i32 %here) #1 {
   %list = alloca <32 x i32>, align 64
