@@ -97,13 +97,13 @@ impl StreamHandle {
     }
 
     /// Resolves null to the default stream of the function that was called.
-    fn meant(self) -> StreamHandle {
+    fn resolve(self) -> StreamHandle {
         if self.0.is_null() && is_thread_stream() { StreamHandle(Handle::of(THREAD)) } else { self }
     }
 
     /// Resolves the stream and its context.
     pub fn get(self) -> Result<StreamRef, Code> {
-        match self.meant().0.number() {
+        match self.resolve().0.number() {
             0 | 1 => Ok(StreamRef::Default(current()?)),
             THREAD => {
                 let context = current()?;
@@ -265,7 +265,7 @@ fn destroy(handle: StreamHandle) -> Outcome {
 }
 
 fn begin(handle: StreamHandle, graph: Option<(Handle<Graph>, Vec<Handle<NodeRef>>)>) -> Outcome {
-    let handle = handle.meant();
+    let handle = handle.resolve();
     if handle.0.number() <= 1 {
         return Err(Code::STREAM_CAPTURE_UNSUPPORTED); // the legacy stream cannot be captured
     }
@@ -431,7 +431,7 @@ api! {
         begin(stream, Some((graph, after.list(count)?)))
     }
     10000 + ptsz fn cuStreamEndCapture(stream: StreamHandle, graph: Out<Handle<Graph>>) {
-        let stream = stream.meant();
+        let stream = stream.resolve();
         let stream_ref = stream.get()?;
         let capture = stream_ref.stream().capture().take().ok_or(Code::ILLEGAL_STATE)?;
         if capture.origin != stream.0.number() {

@@ -48,7 +48,7 @@ impl Crossing for i32 {}
 impl Crossing for u8 {}
 impl Crossing for Stream {
     fn crossing(self) -> Stream {
-        self.meant()
+        self.driver_handle()
     }
 }
 

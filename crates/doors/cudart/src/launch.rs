@@ -102,7 +102,7 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     }
     let Runtime { shape, shared, stream, attributes, count } = config.read(0)?;
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
-    let config = Driver { shape, shared, stream: stream.meant(), attributes, count };
+    let config = Driver { shape, shared, stream: stream.driver_handle(), attributes, count };
     let function = kernel(host)?;
     driver::cuLaunchKernelEx(Ptr::of(&config), function, params, Ptr::NULL)
         .map_err(|code| shape_error(code, function, shared))

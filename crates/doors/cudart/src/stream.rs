@@ -25,7 +25,7 @@ impl Stream {
     }
 
     /// The handle to be passed to the driver.
-    pub fn meant(self) -> Stream {
+    pub fn driver_handle(self) -> Stream {
         if self == Stream::DEFAULT && is_thread_stream() { Stream::PER_THREAD } else { self }
     }
 }

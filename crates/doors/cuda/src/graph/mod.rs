@@ -180,7 +180,7 @@ impl Inner {
     }
 
     /// A child graph that takes over the program's graph.
-    fn moved(handle: Handle<Graph>) -> Result<Arc<Inner>, Code> {
+    fn adopt(handle: Handle<Graph>) -> Result<Arc<Inner>, Code> {
         Ok(Arc::new(Inner { handle, graph: driver()?.graphs.get(handle)? }))
     }
 }

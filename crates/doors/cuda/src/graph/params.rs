@@ -248,7 +248,7 @@ pub fn work(params: Host) -> Result<Work, Code> {
             const MOVED: u32 = 1;
             let handle = of.value(0)?;
             match of.value::<u32>(8)? {
-                MOVED => Work::Inner(Inner::moved(handle)?),
+                MOVED => Work::Inner(Inner::adopt(handle)?),
                 _ => Work::Inner(Inner::copied(handle)?),
             }
         }
