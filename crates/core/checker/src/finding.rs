@@ -14,9 +14,9 @@ pub struct What {
     pub init: bool,
     /// Barriers and warp operations that not all required threads reach.
     pub sync: bool,
-    /// Memory that nobody has freed when a program ends. Whoever owns the memory looks: a launch knows nothing of it.
+    /// Memory not freed when the program ends. Detected by the owner of the memory, not by the checker of a launch.
     pub leaks: bool,
-    /// Calls of the API that fail. The driver looks.
+    /// API calls that fail. Detected by the driver.
     pub api: bool,
 }
 
@@ -66,9 +66,9 @@ pub enum FindingKind {
     Synchronisation,
     /// An access outside of its variable.
     Bounds,
-    /// Memory that nobody has freed.
+    /// Leaked memory.
     Leak,
-    /// A call of the API that failed.
+    /// A failed API call.
     Api,
     /// A launch that did not come to its end.
     Fault,

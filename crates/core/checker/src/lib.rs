@@ -211,7 +211,7 @@ impl State {
         }
     }
 
-    /// Whether a finding is there already.
+    /// Whether a finding exists already.
     fn is_known(&self, kind: FindingKind, places: (Place, Option<Place>)) -> bool {
         self.found.contains_key(&key(kind, places))
     }

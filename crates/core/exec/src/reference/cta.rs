@@ -205,7 +205,7 @@ impl<'a> Cluster<'a> {
             counts.add(Count::Instructions, executed);
             counts.add(Count::Lanes, lanes);
         }
-        // Who sleeps without having looked at memory waits for nobody.
+        // A warp that sleeps without polling memory does not wait for another one.
         let polled = warp.spins >= SPINS || warp.slept && warp.spins > 0;
         if (polled || warp.slept) && warp.ready.len() < 2 {
             (warp.spins, warp.slept) = (0, false);

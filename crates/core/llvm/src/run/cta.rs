@@ -23,7 +23,7 @@ use std::{
 /// never touched cost nothing.
 const STACK: [usize; 2] = [1 << 20, 15 << 20];
 const RESERVE: usize = 256 << 10;
-/// Turns without a look at memory after which a fiber does not poll: a loop that does may yield in several places.
+/// Turns without a poll after which a fiber no longer counts as polling: a polling loop may yield in several places.
 const QUIET: u32 = 4;
 
 /// Pool of fiber stacks that are not in use.
@@ -223,7 +223,8 @@ impl<'a> SimdCta<'a> {
         self.fibers().next().is_none()
     }
 
-    /// Whether every fiber waits or has polled memory in one of its last turns: one that does neither goes on by itself.
+    /// Whether every fiber waits or has polled memory in one of its last turns; any other fiber makes progress by
+    /// itself.
     pub fn only_waits(&self) -> bool {
         self.fibers().all(|(_, s)| s.waits || s.polls != 0 && s.quiet < QUIET)
     }

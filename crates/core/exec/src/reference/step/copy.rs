@@ -75,10 +75,10 @@ fn verify(ctx: &mut Ctx<'_>, lane: usize, end: End<'_>, (size, align): (u32, u32
     Err(bad_access(ctx, lane, end.address, end.region, end.host, (size, align), write))
 }
 
-/// Bytes that a copy reads, of so many that it writes.
+/// The bytes that a copy reads in order to write `size` bytes.
 fn wanted(kind: CopyKind, size: u64, extra: Option<u64>) -> u64 {
     match (kind, extra) {
-        // A truth: to be ignored or not.
+        // A predicate: whether the source is ignored.
         (CopyKind::SmallIgnored, Some(0)) => 0,
         (CopyKind::Small, Some(bytes)) => bytes.min(size),
         _ => size,

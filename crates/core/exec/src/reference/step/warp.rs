@@ -340,7 +340,7 @@ pub fn synced(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Park
 }
 
-/// Executes a `.sync` instruction whose members have all arrived; only then is it known who takes part.
+/// Executes a `.sync` instruction whose members have all arrived, which fixes the participating lanes.
 pub fn complete(code: &Code, warp: &mut Warp, class: u32, members: u32, witness: Option<Witness<'_>>) {
     let why = Wait::Lanes { class, members };
     let arrived = warp.blocked.iter().filter(|(_, w)| *w == why).fold(0, |m, (g, _)| m | g.mask);
