@@ -18,7 +18,7 @@ enum Arguments {
 }
 
 fn expanded(v: &Variant, sm: u16) -> Option<Arguments> {
-    let of = |t: Type| v.words.iter().any(|w| *w == margay_isa::Word::Type(t));
+    let of = |t: Type| v.words.contains(&margay_isa::Word::Type(t));
     match v.op {
         Opcode::Wmma => Some(Arguments::Vectors),
         Opcode::Redux if sm < 90 => Some(Arguments::All),

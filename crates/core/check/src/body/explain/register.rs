@@ -54,7 +54,7 @@ impl<'a> Walker<'a, '_> {
         };
         // The elements of a vector mostly have one declaration, and the first has told of it.
         let instr = &self.tree.instrs[self.current.node as usize];
-        let whole = self.tree.operands(instr.operands).get(self.current.operand as usize).map(|o| o.span);
+        let whole = self.tree.operands(instr.operands).get(self.current.operand).map(|o| o.span);
         let told = |d: &Diagnostic| whole.is_some_and(|w| w.start <= d.span().start && d.span().end <= w.end);
         if whole.is_some_and(|w| w != span)
             && self.report.diagnostics.last().is_some_and(|d| d.code == code && d.span() != span && told(d))
