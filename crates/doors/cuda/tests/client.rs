@@ -2,10 +2,10 @@
 
 use std::{env, path::PathBuf, process::Command};
 
-/// Where cargo puts the library: beside the test or a folder above.
+/// Where cargo puts the library: beside the test or some folders above, as the version of cargo goes.
 fn library() -> PathBuf {
     let own = env::current_exe().unwrap();
-    let places = own.ancestors().skip(1).take(2).map(|folder| folder.join("libcuda.so"));
+    let places = own.ancestors().skip(1).take(5).map(|folder| folder.join("libcuda.so"));
     places.into_iter().find(|p| p.is_file()).expect("cargo builds the library before its tests")
 }
 
