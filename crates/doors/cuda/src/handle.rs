@@ -128,8 +128,8 @@ impl<T> Table<T> {
     }
 
     /// Does something with every object, which may be kept.
-    pub fn each_shared(&self, mut of: impl FnMut(&Arc<T>)) {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(|object| of(object));
+    pub fn each_shared(&self, of: impl FnMut(&Arc<T>)) {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).values().for_each(of);
     }
 
     /// Removes all objects that satisfy a predicate.

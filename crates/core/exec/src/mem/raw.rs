@@ -205,7 +205,8 @@ impl Block {
 
     /// Borrows memory that somebody else owns, starting at `base`; `None` if that is null.
     ///
-    /// # Safety The `len` bytes must be readable, writable and initialised until [`Block::end_loan`] was called and no
+    /// # Safety
+    /// The `len` bytes must be readable, writable and initialised until [`Block::end_loan`] was called and no
     /// access is in progress, or until the block is dropped; and other users of the memory must tolerate concurrent
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {

@@ -41,7 +41,8 @@ pub fn table() -> &'static [usize; HELPERS] {
 /// Runs the body of a helper with the caller's context and host state. An error ends the launch, and so does a panic,
 /// which must not unwind into generated code.
 ///
-/// # Safety `ctx` is the context of the generated code that is running ([`enter::Context`]), so both it and its `host`
+/// # Safety
+/// `ctx` is the context of the generated code that is running ([`enter::Context`]), so both it and its `host`
 /// are alive.
 unsafe fn help(ctx: *mut WarpCtx, body: impl FnOnce(&WarpCtx, &Host<'_>) -> Result<(), Box<Stop>>) -> u32 {
     // SAFETY: the context is alive, and whatever is written while this reference lives is a cell.

@@ -386,7 +386,9 @@ mod tests {
         let meeting = Arc::new(Barrier::new(all.len()));
         for stream in &all {
             let meeting = meeting.clone();
-            stream.push(Vec::new(), move || drop(meeting.wait()));
+            stream.push(Vec::new(), move || {
+                meeting.wait();
+            });
         }
         all.iter().for_each(Stream::settle);
     }
