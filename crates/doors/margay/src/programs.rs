@@ -11,8 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Under this name the command is NVIDIA's assembler; Triton finds it by the variable.
-const ASSEMBLER: (&str, &str) = ("ptxas", "TRITON_PTXAS_PATH");
+/// Under this name the command is NVIDIA's assembler.
+const ASSEMBLER: &str = "ptxas";
+/// The variables by which Triton finds it, for older and for newer architectures.
+const TRITON: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
 /// Python processes of an environment that has margay's package heed it ([`Programs::environment`]).
 pub const PYTHON: &str = "MARGAY_PYTHON";
 /// The auditing library, which leads programs to the others.
@@ -41,7 +43,7 @@ impl Programs {
     pub fn new(command: &Path) -> Result<Programs, String> {
         let missing = |e: io::Error| format!("cannot find margay's command {}: {e}", command.display());
         let command = command.canonicalize().map_err(missing)?;
-        let mut links = vec![(ASSEMBLER.0, command.clone())];
+        let mut links = vec![(ASSEMBLER, command.clone())];
         for (built, names) in LIBRARIES {
             let file = installed::beside(&command, built)
                 .ok_or_else(|| format!("there is no {built} beside {}; `make release` makes it", command.display()))?;
@@ -82,7 +84,7 @@ impl Programs {
     /// driver that yields PTX where the path has NVIDIA's, and the word for Python processes that they are under margay.
     pub fn environment(&self) -> Result<Vec<(&'static str, OsString)>, String> {
         let mut all = self.linking();
-        all.push((ASSEMBLER.1, self.folder.join(ASSEMBLER.0).into_os_string()));
+        all.extend(TRITON.map(|variable| (variable, self.folder.join(ASSEMBLER).into_os_string())));
         all.push((PYTHON, "1".into()));
         let search = env::var_os("PATH").unwrap_or_default();
         let toolkit = self.folder.join("toolkit");
