@@ -49,8 +49,14 @@ release: setup
 demo: release
 	@examples/demo.sh $(TARGET)/release/margay
 
+# Each binary runs under a script that notes what its tests took; the ten slowest are named at the end.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+TIMES = $(abspath $(TARGET))/test-times
+
 test: setup
-	$(CARGO) test $(WORKSPACE)
+	@mkdir -p $(TARGET) && rm -f $(TIMES)
+	MARGAY_TEST_TIMES=$(TIMES) CARGO_TARGET_$(HOST)_RUNNER=$(CURDIR)/scripts/timed.sh $(CARGO) test $(WORKSPACE)
+	@echo "the ten slowest tests, in seconds:" && sort -rn $(TIMES) | head -10
 	$(CARGO) build $(MARGAY)
 	@examples/demo.sh $(TARGET)/debug/margay >/dev/null && echo "the demo's results are right"
 

@@ -15,7 +15,10 @@ pub mod mutate;
 pub mod random;
 pub mod run;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -39,4 +42,23 @@ pub fn files(folder: &str) -> Vec<(String, PathBuf)> {
     }
     found.sort();
     found
+}
+
+/// Does the same for all items, on all cores of the machine; the results are in the items' order. For tests that are one test.
+pub fn parallel<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some((i, item)) = Some(next.fetch_add(1, Relaxed)).and_then(|i| Some((i, items.get(i)?))) {
+            done.push((i, f(item)));
+        }
+        done
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|w| w.join().unwrap_or_else(|why| std::panic::resume_unwind(why))).collect()
+    });
+    all.sort_by_key(|(i, _)| *i);
+    all.into_iter().map(|(_, r)| r).collect()
 }

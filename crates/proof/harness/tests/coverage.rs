@@ -4,7 +4,7 @@
 //! reaches. `MARGAY_UNCOVERED=1` rewrites the list; new rows have no reason, which the test rejects.
 
 use margay::{LoadOptions, Options, SourceText};
-use margay_harness::{case::Case, files, root};
+use margay_harness::{case::Case, files, parallel, root};
 use margay_isa::{Form, Opcode};
 use margay_runtime::Device;
 use std::{
@@ -15,8 +15,9 @@ use std::{
 /// A row: opcode and index of the form.
 type Row = (Opcode, u16);
 
-/// Collects the rows of functions reached by the case's launches.
-fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>, covered: &mut HashSet<Row>) {
+/// The rows of the functions reached by the launches of a case.
+fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>) -> HashSet<Row> {
+    let mut covered = HashSet::new();
     let mut texts = vec![std::fs::read_to_string(path).expect("a case")];
     for link in &case.links {
         texts.push(std::fs::read_to_string(path.with_file_name(link)).expect("a linked file"));
@@ -24,7 +25,7 @@ fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>, covered: &
     let sources: Vec<SourceText<'_>> = texts.iter().map(|text| SourceText { name: "case", text }).collect();
     let check = Options { relocatable: case.relocatable, ..Options::default() };
     let options = LoadOptions { check, abi: None, engine: None };
-    let Ok(module) = device.context().load(&sources, &options) else { return };
+    let Ok(module) = device.context().load(&sources, &options) else { return covered };
     for launch in &case.launches {
         let Ok(ir) = module.lower(Some(&launch.kernel)) else { continue };
         let reached: HashSet<&str> = ir.funcs.iter().filter(|f| !f.blocks.is_empty()).map(|f| &*f.name).collect();
@@ -36,6 +37,7 @@ fn rows_of(case: &Case, path: &Path, device: &std::sync::Arc<Device>, covered: &
             }
         }
     }
+    covered
 }
 
 /// All rows by notation, made unique.
@@ -59,12 +61,13 @@ fn rows() -> BTreeMap<String, Row> {
 #[test]
 fn every_row_has_a_run_case_or_a_reason() {
     let device = Device::new().expect("a device");
-    let mut covered = HashSet::new();
-    for (name, path) in files("tests/run").into_iter().filter(|(name, _)| !name.ends_with("_linked")) {
-        let text = std::fs::read_to_string(&path).expect("a case");
+    let cases: Vec<_> = files("tests/run").into_iter().filter(|(name, _)| !name.ends_with("_linked")).collect();
+    let of_cases = parallel(&cases, |(name, path)| {
+        let text = std::fs::read_to_string(path).expect("a case");
         let case = Case::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
-        rows_of(&case, &path, &device, &mut covered);
-    }
+        rows_of(&case, path, &device)
+    });
+    let covered: HashSet<Row> = of_cases.into_iter().flatten().collect();
     let rows = rows();
     let list = root().join("tests/uncovered.txt");
     let text = std::fs::read_to_string(&list).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run.
 
 use margay::{LaunchConfig, Limits, LoadOptions, SourceText};
-use margay_harness::{files, mutate::Mutator};
+use margay_harness::{files, mutate::Mutator, parallel};
 use margay_runtime::Device;
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,9 @@ fn damaged_modules_never_panic_or_hang() {
         .collect();
     assert!(texts.len() > 10, "the examples are there");
     let device = Device::with(margay::device_options(Some(1))).expect("a device");
-    let (mut passed, mut ran) = (0, 0);
-    for seed in 0..count {
+    let seeds: Vec<u64> = (0..count).collect();
+    let outcomes = parallel(&seeds, |seed| {
+        let seed = *seed;
         let mut mutator = Mutator::new(seed);
         let (name, text) = &texts[mutator.below(texts.len())];
         let damaged = mutator.mutate(text);
@@ -29,9 +30,10 @@ fn damaged_modules_never_panic_or_hang() {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| attempt(&device, name, &damaged)));
         let Ok((did_pass, did_run)) = outcome else { panic!("mutation {seed} of {name} panics:\n{damaged}") };
         assert!(started.elapsed() < LONGEST, "mutation {seed} of {name} took {:?}:\n{damaged}", started.elapsed());
-        passed += u32::from(did_pass);
-        ran += u32::from(did_run);
-    }
+        (did_pass, did_run)
+    });
+    let passed = outcomes.iter().filter(|o| o.0).count();
+    let ran = outcomes.iter().filter(|o| o.1).count();
     println!("{count} mutations: {passed} passed the check, {ran} ran to an end");
 }
 
