@@ -2,7 +2,7 @@
 
 use crate::{
     Counts, Fault, Log, Memory, Observer, Stop,
-    mem::{self, Allocation, Kind, Running},
+    mem::{self, Allocation, Kind, Reach, Running},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
 use std::{
@@ -30,17 +30,23 @@ pub struct Image {
 pub const RESERVED_SHARED: u32 = 1 << 10;
 
 impl Image {
-    /// The address of a function: the value of its name, and the operand of indirect calls. Never a valid data address.
-    pub fn function_address(func: FuncId) -> u64 {
-        0x0f00_0000_0000_0000 + (u64::from(func.0) + 1) * 16
+    /// The address of a function in a program with `address_size` bits to an address: the value of its name, and the operand of
+    /// indirect calls. Never a valid data address.
+    pub fn function_address(address_size: u32, func: FuncId) -> u64 {
+        functions(address_size) + (u64::from(func.0) + 1) * 16
     }
 
     /// The function at an address, if any.
     pub fn function_at(&self, address: u64) -> Option<FuncId> {
-        let index = address.checked_sub(0x0f00_0000_0000_0000)?;
+        let index = address.checked_sub(functions(self.ir.address_size))?;
         let id = (index / 16).checked_sub(1)?;
         (index % 16 == 0 && id < self.ir.funcs.len() as u64).then_some(FuncId(id as u32))
     }
+}
+
+/// Base of the addresses of functions.
+fn functions(address_size: u32) -> u64 {
+    if address_size == 32 { 0xf000_0000 } else { 0x0f00_0000_0000_0000 }
 }
 
 /// The program needs something that margay lacks.
@@ -112,11 +118,13 @@ impl<'a> Grid<'a> {
         output: &'a (dyn Fn(&[u8]) + Sync),
     ) -> Result<Grid<'a>, Stop> {
         let running = memory.begin();
-        let params = memory.alloc_as(launch.params.len() as u64, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
+        let reach = Reach::of(image.ir.address_size);
+        let size = launch.params.len() as u64;
+        let params = memory.alloc_in(reach, size, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
         mem::store_bytes(&params.block, params.block.base(), &launch.params);
         // `struct grid_workspace { unsigned size, barrier; }` of the toolkit's cooperative_groups/details/driver_abi.h.
         let workspace = match launch.cooperative {
-            true => match memory.alloc_as(8, 16, Kind::Global, "grid workspace") {
+            true => match memory.alloc_in(reach, 8, 16, Kind::Global, "grid workspace") {
                 Ok(workspace) => Some(workspace),
                 Err(e) => {
                     memory.free_own(params.block.base());
@@ -170,6 +178,11 @@ impl<'a> Grid<'a> {
     /// The registration of the launch with its memory.
     pub fn running(&self) -> &Running<'a> {
         &self.running
+    }
+
+    /// Where its memory must lie.
+    pub fn reach(&self) -> Reach {
+        Reach::of(self.image.ir.address_size)
     }
 
     /// The parameter block.

@@ -15,7 +15,8 @@ pub struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(context: Arc<Context>, name: &str, bytes: u64) -> Result<Buffer, Error> {
-        let address = crate::image::allocate(context.device().memory(), Kind::Global, name, bytes, 256)?;
+        let memory = context.device().memory();
+        let address = crate::image::allocate(memory, context.reach(), Kind::Global, name, (bytes, 256))?;
         Ok(Buffer { context, address, bytes })
     }
 

@@ -2,10 +2,14 @@
 
 use crate::{Buffer, Device, Error, LoadOptions, Module, SourceText, Stream};
 use margay_check::Checked;
+use margay_exec::mem::Reach;
 use margay_ir::Source;
 use std::{
     io::Write,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -46,12 +50,19 @@ pub struct Context {
     device: Arc<Device>,
     limits: Mutex<Limits>,
     output: Mutex<Output>,
+    /// A module with addresses of 32 bits was loaded.
+    narrow: AtomicBool,
 }
 
 impl Context {
     pub(crate) fn new(device: Arc<Device>) -> Arc<Context> {
         let output: Output = Box::new(std::io::stdout());
-        Arc::new(Context { device, limits: Mutex::default(), output: Mutex::new(output) })
+        Arc::new(Context {
+            device,
+            limits: Mutex::default(),
+            output: Mutex::new(output),
+            narrow: AtomicBool::new(false),
+        })
     }
 
     /// The device of the context.
@@ -90,7 +101,17 @@ impl Context {
         Module::load_checked(self.clone(), files, options)
     }
 
-    /// Allocates `bytes` zeroed bytes.
+    /// Places buffers below 4 GiB from now on.
+    pub(crate) fn narrow(&self) {
+        self.narrow.store(true, Relaxed);
+    }
+
+    /// Where buffers may be placed.
+    pub(crate) fn reach(&self) -> Reach {
+        if self.narrow.load(Relaxed) { Reach::Low } else { Reach::Full }
+    }
+
+    /// Allocates `bytes` zeroed bytes, below 4 GiB once a module with `.address_size 32` has been loaded.
     pub fn buffer(self: &Arc<Context>, bytes: u64) -> Result<Buffer, Error> {
         Buffer::new(self.clone(), "buffer", bytes)
     }

@@ -4,7 +4,10 @@
 //! shared variables are laid out per kernel, and only those that the kernel reaches take space, as on a GPU.
 
 use crate::{Context, Error, module::Variables};
-use margay_exec::{Image, Memory, RESERVED_SHARED, mem::Kind};
+use margay_exec::{
+    Image, Memory, RESERVED_SHARED,
+    mem::{Kind, Reach},
+};
 use margay_ir::{
     FuncId, Global, GlobalId, Ir, Operand, Placed,
     pass::{self, Reached},
@@ -12,9 +15,15 @@ use margay_ir::{
 use margay_isa::{Space, Special};
 use std::{collections::HashSet, sync::Arc};
 
-/// Allocates zeroed memory.
-pub(crate) fn allocate(memory: &Memory, kind: Kind, name: &str, bytes: u64, align: u32) -> Result<u64, Error> {
-    let made = memory.alloc_as(bytes, align, kind, name).map_err(|_| Error::OutOfMemory { size: bytes })?;
+/// Allocates so many zeroed bytes at a multiple of the alignment.
+pub(crate) fn allocate(
+    memory: &Memory,
+    reach: Reach,
+    kind: Kind,
+    name: &str,
+    (bytes, align): (u64, u32),
+) -> Result<u64, Error> {
+    let made = memory.alloc_in(reach, bytes, align, kind, name).map_err(|_| Error::OutOfMemory { size: bytes })?;
     Ok(made.block.base())
 }
 

@@ -7,7 +7,7 @@ use crate::{Context, Error, Kernel, Rejected, image, kernel::Prepared, tiers::Ti
 use margay_check::{Checked, FuncKind, Options};
 use margay_exec::{
     Image,
-    mem::Kind,
+    mem::{Kind, Reach},
     texture::{self, Object},
 };
 use margay_ir::{Global, GlobalId, GlobalInit, Ir, Linked, LowerOptions, Placed, Pointee, Source, Stage, Virtual, abi};
@@ -89,7 +89,12 @@ impl Module {
         files: Vec<(Arc<Source>, Checked)>,
         options: &LoadOptions,
     ) -> Module {
-        let variables = Arc::new(Variables { context: context.clone(), table: Mutex::default() });
+        let narrow = files.iter().any(|(_, c)| c.module.address_size == 32);
+        if narrow {
+            context.narrow();
+        }
+        let reach = if narrow { Reach::Low } else { Reach::Full };
+        let variables = Arc::new(Variables { context: context.clone(), reach, table: Mutex::default() });
         Module {
             context,
             options: options.clone(),
@@ -255,6 +260,7 @@ pub fn find_abi(name: &str) -> Result<&'static dyn abi::Abi, Error> {
 #[derive(Debug)]
 pub(crate) struct Variables {
     context: Arc<Context>,
+    reach: Reach,
     table: Mutex<HashMap<Key, Entry>>,
 }
 
@@ -307,7 +313,7 @@ impl Variables {
         }
         let memory = self.context.device().memory();
         let kind = if global.space == Space::Const { Kind::Const } else { Kind::Variable };
-        let address = image::allocate(memory, kind, &global.name, global.size, global.align.max(16))?;
+        let address = image::allocate(memory, self.reach, kind, &global.name, (global.size, global.align.max(16)))?;
         table.insert(key, Entry { address, initialised: false, handles: 0 });
         Ok(address)
     }
@@ -325,7 +331,7 @@ impl Variables {
                         // Global addresses are generic addresses here, so `generic()` is the identity.
                         let base = match of {
                             Pointee::Global(g) => addresses[g.0 as usize],
-                            Pointee::Func(f) => Image::function_address(*f),
+                            Pointee::Func(f) => Image::function_address(ir.address_size, *f),
                         };
                         let value = base.wrapping_add_signed(*offset) >> shift;
                         let size = usize::from(*size).min(8);

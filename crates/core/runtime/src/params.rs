@@ -56,10 +56,13 @@ impl<'a> Params<'a> {
         Ok(self)
     }
 
-    /// Appends an address as the next parameter, of 4 or 8 bytes.
+    /// Appends an address as the next parameter, of 4 or 8 bytes; an error if it does not fit.
     pub fn push_address(&mut self, address: u64) -> Result<&mut Self, ParamsError> {
-        let size = self.params.get(self.next).map_or(8, |p| p.size.min(8)) as usize;
-        self.push(&address.to_le_bytes()[..size])
+        let size = self.params.get(self.next).map_or(8, |p| p.size.min(8));
+        if size < 8 && address >> (8 * size) != 0 {
+            return Err(ParamsError::WrongSize(self.next, size, 8));
+        }
+        self.push(&address.to_le_bytes()[..size as usize])
     }
 
     /// The complete block; an error if parameters are missing.

@@ -37,6 +37,15 @@ impl Module {
             names.iter().zip(texts).map(|(name, text)| SourceText { name, text }).collect();
         let load = LoadOptions { engine: engine(), ..LoadOptions::default() };
         match context.runtime.load(&files, &load) {
+            // Its kernels could not be given any of the addresses that the driver hands out.
+            Ok(loaded) if loaded.files().iter().any(|(_, c)| c.module.address_size == 32) => {
+                let words = "a module with `.address_size 32` cannot be loaded: the driver's addresses have 64 bits";
+                options.report(words)?;
+                if !options.reads_errors() {
+                    crate::api::tell(words);
+                }
+                Err(Code::NOT_SUPPORTED)
+            }
             Ok(loaded) => {
                 options.report("")?;
                 Ok(Module { context: context.handle, loaded, functions: Mutex::default() })

@@ -31,10 +31,11 @@ pub fn call(
     let lanes = || (0..LANES).filter(|i| mask >> i & 1 == 1);
     let arg = |k: usize, lane: usize| args.get(k).map_or(0, |a| a[lane]);
     let mut results = [0; LANES];
+    let pointer = u64::from(grid.image.ir.address_size / 8);
     match builtin {
         Builtin::Vprintf => {
             for i in lanes() {
-                match format(arg(0, i), arg(1, i), |at| byte(at, i)) {
+                match format(arg(0, i), arg(1, i), pointer, |at| byte(at, i)) {
                     Ok((bytes, n)) => {
                         (grid.output)(&bytes);
                         results[i] = n.into();
@@ -52,7 +53,7 @@ pub fn call(
         }
         Builtin::Malloc => {
             for i in lanes() {
-                results[i] = grid.memory.heap_alloc(arg(0, i));
+                results[i] = grid.memory.heap_alloc(grid.reach(), arg(0, i));
                 if let Some(observer) = grid.observer
                     && results[i] != 0
                 {

@@ -1,7 +1,7 @@
 //! `vprintf` (CUDA C++ Programming Guide, "Formatted Output"; C17, section 7.21.6.1).
 //!
-//! The arguments lie in one buffer, each aligned to its size: 4 bytes for `int` and smaller, 8 for `long`, pointers and
-//! `double`. `%s` reads device memory.
+//! The arguments lie in one buffer, each aligned to its size: 4 bytes for `int` and smaller, 8 for `long long` and
+//! `double`, the size of an address for pointers, `long` and `size_t`. `%s` reads device memory.
 
 /// Longest string that `%s` prints, in case its terminator is missing.
 const LONGEST: usize = 1 << 16;
@@ -18,8 +18,10 @@ struct Spec {
     zero: bool,
     width: usize,
     precision: Option<usize>,
-    /// 64-bit integers: `l`, `ll`, `j`, `z`, `t`.
+    /// 64-bit integers.
     long: bool,
+    /// 1 for `l`, `z` and `t`, 2 for `ll` and `j`.
+    length: u32,
     /// `hh` 8, `h` 16.
     short: u32,
 }
@@ -42,9 +44,14 @@ impl<R: FnMut(u64) -> Option<u8>> Arguments<'_, R> {
     }
 }
 
-/// Formats; returns the bytes and the number of arguments consumed. `read` reads a byte of device memory; if it fails,
-/// the address is the error.
-pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>) -> Result<(Vec<u8>, u32), u64> {
+/// Formats; returns the bytes and the number of arguments consumed. An address has `pointer` bytes. `read` reads a byte of
+/// device memory; if it fails, the address is the error.
+pub fn format(
+    text: u64,
+    arguments: u64,
+    pointer: u64,
+    mut read: impl FnMut(u64) -> Option<u8>,
+) -> Result<(Vec<u8>, u32), u64> {
     let pattern = string(text, &mut read)?;
     let mut out = Vec::with_capacity(pattern.len() + 32);
     let mut args = Arguments { read: &mut read, at: arguments };
@@ -57,7 +64,8 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
             break;
         }
         let start = plain;
-        let spec = parse(&pattern, &mut i, &mut args, &mut used)?;
+        let mut spec = parse(&pattern, &mut i, &mut args, &mut used)?;
+        spec.long = spec.length > 1 || spec.length == 1 && pointer == 8;
         let Some(&conversion) = pattern.get(i) else {
             out.extend_from_slice(&pattern[start..]);
             break;
@@ -97,7 +105,7 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
                 integer(&mut out, &unsigned, false, &digits, prefix);
             }
             b'p' => {
-                let v = args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
+                let v = args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
                 // As the host's C library writes it, which formats for the device.
                 let text = if v == 0 { "(nil)".into() } else { format!("0x{v:x}") };
                 pad(&mut out, &spec, text.as_bytes());
@@ -107,7 +115,7 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
                 pad(&mut out, &spec, &[v as u8]);
             }
             b's' => {
-                let v = args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
+                let v = args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
                 let mut s = if v == 0 { b"(null)".to_vec() } else { string(v, args.read)? };
                 s.truncate(spec.precision.unwrap_or(s.len()));
                 pad(&mut out, &spec, &s);
@@ -118,7 +126,7 @@ pub fn format(text: u64, arguments: u64, mut read: impl FnMut(u64) -> Option<u8>
             }
             b'n' => {
                 // `%n` is not supported by CUDA; its argument is skipped.
-                args.bytes(8).ok_or(()).map_err(|()| missing(()))?;
+                args.bytes(pointer).ok_or(()).map_err(|()| missing(()))?;
             }
             _ => {
                 out.extend_from_slice(&pattern[start..i]);
@@ -186,7 +194,9 @@ fn parse<R: FnMut(u64) -> Option<u8>>(
         match c {
             b'h' if spec.short == 16 => spec.short = 8,
             b'h' => spec.short = 16,
-            b'l' | b'j' | b'z' | b't' => spec.long = true,
+            b'l' => spec.length += 1,
+            b'z' | b't' => spec.length = 1,
+            b'j' => spec.length = 2,
             b'L' | b'q' => {}
             _ => break,
         }
@@ -341,8 +351,15 @@ mod tests {
             let v = if *a >= 1 << 60 && *a < (1 << 60) + 16 { addresses[(*a - (1 << 60)) as usize] } else { *a };
             memory.extend_from_slice(&v.to_le_bytes());
         }
-        let (out, _) = format(pattern, buffer, |a| memory.get(a as usize).copied()).unwrap();
+        let (out, _) = format(pattern, buffer, 8, |a| memory.get(a as usize).copied()).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn addresses_of_32_bits() {
+        let memory = b"%ld %lld %p\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x07\0\0\0";
+        let (out, n) = format(0, 16, 4, |a| memory.get(a as usize).copied()).unwrap();
+        assert_eq!((out.as_slice(), n), (b"5 6 0x7".as_slice(), 3));
     }
 
     #[test]

@@ -62,6 +62,23 @@ impl Kind {
     }
 }
 
+/// Where an allocation may be placed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reach {
+    /// Anywhere.
+    #[default]
+    Full,
+    /// Below 4 GiB, for programs with addresses of 32 bits.
+    Low,
+}
+
+impl Reach {
+    /// The reach of addresses of so many bits.
+    pub fn of(address_size: u32) -> Reach {
+        if address_size == 32 { Reach::Low } else { Reach::Full }
+    }
+}
+
 /// An allocation of device memory.
 #[derive(Debug)]
 pub struct Allocation {
@@ -77,8 +94,8 @@ pub struct Allocation {
 
 impl Allocation {
     /// An allocation outside of any [`Memory`], such as a window.
-    pub fn new(size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
-        Ok(Arc::new(Allocation::of(new_block(size, align)?, kind, name)))
+    pub fn new(reach: Reach, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
+        Ok(Arc::new(Allocation::of(new_block(reach, size, align)?, kind, name)))
     }
 
     fn of(block: Block, kind: Kind, name: &str) -> Allocation {
@@ -91,9 +108,13 @@ impl Allocation {
     }
 }
 
-fn new_block(size: u64, align: u32) -> Result<Block, Exhausted> {
-    let block = usize::try_from(size).ok().and_then(|size| Block::new(size, align as usize));
-    block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory")))
+fn new_block(reach: Reach, size: u64, align: u32) -> Result<Block, Exhausted> {
+    let (make, where_): (fn(usize, usize) -> Option<Block>, _) = match reach {
+        Reach::Full => (Block::new, ""),
+        Reach::Low => (Block::low, " below 4 GiB, where 32-bit addresses reach"),
+    };
+    let block = usize::try_from(size).ok().and_then(|size| make(size, align as usize));
+    block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory{where_}")))
 }
 
 impl std::fmt::Display for Allocation {
@@ -209,8 +230,19 @@ impl Memory {
 
     /// Allocates with a kind and a name for messages.
     pub fn alloc_as(&self, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
-        let size = size.max(1);
-        self.enter(size, |size| Allocation::new(size, align, kind, name))
+        self.alloc_in(Reach::Full, size, align, kind, name)
+    }
+
+    /// The same in reach of a program.
+    pub fn alloc_in(
+        &self,
+        reach: Reach,
+        size: u64,
+        align: u32,
+        kind: Kind,
+        name: &str,
+    ) -> Result<Arc<Allocation>, Exhausted> {
+        self.enter(size.max(1), |size| Allocation::new(reach, size, align, kind, name))
     }
 
     /// Accounts for an allocation and registers it.
@@ -352,12 +384,12 @@ impl Memory {
     }
 
     /// `malloc` of device code: 16-byte aligned; 0 when the device heap is full.
-    pub fn heap_alloc(&self, size: u64) -> u64 {
+    pub fn heap_alloc(&self, reach: Reach, size: u64) -> u64 {
         let size = size.max(1);
         let limit = self.heap_limit.load(Relaxed);
         let before = self.heap_used.fetch_add(size, Relaxed);
         if before.checked_add(size).is_some_and(|total| total <= limit)
-            && let Ok(a) = self.alloc_on_heap(size, limit)
+            && let Ok(a) = self.alloc_on_heap(reach, size, limit)
         {
             return a.block.base();
         }
@@ -366,12 +398,13 @@ impl Memory {
     }
 
     /// Freed memory is reused only when there is much of it, so that stale pointers to it fault.
-    fn alloc_on_heap(&self, size: u64, limit: u64) -> Result<Arc<Allocation>, Exhausted> {
+    fn alloc_on_heap(&self, reach: Reach, size: u64, limit: u64) -> Result<Arc<Allocation>, Exhausted> {
         let room = size.checked_next_power_of_two().unwrap_or(size);
-        match self.launches.reuse(room, size as usize, limit.max(1 << 20)) {
+        let old = self.launches.reuse(room, size as usize, limit.max(1 << 20));
+        match old.filter(|b| reach == Reach::Full || b.base() + b.room() as u64 <= 1 << 32) {
             Some(block) => self.enter(size, |_| Ok(Arc::new(Allocation::of(block, Kind::Heap, "")))),
             None => self.enter(size, |_| {
-                let mut a = Allocation::of(new_block(room, 16)?, Kind::Heap, "");
+                let mut a = Allocation::of(new_block(reach, room, 16)?, Kind::Heap, "");
                 a.block.shorten(size as usize);
                 Ok(Arc::new(a))
             }),

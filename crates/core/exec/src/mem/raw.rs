@@ -32,6 +32,8 @@ pub struct Block {
     room: usize,
     /// Layout of the allocation; `None` for memory on loan.
     layout: Option<Layout>,
+    /// Pages of its own, below 4 GiB ([`Block::low`]).
+    mapped: bool,
 }
 
 // SAFETY: a block owns its memory, or has it on loan until `end_loan` or its drop. Shared references access it through
@@ -173,7 +175,18 @@ impl Block {
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
-        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout) })
+        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout), mapped: false })
+    }
+
+    /// The same below 4 GiB, where addresses of 32 bits reach; `None` where the system has no such place.
+    pub fn low(len: usize, align: usize) -> Option<Block> {
+        let align = align.max(low::PAGE);
+        let front = RED_ZONE.next_multiple_of(align);
+        let size = len.checked_add(front)?.checked_add(RED_ZONE)?.checked_next_multiple_of(low::PAGE)?;
+        let layout = Layout::from_size_align(size, align).ok()?;
+        let start = low::map(layout)?;
+        let base = start.as_ptr().expose_provenance() as u64 + front as u64;
+        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout), mapped: true })
     }
 
     /// Capacity: the largest length that it can have.
@@ -211,7 +224,7 @@ impl Block {
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: None })
+        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: None, mapped: false })
     }
 
     /// Whether the block owns its memory.
@@ -275,11 +288,86 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
-            // SAFETY: allocated in `new` with this layout; nothing borrows it any more.
-            unsafe { dealloc(self.start.as_ptr(), layout) }
+        match self.layout {
+            // SAFETY: mapped in `low` with this size, and nothing borrows it any more.
+            Some(layout) if self.mapped => unsafe { low::unmap(self.start, layout.size()) },
+            // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
+            Some(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
+            None => {}
         }
     }
+}
+
+/// Pages below 4 GiB. The host's allocators do not use that range, so in a position-independent executable all of it is free.
+#[cfg(target_os = "linux")]
+mod low {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+    use std::{
+        alloc::Layout,
+        ptr::{NonNull, with_exposed_provenance_mut},
+        sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    };
+
+    /// The largest page size of common systems.
+    pub const PAGE: usize = 64 << 10;
+    /// Executables with fixed addresses lie below.
+    const LOWEST: usize = 0x1000_0000;
+    /// Addresses of functions lie above ([`crate::Image::function_address`]).
+    const HIGHEST: usize = 0xf000_0000;
+    /// Where to look for room next. Unmapped ranges are reused as late as possible, so that stale addresses fault.
+    static NEXT: AtomicUsize = AtomicUsize::new(LOWEST);
+
+    /// Zeroed pages.
+    pub fn map(layout: Layout) -> Option<NonNull<u8>> {
+        let (size, align) = (layout.size(), layout.align());
+        let (mut at, mut wrapped) = (NEXT.load(Relaxed), false);
+        loop {
+            at = at.next_multiple_of(align);
+            if at.checked_add(size)? > HIGHEST {
+                if std::mem::replace(&mut wrapped, true) {
+                    return None;
+                }
+                at = LOWEST;
+                continue;
+            }
+            let (flags, access) = (MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE, ProtFlags::READ | ProtFlags::WRITE);
+            // SAFETY: new pages, which replace nothing that is mapped.
+            match unsafe { mmap_anonymous(with_exposed_provenance_mut(at), size, access, flags) } {
+                Ok(p) if p.addr() == at => {
+                    NEXT.store(at + size, Relaxed);
+                    return NonNull::new(p.cast());
+                }
+                // Linux before 4.17 takes the address for a hint.
+                // SAFETY: mapped just now.
+                Ok(p) => drop(unsafe { munmap(p, size) }),
+                Err(_) => {}
+            }
+            at += size.next_multiple_of(1 << 20);
+        }
+    }
+
+    /// Gives pages back.
+    ///
+    /// # Safety
+    /// They are from [`map`], of that size, and nobody uses them.
+    pub unsafe fn unmap(start: NonNull<u8>, size: usize) {
+        // SAFETY: as above. It fails for no pages that are mapped.
+        let _ = unsafe { munmap(start.as_ptr().cast(), size) };
+    }
+}
+
+/// Not implemented for other systems.
+#[cfg(not(target_os = "linux"))]
+mod low {
+    use std::{alloc::Layout, ptr::NonNull};
+
+    pub const PAGE: usize = 64 << 10;
+
+    pub fn map(_: Layout) -> Option<NonNull<u8>> {
+        None
+    }
+
+    pub unsafe fn unmap(_: NonNull<u8>, _: usize) {}
 }
 
 /// A block's memory on loan, for tests; must be dropped before its owner.
@@ -292,6 +380,19 @@ pub fn lent(owner: &Block) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn low_blocks() {
+        let blocks: Vec<Block> = [1, 300, 70_000, 5 << 20].map(|len| Block::low(len, 1 << 18).unwrap()).into();
+        for (i, b) in blocks.iter().enumerate() {
+            let end = b.base() + b.len() as u64;
+            assert!(b.base().is_multiple_of(1 << 18) && end <= 1 << 32 && b.room() >= b.len());
+            assert!(blocks[..i].iter().all(|a| a.base() + a.len() as u64 <= b.base() || end <= a.base()));
+            let last = b.cell::<AtomicU8>(end - 1).unwrap();
+            assert_eq!(last.swap(7, Relaxed), 0);
+        }
+    }
 
     #[test]
     fn sixteen_bytes_are_never_seen_in_parts() {

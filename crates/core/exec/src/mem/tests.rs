@@ -16,7 +16,7 @@ fn reads_what_was_written_and_refuses_the_rest() {
     assert!(m.alloc(988, 8).is_err(), "13 bytes are in use");
     assert!(m.describe(a + 20).contains("7 bytes after the end"), "{}", m.describe(a + 20));
     let epoch = m.epoch();
-    let window = Allocation::new(8, 8, Kind::Shared, "").unwrap();
+    let window = Allocation::new(Reach::Full, 8, 8, Kind::Shared, "").unwrap();
     assert_eq!(m.remember(a + 12, &window).unwrap().block.base(), a);
     m.free(a).unwrap();
     assert_ne!(m.epoch(), epoch);
@@ -51,9 +51,9 @@ fn copies_overlapping_ranges_both_ways() {
 fn the_device_heap_has_its_limit() {
     let m = Memory::default();
     m.set_heap_limit(100);
-    let a = m.heap_alloc(60);
+    let a = m.heap_alloc(Reach::Full, 60);
     assert!(a != 0 && a % 16 == 0);
-    assert_eq!(m.heap_alloc(60), 0);
+    assert_eq!(m.heap_alloc(Reach::Full, 60), 0);
     let by = Freer::Thread([1, 2, 3], [4, 5, 6]);
     assert!(!m.heap_free(a + 16, by).unwrap_err().twice);
     m.heap_free(0, by).unwrap();
@@ -61,12 +61,12 @@ fn the_device_heap_has_its_limit() {
     assert!(m.heap_free(a, by).unwrap_err().twice);
     assert!(!m.heap_free(a + 16, by).unwrap_err().twice, "nothing began there");
     assert!(m.describe(a).ends_with("which thread (1, 2, 3) of CTA (4, 5, 6) has freed"), "{}", m.describe(a));
-    assert_ne!(m.heap_alloc(100), 0);
+    assert_ne!(m.heap_alloc(Reach::Full, 100), 0);
 }
 
 /// A cached allocation of a running launch: a weak reference to it.
 fn remembered(m: &Memory, address: u64) -> std::sync::Weak<Allocation> {
-    let window = Allocation::new(8, 8, Kind::Shared, "").unwrap();
+    let window = Allocation::new(Reach::Full, 8, 8, Kind::Shared, "").unwrap();
     Arc::downgrade(&m.remember(address, &window).unwrap())
 }
 
@@ -119,7 +119,7 @@ fn the_device_heap_takes_memory_again_when_much_was_freed() {
     let launch = m.begin();
     let (mut before, mut again) = (std::collections::HashSet::new(), 0);
     for size in (1..2000).cycle().take(20_000) {
-        let a = m.heap_alloc(size);
+        let a = m.heap_alloc(Reach::Full, size);
         assert_ne!(a, 0);
         let mut bytes = vec![1; size as usize];
         m.read(a, &mut bytes).unwrap();

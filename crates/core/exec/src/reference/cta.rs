@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Stop, SyncEvent, SyncKind,
     barrier::{BARRIERS, Barrier},
-    mem::{self, Allocation, Kind},
+    mem::{self, Allocation, Kind, Reach},
 };
 use std::{
     cell::Cell,
@@ -86,6 +86,7 @@ impl<'a> Cluster<'a> {
         // An odd multiple of 256, so that equal addresses of different lanes map to different cache sets.
         let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
         let shared_size = u64::from(code.image.static_shared) + u64::from(launch.dynamic_shared);
+        let reach = Reach::of(code.image.ir.address_size);
         let mut members = Vec::new();
         let mut shared = Vec::new();
         for rank in 0..size.iter().product::<u32>() {
@@ -97,7 +98,7 @@ impl<'a> Cluster<'a> {
                     mem::fill(&window.block, window.block.base(), &[0], window.block.len());
                     window
                 }
-                None => Allocation::new(shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
+                None => Allocation::new(reach, shared_size, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?,
             };
             shared.push(window.clone());
             let barriers = vec![Barrier::new(warps as usize); BARRIERS];
@@ -116,7 +117,7 @@ impl<'a> Cluster<'a> {
                 let mut warp = memories.warps.pop().unwrap_or_else(new_warp);
                 if code.local && warp.local.is_none() {
                     let bytes = stride * LANES as u64;
-                    warp.local = Some(Allocation::new(bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
+                    warp.local = Some(Allocation::new(reach, bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
                 }
                 let end = u64::from(start) + u64::from(entry.frame_size);
                 begin(&mut warp, index, launch.block, code, start, end as u32);

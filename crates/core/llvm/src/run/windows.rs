@@ -91,8 +91,9 @@ impl Windows {
         let (shared, stride) = sizes(compiled, grid);
         let block = grid.launch.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
-        let shared = Allocation::new(shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
-        let local = Allocation::new(stride * 32 * u64::from(warps), 256, Kind::Local, "").map_err(Stop::Exhausted)?;
+        let shared = Allocation::new(grid.reach(), shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
+        let locals = stride * 32 * u64::from(warps);
+        let local = Allocation::new(grid.reach(), locals, 256, Kind::Local, "").map_err(Stop::Exhausted)?;
         let mut tids = vec![Row::ZERO; 3 * warps as usize];
         for warp in 0..warps {
             for lane in 0..32 {

@@ -50,7 +50,7 @@ impl Decoder<'_> {
             Operand::Imm(v) => *v,
             Operand::GlobalAddr(g, offset) => self.image.addresses[g.0 as usize].wrapping_add_signed(*offset),
             Operand::ParamAddr(offset) => *offset as u64,
-            Operand::Func(f) => Image::function_address(*f),
+            Operand::Func(f) => Image::function_address(self.image.ir.address_size, *f),
             Operand::Sink => 0,
             _ => return None,
         })

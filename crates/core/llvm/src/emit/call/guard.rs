@@ -20,7 +20,7 @@ impl Emitter<'_> {
         let places = &self.ir.stage.funcs[callee.0 as usize];
         let low = i128::from(places.frame_align.max(1)) - 1;
         let (size, low) = (int(Elem::I32, i128::from(places.frame_size)), int(Elem::I32, low));
-        let address = int(Elem::I64, i128::from(Image::function_address(callee)));
+        let address = int(Elem::I64, i128::from(Image::function_address(self.ir.address_size, callee)));
         self.fit_frame(call, &size, &low, (&call.lanes, &address))
     }
 
@@ -117,8 +117,8 @@ impl Emitter<'_> {
         for (f, answered) in builtins.iter().zip(answered.iter().cycle()) {
             self.indirect_builtin(call, *f, (&address, &group), answered, &head)?;
         }
-        // Functions have addresses 16 apart; the rotation turns a misaligned address into a huge index.
-        let base = i128::from(Image::function_address(first));
+        // Functions have addresses 16 apart; what lies between two becomes a huge number by the rotation.
+        let base = i128::from(Image::function_address(self.ir.address_size, first));
         let off = self.w.op_const("sub", &address, base);
         let index = self.w.intrinsic("llvm.fshr", off.ty, &[&off, &off, &int(Elem::I64, 4)]);
         let beyond = self.w.cmp("icmp uge", &index, &int(Elem::I64, i128::from(count)));
@@ -149,7 +149,7 @@ impl Emitter<'_> {
         then: &str,
     ) -> Result<()> {
         let Some(builtin) = self.ir.func(f).builtin else { return Ok(()) };
-        let own = int(Elem::I64, i128::from(Image::function_address(f)));
+        let own = int(Elem::I64, i128::from(Image::function_address(self.ir.address_size, f)));
         let hit = self.w.cmp("icmp eq", address, &own);
         let (yes, no) = (self.w.label("builtin"), self.w.label("other"));
         self.w.branch(&hit, &yes, &no);

@@ -110,7 +110,7 @@ impl Emitter<'_> {
                 self.w.resize(&v, elem, false)
             }
             Operand::ParamAddr(offset) => int(elem, i128::from(*offset)),
-            Operand::Func(f) => int(elem, i128::from(margay_exec::Image::function_address(*f))),
+            Operand::Func(f) => int(elem, i128::from(margay_exec::Image::function_address(self.ir.address_size, *f))),
             Operand::Mem(..) | Operand::Call(_) | Operand::Sink => return self.refuse("operand"),
         })
     }
