@@ -488,9 +488,18 @@ impl Refs {
         for (id, span) in &self.funcs {
             let e = &program.funcs[id.0 as usize];
             if e.body.is_none() && e.func.builtin.is_none() {
-                let message = format!("`{}` uses the function `{}`, which no module defines", func.name, e.func.name);
+                let (user, name) = (&func.name, &e.func.name);
                 let declared = program.modules[e.module].1.module.funcs[e.id.0 as usize].span;
-                return Err(LowerError::new(&func.source, *span, message).and(program.source(e.module), declared));
+                // Entry points of CUDA's device runtime, which NVIDIA's toolkit links with.
+                let launches = name.starts_with("__cudaCDP");
+                let message = match launches {
+                    true => format!(
+                        "`{user}` launches kernels from device code (`{name}`): dynamic parallelism is not supported"
+                    ),
+                    false => format!("`{user}` uses the function `{name}`, which no module defines"),
+                };
+                let error = LowerError::new(&func.source, *span, message).and(program.source(e.module), declared);
+                return Err(LowerError { unsupported: launches, ..error });
             }
         }
         for (id, span) in &self.globals {

@@ -53,6 +53,14 @@ fn two_strong_definitions_and_none_are_errors_with_both_places() {
 }
 
 #[test]
+fn launches_from_device_code_are_named_as_unsupported() {
+    let module =
+        ".extern .func __cudaCDP2LaunchDeviceV2();\n.visible .entry k() { call __cudaCDP2LaunchDeviceV2, (); ret; }";
+    let error = link(&[module], Some("k")).unwrap_err();
+    assert!(error.message.contains("dynamic parallelism") && error.unsupported, "{}", error.message);
+}
+
+#[test]
 fn an_interface_that_differs_is_an_error() {
     let other = link(&[CALL_F, ".visible .func f(.param .b32 a) { ret; }"], None).unwrap_err();
     assert!(other.message.contains("another interface"), "{}", other.message);
