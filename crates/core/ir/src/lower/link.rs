@@ -493,9 +493,7 @@ impl Refs {
                 // Entry points of CUDA's device runtime, which NVIDIA's toolkit links with.
                 let launches = name.starts_with("__cudaCDP");
                 let message = match launches {
-                    true => format!(
-                        "`{user}` launches kernels from device code (`{name}`): dynamic parallelism is not supported"
-                    ),
+                    true => format!("launches from device code (dynamic parallelism): `{user}` uses `{name}`"),
                     false => format!("`{user}` uses the function `{name}`, which no module defines"),
                 };
                 let error = LowerError::new(&func.source, *span, message).and(program.source(e.module), declared);
