@@ -1,0 +1,241 @@
+//! The scheduler with CTAs that do what a test tells them.
+
+use super::*;
+use margay_exec::{Image, Launch, Memory};
+use margay_ir::{Ir, Placed};
+use margay_isa::{Target, Version};
+
+/// What a CTA of the fake kernel does when it is given fuel: its number and how often it ran before.
+type Behaviour = Box<dyn Fn(u64, u32) -> Result<Step, Stop> + Send + Sync>;
+
+struct Fake {
+    behaviour: Behaviour,
+    log: Mutex<Vec<(u64, bool)>>,
+}
+
+/// One code for the whole launch.
+struct Only(Arc<dyn Kernel>);
+
+impl CodeSource for Only {
+    fn version(&self) -> u32 {
+        0
+    }
+
+    fn best(&self) -> (Arc<dyn Kernel>, Tier) {
+        (self.0.clone(), Tier::Reference)
+    }
+
+    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64) {}
+
+    fn holds_back(&self, _: u64, _: usize) -> bool {
+        false
+    }
+}
+
+struct FakeCta {
+    fake: Arc<Fake>,
+    number: u64,
+    runs: u32,
+}
+
+impl Kernel for Fake {
+    fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        let [x, y, _] = grid.launch.grid.map(u64::from);
+        let number = u64::from(first[0]) + x * (u64::from(first[1]) + y * u64::from(first[2]));
+        self.log.lock().unwrap().push((number, false));
+        Ok(Box::new(FakeCta { fake: self, number, runs: 0 }))
+    }
+}
+
+impl Cta for FakeCta {
+    fn run(&mut self, _fuel: u64) -> Result<Step, Stop> {
+        let step = (self.fake.behaviour)(self.number, self.runs)?;
+        self.runs += 1;
+        if step == Step::Done {
+            self.fake.log.lock().unwrap().push((self.number, true));
+        }
+        Ok(step)
+    }
+}
+
+struct Setting {
+    grid: [u32; 3],
+    cluster: [u32; 3],
+    seed: u64,
+    cooperative: bool,
+    workers: usize,
+    instructions: Option<u64>,
+}
+
+const PLAIN: Setting =
+    Setting { grid: [5, 3, 2], cluster: [1; 3], seed: 0, cooperative: false, workers: 4, instructions: None };
+
+/// Runs the fake kernel; the log has (CTA, false) for its start and (CTA, true) for its end.
+fn go(setting: &Setting, behaviour: Behaviour) -> (Result<(), Ended>, Vec<(u64, bool)>) {
+    let fake = Arc::new(Fake { behaviour, log: Mutex::default() });
+    let result = launch(&Only(fake.clone()), setting);
+    let log = fake.log.lock().unwrap().clone();
+    (result, log)
+}
+
+fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
+    let ir = Ir {
+        funcs: Vec::new(),
+        globals: Vec::new(),
+        address_taken: Default::default(),
+        func_names: Default::default(),
+        global_names: Default::default(),
+        target: Target::sm(80),
+        version: Version::LAST,
+        address_size: 64,
+        thread_block: 0,
+        stage: Placed { abi: "ptx", funcs: Vec::new() },
+    };
+    let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0 };
+    let launch = Launch {
+        grid: setting.grid,
+        block: [1; 3],
+        cluster: setting.cluster,
+        dynamic_shared: 0,
+        params: Vec::new(),
+        seed: setting.seed,
+        stack_limit: 0,
+        cooperative: setting.cooperative,
+        count: false,
+    };
+    let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());
+    let grid = Grid::new(&launch, &image, &memory, &|_| {}).unwrap();
+    let (workers, instructions) = (setting.workers, setting.instructions);
+    run(
+        code,
+        &grid,
+        &Schedule {
+            pool: &pool,
+            workers,
+            instructions,
+            stall: Duration::from_millis(50),
+            cancel: None,
+            progress: None,
+            spans: None,
+            cost: &Cost::default(),
+        },
+    )
+}
+
+fn ended(log: &[(u64, bool)]) -> Vec<u64> {
+    let mut all: Vec<u64> = log.iter().filter(|(_, end)| *end).map(|(n, _)| *n).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn every_cta_runs_once() {
+    for (workers, seed) in [(1, 0), (4, 0), (4, 9)] {
+        let (result, log) = go(&Setting { workers, seed, ..PLAIN }, Box::new(|_, _| Ok(Step::Done)));
+        assert!(result.is_ok());
+        assert_eq!(ended(&log), (0..30).collect::<Vec<_>>(), "{workers} workers, seed {seed}");
+    }
+}
+
+#[test]
+fn clusters_start_at_their_first_cta() {
+    let (_, log) = go(&Setting { grid: [4, 4, 1], cluster: [2, 2, 1], ..PLAIN }, Box::new(|_, _| Ok(Step::Done)));
+    assert_eq!(ended(&log), [0, 2, 8, 10]);
+}
+
+#[test]
+fn a_cta_gets_what_it_waits_for_from_a_later_one() {
+    let last = Arc::new(AtomicBool::new(false));
+    let seen = last.clone();
+    // CTA 0 spins until CTA 29 has run; with one worker that needs the scheduler's patience.
+    let behaviour = move |n: u64, _| match n {
+        29 => {
+            last.store(true, Relaxed);
+            Ok(Step::Done)
+        }
+        0 if !last.load(Relaxed) => Ok(Step::More),
+        _ => Ok(Step::Done),
+    };
+    let (result, log) = go(&Setting { workers: 1, ..PLAIN }, Box::new(behaviour));
+    assert!(result.is_ok() && seen.load(Relaxed));
+    assert_eq!(ended(&log).len(), 30);
+}
+
+#[test]
+fn a_cooperative_grid_starts_as_a_whole() {
+    let (_, log) = go(
+        &Setting { workers: 1, cooperative: true, ..PLAIN },
+        Box::new(|_, runs| Ok(if runs < 3 { Step::More } else { Step::Done })),
+    );
+    assert!(log[..30].iter().all(|(_, end)| !end), "{log:?}");
+}
+
+#[test]
+fn a_seed_is_one_order_and_another_seed_another() {
+    let order = |seed| {
+        let behaviour = |_, runs| Ok(if runs < 3 { Step::More } else { Step::Done });
+        go(&Setting { seed, ..PLAIN }, Box::new(behaviour)).1
+    };
+    assert_eq!(order(5), order(5));
+    assert_ne!(order(5), order(6));
+    assert_ne!(order(5), order(0));
+}
+
+#[test]
+fn the_first_fault_and_the_limit_end_the_grid() {
+    let trap = |n, _| match n {
+        7 => Err(Stop::Exhausted(Exhausted("seven".into()))),
+        _ => Ok(Step::Done),
+    };
+    let (result, log) = go(&PLAIN, Box::new(trap));
+    assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0 == "seven"));
+    assert!(ended(&log).len() < 30);
+    let forever = Setting { instructions: Some(1_000_000), ..PLAIN };
+    let (result, _) = go(&forever, Box::new(|_, _| Ok(Step::More)));
+    assert!(matches!(result, Err(Ended::Stopped(Stop::Exhausted(e))) if e.0.contains("1000000")));
+}
+
+#[test]
+fn a_panic_ends_the_grid_and_nobody_waits_for_it() {
+    // The others wait for CTA 7, which never says anything.
+    let behaviour = |n, _| match n {
+        7 => panic!("seven"),
+        _ => Ok(Step::Waiting(true)),
+    };
+    let (result, _) = go(&PLAIN, Box::new(behaviour));
+    assert!(matches!(result, Err(Ended::Stopped(Stop::Bug(b))) if b.0.contains("seven")));
+}
+
+/// A kernel of which ranges of CTAs run at once; each of its two CTAs waits until the other one has begun.
+struct Pair(std::sync::Barrier);
+
+struct Half(Arc<Pair>);
+
+impl Kernel for Pair {
+    fn start<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
+        Err(Stop::Exhausted(Exhausted("one by one".into())))
+    }
+
+    fn by_range(&self) -> bool {
+        true
+    }
+
+    fn batch<'a>(self: Arc<Self>, _: &'a Grid<'a>, _: &'a dyn Meter) -> Result<Option<Box<dyn Batch + 'a>>, Stop> {
+        Ok(Some(Box::new(Half(self))))
+    }
+}
+
+impl Batch for Half {
+    fn run(&mut self, ctas: std::ops::Range<u64>) -> Result<(), Stop> {
+        assert_eq!(ctas.end - ctas.start, 1);
+        self.0.0.wait();
+        Ok(())
+    }
+}
+
+#[test]
+fn the_first_launch_uses_all_threads_from_its_first_cta_on() {
+    let setting = Setting { grid: [2, 1, 1], workers: 2, ..PLAIN };
+    let pair = Only(Arc::new(Pair(std::sync::Barrier::new(2))));
+    assert!(launch(&pair, &setting).is_ok());
+}
