@@ -1,9 +1,10 @@
-//! Checks that the repository has no links out of it and no paths of a particular machine.
+//! Checks that the repository has no links out of it, no paths of a particular machine and no large files.
 
 use margay_harness::root;
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// Folders ignored by git, and git's own.
@@ -50,4 +51,14 @@ fn no_paths_of_one_machine() {
         }
     }
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn no_large_files() {
+    // Only git knows which files are tracked: the others are build outputs.
+    let Ok(list) = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output() else { return };
+    let list = String::from_utf8_lossy(&list.stdout);
+    let size = |name: &str| fs::metadata(root().join(name)).map_or(0, |m| m.len());
+    let large: Vec<_> = list.split('\0').filter(|name| !name.is_empty() && size(name) > 1 << 20).collect();
+    assert!(large.is_empty(), "tracked files of more than 1 MiB: {large:?}");
 }
