@@ -12,7 +12,24 @@ use margay_ir::{Inst, Operand};
 impl Emitter<'_> {
     /// Calls the semantic function of a row and writes its results.
     pub fn thunk(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
-        let results = self.through_rows(inst, srcs, dsts, Helper::Pure)?;
+        let types = margay_ir::operand_types(self.func, inst);
+        let [read, written] = [&types.srcs, &types.dsts].map(|t| t.iter().map(|t| t.bits()).collect());
+        let site = self.site(SiteKind::Pure { srcs: read, dsts: written });
+        let mask = self.active_bits();
+        self.in_memory(inst, srcs, dsts, |e, input, output| {
+            e.helper(Helper::Pure, &[&int(Elem::I32, site as i128), &mask, input, output], false);
+        })
+    }
+
+    /// Stores the operands as rows, has `f` compute rows of results, and writes these.
+    pub fn in_memory(
+        &mut self,
+        inst: &Inst,
+        srcs: &[Operand],
+        dsts: &[Operand],
+        f: impl FnOnce(&mut Self, &Val, &Val),
+    ) -> Result<()> {
+        let results = self.through_rows(inst, srcs, dsts, f)?;
         let guard = self.guard(inst);
         for (d, v) in dsts.iter().zip(&results) {
             if let Operand::Reg(r) = d {
@@ -32,7 +49,13 @@ impl Emitter<'_> {
         })
     }
 
-    fn through_rows(&mut self, inst: &Inst, srcs: &[Operand], dsts: &[Operand], helper: Helper) -> Result<Vec<Val>> {
+    fn through_rows(
+        &mut self,
+        inst: &Inst,
+        srcs: &[Operand],
+        dsts: &[Operand],
+        f: impl FnOnce(&mut Self, &Val, &Val),
+    ) -> Result<Vec<Val>> {
         let types = margay_ir::operand_types(self.func, inst);
         let src_bits: Vec<u32> = types.srcs.iter().map(|t| t.bits()).collect();
         let dst_bits: Vec<u32> = types.dsts.iter().map(|t| t.bits()).collect();
@@ -53,10 +76,7 @@ impl Emitter<'_> {
             }
             at += margay_exec::lanes::rows(*bits) as u64;
         }
-        let kind = SiteKind::Pure { srcs: src_bits, dsts: dst_bits.clone() };
-        let site = self.site(kind);
-        let mask = self.active_bits();
-        self.helper(helper, &[&int(Elem::I32, site as i128), &mask, &input, &output], false);
+        f(self, &input, &output);
         let mut results = Vec::new();
         let mut at = 0u64;
         for (d, bits) in dsts.iter().zip(&dst_bits) {

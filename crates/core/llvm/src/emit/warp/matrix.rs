@@ -4,6 +4,7 @@
 //! The words of such a fragment, in lane order, are the matrix row by row, so a register is eight rows of 16 bytes. All
 //! 32 lanes must be active; else the reference engine executes the instruction.
 
+use super::product::Product;
 use crate::emit::{
     function::{Emitter, Mode, Result},
     text::{Elem, Ty, Val, int, per_lane},
@@ -58,8 +59,20 @@ impl Emitter<'_> {
                 self.write_matrix(&dsts[0], &v);
                 Ok(())
             }
-            _ => self.thunk(inst, &srcs, &dsts),
+            _ => self.matrix_product(inst, variant, &srcs, &dsts),
         }
+    }
+
+    fn matrix_product(&mut self, inst: &Inst, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<()> {
+        let Some(product) = Product::of(variant).filter(|_| self.options.half_floats) else {
+            return self.thunk(inst, srcs, dsts);
+        };
+        // All rows of sums fit into the vector registers of AVX-512.
+        let text = product.text(if self.options.mask_registers { 16 } else { 4 });
+        self.w.declared.insert(text);
+        self.in_memory(inst, srcs, dsts, |e, input, output| {
+            e.w.line(format_args!("call void @{}(ptr {input}, ptr {output})", product.name()));
+        })
     }
 
     fn fragment(&mut self, o: &Operand) -> Result<Val> {

@@ -7,6 +7,7 @@
 //! (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
 
 pub(in crate::emit) mod matrix;
+mod product;
 pub(in crate::emit) mod rendezvous;
 pub(in crate::emit) mod single_step;
 

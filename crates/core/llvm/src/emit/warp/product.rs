@@ -1,0 +1,232 @@
+//! Products of matrices (manual, section 9.7.14.5) whose elements are at most 32 bits wide: `mma` with `.f16`, `.bf16`
+//! or `.tf32` factors and `.f32` sums, of 16 by 8 elements.
+//!
+//! A register of a fragment is a block of eight rows of A (columns of B), row by row: with `per` elements to a word,
+//! `4 per` neighbours along k. The sums are those of `exec::matrix`: from C over k upwards, in double precision, where
+//! the product of two factors is exact. Rows of C and D hold their even columns before the odd ones, since these are
+//! in registers of their own.
+
+use margay_exec::matrix;
+use margay_isa::{Mod, Opcode, Type, Var, Variant};
+use std::fmt::Write;
+
+/// Rows of A, C and D.
+const ROWS: usize = 16;
+/// Columns of B, C and D, in the order in which rows of C and D hold them.
+const COLUMNS: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+/// Bytes of a register of a warp.
+const REGISTER: usize = 128;
+
+/// A product that has a function of its own.
+#[derive(Clone, Copy)]
+pub struct Product {
+    /// Type of the factors.
+    factors: Type,
+    /// Columns of A, rows of B.
+    depth: usize,
+}
+
+impl Product {
+    /// The product of a variant; `None` if it has no such function.
+    pub fn of(v: &Variant) -> Option<Product> {
+        let [m, n, depth] = v.words.iter().find_map(|w| match w {
+            margay_isa::Word::Mod(m) => m.matrix_shape(),
+            margay_isa::Word::Type(_) => None,
+        })?;
+        let factors = v.ty(Var::U)?;
+        let float = matches!(factors, Type::F16 | Type::Bf16 | Type::Tf32) && v.ty(Var::V) == Some(factors);
+        let single = v.t() == Type::F32 && v.ty(Var::W) == Some(Type::F32);
+        let plain = ![Mod::Sp, Mod::SpOrderedMetadata, Mod::BlockScale, Mod::Satfinite].iter().any(|m| v.has(*m));
+        (v.op == Opcode::Mma
+            && (m, n) == (ROWS, COLUMNS.len())
+            && float
+            && single
+            && plain
+            && matrix::pure(v).is_some())
+        .then_some(Product { factors, depth })
+    }
+
+    /// Elements of A or B to a word.
+    fn per(self) -> usize {
+        if self.factors == Type::Tf32 { 1 } else { 2 }
+    }
+
+    /// Neighbours along k in a register.
+    fn wide(self) -> usize {
+        4 * self.per()
+    }
+
+    /// Registers of B; A has twice as many.
+    fn registers(self) -> usize {
+        self.depth / self.wide()
+    }
+
+    /// The name of the function: of the sources' registers, one after the other, and of the places of the results.
+    pub fn name(self) -> String {
+        let factors = match self.factors {
+            Type::F16 => "f16",
+            Type::Bf16 => "bf16",
+            _ => "tf32",
+        };
+        format!("margay.product.{factors}.{}", self.depth)
+    }
+
+    /// The integer type of an element.
+    fn bits(self) -> &'static str {
+        if self.factors == Type::Tf32 { "i32" } else { "i16" }
+    }
+
+    /// Widens `lanes` elements with the bits `%name` to `%name.d`.
+    fn widen(self, text: &mut String, name: &str, lanes: usize) {
+        let (single, double, word) =
+            (format!("<{lanes} x float>"), format!("<{lanes} x double>"), format!("<{lanes} x i32>"));
+        let _ = match self.factors {
+            Type::F16 => writeln!(
+                text,
+                "  %{name}.h = bitcast <{lanes} x i16> %{name} to <{lanes} x half>\n  \
+                 %{name}.s = fpext <{lanes} x half> %{name}.h to {single}"
+            ),
+            Type::Bf16 => writeln!(
+                text,
+                "  %{name}.w = zext <{lanes} x i16> %{name} to {word}\n  %{name}.u = shl {word} %{name}.w, splat (i32 16)\n  \
+                 %{name}.s = bitcast {word} %{name}.u to {single}"
+            ),
+            // The low bits of the register are ignored.
+            _ => writeln!(
+                text,
+                "  %{name}.u = and {word} %{name}, splat (i32 -8192)\n  %{name}.s = bitcast {word} %{name}.u to {single}"
+            ),
+        };
+        let _ = writeln!(text, "  %{name}.d = fpext {single} %{name}.s to {double}");
+    }
+
+    /// The function. With `rows` rows of sums in vector registers, the inner loop loads a row of B and an element of A for
+    /// each of them.
+    pub fn text(self, rows: usize) -> String {
+        let (depth, wide, bits) = (self.depth, self.wide(), self.bits());
+        let mut text = format!(
+            "define internal void @{}(ptr %in, ptr %out) #1 {{\nentry:\n  %left = alloca [{ROWS} x [{depth} x double]], align 64\n  \
+             %right = alloca [{depth} x <8 x double>], align 64\n  %sums = alloca [{ROWS} x <8 x double>], align 64\n",
+            self.name()
+        );
+        let place = |text: &mut String, name: &str, base: &str, bytes: usize| {
+            let _ = writeln!(text, "  %{name} = getelementptr i8, ptr %{base}, i64 {bytes}");
+        };
+        for register in 0..2 * self.registers() {
+            for group in 0..8 {
+                let (a, row) = (format!("a{register}.{group}"), group + 8 * (register % 2));
+                place(&mut text, &format!("{a}.from"), "in", register * REGISTER + group * 16);
+                let _ = writeln!(text, "  %{a} = load <{wide} x {bits}>, ptr %{a}.from, align 16");
+                self.widen(&mut text, &a, wide);
+                place(&mut text, &format!("{a}.to"), "left", (row * depth + register / 2 * wide) * 8);
+                let _ = writeln!(text, "  store <{wide} x double> %{a}.d, ptr %{a}.to, align 32");
+            }
+        }
+        for register in 0..self.registers() {
+            let all = 8 * wide;
+            let b = format!("b{register}");
+            place(&mut text, &format!("{b}.from"), "in", (2 * self.registers() + register) * REGISTER);
+            let _ = writeln!(text, "  %{b} = load <{all} x {bits}>, ptr %{b}.from, align 64");
+            let picks: Vec<String> = (0..wide).flat_map(|k| COLUMNS.map(|c| format!("i32 {}", c * wide + k))).collect();
+            let _ = writeln!(
+                text,
+                "  %{b}.t = shufflevector <{all} x {bits}> %{b}, <{all} x {bits}> poison, <{all} x i32> <{}>",
+                picks.join(", ")
+            );
+            for k in 0..wide {
+                let row = format!("{b}.{k}");
+                let picks: Vec<String> = (8 * k..8 * k + 8).map(|i| format!("i32 {i}")).collect();
+                let _ = writeln!(
+                    text,
+                    "  %{row} = shufflevector <{all} x {bits}> %{b}.t, <{all} x {bits}> poison, <8 x i32> <{}>",
+                    picks.join(", ")
+                );
+                self.widen(&mut text, &row, 8);
+                place(&mut text, &format!("{row}.to"), "right", (register * wide + k) * 64);
+                let _ = writeln!(text, "  store <8 x double> %{row}.d, ptr %{row}.to, align 64");
+            }
+        }
+        let c = 3 * self.registers();
+        for row in 0..ROWS {
+            // Even columns, then odd ones.
+            for part in 0..2 {
+                place(
+                    &mut text,
+                    &format!("c{row}.{part}.from"),
+                    "in",
+                    (c + row / 8 * 2 + part) * REGISTER + row % 8 * 16,
+                );
+                let _ = writeln!(text, "  %c{row}.{part} = load <4 x float>, ptr %c{row}.{part}.from, align 16");
+            }
+            place(&mut text, &format!("c{row}.to"), "sums", row * 64);
+            let _ = writeln!(
+                text,
+                "  %c{row} = shufflevector <4 x float> %c{row}.0, <4 x float> %c{row}.1, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>\n  \
+                 %c{row}.d = fpext <8 x float> %c{row} to <8 x double>\n  store <8 x double> %c{row}.d, ptr %c{row}.to, align 64"
+            );
+        }
+        self.multiply(&mut text, rows);
+        for row in 0..ROWS {
+            place(&mut text, &format!("d{row}.from"), "sums", row * 64);
+            // NaN results are canonical.
+            let _ = writeln!(
+                text,
+                "  %d{row}.d = load <8 x double>, ptr %d{row}.from, align 64\n  %d{row}.s = fptrunc <8 x double> %d{row}.d to <8 x float>\n  \
+                 %d{row}.b = bitcast <8 x float> %d{row}.s to <8 x i32>\n  %d{row}.n = fcmp uno <8 x float> %d{row}.s, zeroinitializer\n  \
+                 %d{row} = select <8 x i1> %d{row}.n, <8 x i32> splat (i32 2147483647), <8 x i32> %d{row}.b"
+            );
+            for part in 0..2 {
+                let picks: Vec<String> = (4 * part..4 * part + 4).map(|i| format!("i32 {i}")).collect();
+                place(&mut text, &format!("d{row}.{part}.to"), "out", (row / 8 * 2 + part) * REGISTER + row % 8 * 16);
+                let _ = writeln!(
+                    text,
+                    "  %d{row}.{part} = shufflevector <8 x i32> %d{row}, <8 x i32> poison, <4 x i32> <{}>\n  \
+                     store <4 x i32> %d{row}.{part}, ptr %d{row}.{part}.to, align 16",
+                    picks.join(", ")
+                );
+            }
+        }
+        text + "  ret void\n}\ndeclare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"
+    }
+
+    /// Adds the product to `%sums`, `rows` rows at a time.
+    fn multiply(self, text: &mut String, rows: usize) {
+        let (depth, bytes) = (self.depth, 8 * self.depth);
+        let each = |text: &mut String, f: &dyn Fn(usize) -> String| (0..rows).for_each(|r| text.push_str(&f(r)));
+        let _ = writeln!(
+            text,
+            "  br label %block\nblock:\n  %row = phi i64 [ 0, %entry ], [ %row.next, %stored ]\n  \
+             %sums.at = getelementptr [8 x double], ptr %sums, i64 %row\n  %left.at = getelementptr [{depth} x double], ptr %left, i64 %row"
+        );
+        each(text, &|r| {
+            format!(
+                "  %s{r}.at = getelementptr i8, ptr %sums.at, i64 {}\n  %s{r}.first = load <8 x double>, ptr %s{r}.at, align 64\n",
+                64 * r
+            )
+        });
+        text.push_str("  br label %deep\ndeep:\n  %k = phi i64 [ 0, %block ], [ %k.next, %deep ]\n");
+        each(text, &|r| format!("  %s{r} = phi <8 x double> [ %s{r}.first, %block ], [ %s{r}.next, %deep ]\n"));
+        text.push_str(
+            "  %y.at = getelementptr [8 x double], ptr %right, i64 %k\n  %y = load <8 x double>, ptr %y.at, align 64\n  \
+             %x.at = getelementptr double, ptr %left.at, i64 %k\n",
+        );
+        each(text, &|r| {
+            format!(
+                "  %x{r}.at = getelementptr i8, ptr %x.at, i64 {}\n  %x{r} = load double, ptr %x{r}.at, align 8\n  \
+                 %x{r}.one = insertelement <8 x double> poison, double %x{r}, i32 0\n  \
+                 %x{r}.all = shufflevector <8 x double> %x{r}.one, <8 x double> poison, <8 x i32> zeroinitializer\n  \
+                 %s{r}.next = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %x{r}.all, <8 x double> %y, <8 x double> %s{r})\n",
+                bytes * r
+            )
+        });
+        let _ = writeln!(
+            text,
+            "  %k.next = add i64 %k, 1\n  %more = icmp ult i64 %k.next, {depth}\n  br i1 %more, label %deep, label %stored\nstored:"
+        );
+        each(text, &|r| format!("  store <8 x double> %s{r}.next, ptr %s{r}.at, align 64\n"));
+        let _ = writeln!(
+            text,
+            "  %row.next = add i64 %row, {rows}\n  %again = icmp ult i64 %row.next, {ROWS}\n  br i1 %again, label %block, label %done\ndone:"
+        );
+    }
+}
