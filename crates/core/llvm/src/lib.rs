@@ -29,7 +29,7 @@ pub struct SimdEngine;
 impl SimdEngine {
     /// Renders a kernel's code for a block shape, as text; an error says why the engine has no code for it.
     pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
-        let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false });
+        let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false }, Effort::Full);
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -56,13 +56,14 @@ pub enum Form {
     Assembly,
 }
 
-/// The emission options for launches of a shape.
-fn options(shape: &Shape) -> emit::Options {
+/// The emission options of an effort for launches of a shape.
+fn options(shape: &Shape, effort: Effort) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);
     emit::Options {
         warp: WarpShape { block: Some(shape.block), ..WarpShape::default() },
         mask_registers: code::target::mask_registers(),
         half_floats: code::target::half_floats(),
+        lean: effort == Effort::Light,
         stacks: shape.turns || cluster.is_some(),
         count: shape.count,
         cluster,
@@ -85,8 +86,8 @@ struct Source {
 }
 
 impl Source {
-    fn recipe(&self, shape: &Shape) -> Recipe {
-        Recipe::new(self.image.clone(), self.kernel, options(shape))
+    fn recipe(&self, shape: &Shape, effort: Effort) -> Recipe {
+        Recipe::new(self.image.clone(), self.kernel, options(shape, effort))
     }
 }
 
@@ -96,17 +97,18 @@ impl Program for Source {
     }
 
     fn find(&self, shape: &Shape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {
-        let recipe = self.recipe(shape);
-        let found = log.time("look up", || {
-            let with = |effort| Some((recipe.cached(effort)?, effort));
+        let with = |effort| {
+            let recipe = self.recipe(shape, effort);
+            Some((recipe.cached(effort)?, recipe, effort))
+        };
+        let (object, recipe, effort) = log.time("look up", || {
             with(Effort::Full).or_else(|| if least == Effort::Light { with(Effort::Light) } else { None })
-        });
-        let (object, effort) = found?;
+        })?;
         Some((Code::new(&recipe, &object, log).ok()?, effort))
     }
 
     fn compile(&self, shape: &Shape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
-        let recipe = self.recipe(shape);
+        let recipe = self.recipe(shape, effort);
         let refused = |r: emit::Refused| {
             let at = self.image.ir.func(r.func).places.get(r.at as usize).copied();
             NoCode::Refused(Unsupported { what: r.what, func: Some(r.func), at })

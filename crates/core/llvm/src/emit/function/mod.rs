@@ -37,6 +37,8 @@ pub struct Options {
     pub mask_registers: bool,
     /// The host converts `.f16` (F16C).
     pub half_floats: bool,
+    /// Little code, which compiles quickly: blocks have no version for full warps, and helpers loop over the lanes.
+    pub lean: bool,
     /// Kernels run one warp per call, on fibers, even if their code does not require it.
     pub stacks: bool,
     /// The code counts what it executes.
@@ -315,6 +317,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// Whether blocks have a masked version only.
+    pub fn lean(&self) -> bool {
+        self.options.lean && self.masks
+    }
+
     /// Enters a region with `lanes`: its full version if all 32 are set.
     pub fn begin(&mut self, lanes: &Val, entry: BlockId) {
         if let Some(alive) = self.alive.clone().filter(|_| self.role != Role::Device) {
@@ -324,19 +331,22 @@ impl Emitter<'_> {
         if !self.masks {
             return self.w.jump(&full);
         }
-        let all = self.w.cmp("icmp eq", lanes, &int(Elem::I32, -1));
-        let part = self.w.label("enter.masked");
-        self.w.branch(&all, &full, &part);
-        self.w.block(&part);
+        if !self.lean() {
+            let all = self.w.cmp("icmp eq", lanes, &int(Elem::I32, -1));
+            let part = self.w.label("enter.masked");
+            self.w.branch(&all, &full, &part);
+            self.w.block(&part);
+        }
         let mask = self.unpack_bits(lanes);
         self.set_pending(entry.0, &mask);
         let masked = self.masked_label(entry);
         self.w.jump(&masked);
     }
 
-    /// Emits both versions of the blocks of the current region.
+    /// Emits the versions of the blocks of the current region.
     pub fn bodies(&mut self) -> Result<()> {
-        for b in self.region.clone() {
+        let full = if self.lean() { Vec::new() } else { self.region.clone() };
+        for b in full {
             self.mode = Mode::Full;
             self.active = constant(Ty::lanes(Elem::I1), 1);
             self.block(b)?;

@@ -164,7 +164,7 @@ impl Emitter<'_> {
     fn in_line(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> bool {
         let [v] = operands else { return false };
         let simple = matches!(code.name, "add" | "and" | "or" | "xor" | "fadd");
-        if code.locked || code.result || !simple || self.lanes(mask).is_some() {
+        if code.locked || code.result || !simple || self.options.lean || self.lanes(mask).is_some() {
             return false;
         }
         let (align, scalar) = (code.elem.bits() / 8, Ty::scalar(code.elem));
@@ -199,7 +199,7 @@ impl Emitter<'_> {
     fn each(&mut self, code: Code, address: &Address, operands: &[Val], mask: Option<&Val>) -> Option<Val> {
         let addresses = self.spread(address);
         let lanes = self.lanes(mask);
-        let all = lanes.is_none() && !code.result && code.name != "cas";
+        let all = lanes.is_none() && !self.options.lean && !code.result && code.name != "cas";
         let one = all && operands.iter().all(|v| !v.ty.vector);
         let operands: Vec<Val> = operands.iter().map(|v| if one { v.clone() } else { self.w.splat(v) }).collect();
         let ty = Ty::lanes(code.integer);

@@ -352,7 +352,8 @@ impl Emitter<'_> {
     fn gather_from(&mut self, lanes: &Val, elem: Elem, mask: Option<&Val>, kind: Kind) -> Val {
         let (scalar, ty) = (Ty::scalar(elem), Ty::lanes(elem));
         let suffix = kind.suffix();
-        match mask {
+        let every = self.looped(mask);
+        match mask.or(every.as_ref()) {
             None => {
                 self.w.declared.insert(gather_all(elem, kind));
                 self.w.value(ty, format_args!("call {ty} @margay.gather.all.{scalar}{suffix}(<32 x i64> {lanes})"))
@@ -366,6 +367,11 @@ impl Emitter<'_> {
                 )
             }
         }
+    }
+
+    /// A mask of all lanes where helpers loop over a mask instead of being unrolled.
+    pub(super) fn looped(&self, mask: Option<&Val>) -> Option<Val> {
+        (mask.is_none() && self.options.lean).then(|| constant(Ty::lanes(Elem::I1), 1))
     }
 
     /// Loads one 32-bit word per lane from valid host addresses.
@@ -480,7 +486,8 @@ impl Emitter<'_> {
     fn scatter_to(&mut self, lanes: &Val, v: &Val, mask: Option<&Val>, kind: Kind) {
         let (v, scalar) = (self.w.splat(v), Ty::scalar(v.ty.elem));
         let suffix = kind.suffix();
-        match mask {
+        let every = self.looped(mask);
+        match mask.or(every.as_ref()) {
             None => {
                 self.w.declared.insert(scatter_all(v.ty.elem, kind));
                 self.w.line(format_args!(

@@ -137,7 +137,8 @@ impl Emitter<'_> {
     ) -> Vec<Val> {
         let (bytes, ty) = (count * elem.bits() / 8, Ty::lanes(elem));
         let buffer = self.w.alloca(&format!("[{} x i8]", 32 * bytes), 64);
-        let bits = mask.map(|m| self.bits(m));
+        let every = self.looped(mask);
+        let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
         self.w.declared.insert(gather(bytes, bits.is_some(), kind));
         let (name, bits) = called("gather", bytes, bits.as_ref(), kind);
         self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
@@ -186,7 +187,8 @@ impl Emitter<'_> {
         let Some(row) = rows(32).next() else { return };
         let (all, whole) = (self.interleave(&values, elem, row), Ty::lanes(elem).part(32 * count));
         self.w.line(format_args!("store {whole} {all}, ptr {buffer}, align 64"));
-        let bits = mask.map(|m| self.bits(m));
+        let every = self.looped(mask);
+        let bits = mask.or(every.as_ref()).map(|m| self.bits(m));
         self.w.declared.insert(scatter(bytes, bits.is_some(), kind));
         let (name, bits) = called("scatter", bytes, bits.as_ref(), kind);
         self.w.line(format_args!("call void @{name}(<32 x i64> {lanes}, ptr {buffer}{bits})"));
