@@ -264,11 +264,18 @@ pub struct Writer {
     pub entry: String,
     /// Declarations and definitions that the function refers to.
     pub declared: BTreeSet<String>,
+    /// Masks live in mask registers.
+    mask_registers: bool,
     known: Known,
     next: u32,
 }
 
 impl Writer {
+    /// A function without instructions; whether the host has mask registers.
+    pub fn new(mask_registers: bool) -> Writer {
+        Writer { mask_registers, ..Writer::default() }
+    }
+
     fn fresh(&mut self, ty: Ty) -> Val {
         self.next += 1;
         Val { ty, name: Name::Temp(self.next) }
@@ -372,6 +379,11 @@ impl Writer {
             && !t.starts_with(['%', '@'])
         {
             return named(ty, format!("splat ({} {t})", v.ty));
+        }
+        if v.ty.elem == Elem::I1 && self.mask_registers {
+            // A move from a general register; LLVM makes three vector instructions of a shuffle.
+            let word = self.value(Ty::scalar(Elem::I32), format_args!("sext i1 {v} to i32"));
+            return self.value(ty, format_args!("bitcast i32 {word} to {ty}"));
         }
         let one = self.value(ty, format_args!("insertelement {ty} poison, {} {v}, i32 0", v.ty));
         self.value(ty, format_args!("shufflevector {ty} {one}, {ty} poison, <32 x i32> zeroinitializer"))

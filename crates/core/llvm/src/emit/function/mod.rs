@@ -248,7 +248,7 @@ pub fn emit(
         cfg,
         uniformity,
         live,
-        w: Writer::default(),
+        w: Writer::new(options.mask_registers),
         slots: Vec::new(),
         masks,
         spins,

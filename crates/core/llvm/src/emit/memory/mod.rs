@@ -213,13 +213,15 @@ impl Emitter<'_> {
                 Ok(())
             });
         }
+        let kind = self.ordered(inst, &variant);
         self.access(inst, &source, (total, false), mask, |e, address| {
-            let values = e.fetch(address, elem, dsts.len() as u32, mask, kind(&variant));
+            let values = e.fetch(address, elem, dsts.len() as u32, mask, kind);
             for (d, v) in dsts.iter().zip(&values) {
                 e.write_extended(d, v, ty, mask);
             }
             Ok(())
         })?;
+        self.ordered(inst, &variant);
         if variant.has(Mod::Acquire) {
             self.w.line(format_args!("fence acquire"));
         }
@@ -410,10 +412,13 @@ impl Emitter<'_> {
         if variant.has(Mod::Release) {
             self.w.line(format_args!("fence release"));
         }
+        let kind = self.ordered(inst, &variant);
         self.access(inst, target, (total, true), mask, |e, address| {
-            e.put(address, &values, bytes, mask, kind(&variant));
+            e.put(address, &values, bytes, mask, kind);
             Ok(())
-        })
+        })?;
+        self.ordered(inst, &variant);
+        Ok(())
     }
 
     /// Stores a scalar or a piece of a vector to the program's memory.

@@ -15,6 +15,7 @@ use crate::emit::{
     function::affine::{Row, rows},
     text::{Elem, Ty, Val, int},
 };
+use margay_ir::{Inst, MemSpace};
 use margay_isa::{Mod, Variant};
 
 /// How freely LLVM may transform an access.
@@ -72,6 +73,18 @@ pub(super) fn in_units(elem: Elem, count: u32) -> bool {
 }
 
 impl Emitter<'_> {
+    /// The strength with which an access is performed. All threads that access shared memory run on one thread of the
+    /// host, so a strong access to it only has to stay where it is: the fence, emitted before and behind it, is no
+    /// instruction, and keeps LLVM from moving or merging it.
+    pub(super) fn ordered(&mut self, inst: &Inst, variant: &Variant) -> Kind {
+        let kind = kind(variant);
+        if kind == Kind::Weak || inst.space != Some(MemSpace::Shared) {
+            return kind;
+        }
+        self.w.line(format_args!("fence syncscope(\"singlethread\") acq_rel"));
+        Kind::Weak
+    }
+
     /// Loads elements from one address per row of lanes.
     pub(super) fn fetch_rows(&mut self, pointers: &[Val], elem: Elem, count: u32, width: u32, kind: Kind) -> Vec<Val> {
         let (scalar, bytes) = (Ty::scalar(elem), elem.bits() / 8);

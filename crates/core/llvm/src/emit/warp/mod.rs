@@ -54,6 +54,39 @@ differ:
 }
 declare i32 @llvm.cttz.i32(i32, i1)";
 
+/// For each lane of `%here`, the lanes of `%here` with the same value, which differ in number from group to group: one
+/// comparison for each.
+const MATCH: &str = "\
+define internal <32 x i32> @margay.match.TYPE(<32 x TYPE> %values, i32 %here) #1 {
+entry:
+  %list = alloca <32 x TYPE>, align 64
+  store <32 x TYPE> %values, ptr %list, align 64
+  %some = icmp ne i32 %here, 0
+  br i1 %some, label %each, label %end
+each:
+  %left = phi i32 [ %here, %entry ], [ %rest, %each ]
+  %done = phi <32 x i32> [ zeroinitializer, %entry ], [ %found, %each ]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %p = getelementptr TYPE, ptr %list, i32 %lane
+  %value = load TYPE, ptr %p, align 4
+  %value.1 = insertelement <32 x TYPE> poison, TYPE %value, i32 0
+  %value.all = shufflevector <32 x TYPE> %value.1, <32 x TYPE> poison, <32 x i32> zeroinitializer
+  %same = icmp eq <32 x TYPE> %values, %value.all
+  %bits = bitcast <32 x i1> %same to i32
+  %group = and i32 %bits, %here
+  %group.1 = insertelement <32 x i32> poison, i32 %group, i32 0
+  %group.all = shufflevector <32 x i32> %group.1, <32 x i32> poison, <32 x i32> zeroinitializer
+  %found = select <32 x i1> %same, <32 x i32> %group.all, <32 x i32> %done
+  %others = xor i32 %group, -1
+  %rest = and i32 %left, %others
+  %more = icmp ne i32 %rest, 0
+  br i1 %more, label %each, label %end
+end:
+  %result = phi <32 x i32> [ zeroinitializer, %entry ], [ %found, %each ]
+  ret <32 x i32> %result
+}
+declare i32 @llvm.cttz.i32(i32, i1)";
+
 impl Emitter<'_> {
     /// Emits a row with effect `Warp`.
     pub fn warp_op(&mut self, inst: &Inst) -> Result<()> {
@@ -67,6 +100,8 @@ impl Emitter<'_> {
             }
             Opcode::Vote => vec![self.vote(&variant, &srcs)?],
             // A single group: the mask must be uniform.
+            Opcode::Match if srcs.len() != 2 || self.varies(&srcs[1]) => return self.effect(inst),
+            Opcode::Match => self.matching(&variant, &srcs)?,
             Opcode::Redux if variant.t().is_float() || srcs.len() != 2 || self.varies(&srcs[1]) => {
                 return self.effect(inst);
             }
@@ -331,6 +366,26 @@ impl Emitter<'_> {
     /// Whether an operand is varying.
     fn varies(&self, o: &Operand) -> bool {
         matches!(o, Operand::Reg(r) if self.slots[r.0 as usize].shape != Shape::Uniform)
+    }
+
+    /// The lanes that hold the same value; with `.all`, all of them and whether they do.
+    fn matching(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Vec<Val>> {
+        self.check_members(&srcs[1])?;
+        let value = self.value(&srcs[0], Elem::int(variant.t().bits()))?;
+        let value = self.w.splat(&value);
+        let here = self.taking(&srcs[1])?;
+        if variant.has(Mod::Any) {
+            let (elem, words) = (Ty::scalar(value.ty.elem), Ty::lanes(Elem::I32));
+            self.w.declared.insert(MATCH.replace("TYPE", &elem.to_string()));
+            let call = format_args!("call {words} @margay.match.{elem}({} {value}, i32 {here})", value.ty);
+            return Ok(vec![self.w.value(words, call)]);
+        }
+        let first = self.first_active(&value);
+        let same = self.w.cmp("icmp eq", &value, &first);
+        let same = self.bits(&same);
+        let same = self.w.op("and", &same, &here);
+        let all = self.w.cmp("icmp eq", &same, &here);
+        Ok(vec![self.w.select(&all, &here, &int(Elem::I32, 0)), all])
     }
 
     fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
