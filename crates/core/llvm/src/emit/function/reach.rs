@@ -268,26 +268,10 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
                 });
             }
         }
-        // Transitively, the registers that depend on what the atomics have read.
-        let mut before = 0;
-        while before != found.len() {
-            before = found.len();
-            for inst in blocks.iter().flat_map(|b| insts(*b)) {
-                let mut follows = false;
-                liveness::inst_reads(func, inst, &mut |r| follows |= found.contains(&r));
-                if follows {
-                    liveness::inst_writes(func, inst, &mut |r| {
-                        found.insert(r);
-                    });
-                }
-            }
-        }
+        spread(func, blocks, &mut found);
         blocks.iter().any(|b| {
-            let term = &func.blocks[b.0 as usize].term;
-            let leaves = successors(term).iter().any(|to| !blocks.contains(to));
-            let mut follows = false;
-            liveness::term_reads(func, term, &mut |r| follows |= found.contains(&r));
-            leaves && follows
+            let leaves = successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
+            leaves && branches_on(func, *b, &found)
         })
     };
     let holds_atom =
@@ -295,12 +279,58 @@ fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
     cfg.loops.iter().filter(holds_atom).any(ends_by_what_it_finds)
 }
 
+/// Adds the registers of some blocks that depend on registers of a set, transitively.
+fn spread(func: &Func, blocks: &[BlockId], found: &mut HashSet<VReg>) {
+    let mut before = 0;
+    while before != found.len() {
+        before = found.len();
+        for inst in blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])) {
+            let mut follows = false;
+            liveness::inst_reads(func, inst, &mut |r| follows |= found.contains(&r));
+            if follows {
+                liveness::inst_writes(func, inst, &mut |r| {
+                    found.insert(r);
+                });
+            }
+        }
+    }
+}
+
+/// Whether the end of a block depends on a register of a set.
+fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
+    let mut follows = false;
+    liveness::term_reads(func, &func.blocks[b.0 as usize].term, &mut |r| follows |= found.contains(&r));
+    follows
+}
+
 /// Whether loops of a function may wait for other threads.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
-    let looped = |b: &&margay_ir::BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
-    let watched =
-        |b: &margay_ir::BlockId| func.insts(&func.blocks[b.0 as usize]).iter().any(|i| observes_others(func, i));
-    cfg.order.iter().filter(looped).any(watched) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg)
+    polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg)
+}
+
+/// Whether some loop observes other threads, and some branch in it depends on memory. The others end whatever is observed.
+fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
+    let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
+    let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
+    if !cfg.reducible {
+        let looped = |b: &&BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
+        return cfg.order.iter().filter(looped).any(watched);
+    }
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    cfg.loops.iter().map(blocks).filter(|blocks| blocks.iter().any(watched)).any(|blocks| {
+        let effect = |i: &Inst| func.variant(i).op.row().effect;
+        if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
+            return true;
+        }
+        let mut found: HashSet<VReg> = HashSet::new();
+        for inst in blocks.iter().flat_map(insts).filter(|i| matches!(effect(i), Effect::Memory | Effect::Machine)) {
+            liveness::inst_writes(func, inst, &mut |r| {
+                found.insert(r);
+            });
+        }
+        spread(func, blocks, &mut found);
+        blocks.iter().any(|b| branches_on(func, *b, &found))
+    })
 }
 
 /// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
