@@ -15,7 +15,7 @@ use std::{
 /// Stack of a compiler thread in bytes.
 const STACK: usize = 16 << 20;
 /// Initial estimate of compile time in nanoseconds per instruction, by effort.
-const GUESS: [u64; 2] = [1_500_000, 3_000_000];
+const GUESS: [u64; 2] = [500_000, 2_000_000];
 /// Constant part of the compile time.
 const FIXED: Duration = Duration::from_millis(8);
 

@@ -10,7 +10,7 @@ use crate::emit::{
     function::affine::{Row, rows, rows_of},
     function::{Emitter, Result},
     memory::address::Address,
-    memory::unit::{Kind, in_units, kind},
+    memory::unit::{Kind, in_units, kind, near},
     text::{Elem, Ty, Val, constant, int, mangle},
 };
 use crate::{code::target, ctx::at};
@@ -300,6 +300,14 @@ impl Emitter<'_> {
             }
             if *stride == i64::from(bytes * count) && masked.is_none() && kind == Kind::Weak {
                 return self.deinterleave(&pointers, elem, count, width);
+            }
+            if count == 1
+                && masked.is_none()
+                && kind == Kind::Weak
+                && let Some(apart) = near(*stride, elem, width)
+            {
+                let pieces = pointers.iter().map(|p| self.load_apart(p, elem, width, apart)).collect();
+                return vec![self.concat(pieces, elem, width)];
             }
         }
         let first = self.spread(address);

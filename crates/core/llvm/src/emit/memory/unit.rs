@@ -72,6 +72,14 @@ pub(super) fn in_units(elem: Elem, count: u32) -> bool {
     count > 1 || elem == Elem::I128
 }
 
+/// Number of elements from one lane to the next if a row of lanes is loaded with what lies between: that takes at most
+/// 512 bytes.
+pub(super) fn near(stride: i64, elem: Elem, width: u32) -> Option<u32> {
+    let bytes = elem.bits() / 8;
+    let stride = u32::try_from(stride).ok().filter(|s| *s > bytes && s.is_multiple_of(bytes) && width >= 8)?;
+    (stride * width <= 512 && stride / bytes <= 8).then_some(stride / bytes)
+}
+
 impl Emitter<'_> {
     /// The strength with which an access is performed. All threads that access shared memory run on one thread of the
     /// host, so a strong access to it only has to stay where it is: the fence, emitted before and behind it, is no
@@ -158,6 +166,22 @@ impl Emitter<'_> {
         let whole = ty.part(32 * count);
         let all = self.w.value(ty, format_args!("load {whole}, ptr {buffer}, align 64"));
         self.every(&all, elem, count, 32)
+    }
+
+    /// Loads the elements of a row of lanes that are `apart` elements from each other, with what lies between them: as two
+    /// vectors, of which one begins with the first element and one ends with the last.
+    pub(super) fn load_apart(&mut self, pointer: &Val, elem: Elem, width: u32, apart: u32) -> Val {
+        let (ty, all) = (Ty::lanes(elem), (width - 1) * apart + 1);
+        let half = all.div_ceil(2).next_power_of_two();
+        let whole = ty.part(half);
+        let [low, high] = [0, all - half].map(|from| {
+            let at = self.w.offset_const(pointer, u64::from(from * elem.bits() / 8));
+            self.w.value(ty, format_args!("load {whole}, ptr {at}, align {}, {PROGRAM}", elem.bits() / 8))
+        });
+        let pick = |l: u32| if l * apart < half { l * apart } else { half + l * apart - (all - half) };
+        let picks: Vec<String> = (0..width).map(|l| format!("i32 {}", pick(l))).collect();
+        let picks = picks.join(", ");
+        self.w.value(ty, format_args!("shufflevector {whole} {low}, {whole} {high}, <{width} x i32> <{picks}>"))
     }
 
     /// Deinterleaves a vector of `width * count` elements into `count` vectors.
