@@ -1,12 +1,12 @@
 //! Compiled objects on disk, keyed by the content of the program ([`CacheKey`]) and the optimisation effort.
 //!
 //! Files are written under a temporary name and renamed: concurrent processes see whole files or none and never lock
-//! each other out, and a process that is killed loses only the file it was writing. The folder is `$MARGAY_CACHE_DIR`,
-//! else `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=off` disables the cache. When the folder
-//! exceeds its bound (`MARGAY_CACHE_SIZE`), the least recently used files are evicted. A cache that cannot be read or
-//! written is ignored: it never fails a launch.
+//! each other out (see [`Claim`]), and a process that is killed loses only the file it was writing. The folder is
+//! `$MARGAY_CACHE_DIR`, else `$XDG_CACHE_HOME/margay`, else `$HOME/.cache/margay`; `MARGAY_CACHE=off` disables the
+//! cache. When the folder exceeds its bound (`MARGAY_CACHE_SIZE`), the least recently used files are evicted. A cache
+//! that cannot be read or written is ignored: it never fails a launch.
 
-use crate::code::key::CacheKey;
+use crate::code::{claim::Claim, key::CacheKey};
 use margay_exec::Effort;
 use std::{
     fs,
@@ -115,6 +115,16 @@ pub(crate) fn find(content: CacheKey, effort: Effort) -> Option<Entry> {
         let _ = file.set_modified(now);
     }
     Some(entry)
+}
+
+/// Claims a compilation among the processes that share the cache.
+pub(crate) fn claim(content: CacheKey, effort: Effort) -> Claim {
+    let Some(folder) = folder() else { return Claim::none(false) };
+    if fs::create_dir_all(&folder).is_err() {
+        return Claim::none(false);
+    }
+    let name = name(content, effort);
+    Claim::new(folder.join(format!("{TEMPORARY}{name}")), &folder.join(name), effort)
 }
 
 /// Stores the result of a compilation.

@@ -154,6 +154,13 @@ impl Recipe {
 
     /// Compiles a draft and stores the object in the cache.
     pub fn compile(&self, draft: &Draft, effort: Effort, log: &Log) -> Result<Object, NoCode> {
+        // Who waits for another process does not use the processor, which is what a second compilation would do.
+        let claim = log.time("wait", || cache::claim(self.content, effort));
+        if claim.waited
+            && let Some(object) = self.cached(effort)
+        {
+            return Ok(object);
+        }
         let Some(_scope) = CompilerScope::enter() else { return Err(NoCode::Unavailable("the process ends".into())) };
         log.time("load LLVM", target::initialize).map_err(NoCode::Unavailable)?;
         let (bytes, frames) = draft.compile(effort, log).map_err(NoCode::Bug)?;

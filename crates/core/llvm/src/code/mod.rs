@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod callable;
+mod claim;
 pub mod compile;
 pub mod ffi;
 pub mod key;

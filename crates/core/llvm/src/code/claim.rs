@@ -1,0 +1,111 @@
+//! Who compiles what: processes that need the same code at the same time have one of them compile it.
+//!
+//! A claim is a file in the cache folder that holds the number of its process. It is no lock: whoever has waited for long
+//! enough, or finds that the process is gone, compiles too, and the result is the same.
+
+use margay_exec::Effort;
+use std::{
+    fs,
+    io::{ErrorKind, Write},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+/// How long a claim of another process is waited for, by effort: somewhat longer than most compilations take.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(6)];
+/// Time between two looks.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// A compilation that this process has claimed, or that nobody could claim. The claim ends with this value.
+pub(crate) struct Claim {
+    file: Option<PathBuf>,
+    /// Another process had the claim: what it has compiled may be in the cache.
+    pub waited: bool,
+}
+
+impl Claim {
+    /// No claim, but leave to compile.
+    pub fn none(waited: bool) -> Claim {
+        Claim { file: None, waited }
+    }
+
+    /// Claims the compilation that will leave a file `result`; waits while another process has the claim `file`.
+    pub fn new(file: PathBuf, result: &Path, effort: Effort) -> Claim {
+        Claim::within(file, result, PATIENCE[effort as usize])
+    }
+
+    fn within(file: PathBuf, result: &Path, patience: Duration) -> Claim {
+        let started = Instant::now();
+        let mut waited = false;
+        loop {
+            match fs::File::options().write(true).create_new(true).open(&file) {
+                Ok(mut new) => {
+                    let _ = new.write_all(std::process::id().to_string().as_bytes());
+                    return Claim { file: Some(file), waited };
+                }
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                // The folder takes no files.
+                Err(_) => return Claim::none(waited),
+            }
+            if !holds(&file) {
+                let _ = fs::remove_file(&file);
+            }
+            if result.exists() || started.elapsed() >= patience {
+                return Claim::none(true);
+            }
+            waited = true;
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// Whether the process that wrote a claim is there. One in another container looks as if it were not.
+fn holds(file: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(file) else { return false };
+    // Nothing is written yet.
+    text.is_empty() || Path::new("/proc").join(text).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_claims_and_others_wait() {
+        let folder = std::env::temp_dir().join(format!("margay-claim-test-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let (file, result) = (folder.join("tmp.a"), folder.join("a"));
+        let patience = Duration::from_millis(50);
+        let claim = |patience| Claim::within(file.clone(), &result, patience);
+        let first = claim(patience);
+        assert!(first.file.is_some() && !first.waited);
+        // Whoever has waited for long enough goes on without a claim, and the claim stays.
+        let started = Instant::now();
+        let second = claim(patience);
+        assert!(second.file.is_none() && second.waited && started.elapsed() >= patience);
+        drop(second);
+        assert!(file.exists());
+        // What the first one leaves ends the wait.
+        fs::write(&result, "code").unwrap();
+        assert!(claim(Duration::from_secs(60)).waited);
+        fs::remove_file(&result).unwrap();
+        // So does the end of its claim.
+        drop(first);
+        assert!(!file.exists());
+        // A process that is gone has no claim: no process has this number.
+        fs::write(&file, u32::MAX.to_string()).unwrap();
+        assert!(claim(Duration::from_secs(60)).file.is_some());
+        // A folder that is not there takes none.
+        assert!(Claim::within(folder.join("b/c"), &result, patience).file.is_none());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
