@@ -33,12 +33,20 @@ class CaptureError(RuntimeError):
 
 
 def _run(number):
+    STATE.inside.replays = True
     try:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             _nodes[number]()
     except BaseException as error:
         sys.stderr.write(f"margay: a node of a CUDA graph failed: {error}\n")
         STATE.error = error
+    finally:
+        STATE.inside.replays = False
+
+
+def replays() -> bool:
+    """Whether this thread is at a node of a graph: everything before it has run, and its stream goes on behind it only."""
+    return getattr(STATE.inside, "replays", False)
 
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -32,8 +32,10 @@ def is_margay() -> bool:
 def synchronize(device: int) -> None:
     """Waits until what is enqueued on torch's current stream of the device has run: operators run on the caller's thread.
 
-    A stream under capture has nothing to wait for.
+    A stream under capture has nothing to wait for, and a node of a graph would wait for itself.
     """
+    if capture.replays():
+        return
     if capture.STATE.graphs and torch._C._cuda_isCurrentStreamCapturing():
         return
     status = library().cuStreamSynchronize(ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device)))
