@@ -28,6 +28,7 @@ def install() -> None:
     distributed.install()
     extension.install()
     account.install()
+    torch.cuda._sleep = driver.sleep
 
 
 def summary() -> str:

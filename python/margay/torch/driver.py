@@ -41,3 +41,17 @@ def synchronize(device: int) -> None:
     status = library().cuStreamSynchronize(ctypes.c_void_p(torch._C._cuda_getCurrentRawStream(device)))
     if status != 0:
         torch.cuda.current_stream(device).synchronize()  # torch raises its usual error
+
+
+_CYCLES_OF_A_MICROSECOND = 1500  # about the clock of a GPU
+
+
+def sleep(cycles: int) -> None:
+    """`torch.cuda._sleep`, for which torch has a kernel: torch's current stream is busy for a while."""
+    torch.cuda.init()
+    stream = torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
+    microseconds = min(int(cycles) // _CYCLES_OF_A_MICROSECOND, 2**32 - 1)
+    # The C library's own function, so that the stream needs no lock of the interpreter.
+    status = library().cuLaunchHostFunc(ctypes.c_void_p(stream), ctypes.CDLL(None).usleep, ctypes.c_void_p(microseconds))
+    if status != 0:
+        raise RuntimeError(f"torch.cuda._sleep: cuLaunchHostFunc says {status}")

@@ -31,8 +31,9 @@ def foreign(name: str, tensor, d: int):
         if tensor.dim() == 0 or name in _HOST or name.startswith("c10d::"):
             return tensor
     elif tensor.is_cuda and name in ("aten::copy_", "aten::_copy_from"):
-        from margay.torch import memory
+        from margay.torch import driver, memory
 
+        driver.synchronize(tensor.get_device())  # what its own device's stream still computes
         return memory.alias(tensor)
     raise RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, cuda:{d} and {tensor.device}! "
