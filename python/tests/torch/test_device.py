@@ -187,6 +187,45 @@ def test_attention_with_dropout_repeats_its_mask_in_the_backward_pass():
     assert torch.autograd.gradcheck(attention, q, nondet_tol=0)
 
 
+@pytest.mark.parametrize("window", [None, 3])
+def test_attention_over_sequences_of_different_lengths(window):
+    q, k, v = (torch.randn(20, 4, 8, device="cuda", dtype=torch.float16, requires_grad=True) for _ in range(3))
+    edges = (0, 7, 7, 20)
+    begins = torch.tensor(edges, dtype=torch.int32, device="cuda")
+    out, lse, state, unused, _ = torch.ops.aten._flash_attention_forward(
+        q, k, v, begins, begins, 13, 13, 0.0, True, False, window_size_left=window, window_size_right=0
+    )
+    mask = torch.ones(20, 20, dtype=torch.bool).tril()
+    if window is not None:
+        mask &= mask.triu(-window)
+    parts = []
+    for begin, end in zip(edges, edges[1:], strict=False):
+        part = (t[begin:end].float().transpose(0, 1) for t in (q, k, v))
+        parts.append(F.scaled_dot_product_attention(*part, attn_mask=mask[: end - begin, : end - begin].cuda()).transpose(0, 1))
+    expected = torch.cat(parts)
+    torch.testing.assert_close(out.float(), expected, atol=2e-3, rtol=2e-3)
+    assert lse.shape == (4, 20)
+    grad = torch.randn_like(out)
+    found = torch.ops.aten._flash_attention_backward(
+        grad, q, k, v, out, lse, begins, begins, 13, 13, 0.0, True, state, unused, window_size_left=window, window_size_right=0
+    )
+    for actual, wanted in zip(found, torch.autograd.grad(expected, (q, k, v), grad.float()), strict=True):
+        torch.testing.assert_close(actual, wanted, atol=5e-3, rtol=5e-3)
+
+
+@pytest.mark.parametrize("mask", [0, 1, 2])
+def test_efficient_attention_of_other_lengths(mask):
+    q, k = torch.randn(2, 5, 3, 8, device="cuda", requires_grad=True), torch.randn(2, 9, 3, 8, device="cuda")
+    out, lse, seed, offset, rows, keys = torch.ops.aten._efficient_attention_forward(q, k, k, None, None, None, None, None, 0.0, mask, True)
+    seen = torch.ones(5, 9, dtype=torch.bool).tril({0: 9, 1: 0, 2: 4}[mask]).cuda()
+    expected = F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (q, k, k)), attn_mask=seen).transpose(1, 2)
+    torch.testing.assert_close(out, expected)
+    assert (rows, keys, lse.shape) == (5, 9, (2, 3, 32))
+    grad = torch.randn_like(out)
+    found = torch.ops.aten._efficient_attention_backward(grad, q, k, k, None, out, None, None, 5, 9, lse, 0.0, seed, offset, mask, False)
+    torch.testing.assert_close(found[0], torch.autograd.grad(expected, q, grad)[0])
+
+
 def test_cudnn_answers():
     assert torch.backends.cudnn.is_available() and torch.backends.cudnn.version() > 8000
     x, weight = torch.randn(2, 4, 9, 9), torch.randn(6, 2, 3, 3)
@@ -276,6 +315,15 @@ def test_the_summary_counts_operators():
         x.lgamma()
     calls, seconds = account.operators()["aten::lgamma"]
     assert calls == 5 and seconds > 0 and "aten::lgamma" in summary()
+
+
+def test_a_stream_sleeps_when_it_is_told_to():
+    stream, event = torch.cuda.Stream(), torch.cuda.Event()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        event.record()
+    event.synchronize()
+    assert stream.query()
 
 
 def test_what_torch_has_for_gpus_only_is_refused_by_name():

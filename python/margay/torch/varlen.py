@@ -1,0 +1,235 @@
+"""Attention over sequences of different lengths that lie behind each other: `_flash_attention_*` and `_efficient_attention_*`.
+
+They are what `varlen_attn`, nested tensors and libraries call directly. Tensors are (rows, heads, columns) with the places where sequences
+begin, or (batch, rows, heads, columns). Each sequence is computed by matrix products and a softmax in float32, as flash attention
+accumulates.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+
+from margay.torch.autograd import differentiable
+
+
+def _sequences(tensor, begins, used=None):
+    """The sequences of a tensor: (rows, heads, columns) each. `used` says how many rows of each count."""
+    if begins is None:
+        parts = list(tensor.unbind(0))
+    else:
+        rows = tensor if tensor.dim() == 3 else tensor.squeeze(0)
+        parts = [rows[begin:end] for begin, end in pairwise(begins.tolist())]
+    return parts if used is None else [part[:count] for part, count in zip(parts, used.tolist(), strict=True)]
+
+
+class _Rule:
+    """Which keys a query sees: those from `left` before to `right` behind its own place; `None` sets no bound."""
+
+    def __init__(self, left, right, from_the_end=True):
+        self.left = None if left is None or left < 0 else left
+        self.right = None if right is None or right < 0 else right
+        self.from_the_end = from_the_end  # the last query's place is the last key's; else the first's is the first's
+
+    def sees(self, rows, columns):
+        place = torch.arange(rows).unsqueeze(1) + (columns - rows if self.from_the_end else 0)
+        key = torch.arange(columns)
+        seen = torch.ones(rows, columns, dtype=torch.bool)
+        if self.right is not None:
+            seen &= key <= place + self.right
+        if self.left is not None:
+            seen &= key >= place - self.left
+        return seen
+
+
+def _attend(query, key, value, rule, bias, scale, dropout_p, generator):
+    """One sequence: the output, and the logarithms of the sums as (heads, rows)."""
+    wide = torch.float32 if query.dtype.itemsize < 4 else query.dtype
+    q, k, v = (t.transpose(0, 1).to(wide) for t in (query, key, value))
+    groups = q.size(0) // max(k.size(0), 1)
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, 0), v.repeat_interleave(groups, 0)
+    scores = q @ k.transpose(1, 2) * (query.size(-1) ** -0.5 if scale is None else scale)
+    if bias is not None:
+        scores = scores + bias
+    seen = rule.sees(q.size(1), k.size(1))
+    # A query that sees no key yields zeros.
+    blind = ~seen.any(1, keepdim=True)
+    scores = scores.masked_fill(~seen & ~blind, float("-inf")).masked_fill(blind, 0.0)
+    weights = scores.softmax(-1) * ~blind
+    if dropout_p > 0:
+        kept = torch.empty(weights.shape, dtype=wide).bernoulli_(1 - dropout_p, generator=generator)
+        weights = weights * kept / (1 - dropout_p)
+    return (weights @ v).transpose(0, 1).to(query.dtype), scores.logsumexp(-1).masked_fill(blind.squeeze(1), float("inf"))
+
+
+def _all(query, key, value, begins_q, begins_k, used, rule, bias, scale, dropout_p, seed):
+    """All sequences: the output, and the list of the logarithms of the sums."""
+    generator = torch.Generator().manual_seed(int(seed)) if dropout_p > 0 else None
+    lists = _sequences(query, begins_q), _sequences(key, begins_k, used), _sequences(value, begins_k, used)
+    biases = [None] * len(lists[0]) if bias is None else list(bias.expand(len(lists[0]), *bias.shape[1:]).unbind(0))
+    parts = [_attend(*tensors, rule, b, scale, dropout_p, generator) for *tensors, b in zip(*lists, biases, strict=True)]
+    outs = [out for out, _ in parts]
+    if begins_q is None:
+        result = torch.stack(outs)
+    else:
+        result = torch.cat(outs) if outs else query.new_zeros(0, *query.shape[-2:])
+        result = result.view(*query.shape[:-1], value.size(-1))
+    return result, [lse for _, lse in parts]
+
+
+def _gradients(grad_out, inputs, wanted, compute):
+    """Derivatives of what `compute` makes of the inputs; `None` for those that are not wanted."""
+    with differentiable():
+        leaves = [None if t is None else t.detach().requires_grad_(w) for t, w in zip(inputs, wanted, strict=True)]
+        result = compute(*leaves)
+        asked = [t for t in leaves if t is not None and t.requires_grad]
+        grads = iter(torch.autograd.grad(result, asked, grad_out, allow_unused=True))
+        found = [next(grads) if t is not None and t.requires_grad else None for t in leaves]
+    return [torch.zeros_like(t) if g is None and w and t is not None else g for g, w, t in zip(found, wanted, inputs, strict=True)]
+
+
+def _seed(dropout_p):
+    return torch.randint(1 << 31, ()) if dropout_p > 0 else torch.zeros((), dtype=torch.int64)
+
+
+def _flash_rule(is_causal, left, right):
+    return _Rule(left, 0 if is_causal else right)
+
+
+def _flash(
+    query,
+    key,
+    value,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    return_debug_mask,
+    *,
+    scale=None,
+    window_size_left=None,
+    window_size_right=None,
+    seqused_k=None,
+    alibi_slopes=None,
+    block_table=None,
+    num_splits=None,
+):
+    for name, given in (("alibi_slopes", alibi_slopes), ("block_table", block_table)):
+        if given is not None:
+            raise NotImplementedError(f"margay: aten::_flash_attention_forward is not supported with {name}")
+    seed = _seed(dropout_p)
+    rule = _flash_rule(is_causal, window_size_left, window_size_right)
+    out, sums = _all(query, key, value, cum_seq_q, cum_seq_k, seqused_k, rule, None, scale, dropout_p, seed)
+    lse = torch.stack(sums) if cum_seq_q is None else torch.cat(sums, 1) if sums else query.new_zeros(query.size(1), 0, dtype=torch.float32)
+    state = torch.stack([seed, torch.zeros_like(seed)]).to(torch.uint64)
+    return out, lse.float(), state, state.new_zeros(()), query.new_empty(0)
+
+
+def _flash_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    rng_state,
+    unused,
+    *,
+    scale=None,
+    window_size_left=None,
+    window_size_right=None,
+):
+    rule = _flash_rule(is_causal, window_size_left, window_size_right)
+    seed = rng_state.view(-1)[0] if dropout_p > 0 else 0
+
+    def compute(q, k, v):
+        return _all(q, k, v, cum_seq_q, cum_seq_k, None, rule, None, scale, dropout_p, seed)[0]
+
+    return tuple(_gradients(grad_out, (query, key, value), (True,) * 3, compute))
+
+
+def _efficient_rule(custom_mask_type, window_size):
+    """0: no mask; 1: causal from the first query and key on; 2: causal up to the last ones."""
+    left = None if not window_size or window_size < 0 else window_size - 1
+    return _Rule(left, None if custom_mask_type == 0 else 0, custom_mask_type == 2)
+
+
+def _efficient(
+    query,
+    key,
+    value,
+    bias,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    dropout_p,
+    custom_mask_type,
+    compute_log_sumexp=False,
+    *,
+    scale=None,
+    seqlen_k=None,
+    window_size=None,
+):
+    seed = _seed(dropout_p)
+    rule = _efficient_rule(custom_mask_type, window_size)
+    out, sums = _all(query, key, value, cu_seqlens_q, cu_seqlens_k, seqlen_k, rule, bias, scale, dropout_p, seed)
+    longest = query.size(1) if cu_seqlens_q is None else max((s.size(1) for s in sums), default=0)
+    keys = key.size(1) if cu_seqlens_k is None else max(cu_seqlens_k.diff().tolist(), default=0)
+    # Rows rounded up to 32, as CUDA's operator lays them out.
+    rows = -(-longest // 32) * 32 if compute_log_sumexp else 0
+    lse = torch.full((len(sums), query.size(2), rows), float("inf"))
+    if compute_log_sumexp:
+        for place, s in zip(lse, sums, strict=True):
+            place[:, : s.size(1)] = s
+    return out, lse, seed, torch.zeros_like(seed), longest, keys
+
+
+def _efficient_backward(
+    grad_out_,
+    query,
+    key,
+    value,
+    bias,
+    out,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    logsumexp,
+    dropout_p,
+    philox_seed,
+    philox_offset,
+    custom_mask_type,
+    bias_requires_grad,
+    *,
+    scale=None,
+    num_splits_key=None,
+    window_size=None,
+    shared_storage_dqdkdv=False,
+):
+    rule = _efficient_rule(custom_mask_type, window_size)
+
+    def compute(q, k, v, b):
+        return _all(q, k, v, cu_seqlens_q, cu_seqlens_k, None, rule, b, scale, dropout_p, philox_seed)[0]
+
+    return tuple(_gradients(grad_out_, (query, key, value, bias), (True, True, True, bias_requires_grad), compute))
+
+
+#: operators on CPU tensors
+OURS = {
+    "aten::_flash_attention_forward": _flash,
+    "aten::_flash_attention_backward": _flash_backward,
+    "aten::_efficient_attention_forward": _efficient,
+    "aten::_efficient_attention_backward": _efficient_backward,
+}
