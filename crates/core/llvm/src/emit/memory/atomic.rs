@@ -168,18 +168,23 @@ impl Emitter<'_> {
             return false;
         }
         let (align, scalar) = (code.elem.bits() / 8, Ty::scalar(code.elem));
-        let addresses = self.spread(address);
-        let spill = self.w.alloca("<32 x i64>", 64);
-        self.w.line(format_args!("store volatile <32 x i64> {addresses}, ptr {spill}, align 64"));
+        // Offsets in the window are half as wide as addresses.
+        let (addresses, base) = (self.spread(address), self.ctx_fixed(Elem::I64, at::SHARED));
+        let offsets = self.w.op("sub", &addresses, &base);
+        let offsets = self.w.resize(&offsets, Elem::I32, false);
+        let window = self.pointer(&base);
+        let spill = self.w.alloca("<32 x i32>", 64);
+        self.w.line(format_args!("store volatile <32 x i32> {offsets}, ptr {spill}, align 64"));
         let values = v.ty.vector.then(|| {
             let values = self.w.alloca(&v.ty.to_string(), 64);
             self.w.line(format_args!("store volatile {} {v}, ptr {values}, align 64", v.ty));
             values
         });
         for lane in 0..32u64 {
-            let p = self.w.offset_const(&spill, lane * 8);
-            let a = self.w.value(Ty::scalar(Elem::I64), format_args!("load volatile i64, ptr {p}, align 8"));
-            let p = self.w.cast("inttoptr", &a, Elem::Ptr);
+            let p = self.w.offset_const(&spill, lane * 4);
+            let at = self.w.value(Ty::scalar(Elem::I32), format_args!("load volatile i32, ptr {p}, align 4"));
+            let at = self.w.cast("zext", &at, Elem::I64);
+            let p = self.w.offset(&window, &at);
             let v = match &values {
                 Some(values) => {
                     let from = self.w.offset_const(values, lane * u64::from(align));
