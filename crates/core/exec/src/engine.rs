@@ -110,6 +110,11 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
+    /// Size of a CTA's shared window in bytes.
+    pub fn shared_size(&self) -> u64 {
+        u64::from(self.image.static_shared) + u64::from(self.launch.dynamic_shared)
+    }
+
     /// Prepares a launch: copies the parameter block into device memory, where it lives as long as the grid.
     pub fn new(
         launch: &'a Launch,

@@ -10,6 +10,7 @@
 pub mod barrier;
 pub mod builtin;
 mod count;
+pub mod deadlock;
 mod engine;
 mod fault;
 pub mod lanes;

@@ -6,13 +6,14 @@ use super::{
     code::{BarrierKind, Code},
     ctx::{Ctx, Windows, make_fault, write},
     schedule::{Random, SPINS, pick},
-    state::{CtaState, Lookaside, NO_FRAME, Wait, Warp},
+    state::{CtaState, Group, Lookaside, NO_FRAME, Wait, Warp},
     step::warp::{Witness, recheck},
     step::watch::callers,
 };
 use crate::{
     Actor, BarrierEvent, Count, Cta, CtaEvent, FaultKind, Grid, LANES, Progress, Row, Stop, SyncEvent, SyncKind,
     barrier::{BARRIERS, Barrier},
+    deadlock::{Waiter, deadlock},
     mem::{self, Allocation, Kind, Reach},
 };
 use std::{
@@ -85,7 +86,7 @@ impl<'a> Cluster<'a> {
         let local_size = if code.local { places.local_size(launch.stack_limit) } else { 0 };
         // An odd multiple of 256, so that equal addresses of different lanes map to different cache sets.
         let stride = (u64::from(local_size).div_ceil(256) | 1) * 256;
-        let shared_size = u64::from(code.image.static_shared) + u64::from(launch.dynamic_shared);
+        let shared_size = grid.shared_size();
         let reach = Reach::of(code.image.ir.address_size);
         let mut members = Vec::new();
         let mut shared = Vec::new();
@@ -163,14 +164,18 @@ impl<'a> Cluster<'a> {
             if warp.ended {
                 warp.ended = false;
                 recheck(code, warp, Witness::of(self.grid, state.id));
-                if let Some((g, what)) = abandoned(code, warp) {
-                    let lane = g.mask.trailing_zeros() as usize;
-                    let kind = FaultKind::Barrier(what);
-                    let fault = make_fault(code, state, warp, (g.frame, g.pc), lane, kind, Vec::new());
-                    return Err(Stop::Fault(Box::new(fault)));
+                if let Some(stop) = incomplete(code, state, warp) {
+                    return Err(stop);
                 }
             }
-            let Some(group) = pick(warp, &mut self.random) else { break };
+            let Some(group) = pick(warp, &mut self.random) else {
+                let within = |(_, why): &(Group, Wait)| matches!(why, Wait::Lanes { .. } | Wait::Warp);
+                match incomplete(code, state, warp) {
+                    // The warp's lanes wait for each other: nobody else can make the rest come.
+                    Some(stop) if warp.blocked.iter().all(within) => return Err(stop),
+                    _ => break,
+                }
+            };
             ran = true;
             let id = warp.frames[group.frame as usize].func;
             let Some(func) = code.funcs.get(id as usize).and_then(Option::as_ref) else { break };
@@ -310,29 +315,31 @@ impl<'a> Cluster<'a> {
         Progress::Waiting(self.watch.repeats)
     }
 
-    /// The deadlock fault, with a note per waiting group.
+    /// The fault of threads that all wait: a matrix instruction that not all lanes of a warp execute, or a deadlock.
     fn deadlock(&self) -> Stop {
         let code = &self.kernel.code;
-        let mut notes = Vec::new();
-        let mut first = None;
+        let mut waiters = Vec::new();
         for m in &self.members {
             for w in &m.warps {
-                for (g, why) in &w.blocked {
-                    first.get_or_insert((m, w, g));
-                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), Some(*why)));
+                if let Some(stop) = incomplete(code, &m.state, w) {
+                    return stop;
                 }
-                for g in &w.ready {
-                    first.get_or_insert((m, w, g));
-                    notes.push(waiter(code, m, w, g.mask, (g.frame, g.pc), None));
-                }
+                let blocked = w.blocked.iter().map(|(g, why)| (g, Some(*why)));
+                waiters.extend(blocked.chain(w.ready.iter().map(|g| (g, None))).map(|(g, why)| Waiter {
+                    cta: m.state.id,
+                    warp: w.index,
+                    lanes: g.mask,
+                    what: waits_for(code, m, w, (g.frame, g.pc), why),
+                    source: (m, w, g),
+                }));
             }
         }
-        let Some((m, w, g)) = first else { return Stop::Bug(crate::Bug("nobody runs and nobody waits".into())) };
-        let what = format!("all {} groups of threads wait for others", notes.len());
-        let lane = g.mask.trailing_zeros() as usize;
-        notes.truncate(64);
-        let fault = make_fault(code, &m.state, w, (g.frame, g.pc), lane, FaultKind::Deadlock(what), notes);
-        Stop::Fault(Box::new(fault))
+        let (kind, notes, first) = deadlock(waiters);
+        let Some(Waiter { lanes, source: (m, w, g), .. }) = first else {
+            return Stop::Bug(crate::Bug("nobody runs and nobody waits".into()));
+        };
+        let lane = lanes.trailing_zeros() as usize;
+        Stop::Fault(Box::new(make_fault(code, &m.state, w, (g.frame, g.pc), lane, kind, notes)))
     }
 
     /// Returns the memory of the CTAs to the kernel's pool.
@@ -343,26 +350,25 @@ impl<'a> Cluster<'a> {
     }
 }
 
-fn waiter(code: &Code, m: &Member, w: &Warp, mask: u32, (frame, pc): (u32, u32), why: Option<Wait>) -> String {
-    let Some(why) = why else {
-        return format!("{}: poll memory{}", who(m, w, mask), position(code, w, frame, pc));
-    };
-    let what = match why {
-        Wait::Lanes { members, .. } => format!("for the other lanes of member mask {members:#010x}"),
-        Wait::Warp => {
-            let here = w.blocked.iter().filter(|(g, w)| *w == why && (g.frame, g.pc) == (frame, pc));
-            super::step::matrix::missing(here.map(|(g, _)| g.mask))
-        }
-        Wait::TensorMemory => "for columns of tensor memory that are free".to_owned(),
-        Wait::Barrier(id) => m.state.barriers[id as usize].describe(id as usize),
-        Wait::Cluster => "at the cluster barrier".to_owned(),
-    };
-    format!("{}: wait {what}{}", who(m, w, mask), position(code, w, frame, pc))
+/// The fault of a warp of which some lanes wait for the rest at a matrix instruction, if that never comes.
+fn incomplete(code: &Code, state: &CtaState, warp: &Warp) -> Option<Stop> {
+    let (g, what) = abandoned(code, warp)?;
+    let lane = g.mask.trailing_zeros() as usize;
+    let fault = make_fault(code, state, warp, (g.frame, g.pc), lane, FaultKind::Barrier(what), Vec::new());
+    Some(Stop::Fault(Box::new(fault)))
 }
 
-fn who(m: &Member, w: &Warp, mask: u32) -> String {
-    let [x, y, z] = m.state.id;
-    format!("CTA ({x}, {y}, {z}), warp {}, lanes {mask:#010x}", w.index)
+/// What a group waits for, and where.
+fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Option<Wait>) -> String {
+    let what = match why {
+        None => return format!("poll memory{}", position(code, w, frame, pc)),
+        Some(Wait::Lanes { members, .. }) => format!("for the other lanes of member mask {members:#010x}"),
+        Some(Wait::Warp) => "for the other lanes of the warp".to_owned(),
+        Some(Wait::TensorMemory) => "for columns of tensor memory that are free".to_owned(),
+        Some(Wait::Barrier(id)) => m.state.barriers[id as usize].describe(id as usize),
+        Some(Wait::Cluster) => "at the cluster barrier".to_owned(),
+    };
+    format!("wait {what}{}", position(code, w, frame, pc))
 }
 
 fn position(code: &Code, w: &Warp, frame: u32, pc: u32) -> String {
@@ -451,7 +457,7 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
     let frame = warp.new_frame(code.kernel.0, rows, live);
     let f = &mut warp.frames[frame as usize];
     (f.base, f.top) = (Row([base; LANES]), Row([top; LANES]));
-    warp.ready.push(super::state::Group { mask: live, frame, pc: 0, since: 0 });
+    warp.ready.push(Group { mask: live, frame, pc: 0, since: 0 });
 }
 
 impl Cta for Cluster<'_> {

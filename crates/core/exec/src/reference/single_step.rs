@@ -13,6 +13,7 @@ use super::{
     decode,
     rendezvous::Rendezvous,
     state::{CtaState, NO_FRAME, Wait, Warp},
+    step::matrix::abandoned,
 };
 use crate::{
     Bug, FaultKind, Grid, Image, LANES, Row, Stop,
@@ -263,18 +264,16 @@ impl SingleStep {
                         ctx.warp.blocked.clear();
                         return Ok(false);
                     }
-                    let elsewhere = !ctx.warp.blocked.is_empty();
-                    let stop = ctx.stop.take();
-                    let lane = mask.trailing_zeros() as usize & 31;
-                    if elsewhere && stop.is_none() {
-                        let what = "a warp operation waits for lanes that are elsewhere".to_string();
-                        // The group and its frame are blocked, so the place is the instruction's.
-                        let at = (0, ctx.pc);
-                        let kind = FaultKind::Barrier(what);
-                        let fault = make_fault(ctx.code, ctx.cta, ctx.warp, at, lane, kind, Vec::new());
-                        ctx.stop = Some(Stop::Fault(Box::new(fault)));
-                    }
-                    let stop = stop.or(ctx.stop.take());
+                    let stop = ctx.stop.take().or_else(|| match abandoned(ctx.code, ctx.warp) {
+                        Some((group, what)) => {
+                            let (lane, kind) = (group.mask.trailing_zeros() as usize, FaultKind::Barrier(what));
+                            let at = (group.frame, group.pc);
+                            let fault = make_fault(ctx.code, ctx.cta, ctx.warp, at, lane, kind, Vec::new());
+                            Some(Stop::Fault(Box::new(fault)))
+                        }
+                        None if ctx.warp.blocked.is_empty() => None,
+                        None => Some(bug("lanes wait for others at an instruction where all have come")),
+                    });
                     ctx.warp.ready.clear();
                     ctx.warp.blocked.clear();
                     match stop {

@@ -14,10 +14,8 @@ struct Release {
 #[derive(Default)]
 pub struct BarrierState {
     barriers: Vec<Barrier>,
-    /// Per barrier and warp: lanes that wait, without lanes that only arrived (`bar.arrive`).
-    waiting: Vec<Vec<u32>>,
-    /// Per barrier and warp: the site of the last arrival.
-    sites: Vec<Vec<usize>>,
+    /// Per barrier and warp: lanes that wait, without lanes that only arrived (`bar.arrive`), with the sites of their arrivals.
+    waiting: Vec<Vec<Vec<(usize, u32)>>>,
     /// Per barrier: the reduction that some lane asked for since it was released last.
     reduces: Vec<Option<Mod>>,
     /// Per warp: released lanes that have not been resumed.
@@ -37,8 +35,7 @@ impl BarrierState {
         let warps = block.iter().product::<u32>().div_ceil(32) as usize;
         BarrierState {
             barriers: vec![Barrier::new(warps); BARRIERS],
-            waiting: vec![vec![0; warps]; BARRIERS],
-            sites: vec![vec![0; warps]; BARRIERS],
+            waiting: vec![vec![Vec::new(); warps]; BARRIERS],
             reduces: vec![None; BARRIERS],
             released: vec![Vec::new(); warps],
             opened: Vec::new(),
@@ -70,8 +67,7 @@ impl BarrierState {
             let reduction = &mut self.reduces[id as usize];
             *reduction = reduces.or(*reduction);
             if waits {
-                self.waiting[id as usize][warp] |= same;
-                self.sites[id as usize][warp] = site;
+                self.waiting[id as usize][warp].push((site, same));
             }
             self.live[warp] = live;
             self.open(id as usize);
@@ -136,7 +132,7 @@ impl BarrierState {
         }
         let reduced = self.reduces[id].take().map_or(0, |mode| barrier.reduction(mode));
         for (warp, lanes) in self.waiting[id].iter_mut().enumerate() {
-            let lanes = std::mem::take(lanes);
+            let lanes = lanes.drain(..).fold(0, |all, (_, lanes)| all | lanes);
             if lanes != 0 {
                 self.opened.push((warp, Release { lanes, reduced }));
             }
@@ -165,9 +161,9 @@ impl BarrierState {
     pub fn waiters(&self) -> Vec<(usize, u32, usize, String)> {
         let mut out = Vec::new();
         for (id, by_warp) in self.waiting.iter().enumerate() {
-            for (warp, lanes) in by_warp.iter().enumerate().filter(|(_, lanes)| **lanes != 0) {
-                let what = format!("wait {}", self.barriers[id].describe(id));
-                out.push((warp, *lanes, self.sites[id][warp], what));
+            for (warp, arrivals) in by_warp.iter().enumerate() {
+                let what = || format!("wait {}", self.barriers[id].describe(id));
+                out.extend(arrivals.iter().map(|(site, lanes)| (warp, *lanes, *site, what())));
             }
         }
         for (warp, (_, lanes, site)) in self.cluster.iter().enumerate().filter(|(_, c)| c.1 != 0) {

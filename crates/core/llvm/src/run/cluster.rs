@@ -6,7 +6,7 @@ use crate::{
     run::cta::{CtaPosition, SimdCta, Waiter},
     run::deadlock::Watch,
 };
-use margay_exec::{Cta, Fault, FaultKind, Grid, Progress, Stop};
+use margay_exec::{Cta, Fault, Grid, Progress, Stop, deadlock};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -59,13 +59,18 @@ impl<'a> SimdCluster<'a> {
 
     /// The deadlock fault, with a note per group of waiting threads.
     fn deadlock(&self) -> Stop {
-        let waiters: Vec<(&SimdCta<'_>, Waiter)> =
-            self.members.iter().flat_map(|m| m.waiters().into_iter().map(move |w| (m, w))).collect();
-        let mut notes: Vec<String> = waiters.iter().map(|(m, w)| m.describe(w)).collect();
-        let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for others", notes.len()));
-        notes.truncate(64);
-        match waiters.first() {
-            Some((member, waiter)) => member.fault_of(waiter, kind, notes),
+        let of = |m: &SimdCta<'a>, w: Waiter| deadlock::Waiter {
+            cta: m.index(),
+            warp: w.0 as u32,
+            lanes: w.1,
+            what: m.describe(&w),
+            source: w,
+        };
+        let waiters = self.members.iter().flat_map(|m| m.waiters().into_iter().map(move |w| of(m, w)));
+        let (kind, notes, first) = deadlock::deadlock(waiters.collect());
+        let member = |cta: [u32; 3]| self.members.iter().find(|m| m.index() == cta);
+        match first.and_then(|w| Some((member(w.cta)?, w))) {
+            Some((member, waiter)) => member.fault_of(&waiter.source, waiter.lanes, kind, notes),
             None => {
                 let cta = self.members.first().map_or([0; 3], SimdCta::index);
                 Stop::Fault(Box::new(Fault { kind, thread: [0; 3], cta, at: None, stack: Vec::new(), notes }))

@@ -263,14 +263,13 @@ impl<'a> SimdCta<'a> {
         waiters
     }
 
-    /// Describes a waiter in a note of a fault.
-    pub fn describe(&self, (warp, lanes, site, what): &Waiter) -> String {
-        let ([x, y, z], place) = (self.index(), self.host.position(*site));
-        format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}{place}")
+    /// What a waiter waits for, and where, for a note of a fault.
+    pub fn describe(&self, (.., site, what): &Waiter) -> String {
+        format!("{what}{}", self.host.position(*site))
     }
 
     /// The fault `kind` at the place of a waiter.
-    pub fn fault_of(&self, (warp, lanes, site, _): &Waiter, kind: FaultKind, notes: Vec<String>) -> Stop {
+    pub fn fault_of(&self, (warp, _, site, _): &Waiter, lanes: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
         self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
     }
 }

@@ -80,10 +80,8 @@ fn local_size(compiled: &Compiled, grid: &Grid<'_>) -> u32 {
 
 /// Size of the shared window and distance between two local windows, in bytes.
 fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
-    let (fixed, dynamic) = (grid.image.static_shared, grid.launch.dynamic_shared);
-    let shared = if dynamic > 0 { fixed.next_multiple_of(16) + dynamic } else { fixed };
     let stride = if compiled.uses_local { u64::from(local_size(compiled, grid)).next_multiple_of(64) } else { 0 };
-    (shared.into(), stride)
+    (grid.shared_size(), stride)
 }
 
 impl Windows {

@@ -113,14 +113,6 @@ pub struct Blow {
     pub who: Option<Who>,
     /// Who may be blamed for the fault.
     pub blame: Blame,
-    /// Lanes may wait for lanes of their warp that never arrive. The SIMD engine reports that where they wait
-    /// (`Barrier`), the reference engine when the other lanes have exited (`Barrier`) or when nothing can progress
-    /// (`Deadlock`); if the others exit later, it continues (manual, section 9.7.9.6: only non-exited threads are
-    /// waited for).
-    pub lanes_wait: bool,
-    /// More threads arrive at a barrier than it waits for. Which of them it counts depends on the order, so it may complete for some and
-    /// leave others waiting, or be in use while it is used in another way (manual, section 9.7.13.1).
-    pub crowded: bool,
     /// Results are undefined or depend on addresses, so they are not compared.
     pub quiet: bool,
     /// Even whether it faults is undefined: any outcome but a crash is correct.
@@ -144,8 +136,6 @@ impl Blow {
             fixed: false,
             who: None,
             blame: Blame::Strikers,
-            lanes_wait: false,
-            crowded: false,
             quiet: false,
             loose: false,
             target: ("8.6", "sm_90a"),

@@ -112,7 +112,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r1], {%r2, %r3, %r4, %r5};",
                 "mov.u32 %r6, 16; wmma.load.c.sync.aligned.m16n16k16.row.shared.f32 {%f0, %f1, %f2, %f3, %f0, %f1, %f2, %f3}, [%r1], %r6;",
             ]));
-            (b.blame, b.lanes_wait) = (Blame::Anybody, true);
+            b.blame = Blame::Anybody;
         }
         // Invalid handles, distant coordinates.
         10 => {

@@ -4,7 +4,8 @@
 //! * results: equal bytes, unless the payload's results are undefined;
 //! * faults: the same kind and text, access, place, call stack and thread. If several threads execute the payload, each engine must
 //!   blame one of them, and the same one if all are lanes of one warp, since the engines order warps and CTAs differently, and in a
-//!   random kernel also lanes of a warp that have diverged. Who is blamed for a deadlock, or is affected at a barrier by what others have corrupted ([`Blame::Anybody`]), is not compared;
+//!   random kernel also lanes of a warp that have diverged. Who is affected at a barrier by what others have corrupted
+//!   ([`Blame::Anybody`]) is not compared, nor which instruction a polling thread is found at in a deadlock;
 //! * exhaustion, the same lack of support, or a rejection of the module or the launch.
 //!
 //! A signal, a panic, a bug reported by the engine itself, and silence for many seconds are always wrong.
@@ -125,41 +126,30 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
     if attack.blow.loose {
         return None;
     }
-    let held = |e: &End| match e {
-        End::Done(_) => true,
-        End::Fault(f) => f.kind == "Barrier" || f.kind == "Deadlock",
-        _ => false,
-    };
-    if attack.blow.crowded && held(reference) && held(other) {
-        return None;
-    }
-    // See `Blow::lanes_wait`: what the reference engine waits for may still come, or end and set those free that wait.
-    if let End::Fault(f) = other
-        && attack.blow.lanes_wait
-        && f.words.contains("waits for lanes")
-    {
-        return None;
-    }
     let differ = |what: &str| Some(format!("{what}: {} / {}", reference.show(), other.show()));
     match (reference, other) {
         (End::Done(a), End::Done(b)) => (!attack.blow.quiet && a != b).then(|| differ("results")).flatten(),
         (End::Fault(a), End::Fault(b)) => {
-            let in_vain = |f: &Fault| f.kind == "Deadlock" || f.kind == "Barrier";
-            if attack.blow.lanes_wait && in_vain(a) && in_vain(b) && a.kind != b.kind {
-                return None;
-            }
             if a.kind != b.kind {
                 return differ("kind");
             }
             if a.kind == "Deadlock" {
-                return None;
-            }
-            // Who meets at a barrier what others spoiled is a matter of order; nothing else is.
-            if attack.blow.blame == Blame::Anybody && a.kind == "Barrier" {
-                return None;
+                // Where lanes are that poll is a matter of the moment.
+                let polls = |f: &Fault| f.notes.contains("poll memory");
+                let same = (&a.words, a.thread, a.cta, &a.notes, a.places.first())
+                    == (&b.words, b.thread, b.cta, &b.notes, b.places.first());
+                return if polls(a) && polls(b) || same {
+                    None
+                } else {
+                    differ(&format!("deadlock ({} / {})", a.notes, b.notes))
+                };
             }
             if a.places != b.places {
                 return differ("place");
+            }
+            if attack.blow.blame == Blame::Anybody && a.kind == "Barrier" {
+                let same = (a.thread, a.cta, &a.words) == (b.thread, b.cta, &b.words);
+                return (!same).then(|| differ("barrier")).flatten();
             }
             let block = attack.shape.block;
             let threads = block.iter().product::<u32>();

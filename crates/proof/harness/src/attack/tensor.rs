@@ -51,7 +51,7 @@ fn warpgroup(r: &mut Random, b: &mut Blow) {
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, %d2, %p1, 1, 1, 0;",
     ]));
     b.hit("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
-    (b.blame, b.lanes_wait) = (Blame::Anybody, true);
+    b.blame = Blame::Anybody;
 }
 
 /// Tensor memory (section 9.7.16).
@@ -99,7 +99,7 @@ fn tensor_memory(r: &mut Random, b: &mut Blow) {
             "mov.u32 %r3, 77; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, %r5;",
         ]));
     }
-    (b.blame, b.lanes_wait) = (Blame::Anybody, true);
+    b.blame = Blame::Anybody;
 }
 
 /// Stores that complete later, and other operations on addresses (sections 9.7.9.12, 9.7.9.13, 9.7.9.27 and 9.7.13.16).

@@ -24,7 +24,7 @@ fn operation(r: &mut Random, mask: &str) -> String {
 }
 
 pub fn make(r: &mut Random, b: &mut Blow) {
-    (b.blame, b.lanes_wait) = (Blame::Anybody, true);
+    b.blame = Blame::Anybody;
     b.fix(
         r.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1]]),
         r.pick(&[[32, 1, 1], [32, 1, 1], [64, 1, 1], [20, 1, 1], [33, 1, 1]]),

@@ -4,7 +4,7 @@
 use super::super::{
     code::{Address, Code, Dst, Flow, MatrixOp, NOWHERE, Op},
     ctx::Ctx,
-    state::{Group, Wait, Warp, lanes},
+    state::{Group, Wait, Warp},
 };
 use super::address::{Region, addresses, bad_access, count, find_allocation, out_of_bounds};
 use super::watch::report_access;
@@ -25,13 +25,13 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());
     }
-    if ctx.warp.live != u32::MAX {
-        let what = incomplete(ctx.func.variant(op), ctx.warp.live);
-        return Err(ctx.fault(ctx.first(), FaultKind::Barrier(what), Vec::new()));
-    }
     let here = (ctx.frame, ctx.pc);
     let waits = |(g, why): &(Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
     let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
+    if ctx.warp.live != u32::MAX {
+        let what = incomplete(ctx.func.variant(op), !arrived);
+        return Err(ctx.fault(arrived.trailing_zeros() as usize, FaultKind::Barrier(what), Vec::new()));
+    }
     if arrived == u32::MAX {
         ctx.warp.blocked.retain(|b| !waits(b));
         (ctx.mask, ctx.active) = (u32::MAX, u32::MAX);
@@ -46,17 +46,20 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     Err(Flow::Park)
 }
 
-/// The message for lanes that are required but have exited.
-fn incomplete(variant: &Variant, live: u32) -> String {
-    format!("`{variant}` needs all 32 lanes of the warp; lanes {:#010x} have ended or do not exist", !live)
+/// The message for lanes that are required but do not execute a matrix instruction.
+fn incomplete(variant: &Variant, missing: u32) -> String {
+    format!("`{variant}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not execute it")
 }
 
-/// After lanes have exited: a group that waits for them at a matrix instruction, and the message.
+/// A group that waits for the rest of the warp at a matrix instruction, and the message if they never come.
 pub fn abandoned(code: &Code, warp: &Warp) -> Option<(Group, String)> {
-    let (group, _) = warp.blocked.iter().find(|(_, why)| *why == Wait::Warp)?;
+    let at_matrix = || warp.blocked.iter().filter(|(_, why)| *why == Wait::Warp).map(|(g, _)| *g);
+    let mut group = at_matrix().min_by_key(|g| g.mask.trailing_zeros())?;
+    let same = |g: &Group| (g.frame, g.pc) == (group.frame, group.pc);
+    group.mask = at_matrix().filter(same).fold(0, |m, g| m | g.mask);
     let func = code.funcs.get(warp.frames.get(group.frame as usize)?.func as usize)?.as_ref()?;
     let variant = func.variant(func.ops.get(group.pc as usize)?);
-    Some((*group, incomplete(variant, warp.live)))
+    Some((group, incomplete(variant, !group.mask)))
 }
 
 /// Gets the operation of an op once all lanes have arrived; else returns from the handler.
@@ -259,11 +262,4 @@ pub fn read_unit(shared: &Allocation, address: u64) -> Result<[u8; 16], u64> {
     let mut unit = [0; 16];
     mem::load_bytes(&shared.block, shared.block.base().wrapping_add(address), &mut unit).ok_or(address)?;
     Ok(unit)
-}
-
-/// Describes the lanes that blocked lanes wait for.
-pub fn missing(blocked: impl Iterator<Item = u32>) -> String {
-    let here = blocked.fold(0, |m, g| m | g);
-    let names: Vec<String> = lanes(!here).map(|i| i.to_string()).collect();
-    format!("for lanes {} of the warp to execute the same matrix instruction", names.join(", "))
 }

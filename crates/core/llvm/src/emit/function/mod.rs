@@ -5,6 +5,7 @@ pub(in crate::emit) mod branch;
 pub(in crate::emit) mod context;
 pub(in crate::emit) mod control;
 pub(in crate::emit) mod count;
+mod members;
 pub(in crate::emit) mod prepare;
 pub(crate) mod reach;
 pub(in crate::emit) mod value;

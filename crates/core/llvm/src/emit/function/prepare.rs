@@ -4,13 +4,14 @@ use crate::emit::{
     call::call_site,
     call::stack::moves_stack,
     function::Options,
+    function::members::Members,
     function::reach::{Reached, polls, spins, waits_at_barrier},
 };
 use margay_ir::{
     BlockId, Func, FuncId, Inst, Operand, Terminator,
     pass::{
-        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, liveness,
-        propagate_constants, split_after,
+        Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
+        split_after,
     },
 };
 use margay_isa::{Effect, Mod, Opcode};
@@ -73,24 +74,6 @@ pub(in crate::emit) fn is_rendezvous(func: &Func, inst: &Inst) -> bool {
     }
 }
 
-/// Whether a warp operation's member mask, its last operand, is a constant, or one of some.
-fn has_fixed_mask(func: &Func, inst: &Inst) -> bool {
-    let mask = match func.operands(inst.srcs).last() {
-        Some(Operand::Reg(r)) => *r,
-        last => return matches!(last, Some(Operand::Imm(_))),
-    };
-    let (mut some, mut every) = (false, true);
-    for i in &func.insts {
-        liveness::inst_writes(func, i, &mut |r| {
-            if r == mask {
-                some = true;
-                every &= func.variant(i).op == Opcode::Mov && matches!(func.operands(i.srcs), [Operand::Imm(_)]);
-            }
-        });
-    }
-    some && every
-}
-
 impl Prepared {
     /// Prepares a function; assumes divergence within warps if the code may cause it.
     pub fn new(id: FuncId, original: &Func, options: &Options, reached: &Reached) -> Prepared {
@@ -135,9 +118,12 @@ impl Prepared {
             return true;
         }
         let insts = |b: &BlockId| self.func.insts(&self.func.blocks[b.0 as usize]).iter();
-        // A computed mask names active lanes (`activemask`, `match`); a constant one may name lanes on another path.
-        let fixed = |i: &Inst| is_rendezvous(&self.func, i) && has_fixed_mask(&self.func, i);
-        if self.cfg.order.iter().any(|b| apart(b) && insts(b).any(fixed)) {
+        let members = Members::new(&self.func, &self.cfg, &self.uniformity);
+        let waits = |b: &BlockId| {
+            let mut all = self.func.blocks[b.0 as usize].insts.range();
+            all.any(|i| is_rendezvous(&self.func, &self.func.insts[i]) && !members.come_together(*b, i))
+        };
+        if self.cfg.order.iter().any(waits) {
             return true;
         }
         let has = |b: &&BlockId| insts(b).any(|i| is_rendezvous(&self.func, i));

@@ -1,10 +1,9 @@
 //! Instructions that communicate between the lanes of a warp.
 //!
-//! All lanes in the member mask of a `.sync` instruction must execute it together. Sweeps reconverge lanes at the
-//! post-dominator of the branch at which they diverged, which is where compilers put such instructions. Lanes that
-//! arrive on different sides of a branch are parked until the others arrive (`rendezvous`); otherwise, inactive members
-//! are a fault. If a mask leaves out an executing lane, all executing lanes take part
-//! (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
+//! The lanes with one member mask execute a `.sync` instruction together. Sweeps reconverge lanes at the post-dominator of the
+//! branch at which they diverged, which is where compilers put such instructions. In functions where a lane may have to wait for
+//! others even so (`function/members.rs`), lanes are parked until these arrive (`rendezvous`). If a mask leaves out an executing
+//! lane, all executing lanes take part (`exec/src/reference/step/warp.rs` says why), and the launch notes it.
 
 pub(in crate::emit) mod matrix;
 mod product;
@@ -132,7 +131,7 @@ impl Emitter<'_> {
     /// `bar.warp.sync`: lanes have reconverged, and memory is already ordered.
     pub fn warp_barrier(&mut self, inst: &Inst) -> Result<()> {
         let Some(members) = self.func.operands(inst.srcs).first().copied() else { return Ok(()) };
-        self.check_members(&members)
+        self.note_members(&members)
     }
 
     /// The lanes that their own member mask leaves out (manual, sections 9.7.9.6 and 9.7.13.2: undefined).
@@ -144,48 +143,29 @@ impl Emitter<'_> {
         Ok(self.w.cmp("icmp eq", &own, &constant(own.ty, 0)))
     }
 
-    /// Faults unless all members of the mask are active and have the same mask.
-    fn check_members(&mut self, members: &Operand) -> Result<()> {
-        let mut outside = None;
+    /// Whether an active lane's member mask names an active lane with another mask.
+    pub fn masks_differ(&mut self, masks: &Val) -> Val {
+        let here = self.active_bits();
+        self.w.declared.insert(AGREE.into());
+        let call = format_args!("call i1 @margay.agree({} {masks}, i32 {here})", masks.ty);
+        let agree = self.w.value(Ty::scalar(Elem::I1), call);
+        self.w.op_const("xor", &agree, 1)
+    }
+
+    /// Notes lanes that their own mask leaves out. All other members of the mask are active and have the same mask: where that is
+    /// not known beforehand (`function/members.rs`), lanes wait for it (`rendezvous`).
+    fn note_members(&mut self, members: &Operand) -> Result<()> {
         if constant_word(members) != Some(u32::MAX) {
             let lanes = self.left_out(members)?;
             self.note_if(&lanes, SiteKind::LeftOut);
-            outside = Some(lanes);
         }
-        let masks = self.value(members, Elem::I32)?;
-        if masks.ty.vector {
-            let here = self.active_bits();
-            self.w.declared.insert(AGREE.into());
-            let agree = self
-                .w
-                .value(Ty::scalar(Elem::I1), format_args!("call i1 @margay.agree({} {masks}, i32 {here})", masks.ty));
-            let differ = self.w.op_const("xor", &agree, 1);
-            self.fault_if(&differ, "a warp operation that waits for lanes elsewhere, whose member masks differ");
-        }
-        if self.mode == Mode::Full {
-            return Ok(());
-        }
-        let active = self.active.clone();
-        let here = self.bits(&active);
-        let alive = self.alive_bits();
-        let away = self.w.op_const("xor", &here, -1);
-        let away = self.w.op("and", &away, &alive);
-        let waited = self.w.op("and", &masks, &away);
-        let mut missing = self.w.cmp("icmp ne", &waited, &constant(waited.ty, 0));
-        if let Some(outside) = outside {
-            // Nobody waits on behalf of a lane that its mask leaves out.
-            let inside = self.w.op_const("xor", &outside, 1);
-            let all = self.w.splat(&missing);
-            missing = self.w.op("and", &all, &inside);
-        }
-        self.fault_if(&missing, "a warp operation that waits for lanes elsewhere");
         Ok(())
     }
 
     fn shuffle(&mut self, variant: &Variant, srcs: &[Operand], dsts: &[Operand]) -> Result<Vec<Val>> {
         let [value, by, bounds, rest @ ..] = srcs else { return self.refuse("shfl") };
         if let Some(members) = rest.first() {
-            self.check_members(members)?;
+            self.note_members(members)?;
         }
         let a = match dsts.first() {
             Some(d) => self.copied_value(value, d, Elem::I32)?,
@@ -335,7 +315,7 @@ impl Emitter<'_> {
 
     fn vote(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         if let Some(members) = srcs.get(1) {
-            self.check_members(members)?;
+            self.note_members(members)?;
         }
         let p = self.value(&srcs[0], Elem::I1)?;
         let p = self.w.splat(&p);
@@ -370,7 +350,7 @@ impl Emitter<'_> {
 
     /// The lanes that hold the same value; with `.all`, all of them and whether they do.
     fn matching(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Vec<Val>> {
-        self.check_members(&srcs[1])?;
+        self.note_members(&srcs[1])?;
         let value = self.value(&srcs[0], Elem::int(variant.t().bits()))?;
         let value = self.w.splat(&value);
         let here = self.taking(&srcs[1])?;
@@ -390,7 +370,7 @@ impl Emitter<'_> {
 
     fn redux(&mut self, variant: &Variant, srcs: &[Operand]) -> Result<Val> {
         let t = variant.t();
-        self.check_members(&srcs[1])?;
+        self.note_members(&srcs[1])?;
         let a = self.value(&srcs[0], Elem::I32)?;
         let a = self.w.splat(&a);
         let taking = self.taking(&srcs[1])?;

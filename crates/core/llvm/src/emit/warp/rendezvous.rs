@@ -1,12 +1,13 @@
 //! Warp operations whose lanes arrive on different sides of a branch.
 //!
 //! Lanes that arrive while other members are elsewhere are parked, as at a barrier. The reference engine keeps their
-//! operands and computes the results when the last member has arrived; then the lanes resume behind their instructions.
+//! operands and computes the results when the last member has arrived; then the lanes resume behind their instructions. So are
+//! lanes that arrive together with member masks that do not agree: each waits for those with its own mask.
 
 use crate::ctx::Helper;
 use crate::emit::{
     function::{Emitter, Mode, Result},
-    text::{Elem, Ty, Val, constant, int},
+    text::{Elem, Ty, Val, constant},
     warp::single_step::Spilled,
 };
 use margay_exec::single_step;
@@ -17,41 +18,51 @@ impl Emitter<'_> {
     /// The active lanes arrive at a warp operation.
     pub fn arrive_at_rendezvous(&mut self, k: u32, inst: &Inst) -> Result<()> {
         let next = self.barriers[k as usize].next;
-        if self.mode == Mode::Full {
+        let position = self.cfg.position[self.barriers[k as usize].block.0 as usize];
+        let park = self.w.label("park");
+        if let Some(waits) = self.waits_for_members(inst)? {
+            let go = self.w.label("met");
+            self.w.branch_unlikely(&waits, &park, &go);
+            self.w.block(&go);
+        } else {
             self.instruction(inst)?;
             let on = self.full_label(next);
             self.w.jump(&on);
             return Ok(());
         }
-        let position = self.cfg.position[self.barriers[k as usize].block.0 as usize];
-        let missing = self.missing(inst)?;
-        let (park, go) = (self.w.label("park"), self.w.label("met"));
-        self.w.branch(&missing, &park, &go);
-        self.w.block(&go);
         self.instruction(inst)?;
-        let (old, active) = (self.get_pending(next.0), self.active.clone());
-        let all = self.w.op("or", &old, &active);
-        self.set_pending(next.0, &all);
-        self.next(position);
+        match self.mode {
+            Mode::Full => {
+                let on = self.full_label(next);
+                self.w.jump(&on);
+            }
+            Mode::Masked => {
+                let (old, active) = (self.get_pending(next.0), self.active.clone());
+                let all = self.w.op("or", &old, &active);
+                self.set_pending(next.0, &all);
+                self.next(position);
+            }
+        }
         self.w.block(&park);
         let Spilled { site, input, .. } = self.spill(false)?;
         let (live, lanes) = (self.alive_bits(), self.active_bits());
         self.helper(Helper::Park, &[&site, &live, &lanes, &input], true);
         self.park(k, &lanes);
-        self.next(position);
+        self.continue_masked(next, position);
         Ok(())
     }
 
-    /// Whether some active lane's member mask, the last operand, names an inactive lane. (Lanes that their own mask
-    /// leaves out are released by the host.)
-    fn missing(&mut self, inst: &Inst) -> Result<Val> {
-        let Some(members) = self.func.operands(inst.srcs).last().copied() else {
-            return Ok(int(Elem::I1, 0));
+    /// Whether some active lane's member mask, the last operand, names an inactive lane, or an active one with another mask; `None`
+    /// if that cannot be. (Lanes that their own mask leaves out are released by the host.)
+    fn waits_for_members(&mut self, inst: &Inst) -> Result<Option<Val>> {
+        let members = match self.func.operands(inst.srcs).last().copied() {
+            None | Some(Operand::Sink) => constant(Ty::scalar(Elem::I32), -1),
+            Some(o) => self.value(&o, Elem::I32)?,
         };
-        let members = match members {
-            Operand::Sink => constant(Ty::scalar(Elem::I32), -1),
-            o => self.value(&o, Elem::I32)?,
-        };
+        let differ = members.ty.vector.then(|| self.masks_differ(&members));
+        if self.mode == Mode::Full {
+            return Ok(differ);
+        }
         let (here, alive) = (self.active_bits(), self.alive_bits());
         let away = self.w.op_const("xor", &here, -1);
         let away = self.w.op("and", &away, &alive);
@@ -60,7 +71,11 @@ impl Emitter<'_> {
         let some = self.w.splat(&some);
         let active = self.active.clone();
         let some = self.w.op("and", &active, &some);
-        Ok(self.any(&some))
+        let missing = self.any(&some);
+        Ok(Some(match differ {
+            Some(differ) => self.w.op("or", &missing, &differ),
+            None => missing,
+        }))
     }
 
     /// A buffer for the results of any operation at which lanes may be parked; `None` if there is no such operation.

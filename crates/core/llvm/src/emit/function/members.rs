@@ -1,0 +1,217 @@
+//! Member masks of warp operations: whether, wherever a sweep executes an operation, its masks name no lanes that are elsewhere,
+//! and all lanes that a mask names have the same one.
+//!
+//! Where that cannot be shown, lanes may have to wait for others of their warp, and the function is prepared for it
+//! ([`super::prepare`]). It can be shown of
+//! * a mask that is uniform, where all lanes of the warp come together;
+//! * a function of the lane's number (the masks of tiles), likewise, computed here for all lanes;
+//! * the result of `activemask`, `vote.ballot` or `match`, where all lanes that took part come to the operation together; and of
+//!   `vote.ballot`, behind a branch that just the lanes take whose predicate was true.
+
+use margay_exec::{LANES, Row, sem};
+use margay_ir::{
+    BlockId, FormalHome, Func, Inst, Operand, Terminator, VReg,
+    pass::{Cfg, Uniformity, liveness},
+};
+use margay_isa::{Effect, Mod, Opcode, Special};
+
+/// How far definitions are followed.
+const DEPTH: u32 = 24;
+
+/// Definitions of registers, by which masks are followed to where they come from.
+pub(super) struct Members<'a> {
+    func: &'a Func,
+    cfg: &'a Cfg,
+    uniformity: &'a Uniformity,
+    /// Per register: the block and the instruction that define it, if there is one definition only.
+    definition: Vec<Option<(BlockId, u32)>>,
+}
+
+impl<'a> Members<'a> {
+    pub fn new(func: &'a Func, cfg: &'a Cfg, uniformity: &'a Uniformity) -> Members<'a> {
+        let mut times = vec![0u32; func.regs.len()];
+        let mut definition = vec![None; func.regs.len()];
+        for home in &func.params {
+            if let FormalHome::Regs(regs) = home {
+                regs.iter().for_each(|r| times[r.0 as usize] += 1);
+            }
+        }
+        for (b, block) in func.blocks.iter().enumerate() {
+            for i in block.insts.range() {
+                liveness::inst_writes(func, &func.insts[i], &mut |r| {
+                    times[r.0 as usize] += 1;
+                    definition[r.0 as usize] = Some((BlockId(b as u32), i as u32));
+                });
+            }
+        }
+        definition.iter_mut().zip(times).filter(|(_, times)| *times != 1).for_each(|(d, _)| *d = None);
+        Members { func, cfg, uniformity, definition }
+    }
+
+    /// Whether the masks of an operation in `block` name only lanes that execute it together, each with the same mask.
+    pub fn come_together(&self, block: BlockId, index: usize) -> bool {
+        let inst = &self.func.insts[index];
+        let Some(members) = self.func.operands(inst.srcs).last() else { return true };
+        if !self.uniformity.divergent[block.0 as usize]
+            && (self.uniformity.is_uniform(members) || self.values(members, DEPTH).is_some_and(|rows| agree(&rows.0)))
+        {
+            return true;
+        }
+        self.took_part(members, (block, index as u32), DEPTH)
+    }
+
+    /// The definition of a register: its block, its number and itself, unless it is guarded.
+    fn defined(&self, r: VReg) -> Option<(BlockId, u32, &'a Inst)> {
+        let (block, index) = self.definition[r.0 as usize]?;
+        let inst = &self.func.insts[index as usize];
+        inst.guard.is_none().then_some((block, index, inst))
+    }
+
+    /// Whether a mask names only lanes that come to a use together, each with the same mask.
+    fn took_part(&self, members: &Operand, use_at: (BlockId, u32), depth: u32) -> bool {
+        let Operand::Reg(r) = members else { return false };
+        let Some((block, index, inst)) = self.defined(*r).filter(|_| depth > 0) else { return false };
+        let variant = self.func.variant(inst);
+        let srcs = self.func.operands(inst.srcs);
+        let result = || matches!(self.func.operands(inst.dsts).first(), Some(Operand::Reg(d)) if d == r);
+        match variant.op {
+            Opcode::Mov if srcs.len() == 1 => self.took_part(&srcs[0], use_at, depth - 1),
+            // A part of such a mask, the same part for all lanes in it.
+            Opcode::And => {
+                let [a, b] = srcs else { return false };
+                let part = |o: &Operand| self.uniformity.is_uniform(o) || self.took_part(o, use_at, depth - 1);
+                self.took_part(a, use_at, depth - 1) && part(b) || self.took_part(b, use_at, depth - 1) && part(a)
+            }
+            Opcode::Activemask => self.reaches((block, index), use_at),
+            Opcode::Match if result() => self.reaches((block, index), use_at),
+            Opcode::Vote if variant.has(Mod::Ballot) => {
+                self.reaches((block, index), use_at) || self.chosen(&srcs[0], (block, index), use_at)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether all lanes that execute one instruction together also execute a later one together, unless they exit before.
+    fn reaches(&self, (from, i): (BlockId, u32), (to, k): (BlockId, u32)) -> bool {
+        (from != to || i < k) && self.equivalent(from, to)
+    }
+
+    /// Whether lanes that execute one block together execute another one together, once each time and after it.
+    fn equivalent(&self, from: BlockId, to: BlockId) -> bool {
+        if from == to {
+            return true;
+        }
+        let innermost = |b: BlockId| self.cfg.innermost(self.cfg.position[b.0 as usize]);
+        if !self.cfg.reducible || innermost(from) != innermost(to) {
+            return false;
+        }
+        let mut at = from;
+        while let Some(next) = self.cfg.ipdom[at.0 as usize] {
+            if next == to {
+                return self.dominates(from, to);
+            }
+            at = next;
+        }
+        false
+    }
+
+    /// Whether every path to a block leads through another one.
+    fn dominates(&self, above: BlockId, below: BlockId) -> bool {
+        let Some(entry) = self.cfg.order.first().copied() else { return false };
+        let mut seen = vec![false; self.func.blocks.len()];
+        let mut work = if entry == above { Vec::new() } else { vec![entry] };
+        while let Some(b) = work.pop() {
+            if b == below {
+                return false;
+            }
+            if !std::mem::replace(&mut seen[b.0 as usize], true) {
+                work.extend(self.cfg.succs[b.0 as usize].iter().copied().filter(|s| *s != above));
+            }
+        }
+        true
+    }
+
+    /// Whether those lanes come to a use together for which a predicate was true at a vote: a branch behind the vote sends just
+    /// these there.
+    fn chosen(&self, pred: &Operand, (vote, _): (BlockId, u32), (to, _): (BlockId, u32)) -> bool {
+        let Some((voted, inverted)) = self.predicate(pred, DEPTH) else { return false };
+        // The nearest branch above, through blocks that all lanes pass together.
+        self.cfg.order.iter().any(|b| {
+            let Terminator::Branch { pred, negated, then, other, .. } = &self.func.blocks[b.0 as usize].term else {
+                return false;
+            };
+            let Some((tested, odd)) = self.predicate(&Operand::Reg(*pred), DEPTH) else { return false };
+            let taken = if (odd != *negated) == inverted { *then } else { *other };
+            tested == voted
+                && then != other
+                && self.cfg.preds[taken.0 as usize] == [*b]
+                && self.equivalent(vote, *b)
+                && self.equivalent(taken, to)
+        })
+    }
+
+    /// The register that a predicate repeats, and whether inverted: `selp` and `setp.ne` make integers of predicates and
+    /// predicates of those.
+    fn predicate(&self, o: &Operand, depth: u32) -> Option<(VReg, bool)> {
+        let (r, inverted) = match o {
+            Operand::Reg(r) => (*r, false),
+            Operand::Not(r) => (*r, true),
+            _ => return None,
+        };
+        let (_, _, inst) = self.defined(r).filter(|_| depth > 0)?;
+        let (variant, srcs) = (self.func.variant(inst), self.func.operands(inst.srcs));
+        let inner = match (variant.op, srcs, self.func.operands(inst.dsts)) {
+            (Opcode::Mov, [p], [_]) => self.predicate(p, depth - 1),
+            (Opcode::Not, [p], [_]) => self.predicate(p, depth - 1).map(|(p, inverted)| (p, !inverted)),
+            (Opcode::Setp, [Operand::Reg(n), Operand::Imm(0)], [_]) if variant.has(Mod::Ne) || variant.has(Mod::Eq) => {
+                let selected = self.defined(*n).filter(|(_, _, i)| self.func.variant(i).op == Opcode::Selp);
+                match selected.map(|(_, _, i)| self.func.operands(i.srcs)) {
+                    Some([Operand::Imm(1), Operand::Imm(0), p]) => {
+                        self.predicate(p, depth - 1).map(|(p, inverted)| (p, inverted != variant.has(Mod::Eq)))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let (p, odd) = inner.unwrap_or((r, false));
+        Some((p, odd != inverted))
+    }
+
+    /// The row of an operand of 32 bits, or of a predicate, if it depends on nothing but the lane's number.
+    fn values(&self, o: &Operand, depth: u32) -> Option<Row> {
+        let r = match o {
+            Operand::Imm(v) => return Some(Row([*v as u32; LANES])),
+            Operand::Special(Special::LaneId, _) => return Some(Row(std::array::from_fn(|lane| lane as u32))),
+            Operand::Not(r) => return self.values(&Operand::Reg(*r), depth).map(|row| Row(row.0.map(|word| !word))),
+            Operand::Reg(r) if depth > 0 => *r,
+            _ => return None,
+        };
+        let bits = |r: VReg| Some(self.func.regs[r.0 as usize].bits()).filter(|bits| matches!(bits, 1 | 32));
+        let (_, _, inst) = self.defined(r)?;
+        let variant = self.func.variant(inst);
+        let [_] = self.func.operands(inst.dsts) else { return None };
+        if variant.op.row().effect != Effect::Pure || variant.has(Mod::Cc) {
+            return None;
+        }
+        let (mut rows, mut widths) = (Vec::new(), Vec::new());
+        for src in self.func.operands(inst.srcs) {
+            rows.push([self.values(src, depth - 1)?]);
+            widths.push(match src {
+                Operand::Reg(r) | Operand::Not(r) => bits(*r)?,
+                _ => 32,
+            });
+        }
+        let f = sem::pure(variant, &widths, &[bits(r)?])?;
+        let slices: Vec<&[Row]> = rows.iter().map(|r| &r[..]).collect();
+        let mut out = [Row::ZERO; 1];
+        f(variant, u32::MAX, &slices, &mut out);
+        Some(out[0])
+    }
+}
+
+/// Whether every lane that a mask names has the same mask.
+fn agree(masks: &[u32; LANES]) -> bool {
+    let named = |lane: usize| (0..LANES).filter(move |other| masks[lane] >> other & 1 == 1);
+    (0..LANES).all(|lane| named(lane).all(|other| masks[other] == masks[lane]))
+}
