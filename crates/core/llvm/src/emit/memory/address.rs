@@ -1,24 +1,17 @@
-//! Addresses of memory accesses, by how they depend on the lane, and the check that every active lane may access its
-//! own.
-//!
-//! Accesses are checked inline against a window: the CTA's for `.shared`, the lane's for `.local`, else the allocation
-//! in which the last slow check at this site has found its address (`WarpCtx::sites`). An affine address is first
-//! compared row by row, which may fail because of inactive lanes only; then lane by lane; then the helper decides.
+//! Addresses of memory accesses, by how they depend on the lane; `bounds` checks that every active lane may access its own.
 
-use crate::ctx::{Helper, at};
+use crate::ctx::at;
 use crate::emit::{
     function::affine::{rows, rows_of},
     function::{Emitter, Mode, Result},
-    known::Mark,
+    memory::bounds::Check,
     memory::group::{Grouped, Member},
-    site::SiteKind,
-    text::{Elem, Ty, Val, constant, int, named, per_lane},
+    text::{Elem, Ty, Val, int, per_lane},
 };
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand,
     explicit::{Access, access},
 };
-use margay_isa::Opcode;
 
 /// Host addresses of an access.
 #[derive(Clone, Debug)]
@@ -35,106 +28,6 @@ impl Address {
         Address::Affine { bases: vec![v], width: 32, stride: 0 }
     }
 }
-
-/// The memory that an access may touch.
-enum Window {
-    /// `size` bytes from `low` on.
-    Fixed { low: Val, size: Val },
-    /// The range cached for the site.
-    Cached,
-}
-
-/// What a check must prove.
-struct Check {
-    members: Vec<Member>,
-    write: bool,
-    space: &'static str,
-    /// The offset from the register at which the checked address lies.
-    origin: i64,
-}
-
-impl Check {
-    /// Bytes from the checked address to the first access, and to the end of the last.
-    fn extent(&self) -> (i64, i64) {
-        let from = |m: &Member| m.offset.wrapping_sub(self.origin);
-        let least = self.members.iter().map(from).min().unwrap_or(0);
-        let end = self.members.iter().map(|m| from(m) + i64::from(m.bytes)).max().unwrap_or(0);
-        (least, end)
-    }
-
-    /// The bits that must be zero for alignment, and the offset from the checked address to which that applies.
-    fn odd(&self) -> (i64, i64) {
-        let widest = self.members.iter().max_by_key(|m| m.odd());
-        widest.map_or((0, 0), |m| (m.odd(), m.offset - self.origin))
-    }
-}
-
-/// Slow path of a check: compares lane by lane, with a range and, if `own` is the size of a generic access, with each
-/// lane's local window; calls the helper for lanes that fail.
-const CHECK: &str = "\
-define internal i32 @margay.check(ptr %ctx, i32 %site, i32 %mask, <32 x i64> %from, i64 %plus, i64 %low, i64 %limit, i64 %odd, i64 %own) #2 {
-  %plus.1 = insertelement <32 x i64> poison, i64 %plus, i32 0
-  %pluses = shufflevector <32 x i64> %plus.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %at = add <32 x i64> %from, %pluses
-  %low.1 = insertelement <32 x i64> poison, i64 %low, i32 0
-  %lows = shufflevector <32 x i64> %low.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %limit.1 = insertelement <32 x i64> poison, i64 %limit, i32 0
-  %limits = shufflevector <32 x i64> %limit.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %odd.1 = insertelement <32 x i64> poison, i64 %odd, i32 0
-  %odds = shufflevector <32 x i64> %odd.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %offset = sub <32 x i64> %at, %lows
-  %outside = icmp uge <32 x i64> %offset, %limits
-  %rest = and <32 x i64> %at, %odds
-  %misaligned = icmp ne <32 x i64> %rest, zeroinitializer
-  %bad = or <32 x i1> %outside, %misaligned
-  %bits = bitcast <32 x i1> %bad to i32
-  %active = and i32 %bits, %mask
-  %any = icmp ne i32 %active, 0
-  br i1 %any, label %again, label %fine
-again:
-  %generic = icmp ne i64 %own, 0
-  br i1 %generic, label %local, label %ask
-local:
-  %window.p = getelementptr i8, ptr %ctx, i64 WINDOW
-  %window = load i64, ptr %window.p, align 8
-  %stride.p = getelementptr i8, ptr %ctx, i64 STRIDE
-  %stride = load i64, ptr %stride.p, align 8
-  %size.p = getelementptr i8, ptr %ctx, i64 SIZE
-  %size = load i64, ptr %size.p, align 8
-  %narrow = icmp ult i64 %size, %stride
-  %room = select i1 %narrow, i64 %size, i64 %stride
-  %fits = icmp uge i64 %room, %own
-  %rest.1 = sub i64 %room, %own
-  %rest.2 = add i64 %rest.1, 1
-  %places = select i1 %fits, i64 %rest.2, i64 0
-  %window.1 = insertelement <32 x i64> poison, i64 %window, i32 0
-  %windows = shufflevector <32 x i64> %window.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %stride.1 = insertelement <32 x i64> poison, i64 %stride, i32 0
-  %strides = shufflevector <32 x i64> %stride.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %places.1 = insertelement <32 x i64> poison, i64 %places, i32 0
-  %placess = shufflevector <32 x i64> %places.1, <32 x i64> poison, <32 x i32> zeroinitializer
-  %behind = mul <32 x i64> %strides, LANES
-  %starts = add <32 x i64> %windows, %behind
-  %within = sub <32 x i64> %at, %starts
-  %foreign = icmp uge <32 x i64> %within, %placess
-  %wrong = or <32 x i1> %foreign, %misaligned
-  %neither = and <32 x i1> %wrong, %bad
-  %left = bitcast <32 x i1> %neither to i32
-  %last = and i32 %left, %mask
-  %some = icmp ne i32 %last, 0
-  br i1 %some, label %ask, label %fine
-ask:
-  %buffer = alloca <32 x i64>, align 64
-  store <32 x i64> %at, ptr %buffer, align 64
-  %table.p = getelementptr i8, ptr %ctx, i64 HELPERS
-  %table = load ptr, ptr %table.p, align 8
-  %entry = getelementptr i8, ptr %table, i64 CHECK
-  %helper = load ptr, ptr %entry, align 8
-  %status = call i32 %helper(ptr %ctx, i32 %site, i32 %mask, ptr %buffer)
-  ret i32 %status
-fine:
-  ret i32 0
-}";
 
 impl Emitter<'_> {
     /// The active lanes of `mask` as a vector; `None` if these are certainly all lanes.
@@ -302,28 +195,6 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Checks that an access by name lies within what was passed through an unsized parameter.
-    fn check_passed(&mut self, frame: u32, offset: i64, bytes: u32, mask: Option<&Val>) {
-        let passed = named(Ty::scalar(Elem::I32), "%passed");
-        let last = self.w.resize(&passed, Elem::I64, false);
-        let end = i128::from(offset) + i128::from(bytes);
-        let outside = match offset {
-            0.. => self.w.cmp("icmp ult", &last, &int(Elem::I64, end)),
-            _ => int(Elem::I1, 1),
-        };
-        let (bad, good) = (self.w.label("outside"), self.w.label("inside"));
-        self.w.branch_unlikely(&outside, &bad, &good);
-        let mark = self.w.mark();
-        self.w.follow(&bad);
-        let site = int(Elem::I32, self.site(SiteKind::Passed { size: bytes }) as i128);
-        let lanes = self.lane_bits(mask);
-        let at = self.frame_address(frame, offset);
-        let at = self.w.resize(&at, Elem::I64, false);
-        self.helper(Helper::Refuse, &[&site, &lanes, &at, &last, &int(Elem::I64, 0)], true);
-        self.w.jump("stop");
-        self.w.join(&good, mark);
-    }
-
     /// The host address of a scalar offset in a space; `apart` is added after the offset has wrapped around.
     fn based(&mut self, space: MemSpace, v: &Val, apart: i64) -> Val {
         let field = match space {
@@ -388,188 +259,6 @@ impl Emitter<'_> {
                 address
             }
         }
-    }
-
-    /// Registers the sites of an access: one for rows, and the next one for single lanes.
-    fn access_site(&mut self, member: Member, check: &Check, (span, shift): (u64, u32)) -> usize {
-        let (inst, at) = (self.inst, self.at);
-        (self.inst, self.at) = (member.inst, self.func.insts[member.inst as usize].at);
-        let (write, space) = (check.write, check.space);
-        let write = if check.members.len() > 1 { self.stores(member.inst) } else { write };
-        let site = self.site(SiteKind::Access { size: member.bytes, write, space, span, shift });
-        self.site(SiteKind::Lanes);
-        (self.inst, self.at) = (inst, at);
-        site
-    }
-
-    fn stores(&self, inst: u32) -> bool {
-        self.func.variant(&self.func.insts[inst as usize]).op == Opcode::St
-    }
-
-    /// The range cached for a site: the lowest start of an access, and the number of possible starts.
-    fn cached(&mut self, site: usize) -> (Val, Val) {
-        let sites = self.ctx_fixed(Elem::Ptr, at::SITES);
-        let [low, limit] = [0, 8].map(|field| {
-            let p = self.w.offset_const(&sites, site as u64 * 16 + field);
-            self.w.value(Ty::scalar(Elem::I64), format_args!("load i64, ptr {p}, align 8, !noalias !3"))
-        });
-        (low, limit)
-    }
-
-    /// Number of starts in a window of `size` bytes for an access of `span` bytes.
-    fn places(&mut self, size: &Val, span: u64) -> Val {
-        let less = int(size.ty.elem, i128::from(span) - 1);
-        self.w.intrinsic("llvm.usub.sat", size.ty, &[size, &less])
-    }
-
-    /// Branches to the slow path unless all (possibly active) lanes are aligned and inside their window.
-    fn check(&mut self, address: &Address, check: &Check, space: MemSpace, mask: Option<&Val>) {
-        let window = match space {
-            MemSpace::Shared => Window::Fixed {
-                low: self.ctx_fixed(Elem::I64, at::SHARED),
-                size: self.ctx_fixed(Elem::I64, at::SHARED_SIZE),
-            },
-            _ => Window::Cached,
-        };
-        let reach = match address {
-            Address::Affine { width, stride, .. } => i64::from(width - 1) * stride,
-            Address::Lanes(_) => 0,
-        };
-        let (least, end) = check.extent();
-        let span = reach.unsigned_abs() + (end - least) as u64;
-        let (odd, odd_at) = check.odd();
-        // A rotation turns the offset of a misaligned access into a huge number, so that one comparison checks bounds
-        // and alignment.
-        let shift = match address {
-            Address::Affine { .. } if (least + reach.min(0) - odd_at) & odd == 0 => odd.count_ones(),
-            _ => 0,
-        };
-        // Writable memory is readable, so the check of a store covers loads.
-        let lead = check.members.iter().position(|m| self.stores(m.inst)).unwrap_or(0);
-        let mut sites = Vec::new();
-        for (i, m) in check.members.iter().enumerate() {
-            let range = if i == lead { (span, shift) } else { (u64::from(m.bytes), 0) };
-            sites.push(self.access_site(*m, check, range));
-        }
-        let (low, limit) = match &window {
-            Window::Fixed { low, size } => {
-                let places = self.places(size, span);
-                let granules = self.w.op_const("add", &places, (1 << shift) - 1);
-                (low.clone(), self.w.op_const("lshr", &granules, i128::from(shift)))
-            }
-            Window::Cached => self.cached(sites[lead]),
-        };
-        let firsts: Vec<Val> = match address {
-            Address::Affine { bases, .. } => bases.clone(),
-            Address::Lanes(v) => vec![v.clone()],
-        };
-        let mut bad: Option<Val> = None;
-        let mut all: Option<Val> = None;
-        for first in &firsts {
-            let least = self.w.op_const("add", first, i128::from(least + reach.min(0)));
-            let mut within = self.w.op("sub", &least, &low);
-            if shift > 0 {
-                let amount = constant(within.ty, i128::from(shift));
-                within = self.w.intrinsic("llvm.fshr", within.ty, &[&within, &within, &amount]);
-            }
-            let outside = self.w.cmp("icmp uge", &within, &limit);
-            bad = Some(self.either(bad, outside));
-            let aligned = self.w.op_const("add", first, i128::from(odd_at & odd));
-            all = Some(self.either(all, aligned));
-        }
-        let (Some(mut bad), Some(all)) = (bad, all) else { return };
-        if odd > 0 {
-            if shift == 0 {
-                let rest = self.w.op_const("and", &all, i128::from(odd));
-                let misaligned = self.w.cmp("icmp ne", &rest, &int(Elem::I64, 0));
-                bad = self.w.op("or", &bad, &misaligned);
-            }
-            if let Address::Affine { stride, .. } = address
-                && stride & odd != 0
-            {
-                bad = int(Elem::I1, 1);
-            }
-        }
-        let (fast, mark) = self.unlikely(&bad, mask);
-        let lanes = self.spread(address);
-        let bits = self.lane_bits(mask);
-        let text = CHECK
-            .replace("HELPERS", &at::HELPERS.to_string())
-            .replace("WINDOW", &at::LOCAL.to_string())
-            .replace("STRIDE", &at::LOCAL_STRIDE.to_string())
-            .replace("SIZE", &at::LOCAL_SIZE.to_string())
-            .replace("LANES", &per_lane(Elem::I64, i128::from).to_string())
-            .replace("CHECK", &(Helper::Check as u64 * 8).to_string());
-        self.w.declared.insert(text);
-        for (member, site) in check.members.iter().zip(&sites) {
-            let (low, limit) = match &window {
-                Window::Fixed { low, size } => (low.clone(), self.places(size, u64::from(member.bytes))),
-                Window::Cached => self.cached(site + 1),
-            };
-            let (plus, odd) = (member.offset - check.origin, member.odd());
-            let own = if space == MemSpace::Generic { member.bytes } else { 0 };
-            let status = self.w.value(
-                Ty::scalar(Elem::I32),
-                format_args!(
-                    "call i32 @margay.check(ptr %ctx, i32 {site}, i32 {bits}, <32 x i64> {lanes}, i64 {plus}, i64 {low}, i64 {limit}, i64 {odd}, i64 {own})"
-                ),
-            );
-            let stopped = self.w.cmp("icmp ne", &status, &int(Elem::I32, 0));
-            let good = self.w.label("good");
-            self.w.branch_unlikely(&stopped, "stop", &good);
-            self.w.follow(&good);
-        }
-        self.w.jump(&fast);
-        self.w.join(&fast, mark);
-    }
-
-    fn either(&mut self, a: Option<Val>, b: Val) -> Val {
-        match a {
-            Some(a) => self.w.op("or", &a, &b),
-            None => b,
-        }
-    }
-
-    /// Begins the code for the case that the condition holds for an active lane; gives the label behind it.
-    fn unlikely(&mut self, bad: &Val, mask: Option<&Val>) -> (String, Mark) {
-        let bad = match (bad.ty.vector, self.lanes(mask)) {
-            (true, Some(m)) => self.w.op("and", bad, &m),
-            _ => bad.clone(),
-        };
-        let bad = if bad.ty.vector { self.any(&bad) } else { bad };
-        let (slow, fast) = (self.w.label("check"), self.w.label("checked"));
-        self.w.branch_unlikely(&bad, &slow, &fast);
-        let mark = self.w.mark();
-        self.w.follow(&slow);
-        (fast, mark)
-    }
-
-    /// Checks 32-bit offsets against a window of `size` bytes that begins at a multiple of 32 in every lane; `lanes`
-    /// are the host addresses.
-    fn check_offsets(&mut self, offsets: &Val, size: &Val, lanes: &Val, check: &Check, mask: Option<&Val>) {
-        let (least, end) = check.extent();
-        let limit = self.places(size, (end - least) as u64);
-        let limit = self.w.resize(&limit, Elem::I32, false);
-        let from = self.w.op_const("add", offsets, i128::from(least));
-        let mut bad = self.w.cmp("icmp uge", &from, &limit);
-        let (odd, odd_at) = check.odd();
-        if odd > 0 {
-            let aligned = self.w.op_const("add", offsets, i128::from(odd_at & odd));
-            let rest = self.w.op_const("and", &aligned, i128::from(odd));
-            let misaligned = self.w.cmp("icmp ne", &rest, &constant(rest.ty, 0));
-            bad = self.w.op("or", &bad, &misaligned);
-        }
-        let (fast, mark) = self.unlikely(&bad, mask);
-        let bits = self.lane_bits(mask);
-        let buffer = self.w.alloca("[32 x i64]", 64);
-        for member in &check.members {
-            let site = self.access_site(*member, check, (u64::from(member.bytes), 0));
-            let here = self.w.op_const("add", lanes, i128::from(member.offset - check.origin));
-            self.w.store(&here, &buffer, 64);
-            self.helper(Helper::Check, &[&int(Elem::I32, site as i128), &bits, &buffer], true);
-        }
-        self.w.jump(&fast);
-        self.w.join(&fast, mark);
     }
 
     fn checked_shared_lanes(&mut self, offsets: &Val, check: Option<&Check>, mask: Option<&Val>) -> Address {

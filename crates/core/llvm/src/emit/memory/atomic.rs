@@ -8,8 +8,9 @@
 use crate::ctx::at;
 use crate::emit::{
     function::{Emitter, Result},
+    memory::PROGRAM,
     memory::address::Address,
-    memory::{PROGRAM, lane_list, lane_loop},
+    memory::lanes::{lane_list, lane_loop},
     text::{Elem, Ty, Val, constant},
 };
 use margay_exec::sem::{

@@ -2,24 +2,28 @@
 
 pub(in crate::emit) mod address;
 pub(in crate::emit) mod atomic;
+mod bounds;
+mod convert;
 pub(in crate::emit) mod copy;
 pub(in crate::emit) mod group;
+mod lanes;
 mod unit;
 
+use crate::code::target;
 use crate::emit::{
-    function::affine::{Row, rows, rows_of},
+    function::affine::{Row, rows},
     function::{Emitter, Result},
     memory::address::Address,
+    memory::lanes::{gather_all, gather_some, scatter_all, scatter_some},
     memory::unit::{Kind, in_units, kind, near},
-    text::{Elem, Ty, Val, constant, int, mangle},
+    text::{Elem, Ty, Val, constant, mangle},
 };
-use crate::{code::target, ctx::at};
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand,
     explicit::{Access, access},
     pass::Shape,
 };
-use margay_isa::{Mod, Opcode, Type, Variant};
+use margay_isa::{Mod, Opcode, Type};
 
 /// Alias scope of accesses to the program's memory, which is disjoint from the engine's tables.
 pub(in crate::emit) const PROGRAM: &str = "!alias.scope !3";
@@ -72,110 +76,6 @@ impl Emitter<'_> {
             Opcode::Prefetch | Opcode::Prefetchu | Opcode::Discard | Opcode::Applypriority => Ok(()),
             _ => self.effect(inst),
         }
-    }
-
-    /// `cvta`: adds or subtracts the base of a window.
-    pub fn cvta(&mut self, inst: &Inst) -> Result<()> {
-        let variant = self.func.variant(inst).clone();
-        if variant.has(Mod::SharedCluster) {
-            return self.effect(inst);
-        }
-        let srcs = self.func.operands(inst.srcs).to_vec();
-        let (Some(src), Some(Operand::Reg(dst))) =
-            (srcs.first().copied(), self.func.operands(inst.dsts).first().copied())
-        else {
-            return self.refuse("cvta");
-        };
-        let slot = self.slots[dst.0 as usize].clone();
-        if let Some((width, _)) = rows_of(slot.shape)
-            && inst.guard.is_none()
-        {
-            let bases = self.by_rows(width, |e| e.convert_address(&variant, &src, slot.elem))?;
-            self.write_rows(&slot.pointer, slot.elem, &bases);
-            return Ok(());
-        }
-        let v = self.convert_address(&variant, &src, slot.elem)?;
-        let guard = self.guard(inst);
-        let shadow = match guard {
-            None => self.shadow_of(dst, &variant, &srcs[..1], |e| e.convert_address(&variant, &src, slot.elem))?,
-            Some(_) => None,
-        };
-        self.write(dst, &v, guard.as_ref());
-        if let Some(shadow) = shadow {
-            self.write_shadow(dst, &shadow);
-        }
-        Ok(())
-    }
-
-    fn convert_address(&mut self, variant: &Variant, src: &Operand, elem: Elem) -> Result<Val> {
-        let to = variant.has(Mod::To);
-        let shared = variant.has(Mod::Shared) || variant.has(Mod::SharedCta);
-        let param = variant.has(Mod::Param) || variant.has(Mod::ParamEntry);
-        let v = self.value(src, elem)?;
-        let v = self.w.resize(&v, Elem::I64, false);
-        let v = if shared || param {
-            let base = self.ctx_fixed(Elem::I64, if shared { at::SHARED } else { at::PARAMS });
-            self.w.op(if to { "sub" } else { "add" }, &v, &base)
-        } else if variant.has(Mod::Local) {
-            let windows = self.local_lanes(&int(Elem::I32, 0));
-            let windows = self.spread(&windows);
-            self.w.op(if to { "sub" } else { "add" }, &v, &windows)
-        } else {
-            v
-        };
-        Ok(self.w.resize(&v, elem, false))
-    }
-
-    /// `isspacep`: tests whether a generic address lies in a window.
-    pub fn isspacep(&mut self, inst: &Inst) -> Result<()> {
-        let variant = self.func.variant(inst).clone();
-        let (Some(src), Some(Operand::Reg(dst))) =
-            (self.func.operands(inst.srcs).first().copied(), self.func.operands(inst.dsts).first().copied())
-        else {
-            return self.refuse("isspacep");
-        };
-        let v = self.value(&src, Elem::I64)?;
-        let within = |e: &mut Self, base: &Val, size: &Val| {
-            let offset = e.w.op("sub", &v, base);
-            e.w.cmp("icmp ult", &offset, size)
-        };
-        let shared = |e: &mut Self| {
-            let (base, size) = (e.ctx_fixed(Elem::I64, at::SHARED), e.ctx_fixed(Elem::I64, at::SHARED_SIZE));
-            within(e, &base, &size)
-        };
-        let local = |e: &mut Self| {
-            let windows = e.local_lanes(&int(Elem::I32, 0));
-            let windows = e.spread(&windows);
-            let size = e.ctx_fixed(Elem::I64, at::LOCAL_SIZE);
-            within(e, &windows, &size)
-        };
-        if variant.has(Mod::Global) {
-            // The reference engine tells constant from global memory, but does not know the lanes' local windows.
-            self.effect(inst)?;
-            self.uses_local = true;
-            let (base, stride) = (self.ctx_fixed(Elem::I64, at::LOCAL), self.ctx_fixed(Elem::I64, at::LOCAL_STRIDE));
-            let size = self.w.op_const("mul", &stride, 32);
-            let local = within(self, &base, &size);
-            let other = self.w.op_const("xor", &local, 1);
-            let rest = self.read(dst);
-            let global = self.w.op("and", &rest, &other);
-            let guard = self.guard(inst);
-            self.write(dst, &global, guard.as_ref());
-            return Ok(());
-        }
-        if self.options.cluster.is_some() && variant.has(Mod::SharedCluster) {
-            return self.effect(inst);
-        }
-        let inside = if variant.has(Mod::Shared) || variant.has(Mod::SharedCta) || variant.has(Mod::SharedCluster) {
-            shared(self)
-        } else if variant.has(Mod::Local) {
-            local(self)
-        } else {
-            return self.effect(inst);
-        };
-        let guard = self.guard(inst);
-        self.write(dst, &inside, guard.as_ref());
-        Ok(())
     }
 
     // ---- loads ----
@@ -522,92 +422,3 @@ impl Emitter<'_> {
 
 /// Type of the alignment argument of masked loads and stores, if this LLVM has one.
 const MASKED_ALIGN: Option<&str> = if cfg!(feature = "llvm22") { None } else { Some("i32") };
-
-/// A helper that loops over the set bits of `%mask`; `step` is the code for lane `%lane` and its pointer `%p`. Vectors
-/// are spilled first, since extracting elements one by one costs more.
-pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: &str) -> String {
-    format!(
-        "define internal {header} #1 {{\nentry:\n{SPILL}{before}  %some = icmp ne i32 %mask, 0\n  br i1 %some, label %each, label %end\neach:\n  \
-         %left = phi i32 [ %mask, %entry ], [ %rest, %each ]\n  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)\n  \
-         %less = sub i32 %left, 1\n  %rest = and i32 %left, %less\n  %ap = getelementptr i64, ptr %addresses, i32 %lane\n  \
-         %a = load i64, ptr %ap, align 8\n  %p = inttoptr i64 %a to ptr\n{step}  %more = icmp ne i32 %rest, 0\n  \
-         br i1 %more, label %each, label %end\nend:\n{after}}}\ndeclare i32 @llvm.cttz.i32(i32, i1)"
-    )
-}
-
-/// A helper unrolled over all 32 lanes; in `step`, `#` stands for the lane.
-pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: &str) -> String {
-    let mut body = String::new();
-    for lane in 0..32 {
-        let one = "  %ap# = getelementptr i64, ptr %addresses, i32 #\n  %a# = load volatile i64, ptr %ap#, align 8\n  \
-                   %p# = inttoptr i64 %a# to ptr\n";
-        body.push_str(&format!("{one}{step}").replace('#', &lane.to_string()));
-    }
-    format!("define internal {header} #1 {{\nentry:\n{SPILL}{before}{body}{after}}}")
-}
-
-const SPILL: &str =
-    "  %addresses = alloca <32 x i64>, align 64\n  store volatile <32 x i64> %at, ptr %addresses, align 64\n";
-
-fn gather_some(elem: Elem, kind: Kind) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    let before =
-        format!("  %out = alloca <32 x {t}>, align 64\n  store <32 x {t}> zeroinitializer, ptr %out, align 64\n");
-    let load = kind.load(&t.to_string(), "%p", align);
-    let step = format!(
-        "  %v = {load}\n  %op = getelementptr {t}, ptr %out, i32 %lane\n  store {t} %v, ptr %op, align {align}\n"
-    );
-    let after = format!("  %result = load <32 x {t}>, ptr %out, align 64\n  ret <32 x {t}> %result\n");
-    lane_loop(
-        &format!("<32 x {t}> @margay.gather.{t}{}(<32 x i64> %at, i32 %mask)", kind.suffix()),
-        &before,
-        &step,
-        &after,
-    )
-}
-
-fn gather_all(elem: Elem, kind: Kind) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    let load = kind.load(&t.to_string(), "%p#", align);
-    let mut text = lane_list(
-        &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
-        "",
-        &format!("  %v# = {load}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"),
-        &format!("  ret <32 x {t}> %r31\n"),
-    );
-    text = text.replacen("%r^", "poison", 1);
-    for lane in 0..31 {
-        text = text.replacen("%r^", &format!("%r{lane}"), 1);
-    }
-    text
-}
-
-fn scatter_some(elem: Elem, kind: Kind) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    let before = format!("  %in = alloca <32 x {t}>, align 64\n  store <32 x {t}> %values, ptr %in, align 64\n");
-    let store = kind.store(&t.to_string(), "%v", "%p", align);
-    let step =
-        format!("  %ip = getelementptr {t}, ptr %in, i32 %lane\n  %v = load {t}, ptr %ip, align {align}\n  {store}\n");
-    lane_loop(
-        &format!("void @margay.scatter.{t}{}(<32 x i64> %at, <32 x {t}> %values, i32 %mask)", kind.suffix()),
-        &before,
-        &step,
-        "  ret void\n",
-    )
-}
-
-fn scatter_all(elem: Elem, kind: Kind) -> String {
-    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
-    let before =
-        format!("  %in = alloca <32 x {t}>, align 64\n  store volatile <32 x {t}> %values, ptr %in, align 64\n");
-    let store = kind.store(&t.to_string(), "%v#", "%p#", align);
-    let step = format!(
-        "  %ip# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %ip#, align {align}\n  {store}\n"
-    );
-    lane_list(
-        &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", kind.suffix()),
-        &before,
-        &step,
-        "  ret void\n",
-    )
-}

@@ -9,7 +9,10 @@
 //! release are separate fences, which order the accesses of all lanes at once. 16 bytes are aligned vector moves where
 //! the host has AVX, else `cmpxchg16b`.
 
-use super::{PROGRAM, lane_list, lane_loop};
+use super::{
+    PROGRAM,
+    lanes::{lane_list, lane_loop},
+};
 use crate::emit::{
     function::Emitter,
     function::affine::{Row, rows},
