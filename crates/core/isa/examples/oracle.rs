@@ -23,6 +23,13 @@ struct Ptxas {
     crashes: usize,
 }
 
+/// Why ptxas gave up, at which instruction if it says so, and the verdicts on those before it.
+struct Stop {
+    at: Option<usize>,
+    message: String,
+    before: Vec<Vec<String>>,
+}
+
 impl Ptxas {
     /// One verdict an instruction: the errors that ptxas reports on its line.
     fn judge(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
@@ -39,11 +46,17 @@ impl Ptxas {
         verdicts
     }
 
-    /// ptxas stops at the first instruction that it cannot parse, so that one is judged, taken out, and the rest asked again.
+    /// ptxas stops at the first instruction that it cannot parse, and has reported by then what is wrong with those before it.
+    /// So the next run starts behind that one; those before it without an error are asked again together, since ptxas reports
+    /// some errors only at the end of a function.
     fn judge_together(&mut self, version: Version, target: Target, list: &[String]) -> Vec<Vec<String>> {
         let mut verdicts = vec![Vec::new(); list.len()];
+        let mut clean: Vec<usize> = Vec::new();
         let mut open: Vec<usize> = (0..list.len()).collect();
-        while !open.is_empty() {
+        while !open.is_empty() || !clean.is_empty() {
+            if open.is_empty() {
+                open = std::mem::take(&mut clean);
+            }
             let texts: Vec<String> = open.iter().map(|i| list[*i].clone()).collect();
             match self.run(version, target, &texts) {
                 Ok(found) => {
@@ -51,13 +64,23 @@ impl Ptxas {
                         verdicts[i] = v;
                     }
                 }
-                Err((Some(at), message)) => verdicts[open.remove(at)].push(message),
-                Err((None, message)) if open.len() == 1 => {
+                Err(Stop { at: Some(at), message, before }) => {
+                    let rest = open.split_off(at + 1);
+                    verdicts[open[at]].push(message);
+                    for (i, v) in open.drain(..at).zip(before) {
+                        if v.is_empty() {
+                            clean.push(i);
+                        }
+                        verdicts[i] = v;
+                    }
+                    open = rest;
+                }
+                Err(Stop { message, .. }) if open.len() == 1 => {
                     self.crashes += usize::from(message == "ptxas crashed");
                     verdicts[open[0]].push(message);
                     open.clear();
                 }
-                Err((None, _)) => {
+                Err(_) => {
                     let (left, right) = texts.split_at(texts.len() / 2);
                     let mut both = self.judge_together(version, target, left);
                     both.extend(self.judge_together(version, target, right));
@@ -70,13 +93,9 @@ impl Ptxas {
         verdicts
     }
 
-    /// Runs ptxas once. `Err` when it gave up: at which instruction, if it says so, and why.
-    fn run(
-        &mut self,
-        version: Version,
-        target: Target,
-        list: &[String],
-    ) -> Result<Vec<Vec<String>>, (Option<usize>, String)> {
+    /// Runs ptxas once. `Err` when it gave up.
+    fn run(&mut self, version: Version, target: Target, list: &[String]) -> Result<Vec<Vec<String>>, Stop> {
+        let nowhere = |message| Stop { at: None, message, before: Vec::new() };
         let (text, first) = sample::module(version, target, list);
         let arch = match target.sm {
             0..75 | 82 => "compute_80".to_owned(),
@@ -92,7 +111,7 @@ impl Ptxas {
             .output()
             .expect("ptxas");
         if run.status.code().is_none() {
-            return Err((None, "ptxas crashed".to_owned()));
+            return Err(nowhere("ptxas crashed".to_owned()));
         }
         let log = String::from_utf8_lossy(&run.stdout).into_owned() + &String::from_utf8_lossy(&run.stderr);
         let mut verdicts = vec![Vec::new(); list.len()];
@@ -103,7 +122,7 @@ impl Ptxas {
                     && !line.contains("aborted due to errors")
                     && !line.contains("higher than default")
                 {
-                    return Err((None, log));
+                    return Err(nowhere(log));
                 }
                 continue;
             };
@@ -113,15 +132,15 @@ impl Ptxas {
             }
             let at = place.parse::<usize>().ok().and_then(|n| n.checked_sub(first)).filter(|n| *n < list.len());
             if kind.trim() == "fatal" || message.contains("syntax error") {
-                return Err((at, message.trim().to_owned()));
+                return Err(Stop { at, message: message.trim().to_owned(), before: verdicts });
             }
             match at {
                 Some(n) => verdicts[n].push(message.trim().to_owned()),
-                None => return Err((None, log)),
+                None => return Err(nowhere(log)),
             }
         }
         if !run.status.success() && verdicts.iter().all(Vec::is_empty) && !log.contains("higher than default") {
-            return Err((None, log));
+            return Err(nowhere(log));
         }
         Ok(verdicts)
     }

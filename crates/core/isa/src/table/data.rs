@@ -36,6 +36,8 @@ const POLICY: Opnd = src(Is(U64)).named("cache-policy").when(&[M::L2CacheHint]);
 const LD_D: Opnd = d(T).count(Count::ByVec).wider();
 const LD_A: Opnd = addr().unified();
 const ASYNC_B: Opnd = a(T).count(Count::ByVec).named("b");
+/// Forms without `.v2` take no braces around a single value.
+const ASYNC_ONE: Opnd = a(T).named("b");
 static ASYNC_DATA: &[Type] = &[B8, B16, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
 const ST_B: Opnd = a(T).count(Count::ByVec).wider().named("b");
 static LD_COP: Class = Class::new("cache operator", &[M::Ca, M::Cg, M::Cs, M::Lu, M::Cv]);
@@ -117,9 +119,9 @@ pub static ST: Op = joined!("st", Memory, "Store to a state space.",
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]).only(ASYNC128),
         form(&[one(M::Async), opt(&CLUSTER), opt(&SHARED_CLUSTER), one(M::MbarrierCompleteTxBytes), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]), // not in the manual
-        form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
-        form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 7).sm(100),
-        form(&[one(M::Async), opt(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_B]).fixed(1).ptx(8, 1).sm(90).only(&[m(M::Global, 8, 7, 100)]), // not in the manual
+        form(&[one(M::Async), one(M::Release), req(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_ONE]).fixed(1).ptx(8, 7).sm(100),
+        form(&[one(M::Async), one(M::Mmio), one(M::Release), one(M::Sys), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_ONE]).fixed(1).ptx(8, 7).sm(100),
+        form(&[one(M::Async), opt(&GPU_SYS), opt(&GLOBAL), T.of(ASYNC_DATA)], &[addr(), ASYNC_ONE]).fixed(1).ptx(8, 1).sm(90).only(&[m(M::Global, 8, 7, 100)]), // not in the manual
         form(&[one(M::Async), opt(&WEAK), req(&SHARED_OWN), opt(&COMPLETION), opt(&VEC4), T.of(&[B32, B64, U32, U64, S32, S64, F32, F64])],
              &[addr(), ASYNC_B, addr().named("mbar").space(M::SharedCluster)]).fixed(1).ptx(8, 1).sm(90).rules(&[Rule::NarrowVector]), // not in the manual
     ]),

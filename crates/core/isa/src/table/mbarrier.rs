@@ -1,6 +1,6 @@
 //! `mbarrier` objects (manual, section 9.7.13.15).
 //!
-//! Without a space the address is generic, yet a variable that is named must be one of `.shared`.
+//! Without a space the address is generic, yet a variable that is named must be one of `.shared`, save for `check_layout`.
 
 use super::target::F107;
 use crate::{Effect::Memory, Mod as M, Type::*, Var::T, *};
@@ -18,8 +18,11 @@ static LIMIT: (i64, i64) = (1, 0xf_ffff);
 const fn state() -> Opnd {
     dst(Ty::Is(U64)).named("state").sink()
 }
+const fn expected() -> Opnd {
+    src(Ty::Is(U32)).named("count").range(LIMIT.0, LIMIT.1)
+}
 const fn count() -> Opnd {
-    src(Ty::Is(U32)).named("count").range(LIMIT.0, LIMIT.1).braced()
+    expected().braced()
 }
 const fn tx_count() -> Opnd {
     src(Ty::Is(U32)).named("txCount")
@@ -89,7 +92,7 @@ transactions!(EXPECT_TX, "9.7.13.15.11", ExpectTx);
 transactions!(COMPLETE_TX, "9.7.13.15.12", CompleteTx);
 
 pub static INIT: Rows = rows("9.7.13.15.9", &[
-    form(&[one(M::Init), opt(&LAYOUT), opt(&SHARED), T.of(&[B64])],  &[addr(), count()]).fixed(1).ptx(7, 0).sm(80).only(LAYOUTS).rules(&[Rule::SharedVariable]),
+    form(&[one(M::Init), opt(&LAYOUT), opt(&SHARED), T.of(&[B64])],  &[addr(), expected()]).fixed(1).ptx(7, 0).sm(80).only(LAYOUTS).rules(&[Rule::SharedVariable]),
 ]);
 pub static INVAL: Rows = rows("9.7.13.15.10", &[
     form(&[one(M::Inval), opt(&SHARED), T.of(&[B64])], &[addr()]).fixed(1).ptx(7, 0).sm(80).only(CTA).rules(&[Rule::SharedVariable]),
@@ -109,7 +112,7 @@ pub static PENDING_COUNT: Rows = rows("9.7.13.15.17", &[
 ]);
 /// Section 9.7.15.16.21 of the manual of PTX ISA 9.4.
 pub static CHECK_LAYOUT: Rows = rows("9.7.15.16.21", &[
-    form(&[one(M::CheckLayout), req(&LAYOUT), opt(&SHARED), T.of(&[B64])], &[p_out(), addr()]).fixed(1).ptx(9, 3).sm(90).rules(&[Rule::SharedVariable]),
+    form(&[one(M::CheckLayout), req(&LAYOUT), opt(&SHARED), T.of(&[B64])], &[p_out(), addr()]).fixed(1).ptx(9, 3).sm(90),
 ]);
 
 /// Waits that name the kind of phase: with `.phase_type::primary` a predicate and a value may report an error.

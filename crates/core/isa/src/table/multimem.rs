@@ -141,7 +141,7 @@ static TRY_CANCEL: Rows = rows("9.7.13.17", &[
 ]);
 static QUERY_CANCEL: Rows = rows("9.7.13.18", &[
     form(&[one(M::QueryCancel), one(M::IsCanceled), T.of(&[Pred]), Var::U.of(&[B128])],                  &[p_out(), response_register()]).fixed(2).glued(1).ptx(8, 6).sm(100),
-    form(&[one(M::QueryCancel), one(M::GetFirstCtaid), one(M::V4), T.of(&[B32]), Var::U.of(&[B128])],    &[d(T).count(Count::Exactly(4)).sink(), response()]).fixed(2).glued(1).ptx(8, 6).sm(100),
+    form(&[one(M::QueryCancel), one(M::GetFirstCtaid), one(M::V4), T.of(&[B32]), Var::U.of(&[B128])],    &[d(T).count(Count::Exactly(4)).sink(), response_register()]).fixed(2).glued(1).ptx(8, 6).sm(100),
     form(&[one(M::QueryCancel), req(&FIRST_CTAID), T.of(&[B32]), Var::U.of(&[B128])],                    &[d(T), response()]).fixed(2).glued(1).ptx(8, 6).sm(100),
 ]);
 pub static CLUSTERLAUNCHCONTROL: Op = joined!("clusterlaunchcontrol", Memory, "Cancel the launch of a cluster and ask what came of it.", TRY_CANCEL, QUERY_CANCEL);
