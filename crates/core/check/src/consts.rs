@@ -130,6 +130,7 @@ fn binary(op: BinaryOp, x: Const, y: Const, span: Span) -> Result<Const, ConstEr
         (Const::Int { value: x, unsigned: a }, Const::Int { value: y, unsigned: b }) => {
             integers(op, x, y, a, a || b, span)
         }
+        (Const::Double(_), Const::Double(0.0)) if op == BinaryOp::Div => Err(ConstError::DivisionByZero(span)),
         (Const::Double(x), Const::Double(y)) => doubles(op, x, y).ok_or(ConstError::Mixed(span)),
         _ => Err(ConstError::Mixed(span)),
     }

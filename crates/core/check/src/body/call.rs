@@ -67,11 +67,11 @@ impl<'a> Walker<'a, '_> {
                 Operand::Reg(reg)
             }
             Some((Binding::Faulty, _)) => Operand::Error,
-            Some(_) => {
+            Some((other, _)) if !matches!(other, Binding::Label(id) if self.means_other(id, span).is_some()) => {
                 self.no_callee(span, None);
                 Operand::Error
             }
-            None => match self.module_register(span) {
+            _ => match self.module_register(span) {
                 Some(reg) => {
                     self.facts.indirect.get_or_insert(span);
                     reg

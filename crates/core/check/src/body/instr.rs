@@ -18,7 +18,7 @@ impl<'a> Walker<'a, '_> {
     pub(super) fn instr(&mut self, memos: &mut Memos, node: u32) {
         let tree = self.tree;
         let instr = &tree.instrs[node as usize];
-        self.current = Place { node, operand: 0 };
+        self.current = Place { node, ..Place::default() };
         let guard = instr.guard.and_then(|g| self.guard(&g));
         let entry = memos.entry(tree.str(instr.mnemonic), self.module);
         let ops = tree.operands(instr.operands);

@@ -13,6 +13,7 @@ mod operand;
 mod source;
 mod stem;
 mod symbol;
+mod targets;
 mod vector;
 mod walk;
 

@@ -66,6 +66,7 @@ impl<'a> Walker<'a, '_> {
     /// What a name stands for.
     pub(super) fn named(&mut self, span: Span) -> Named {
         match self.names.at(&self.tree.text, span) {
+            Some((Binding::Label(id), _)) if self.means_other(id, span).is_some() => self.other_name(span),
             Some((binding, number)) => self.bound(binding, number),
             None => self.other_name(span),
         }

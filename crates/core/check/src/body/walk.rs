@@ -124,13 +124,13 @@ pub(crate) struct Walker<'a, 'm> {
     /// Alignments of registers that were declared with one.
     pub(super) alignments: Vec<(u32, u32)>,
     labels_seen: u32,
-    tables_seen: u32,
+    pub(super) tables_seen: u32,
     /// Whether a label stands directly before the statement.
     labelled: bool,
     /// The instruction and the operand that are being looked at, for messages.
     pub(super) current: Place,
     /// Labels of all blocks: name, the one before it in the same block, its id.
-    labels: Vec<(Span, u32, LabelId)>,
+    pub(super) labels: Vec<(Span, u32, LabelId)>,
     /// First label of each block, in order of the blocks.
     blocks: Vec<u32>,
     blocks_seen: usize,
@@ -145,6 +145,8 @@ pub(super) struct Place {
     pub(super) node: u32,
     /// Which operand, from 0.
     pub(super) operand: usize,
+    /// Bits of a register that an error has called too wide or too narrow for the instruction.
+    pub(super) told: Option<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -363,12 +365,12 @@ impl<'a, 'm> Walker<'a, 'm> {
                 self.position(d);
             }
             ".branchtargets" => {
-                let targets = tree.operands(d.args).iter().filter_map(|o| self.branch_target(o)).collect();
+                let targets = self.branch_targets(d);
                 self.table(TargetTable::Branch(targets));
             }
             ".calltargets" => {
                 crate::rules::reach::directive(self, d.span, "`.calltargets`");
-                let targets = tree.operands(d.args).iter().filter_map(|o| self.call_target(o)).collect();
+                let targets = self.call_targets(d);
                 self.table(TargetTable::Calls(targets));
             }
             ".pragma" => {
@@ -389,51 +391,6 @@ impl<'a, 'm> Walker<'a, 'm> {
             *slot = table;
         }
         self.tables_seen += 1;
-    }
-
-    fn branch_target(&mut self, o: &margay_syntax::tree::Operand) -> Option<LabelId> {
-        if !matches!(o.kind, Kind::Name) {
-            return None;
-        }
-        if let Some((Binding::Table(id), _)) = self.names.at(&self.tree.text, o.span)
-            && id.0 == self.tables_seen
-        {
-            return Some(self.own_label(o.span));
-        }
-        self.label_named(o.span)
-    }
-
-    /// ptxas lets a table name its own label, as the place where the table stands.
-    #[cold]
-    fn own_label(&mut self, span: Span) -> LabelId {
-        let message = format!("`{}` is this table itself, not a label of an instruction", self.tree.str(span));
-        self.report.text_only(Diagnostic::new(Code::OperandKind, span, message));
-        self.body.labels.push((self.body.insts.len() as u32, span));
-        LabelId(self.body.labels.len() as u32 - 1)
-    }
-
-    /// The label of that name; complains if there is none.
-    pub(super) fn label_named(&mut self, span: Span) -> Option<LabelId> {
-        let name = self.tree.str(span);
-        match self.names.get(name) {
-            Some((Binding::Label(id), _)) => Some(id),
-            Some((Binding::Faulty, _)) => None,
-            Some((other, _)) => {
-                self.not_a_label(span, Some(other));
-                None
-            }
-            None => {
-                self.not_a_label(span, None);
-                None
-            }
-        }
-    }
-
-    fn call_target(&mut self, o: &margay_syntax::tree::Operand) -> Option<FuncId> {
-        if !matches!(o.kind, Kind::Name) {
-            return None;
-        }
-        self.function_named(o.span)
     }
 
     /// The function of that name, if it is declared before this place; complains if not.

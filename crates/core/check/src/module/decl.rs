@@ -226,7 +226,7 @@ fn alignment(tree: &Tree, operand: u32, at: ShapeAt, space: Space, report: &mut 
         );
         return None;
     };
-    crate::rules::formals::alignment(align, o.span, at, space, report);
+    crate::rules::formals::alignment(tree, align, o.span, at, space, report);
     Some(align)
 }
 
@@ -259,9 +259,7 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
                 .label(var.space, "this space"),
         );
     } else if ty == Type::SamplerRef && !module.texmode_independent {
-        let d =
-            Diagnostic::new(Code::VariableType, ty_at, "samplers of their own exist in independent texture mode only")
-                .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`");
+        let d = no_samplers(ty_at);
         // ptxas does not look at the type of arrays here.
         match tree.declarators(var).iter().all(|d| !tree.operands(d.dims).is_empty()) {
             true => report.text_only(d),
@@ -273,7 +271,10 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
                 .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
         );
     } else if let Some(lack) = wide_type(module, shape) {
-        report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
+        let d = lack.diagnose(module, &format!("`{ty}`"), ty_at);
+        // ptxas does not ask it of arrays of 128 bits.
+        let arrays = ty == Type::B128 && tree.declarators(var).iter().all(|d| !tree.operands(d.dims).is_empty());
+        if arrays { report.text_only(d) } else { report.push(d) }
     }
     if space == Space::Tex && at == ShapeAt::Body {
         let d = Diagnostic::new(Code::VariableSpace, var.space, "texture variables are declared at module level");
@@ -284,6 +285,12 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
                 .help("declare `.global .texref`"),
         );
     }
+}
+
+/// A `.samplerref` in unified texture mode.
+pub(crate) fn no_samplers(at: Span) -> Diagnostic {
+    Diagnostic::new(Code::VariableType, at, "samplers of their own exist in independent texture mode only")
+        .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`")
 }
 
 /// What a type that came later needs, and the module does not offer.

@@ -132,7 +132,7 @@ fn formals(
                 ptr,
                 span: d.name,
             };
-            rules::formals::formal(module, &formal, at, index + 1 == vars.len(), prototype, report);
+            rules::formals::formal(tree, module, &formal, at, index + 1 == vars.len(), prototype, report);
             out.push(formal);
         }
     }

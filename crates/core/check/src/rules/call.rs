@@ -323,7 +323,8 @@ fn not_passable(w: &mut Walker<'_, '_>, span: Span, actual: Operand, way: Way) {
 /// Whether two scalar types go together for ptxas: untyped bits with anything, integers with integers.
 fn kinds(x: Type, y: Type) -> bool {
     let bits = |t: Type| t.kind() == Kind::Bits || t == Type::F16x2;
-    if x == Type::Pred || y == Type::Pred {
+    let apart = |t: Type| t == Type::Pred || t.kind() == Kind::Opaque;
+    if apart(x) || apart(y) {
         return x == y;
     }
     bits(x) || bits(y) || x == y || (x.is_int() && y.is_int())
@@ -475,7 +476,8 @@ fn integer(w: &mut Walker<'_, '_>, span: Span, value: i64, formal: &Formal, way:
 /// A floating-point constant as an argument.
 fn float(w: &mut Walker<'_, '_>, span: Span, _bits: u64, single: bool, formal: &Formal, way: Way) {
     let ty = formal.ty;
-    let vector = formal.vector > 1 && formal.size == 8;
+    // A vector of the constant's own size takes it.
+    let vector = formal.vector > 1 && formal.size == if single { 4 } else { 8 };
     let fits = formal.extent == Extent::Scalar
         && (vector
             || formal.vector == 1

@@ -17,25 +17,38 @@ const LARGEST: u32 = 128;
 const LARGEST_IN_TEXT: u32 = 16;
 
 /// `.align` of formals and of `.param` variables. Kernel parameters are laid out by the host and take any.
-pub(crate) fn alignment(align: u32, span: Span, at: ShapeAt, space: Space, report: &mut Report) {
+pub(crate) fn alignment(tree: &Tree, align: u32, span: Span, at: ShapeAt, space: Space, report: &mut Report) {
     if space != Space::Param || matches!(at, ShapeAt::Kernel | ShapeAt::Module) {
         return;
     }
     if align > LARGEST {
-        report.push(
-            Diagnostic::new(
-                Code::FormalAlignment,
-                span,
-                format!("a parameter is aligned to at most {LARGEST} bytes, found {align}"),
-            )
-            .note("alignments of parameters are 1, 2, 4, 8, 16, 32, 64 and 128"),
-        );
+        let d = Diagnostic::new(
+            Code::FormalAlignment,
+            span,
+            format!("a parameter is aligned to at most {LARGEST} bytes, found {align}"),
+        )
+        .note("alignments of parameters are 1, 2, 4, 8, 16, 32, 64 and 128");
+        if is_declared_only(tree, span) { report.text_only(d) } else { report.push(d) }
     } else if align > LARGEST_IN_TEXT {
         report.text_only(
             Diagnostic::new(Code::FormalAlignment, span, format!("a parameter aligned to {align} bytes"))
                 .note("section 7.1: parameters are aligned to 1, 2, 4, 8 or 16 bytes"),
         );
     }
+}
+
+/// Whether a place lies in the header of a function without body or in a prototype: ptxas looks at much of a parameter only where it
+/// lays it out.
+fn is_declared_only(tree: &Tree, at: Span) -> bool {
+    let holds = |f: &tree::Func| f.header.start <= at.start && at.end <= f.header.end;
+    let kinds = |f: &tree::Func| matches!(f.kind, tree::FuncKind::Func | tree::FuncKind::Prototype);
+    tree.funcs.iter().any(|f| f.body.is_none() && kinds(f) && holds(f))
+}
+
+/// Whether a place lies in a prototype (`.callprototype`).
+pub(super) fn in_prototype(tree: &Tree, at: Span) -> bool {
+    let holds = |f: &tree::Func| f.header.start <= at.start && at.end <= f.header.end;
+    tree.funcs.iter().any(|f| f.kind == tree::FuncKind::Prototype && holds(f))
 }
 
 /// Space and type of the parameters that a declaration makes.
@@ -78,25 +91,26 @@ pub(crate) fn parameter(
     }
     if let Some(attribute) = var.attribute.filter(|_| formal).and_then(|a| tree.directives.get(a as usize)) {
         let message = format!("`{}` is for variables of the module, not for parameters", tree.str(attribute.span));
-        report.push(Diagnostic::new(Code::Attribute, attribute.span, message).here("not on a parameter"));
+        let d = Diagnostic::new(Code::Attribute, attribute.span, message).here("not on a parameter");
+        if is_declared_only(tree, var.span) { report.text_only(d) } else { report.push(d) }
     }
     let scalar = tree.declarators(var).iter().any(|d| d.dims.is_empty());
     let what = if formal { "a parameter" } else { "a `.param` variable" };
     let refuse = |why: String| Diagnostic::new(Code::FormalType, ty_at, why).label(var.space, format!("in {space}"));
-    // ptxas looks at these types where it lays parameters out: not at a function that is only declared.
-    let holds = |f: &tree::Func| f.header.start <= var.span.start && var.span.end <= f.header.end;
-    let declared = || tree.funcs.iter().any(|f| f.body.is_none() && f.kind == tree::FuncKind::Func && holds(f));
+    let declared = || is_declared_only(tree, var.span);
     if ty == Type::Pred {
         if space == Space::Param {
             let d = refuse("a predicate lives in a register only".to_owned());
             let d = d.help("pass it as `.b32`: `selp.b32 r, 1, 0, p`");
-            if declared() { report.text_only(d) } else { report.push(d) }
+            if declared() && scalar { report.text_only(d) } else { report.push(d) }
         }
     } else if ty.kind() == Kind::Opaque {
         if at != ShapeAt::Kernel {
             let d = refuse(format!("`{ty}` is for variables of the module and for parameters of kernels"));
             let d = d.help("pass the handle as `.b64`");
             if declared() { report.text_only(d) } else { report.push(d) }
+        } else if ty == Type::SamplerRef && scalar && !module.texmode_independent {
+            report.push(crate::module::no_samplers(ty_at));
         }
     } else if !ty.is_register() {
         report.push(
@@ -117,12 +131,22 @@ pub(crate) fn parameter(
             _ => report.ptxas_only(d),
         }
     } else if let Some(lack) = crate::module::wide_type(module, shape) {
-        report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
+        let d = lack.diagnose(module, &format!("`{ty}`"), ty_at);
+        // ptxas does not ask it of arrays of 128 bits.
+        if scalar || ty != Type::B128 { report.push(d) } else { report.text_only(d) }
     }
 }
 
 /// One formal: its name and its extent.
-pub(crate) fn formal(module: &Module, f: &Formal, at: ShapeAt, last: bool, prototype: bool, report: &mut Report) {
+pub(crate) fn formal(
+    tree: &Tree,
+    module: &Module,
+    f: &Formal,
+    at: ShapeAt,
+    last: bool,
+    prototype: bool,
+    report: &mut Report,
+) {
     let name = &f.name;
     if &**name == "_" && !prototype && at != ShapeAt::Kernel {
         report.push(
@@ -131,10 +155,12 @@ pub(crate) fn formal(module: &Module, f: &Formal, at: ShapeAt, last: bool, proto
         );
     }
     match f.extent {
-        Extent::Array(_) if f.space == FormalSpace::Reg => report.push(
-            Diagnostic::new(Code::FormalType, f.span, format!("registers have no arrays: `{name}`"))
-                .help("declare the array in .param"),
-        ),
+        Extent::Array(_) if f.space == FormalSpace::Reg => {
+            let d = Diagnostic::new(Code::FormalType, f.span, format!("registers have no arrays: `{name}`"))
+                .help("declare the array in .param");
+            let text_only = f.ty != Type::Pred && is_declared_only(tree, f.span);
+            if text_only { report.text_only(d) } else { report.push(d) }
+        }
         Extent::Unsized => unsized_formal(module, f, at, last, report),
         Extent::Array(_) | Extent::Scalar => {}
     }

@@ -17,10 +17,10 @@ const DEFAULT: u32 = 4;
 /// Reads and checks the attribute.
 pub(crate) fn attribute(tree: &Tree, module: &Module, ptr: &Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
     if at != ShapeAt::Kernel {
-        report.push(
-            Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is for parameters of kernels")
-                .here("not for those of functions"),
-        );
+        let d = Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is for parameters of kernels")
+            .here("not for those of functions");
+        // ptxas reads over it in prototypes.
+        if super::formals::in_prototype(tree, ptr.word) { report.text_only(d) } else { report.push(d) }
     } else if let Some(lack) = lacking(module, &since(2, 2, 0)) {
         report.push(lack.diagnose(module, "`.ptr`", ptr.word));
     }

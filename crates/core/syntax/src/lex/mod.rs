@@ -425,9 +425,17 @@ impl<'t> Lexer<'t> {
             return T::Float;
         }
         self.at = start + 1;
-        self.report(|| {
-            Diagnostic::new(Code::UnexpectedCharacter, Span::new(start as u32, start as u32 + 1), "a single `.`")
-                .here("a directive or modifier must follow at once, as in `.global`")
+        // All but a dot that begins a word.
+        while self.byte(self.at) == b'.' && !is(self.byte(self.at + 1), ALPHA | DIGIT) {
+            self.at += 1;
+        }
+        let span = Span::new(start as u32, self.at as u32);
+        self.report(|| match span.end - span.start {
+            1 => Diagnostic::new(Code::UnexpectedCharacter, span, "a single `.`")
+                .here("a directive or modifier must follow at once, as in `.global`"),
+            _ => Diagnostic::new(Code::UnexpectedCharacter, span, "dots that begin no word").note(
+                "PTX has no variadic functions; the last parameter may be an array without size, `.param .b8 a[]`",
+            ),
         });
         T::Bad
     }

@@ -325,7 +325,7 @@ impl Parser<'_> {
             span: Span::default(),
         };
         if self.at(T::LParen) {
-            func.rets = Some(self.parameters(Place::Function)?);
+            func.rets = Some(self.parameters(Place::Prototype)?);
         }
         if !self.at(T::Underscore) {
             if self.at(T::Ident) {
@@ -345,7 +345,7 @@ impl Parser<'_> {
         }
         func.name = self.prev;
         if self.at(T::LParen) {
-            func.params = Some(self.parameters(Place::Function)?);
+            func.params = Some(self.parameters(Place::Prototype)?);
         }
         func.directives = self.notes(FuncKind::Prototype)?;
         func.header = self.since(start);

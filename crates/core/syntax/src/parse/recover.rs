@@ -37,8 +37,9 @@ impl Parser<'_> {
     /// `expected WHAT, found THE CURRENT TOKEN`
     #[cold]
     pub(super) fn expected(&mut self, what: &str) -> Reported {
-        // A stray character has been reported where it was read.
-        if !self.at(T::Bad) {
+        // A stray character or a number that is none has been reported where it was read.
+        let read = |d: &Diagnostic| d.code == Code::BadLiteral && d.span() == self.t.span;
+        if !self.at(T::Bad) && !self.lex.diagnostics.iter().rev().take(2).any(read) {
             let message = format!("expected {what}, found {}", self.found());
             let d = Diagnostic::new(Code::Syntax, self.here(), message).here(format!("expected {what}"));
             self.report(d);

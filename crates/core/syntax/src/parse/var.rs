@@ -13,8 +13,10 @@ pub(super) enum Place {
     Statement,
     /// In the parameter list of a kernel, where `.ptr` and `.align` may follow the type.
     Kernel,
-    /// In a list of a function or a prototype.
+    /// In a list of a function.
     Function,
+    /// In a list of a prototype, where `.align` may follow the type, too.
+    Prototype,
 }
 
 impl Parser<'_> {
@@ -225,8 +227,8 @@ impl Parser<'_> {
                     }
                     var.ptr = Some(self.ptr()?);
                 }
-                // ptxas takes it in kernels, without `.ptr` too.
-                Word::Align if place == Place::Kernel && var.ptr.is_none() => {
+                // ptxas takes it in kernels and prototypes, without `.ptr` too.
+                Word::Align if matches!(place, Place::Kernel | Place::Prototype) && var.ptr.is_none() => {
                     self.bump();
                     var.align = Some(self.integer("an alignment in bytes")?);
                     aligned = true;
@@ -379,6 +381,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn integer_operand(&mut self, what: &str) -> Result<Operand> {
+        // `WARP_SZ` is a literal to ptxas, at these places too.
+        if self.at(T::WarpSize) {
+            let span = self.bump().span;
+            return Ok(Operand { kind: Kind::Name, span });
+        }
         if !self.at(T::Int) {
             let what = format!("{what} (an integer literal)");
             return Err(self.expected(&what));

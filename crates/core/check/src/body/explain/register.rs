@@ -61,6 +61,9 @@ impl<'a> Walker<'a, '_> {
         {
             return;
         }
+        if code == Code::OperandWidth && self.told_of_width(d.ty.bits(), span) {
+            return;
+        }
         let mut e = Diagnostic::new(code, span, message)
             .here(format!("expected {}", registers(takes)))
             .label(d.name, format!("declared as {declared}"));
@@ -72,6 +75,21 @@ impl<'a> Walker<'a, '_> {
             }
         }
         self.report.push(e);
+    }
+
+    /// Whether an error of the same instruction has told of operands of this width: one cause, the type of the instruction. It gets
+    /// this place as well.
+    pub(super) fn told_of_width(&mut self, bits: u32, span: Span) -> bool {
+        if self.current.told.replace(bits) != Some(bits) {
+            return false;
+        }
+        match self.report.diagnostics.last_mut() {
+            Some(d) if d.code == Code::OperandWidth => {
+                d.labels.push(margay_syntax::diag::Label { span, text: format!("{bits} bits wide as well") });
+                true
+            }
+            _ => false,
+        }
     }
 
     /// `selp d, p, a, b` with the predicate where it belongs.

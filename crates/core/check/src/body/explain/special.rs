@@ -101,13 +101,14 @@ impl<'a> Walker<'a, '_> {
                 _ => !ty.is_float() && ty != Type::Pred,
             };
             let width = ty.bits() == info.ty.bits() || half || (special == Special::GridId && ty.bits() == 32);
+            let fits = width || want.opnd.wider && ty.bits() <= info.ty.bits();
             if !kind {
                 self.report.push(Diagnostic::new(
                     Code::SpecialRegister,
                     span,
                     format!("`{name}` is `{}`; `{text}` reads `{ty}`", info.ty),
                 ));
-            } else if !(width || want.opnd.wider && ty.bits() <= info.ty.bits()) {
+            } else if !fits && !self.told_of_width(info.ty.bits(), span) {
                 self.report.push(
                     Diagnostic::new(
                         Code::OperandWidth,
