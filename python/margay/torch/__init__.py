@@ -20,13 +20,14 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, capture, distributed, extension, operators, profiling
+    from margay.torch import account, capture, distributed, extension, operators, parallel, profiling
 
     operators.register()
     capture.install()
     profiling.install()
     distributed.install()
     extension.install()
+    parallel.install()
     account.install()
     torch.cuda._sleep = driver.sleep
 

@@ -50,3 +50,29 @@ def test_collectives_and_data_parallel_training(size):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     torch.multiprocessing.spawn(collectives, (size, port), nprocs=size)
+
+
+TWO_DEVICES = """
+import torch
+from torch.nn.parallel import comm
+
+assert torch.cuda.device_count() == 2
+net = torch.nn.Linear(4, 2)
+x = torch.arange(32.0).reshape(8, 4)
+expected = torch.autograd.grad(net(x).square().sum(), list(net.parameters()))
+spread = torch.nn.DataParallel(net.cuda())
+spread(x.cuda()).square().sum().backward()
+for p, e in zip(net.parameters(), expected, strict=True):
+    torch.testing.assert_close(p.grad.cpu(), e)
+a = torch.ones(3, device="cuda:0")
+assert [t.get_device() for t in comm.broadcast(a, [0, 1])] == [0, 1]
+assert comm.reduce_add([a, a.to("cuda:1")]).tolist() == [2] * 3
+out = torch.zeros(3, device="cuda:1")
+comm.broadcast(a, out=[out])
+assert out.tolist() == [1] * 3
+print("right")
+"""
+
+
+def test_one_process_uses_two_devices(python):
+    assert python(TWO_DEVICES, env={"MARGAY_DEVICE": "count=2"}).endswith("right\n")
