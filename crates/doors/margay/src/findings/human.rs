@@ -1,11 +1,11 @@
 //! What a checker found, for people: both threads with the CUDA line, the PTX line and the calls; values; what is missing.
 
 use super::Item;
-use crate::render::{human::beside, short_name};
+use crate::render::{Files, short_name};
 use margay_checker::Party;
 use margay_exec::Image;
 use margay_ir::{FuncId, SourcePlace};
-use std::{collections::HashMap, fmt::Write};
+use std::fmt::Write;
 
 /// A place in CUDA or PTX, as findings name it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,19 +20,6 @@ pub struct Line {
     pub text: Option<String>,
 }
 
-/// Texts of files that lines are quoted from.
-#[derive(Default)]
-pub struct Files(HashMap<String, Option<Vec<String>>>);
-
-impl Files {
-    fn line(&mut self, file: &str, line: u32) -> Option<String> {
-        let read =
-            |path: &str| Some(std::fs::read_to_string(path).ok()?.lines().map(str::to_owned).collect::<Vec<_>>());
-        let lines = self.0.entry(file.to_owned()).or_insert_with(|| read(file)).as_ref()?;
-        lines.get(line.checked_sub(1)? as usize).map(|text| text.trim().to_owned())
-    }
-}
-
 /// The CUDA lines of a place, innermost first: where it stands, and where that was inlined.
 pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files) -> Vec<Line> {
     let source = &image.ir.func(func).source;
@@ -41,7 +28,7 @@ pub fn cuda(image: &Image, (func, at): (FuncId, SourcePlace), files: &mut Files)
         file: o.file.to_owned(),
         line: o.line,
         column: o.column,
-        text: beside(&source.name, o.file).into_iter().find_map(|path| files.line(&path, o.line)),
+        text: files.line(&source.name, o.file, o.line).map(|text| text.trim_start().to_owned()),
     };
     origins.iter().filter(|o| o.line > 0).map(line).collect()
 }

@@ -9,7 +9,8 @@ mod settings;
 mod suppress;
 mod xml;
 
-pub use human::{Files, Line, cuda, human, ptx};
+pub use crate::render::Files;
+pub use human::{Line, cuda, human, ptx};
 pub use settings::{Settings, launches};
 pub use suppress::Suppressions;
 

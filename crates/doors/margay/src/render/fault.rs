@@ -4,7 +4,7 @@ use super::human::{Excerpt, Message, render};
 use margay_exec::{Access, Fault, FaultKind, Image, Stop, Unsupported};
 use margay_ir::{FuncId, SourcePlace};
 use margay_runtime::StopReport;
-use margay_syntax::Severity;
+use margay_syntax::{Origin, Severity};
 
 /// See [`super::stop`].
 pub fn stop(report: &StopReport, color: bool) -> String {
@@ -93,11 +93,7 @@ fn place(
 fn cuda_line(image: &Image, func: FuncId, at: SourcePlace) -> Option<String> {
     let (file, line, column) = at.loc;
     let name = image.ir.func(func).source.files.get(&file)?;
-    match (line, column) {
-        (0, _) => None,
-        (line, 0) => Some(format!("{name}:{line}")),
-        (line, column) => Some(format!("{name}:{line}:{column}")),
-    }
+    (line > 0).then(|| Origin { file: name, line, column }.to_string())
 }
 
 /// A name of C++. Others could be read as the names of types: `x` is `long long`.

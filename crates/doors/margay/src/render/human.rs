@@ -1,9 +1,9 @@
 //! Places in a text for people, as rustc shows them.
 
+use super::Files;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use margay_ir::Source;
 use margay_syntax::{Diagnostic, Severity, Span, Suggestion};
-use std::path::Path;
 
 /// Lines between two places that still are shown in one piece.
 const NEAR: u32 = 40;
@@ -39,17 +39,9 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Files beyond this size, in bytes, are not read: no source is that large.
-    const MOST: u64 = 16 << 20;
-
     /// Reads the line that a module's code comes from; `None` where the file is not here, or has no such line.
     pub fn read(module: &str, place: &margay_syntax::Origin<'_>) -> Option<Excerpt> {
-        let whole = beside(module, place.file).into_iter().find_map(|path| {
-            let about = std::fs::metadata(&path).ok().filter(|a| a.is_file() && a.len() <= Excerpt::MOST);
-            about.and_then(|_| std::fs::read(&path).ok())
-        })?;
-        let text = whole.split(|b| *b == b'\n').nth(place.line.checked_sub(1)? as usize)?;
-        let text = String::from_utf8_lossy(text).trim_end().to_string();
+        let text = Files::default().line(module, place.file, place.line)?;
         Some(Excerpt { path: place.file.into(), line: place.line, column: place.column, text })
     }
 
@@ -70,13 +62,6 @@ impl Excerpt {
             .path(self.path.as_str())
             .annotation(AnnotationKind::Primary.span(start..end))
     }
-}
-
-/// Where a source may lie: as the compiler named it, or beside the module.
-pub fn beside(module: &str, file: &str) -> [String; 2] {
-    let folder = Path::new(module).parent().unwrap_or(Path::new(""));
-    let name = Path::new(file).file_name().unwrap_or_default();
-    [file.to_owned(), folder.join(name).display().to_string()]
 }
 
 /// A diagnostic for people.

@@ -3,8 +3,10 @@
 mod fault;
 pub(crate) mod human;
 pub mod json;
+mod source_files;
 
 pub use fault::{demangled, short_name};
+pub use source_files::Files;
 
 use margay_ir::Source;
 use margay_runtime::StopReport;
