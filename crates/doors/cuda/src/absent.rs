@@ -1,17 +1,36 @@
 //! Functions that exist by name only: programs that look up every name at start find them, and a call returns
-//! `CUDA_ERROR_NOT_SUPPORTED`. `cuGetProcAddress` does not know them.
+//! `CUDA_ERROR_NOT_SUPPORTED`. The end of a run that went wrong names those that were called.
 
-use crate::{api::enter, code::Code};
+use crate::{
+    api::{Entry, enter},
+    code::Code,
+};
 
 /// Declares functions that ignore their arguments and return an error, also in their forms for the thread's default
-/// stream.
+/// stream, and a list of them. Lookups prefer every other form of a name: these count as older than all.
 macro_rules! absent {
-    ($($name:ident $(+ $ending:ident)?)*) => {
+    ($list:ident: $($name:ident $(+ $ending:ident)?)*) => {
+        const $list: &[Entry] = &[
+            $(
+                Entry { name: stringify!($name), since: 0, address: || $name as *const () },
+                $(
+                    Entry {
+                        name: concat!(stringify!($name), "_", stringify!($ending)),
+                        since: 0,
+                        address: || $name as *const (),
+                    },
+                )?
+            )*
+        ];
+
         $(
             #[allow(unsafe_code, non_snake_case)]
             #[unsafe(no_mangle)]
             pub extern "C" fn $name() -> u32 {
-                enter(stringify!($name), || Err(Code::NOT_SUPPORTED))
+                enter(stringify!($name), || {
+                    crate::account::unsupported(stringify!($name));
+                    Err(Code::NOT_SUPPORTED)
+                })
             }
             $(
                 const _: () = {
@@ -26,9 +45,16 @@ macro_rules! absent {
     };
 }
 
+/// The lists of this file.
+#[rustfmt::skip]
+pub const LISTS: [&[Entry]; 14] = [
+    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS, PROCESSES, LOGS,
+];
+
 // Sparse arrays and planes.
 #[rustfmt::skip]
 absent! {
+    PLANES:
     cuArrayGetMemoryRequirements cuArrayGetPlane cuArrayGetSparseProperties cuExternalMemoryGetMappedMipmappedArray
     cuGraphicsResourceGetMappedMipmappedArray cuGraphicsSubResourceGetMappedArray cuMemMapArrayAsync + ptsz
     cuMipmappedArrayGetMemoryRequirements cuMipmappedArrayGetSparseProperties cuSurfRefGetArray cuSurfRefSetArray
@@ -38,6 +64,7 @@ absent! {
 // Checkpoints of processes.
 #[rustfmt::skip]
 absent! {
+    CHECKPOINTS:
     cuCheckpointOperationComplete cuCheckpointProcessCheckpoint cuCheckpointProcessGetRestoreThreadId
     cuCheckpointProcessGetState cuCheckpointProcessLock cuCheckpointProcessRestore cuCheckpointProcessUnlock
 }
@@ -45,6 +72,7 @@ absent! {
 // Core dumps.
 #[rustfmt::skip]
 absent! {
+    CORE_DUMPS:
     cuCoredumpDeregisterCompleteCallback cuCoredumpDeregisterStartCallback cuCoredumpGetAttribute
     cuCoredumpGetAttributeGlobal cuCoredumpRegisterCompleteCallback cuCoredumpRegisterStartCallback
     cuCoredumpSetAttribute cuCoredumpSetAttributeGlobal
@@ -53,6 +81,7 @@ absent! {
 // Parts of a device.
 #[rustfmt::skip]
 absent! {
+    PARTS:
     cuCtxFromGreenCtx cuCtxGetDevResource cuDevResourceGenerateDesc cuDevSmResourceSplit cuDevSmResourceSplitByCount
     cuDeviceGetDevResource cuGreenCtxCreate cuGreenCtxDestroy cuGreenCtxGetDevResource cuGreenCtxGetId
     cuGreenCtxRecordEvent cuGreenCtxStreamCreate cuGreenCtxWaitEvent cuStreamGetDevResource + ptsz cuStreamGetGreenCtx
@@ -61,6 +90,7 @@ absent! {
 // Others.
 #[rustfmt::skip]
 absent! {
+    OTHERS:
     cuCtxGetExecAffinity cuDeviceGetHostAtomicCapabilities cuDeviceGetNvSciSyncAttributes
     cuDeviceGetP2PAtomicCapabilities cuDeviceRegisterAsyncNotification cuDeviceUnregisterAsyncNotification
     cuLaunchCooperativeKernelMultiDevice cuLibraryGetUnifiedFunction cuTensorMapEncodeIm2colWide
@@ -70,6 +100,7 @@ absent! {
 // Memory and semaphores of other interfaces.
 #[rustfmt::skip]
 absent! {
+    INTEROPERATION:
     cuDestroyExternalMemory cuDestroyExternalSemaphore cuExternalMemoryGetMappedBuffer
     cuGraphAddExternalSemaphoresSignalNode cuGraphAddExternalSemaphoresWaitNode
     cuGraphExecExternalSemaphoresSignalNodeSetParams cuGraphExecExternalSemaphoresWaitNodeSetParams
@@ -81,6 +112,7 @@ absent! {
 // Fabrics of several devices.
 #[rustfmt::skip]
 absent! {
+    FABRICS:
     cuDeviceGetCliqueCount cuDeviceGetCliqueInfo cuDeviceGetFabricClusterUuid cuFabricCpyBatchAsync + ptsz
     cuLogicalEndpointAddDevice cuLogicalEndpointBindAddr cuLogicalEndpointBindMem cuLogicalEndpointCreate
     cuLogicalEndpointDestroy cuLogicalEndpointExport cuLogicalEndpointGetLimits cuLogicalEndpointIdRelease
@@ -90,21 +122,23 @@ absent! {
 // Memory by location and by lists, and names of CUDA 2 whose newer forms are there.
 #[rustfmt::skip]
 absent! {
+    OLDER:
     cuArray3DCreate cuArray3DGetDescriptor cuArrayCreate cuArrayGetDescriptor cuLinkAddData cuLinkAddFile cuLinkCreate
     cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree cuMemGetAddressRange cuMemHostGetDevicePointer cuModuleGetGlobal
-    cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D cuGraphAddBatchMemOpNode cuGraphBatchMemOpNodeGetParams
-    cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams cuMemBatchDecompressAsync + ptsz
+    cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D 
+    cuMemBatchDecompressAsync + ptsz
     cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemPoolExportPointer cuMemPoolExportToShareableHandle
     cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D
     cuMemcpy3DAsync cuMemcpyAtoA cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync
     cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
     cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuMulticastBindMem cuMulticastBindMem_v2
-    cuStreamBatchMemOp + ptsz cuStreamBatchMemOp_v2 + ptsz
+    
 }
 
 // Graphics.
 #[rustfmt::skip]
 absent! {
+    GRAPHICS:
     cuGraphicsMapResources + ptsz cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
     cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2 cuGraphicsUnmapResources + ptsz
     cuGraphicsUnregisterResource
@@ -113,6 +147,7 @@ absent! {
 // Texture and surface references, and views.
 #[rustfmt::skip]
 absent! {
+    REFERENCES:
     cuModuleGetSurfRef cuModuleGetTexRef cuParamSetTexRef cuTexRefCreate cuTexRefDestroy cuTexRefGetAddressMode
     cuTexRefGetAddress_v2 cuTexRefGetBorderColor cuTexRefGetFilterMode cuTexRefGetFlags cuTexRefGetFormat
     cuTexRefGetMaxAnisotropy cuTexRefGetMipmapFilterMode cuTexRefGetMipmapLevelBias cuTexRefGetMipmapLevelClamp
@@ -124,6 +159,7 @@ absent! {
 // Multicast objects.
 #[rustfmt::skip]
 absent! {
+    MULTICAST:
     cuMulticastAddDevice cuMulticastBindAddr cuMulticastBindAddr_v2 cuMulticastCreate cuMulticastGetGranularity
     cuMulticastUnbind
 }
@@ -131,12 +167,14 @@ absent! {
 // Rarer functions on streams.
 #[rustfmt::skip]
 absent! {
+    STREAMS:
     cuStreamBeginCaptureToCig + ptsz cuStreamBeginRecaptureToGraph + ptsz cuStreamEndCaptureToCig + ptsz
 }
 
 // Memory of other processes: device memory is the process's own.
 #[rustfmt::skip]
 absent! {
+    PROCESSES:
     cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
     cuIpcOpenMemHandle_v2
 }
@@ -144,5 +182,6 @@ absent! {
 // Logs.
 #[rustfmt::skip]
 absent! {
+    LOGS:
     cuLogsCurrent cuLogsDumpToFile cuLogsDumpToMemory cuLogsRegisterCallback cuLogsUnregisterCallback
 }

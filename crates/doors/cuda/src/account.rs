@@ -8,7 +8,7 @@ use crate::{
 use margay::render::demangled;
 use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -36,6 +36,8 @@ struct Account {
     first: String,
     /// The number of findings.
     findings: u64,
+    /// Functions that were called and are not supported.
+    unsupported: BTreeSet<&'static str>,
 }
 
 fn account() -> MutexGuard<'static, Account> {
@@ -99,6 +101,11 @@ pub fn failed(words: &str) {
     if account.faults == 1 {
         account.first = words.lines().next().unwrap_or_default().into();
     }
+}
+
+/// Records the call of a function that is not supported.
+pub fn unsupported(name: &'static str) {
+    account().unsupported.insert(name);
 }
 
 /// Counts a finding.
@@ -165,12 +172,16 @@ fn close(status: i32) {
     crate::stream::end();
     crate::driver::look_for_leaks();
     crate::watch::close();
-    let (stats, faults, first, findings) = {
+    let (stats, faults, first, findings, missed) = {
         let account = account();
-        (wanted().then(|| account.stats()), account.faults, account.first.clone(), account.findings)
+        let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
+        (wanted().then(|| account.stats()), account.faults, account.first.clone(), account.findings, missed)
     };
     if let Some(stats) = stats {
         eprintln!("{stats}");
+    }
+    if (status != 0 || faults > 0) && !missed.is_empty() {
+        tell(&format!("margay: the program called what is not supported: {}", missed.join(", ")));
     }
     if faults == 0 && findings == 0 {
         return;

@@ -115,8 +115,8 @@ struct Queued {
 /// What kernels have printed and nobody has written yet.
 struct Printer(Arc<Mutex<Vec<u8>>>);
 
-/// How long a kernel may poll for what nobody does.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a kernel may poll for what nobody does, and a stream wait before that is said.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes that are kept at the most (`CU_LIMIT_PRINTF_FIFO_SIZE`).
 const MOST_PRINTED: usize = 1 << 20;

@@ -289,6 +289,14 @@ pub fn submit(stream: StreamHandle, copy: Copy) -> Outcome {
     stream.submit(Work::Copy(copy))
 }
 
+/// Copies between contexts: after all work of both, and before whatever comes (CUDA Runtime API, `cudaMemcpyPeer`).
+fn between(contexts: [Handle<Context>; 2], copy: Copy) -> Outcome {
+    for handle in contexts {
+        driver()?.contexts.get(handle).map_err(|_| Code::INVALID_CONTEXT)?.settle();
+    }
+    StreamHandle::NULL.submit_and_wait(Work::Copy(copy))
+}
+
 /// Copies as a call does that is not asynchronous: it waits, unless nothing but the device takes part.
 fn now(copy: Copy) -> Outcome {
     let waits = copy.touches_host(StreamHandle::NULL.get()?.context());
@@ -308,9 +316,9 @@ api! {
     }
     3020 + ptds fn cuMemcpyDtoD_v2(to: DevicePtr, from: DevicePtr, count: usize) { now(Copy::bytes(to, true, from, true, count)) }
     4000 + ptds fn cuMemcpyPeer(
-        to: DevicePtr, _to_context: Handle<Context>, from: DevicePtr, _from_context: Handle<Context>, count: usize,
+        to: DevicePtr, to_context: Handle<Context>, from: DevicePtr, from_context: Handle<Context>, count: usize,
     ) {
-        now(Copy::bytes(to, true, from, true, count))
+        between([to_context, from_context], Copy::bytes(to, true, from, true, count))
     }
     4000 + ptsz fn cuMemcpyAsync(to: DevicePtr, from: DevicePtr, count: usize, stream: StreamHandle) {
         submit(stream, Copy::bytes(to, false, from, false, count))
@@ -360,6 +368,9 @@ api! {
     3020 + ptsz fn cuMemcpy2DAsync_v2(copy: In<Copy2d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
     3020 + ptds fn cuMemcpy3D_v2(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
     3020 + ptsz fn cuMemcpy3DAsync_v2(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
-    4000 + ptds fn cuMemcpy3DPeer(copy: In<Copy3d>) { now(copy.get()?.copy()?) }
+    4000 + ptds fn cuMemcpy3DPeer(copy: In<Copy3d>) {
+        let copy = copy.get()?;
+        between([Handle::of(copy.to.reserved), Handle::of(copy.from.reserved)], copy.copy()?)
+    }
     4000 + ptsz fn cuMemcpy3DPeerAsync(copy: In<Copy3d>, stream: StreamHandle) { submit(stream, copy.get()?.copy()?) }
 }

@@ -61,6 +61,10 @@ fn host_memory() -> u64 {
     group.iter().filter_map(|path| read(path).trim().parse().ok()).fold(own, u64::min)
 }
 
+fn name() -> String {
+    profile().name.clone().unwrap_or_else(|| format!("margay ({})", processor()))
+}
+
 /// The name of the processor.
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -113,11 +117,12 @@ fn attribute(number: u32, device: i32) -> Option<i32> {
         76 => capability().1,
         78..=80 => 1, // priorities, caches
         81 => limits.shared as i32,
-        86 => 1, // atomics with the host
-        87 => 2, // single to double precision
-        89 => 1, // managed memory may be used by both at once
-        90 => 1, // preemption
-        95 => 1, // cooperative launch
+        86 => 1,                  // atomics with the host
+        87 => 2,                  // single to double precision
+        89 => 1,                  // managed memory may be used by both at once
+        90 => 1,                  // preemption
+        95 => 1,                  // cooperative launch
+        92..=94 | 122 | 123 => 1, // stream memory operations, of 64 bits too, all comparisons
         97 => limits.shared_of_cta as i32,
         91 | 99 => 1, // registered host memory, under the host's addresses
         101 => 1,
@@ -131,8 +136,8 @@ fn attribute(number: u32, device: i32) -> Option<i32> {
         130 => 0,
         131 | 134 => -1, // NUMA nodes: none
         34 => device,    // on the bus
-        17 | 20 | 32 | 33 | 35 | 50 | 84 | 85 | 88 | 92..=94 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
-        116..=119 | 121..=125 | 128 | 129 | 132 | 133 | 135..=160 => 0,
+        17 | 20 | 32 | 33 | 35 | 50 | 84 | 85 | 88 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
+        116..=119 | 121 | 124 | 125 | 128 | 129 | 132 | 133 | 135..=160 => 0,
         _ => return None,
     })
 }
@@ -193,10 +198,9 @@ api! {
         driver()?;
         count.set(profile().count as i32)
     }
-    2000 fn cuDeviceGetName(name: Out<c_char>, len: i32, device: i32) {
+    2000 fn cuDeviceGetName(out: Out<c_char>, len: i32, device: i32) {
         check(device)?;
-        let name_of_own = || format!("margay ({})", processor());
-        name.set_text(&profile().name.clone().unwrap_or_else(name_of_own), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
+        out.set_text(&name(), usize::try_from(len).map_err(|_| Code::INVALID_VALUE)?)
     }
     9020 fn cuDeviceGetUuid(out: Out<Uuid>, device: i32) {
         check(device)?;

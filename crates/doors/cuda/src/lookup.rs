@@ -20,6 +20,7 @@ const LISTS: &[&[Entry]] = &[
     crate::library::ENTRIES,
     crate::link::ENTRIES,
     crate::memory::ENTRIES,
+    crate::memory_operation::ENTRIES,
     crate::module::ENTRIES,
     crate::old_launch::ENTRIES,
     crate::pool::ENTRIES,
@@ -31,7 +32,7 @@ const LISTS: &[&[Entry]] = &[
 
 /// Every function of the library.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    LISTS.iter().chain(&crate::graph::LISTS).copied().flatten()
+    LISTS.iter().chain(&crate::graph::LISTS).chain(&crate::absent::LISTS).copied().flatten()
 }
 
 /// A name without the suffix of the form for the thread's default stream.
@@ -114,6 +115,8 @@ mod tests {
         assert_eq!(find("cuLaunchKernel", 13000, true).unwrap().name, "cuLaunchKernel_ptsz");
         assert_eq!(find("cuLaunchKernel", 13000, false).unwrap().name, "cuLaunchKernel");
         assert_eq!(find("cuMemAlloc", 13000, true).unwrap().name, "cuMemAlloc_v2");
+        assert_eq!(find("cuMulticastCreate", 13000, false).unwrap().name, "cuMulticastCreate");
+        assert_eq!(find("cuMemAlloc", 13000, false).unwrap().name, "cuMemAlloc_v2", "older forms come last");
         assert_eq!(find("cuMakeCoffee", 13000, false).err(), Some(false));
     }
 

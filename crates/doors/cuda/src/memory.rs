@@ -13,6 +13,7 @@ use crate::{
     handle::Handle,
     pool::Pool,
     raw::{Host, In, Out},
+    room,
     stream::StreamHandle,
     work::{Fill, Work},
 };
@@ -36,7 +37,7 @@ fn alignment(bytes: usize, owner: Owner) -> u32 {
 /// The bytes of an allocation that a program may access. Devices check addresses by pages, so real programs overrun
 /// small allocations by a few bytes unnoticed: accesses up to the alignment are permitted, unless exact bounds are
 /// requested.
-fn room(bytes: usize, alignment: u32) -> usize {
+fn accessible(bytes: usize, alignment: u32) -> usize {
     if crate::watch::wanted().is_some_and(|what| what.memory) {
         bytes
     } else {
@@ -50,15 +51,16 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
     if bytes == 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let is_full = || context.device_memory().usage().0.saturating_add(bytes as u64) > total_memory();
+    let is_full = || !room::fits(context.device_memory(), bytes as u64);
     if is_full() {
         context.settle(); // work that is queued may free some
         if is_full() {
+            room::explain(context.device_memory(), bytes as u64);
             return Err(Code::OUT_OF_MEMORY);
         }
     }
     let alignment = alignment(bytes, owner);
-    let made = context.device_memory().alloc_as(room(bytes, alignment) as u64, alignment, Kind::Global, "");
+    let made = context.device_memory().alloc_as(accessible(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
     if owner != Owner::Device {
         // The host writes to it without API calls.
@@ -269,8 +271,7 @@ api! {
         total.set(u32::MAX)
     }
     3020 fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
-        let used = current()?.device_memory().usage().0;
-        free.set(total_memory().saturating_sub(used) as usize)?;
+        free.set(room::free(current()?.device_memory()) as usize)?;
         total.set(total_memory() as usize)
     }
     3020 fn cuMemAlloc_v2(address: Out<DevicePtr>, bytes: usize) { address.set(allocate(bytes, Owner::Device)?) }

@@ -33,8 +33,9 @@ impl Module {
             [_] => vec!["module.ptx".into()],
             many => (0..many.len()).map(|i| format!("module{i}.ptx")).collect(),
         };
-        let files: Vec<SourceText<'_>> =
+        let mut files: Vec<SourceText<'_>> =
             names.iter().zip(texts).map(|(name, text)| SourceText { name, text }).collect();
+        files.extend(image::own_runtime(texts).map(|text| SourceText { name: "device runtime", text }));
         let load = LoadOptions { engine: engine(), ..LoadOptions::default() };
         match context.runtime.load(&files, &load) {
             // Its kernels could not be given any of the addresses that the driver hands out.

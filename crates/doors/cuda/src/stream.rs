@@ -10,7 +10,7 @@ use crate::{
     event::Event,
     graph::{Capture, Graph, NodeRef},
     handle::Handle,
-    memory::{DevicePtr, within},
+    memory::DevicePtr,
     raw::{Callback, Host, In, Out, StreamCallback, UserData},
     work::Work,
 };
@@ -320,41 +320,6 @@ fn info(
     Ok(())
 }
 
-/// The comparison of a stream memory operation (`CU_STREAM_WAIT_VALUE_*`).
-fn holds(is: u64, wanted: u64, flags: u32, bits: u32) -> bool {
-    match flags & 3 {
-        0 => (is.wrapping_sub(wanted) << (64 - bits)) as i64 >= 0,
-        1 => is == wanted,
-        2 => is & wanted != 0,
-        _ => !(is | wanted) << (64 - bits) != 0,
-    }
-}
-
-/// Makes the stream wait for a value in memory, which another stream or the program writes.
-fn wait_value(handle: StreamHandle, address: DevicePtr, wanted: u64, flags: u32, size: usize) -> Outcome {
-    let stream = handle.get()?;
-    within(stream.context(), address, size)?;
-    stream.work_later(move |context| {
-        loop {
-            let mut word = [0; 8];
-            context.device_memory().read(address, &mut word[..size]).map_err(|_| Code::INVALID_VALUE)?;
-            if holds(u64::from_le_bytes(word), wanted, flags, 8 * size as u32) || context.failure().is_some() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_micros(50));
-        }
-    });
-    Ok(())
-}
-
-fn write_value(handle: StreamHandle, address: DevicePtr, value: &[u8]) -> Outcome {
-    let stream = handle.get()?;
-    within(stream.context(), address, value.len())?;
-    let value = value.to_vec();
-    stream.work_later(move |context| context.device_memory().write(address, &value).map_err(|_| Code::INVALID_VALUE));
-    Ok(())
-}
-
 api! {
     2000 fn cuStreamCreate(stream: Out<Handle<Stream>>, flags: u32) { create(stream, flags, 0) }
     5050 fn cuStreamCreateWithPriority(stream: Out<Handle<Stream>>, flags: u32, priority: i32) {
@@ -476,31 +441,6 @@ api! {
         stream: StreamHandle, nodes: In<Handle<NodeRef>>, _data: In<u64>, count: usize, flags: u32,
     ) {
         update(stream, nodes, count, flags)
-    }
-
-    8000 + ptsz fn cuStreamWaitValue32(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
-        wait_value(stream, address, value.into(), flags, 4)
-    }
-    9000 + ptsz fn cuStreamWaitValue64(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
-        wait_value(stream, address, value, flags, 8)
-    }
-    8000 + ptsz fn cuStreamWriteValue32(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
-        write_value(stream, address, &value.to_ne_bytes())
-    }
-    9000 + ptsz fn cuStreamWriteValue64(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
-        write_value(stream, address, &value.to_ne_bytes())
-    }
-    11070 + ptsz fn cuStreamWaitValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, flags: u32) {
-        wait_value(stream, address, value.into(), flags, 4)
-    }
-    11070 + ptsz fn cuStreamWaitValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, flags: u32) {
-        wait_value(stream, address, value, flags, 8)
-    }
-    11070 + ptsz fn cuStreamWriteValue32_v2(stream: StreamHandle, address: DevicePtr, value: u32, _flags: u32) {
-        write_value(stream, address, &value.to_ne_bytes())
-    }
-    11070 + ptsz fn cuStreamWriteValue64_v2(stream: StreamHandle, address: DevicePtr, value: u64, _flags: u32) {
-        write_value(stream, address, &value.to_ne_bytes())
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     memory::{DevicePtr, Location},
     pages::{Backing, Reserved},
     raw::{Host, In, Out},
+    room,
 };
 use bytemuck::AnyBitPattern;
 use margay_exec::{
@@ -54,6 +55,16 @@ pub struct AccessRight {
 pub struct Physical {
     backing: Backing,
     properties: Properties,
+    /// Of this process.
+    own: bool,
+}
+
+impl Drop for Physical {
+    fn drop(&mut self) {
+        if self.own {
+            room::gave_physical(self.backing.len);
+        }
+    }
 }
 
 struct Mapping {
@@ -175,7 +186,10 @@ api! {
         if size == 0 || !size.is_multiple_of(GRANULARITY) || flags != 0 || properties.handles & !DESCRIPTOR != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        handle.set(driver()?.physical.add(Physical { backing: Backing::new(size)?, properties }))
+        room::check_physical(size)?;
+        let made = Physical { backing: Backing::new(size)?, properties, own: true };
+        room::took_physical(size);
+        handle.set(driver()?.physical.add(made))
     }
     10020 fn cuMemRelease(handle: Handle<Physical>) {
         // Mapped memory stays until it is unmapped.
@@ -251,6 +265,6 @@ api! {
             win32: 0,
             flags: [0; 8],
         };
-        handle.set(driver()?.physical.add(Physical { backing, properties }))
+        handle.set(driver()?.physical.add(Physical { backing, properties, own: false }))
     }
 }

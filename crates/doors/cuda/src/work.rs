@@ -8,6 +8,7 @@ use crate::{
     graph::{Branch, Conditional, Exec, GraphMemory, Inner},
     launch::Launch,
     memory::{check_free, free_now, is_for_host, within},
+    memory_operation::{self, Operation},
     raw::{Callback, UserData},
 };
 use std::sync::{Arc, OnceLock};
@@ -35,6 +36,8 @@ pub enum Work {
     Alloc(Arc<GraphMemory>),
     /// Frees memory at an address.
     Free(u64),
+    /// Waits for words in memory and writes them.
+    Memory(Arc<[Operation]>),
     /// A conditional node, in a graph that is not instantiated.
     Conditional(Arc<Conditional>),
     /// An executable conditional node.
@@ -67,6 +70,7 @@ impl Work {
             Work::Fill(fill) => fill.check(context),
             Work::Host(function, _) => function.check(),
             Work::Free(address) => check_free(context, *address),
+            Work::Memory(operations) => memory_operation::check(operations, context),
             _ => Ok(()),
         }
     }
@@ -96,6 +100,7 @@ impl Work {
             Work::Graph(exec) => exec.run(context),
             Work::Alloc(memory) => memory.run(),
             Work::Free(address) => free_now(context, *address),
+            Work::Memory(operations) => memory_operation::run(operations, context),
             Work::Branch(branch) => branch.run(context),
             Work::Wait(event) => {
                 if let Some(mark) = event.mark() {

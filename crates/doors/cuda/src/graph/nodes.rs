@@ -13,6 +13,7 @@ use crate::{
     event::Event,
     handle::Handle,
     launch::attribute,
+    memory_operation::Batch,
     raw::{Host, In, Out},
     work::Work,
 };
@@ -121,6 +122,14 @@ api! {
         out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, awaited: Handle<Event>,
     ) {
         add(out, to, after, count, Work::Wait(event(awaited)?))
+    }
+    11070 fn cuGraphAddBatchMemOpNode(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, node: In<Batch>) {
+        add(out, to, after, count, node.get()?.work()?)
+    }
+    11070 fn cuGraphBatchMemOpNodeGetParams(of: Node, params: Out<Batch>) { params.set(Batch::of(&work_of(of)?)?) }
+    11070 fn cuGraphBatchMemOpNodeSetParams(of: Node, params: In<Batch>) { set(of, params.get()?.work()?) }
+    11070 fn cuGraphExecBatchMemOpNodeSetParams(of: Handle<Exec>, node: Node, params: In<Batch>) {
+        set_in(of, node, params.get()?.work()?)
     }
     12020 fn cuGraphAddNode(out: Out<Node>, to: Handle<Graph>, after: In<Node>, count: usize, params: Host) {
         add(out, to, after, count, params::work(params)?)

@@ -14,6 +14,7 @@ use crate::{
     function::Function,
     handle::Handle,
     launch::{Launch, Shape},
+    memory_operation::Batch,
     raw::{Callback, Host, In, UserData},
     work::{Fill, Work},
 };
@@ -32,6 +33,7 @@ pub mod kind {
     pub const RECORD: u32 = 7;
     pub const ALLOC: u32 = 10;
     pub const FREE: u32 = 11;
+    pub const MEMORY: u32 = 12;
     pub const CONDITIONAL: u32 = 13;
 }
 
@@ -48,6 +50,7 @@ pub fn kind_of(work: &Work) -> u32 {
         Work::Record(_) => kind::RECORD,
         Work::Alloc(_) => kind::ALLOC,
         Work::Free(_) => kind::FREE,
+        Work::Memory(_) => kind::MEMORY,
         Work::Conditional(_) | Work::Branch(_) => kind::CONDITIONAL,
     }
 }
@@ -257,6 +260,7 @@ pub fn work(params: Host) -> Result<Work, Code> {
         kind::RECORD => Work::Record(driver()?.events.get(of.value(0)?)?),
         kind::ALLOC => allocation(of)?,
         kind::FREE => Work::Free(of.value(0)?),
+        kind::MEMORY => of.value::<Batch>(0)?.work()?,
         kind::CONDITIONAL => {
             let condition = Condition::find(of.value(0)?)?;
             let made = Conditional::new(condition, of.value(conditional::KIND)?, of.value(conditional::COUNT)?)?;
@@ -282,6 +286,7 @@ pub fn describe(node: &NodeRef, params: Host) -> Outcome {
         Work::Record(_) | Work::Wait(_) => of.set_value(0, event_of(&work, kind_of(&work))?),
         Work::Alloc(_) => describe_allocation(&work, of),
         Work::Free(address) => of.set_value(0, *address),
+        Work::Memory(_) => of.set_value(0, Batch::of(&work)?),
         Work::Conditional(made) => {
             of.set_value(0, made.condition.word)?;
             of.set_value(conditional::KIND, made.kind)?;

@@ -29,6 +29,16 @@ pub fn with_own_runtime(text: String) -> String {
     if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
 }
 
+/// Declarations of functions of the device runtime that NVIDIA's assembler knows: a module may call them without being linked with it.
+const KNOWN_TO_ASSEMBLER: &str = ".extern .func cudaGraphSetConditional";
+
+/// The device runtime, for modules that call it and do not define it.
+pub fn own_runtime(texts: &[String]) -> Option<&'static str> {
+    let calls = texts.iter().any(|text| text.contains(KNOWN_TO_ASSEMBLER));
+    let is_there = texts.iter().any(|text| text == DEVICE_RUNTIME);
+    (calls && !is_there).then_some(DEVICE_RUNTIME)
+}
+
 /// The PTX texts of an image of unknown length.
 pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     // Any image has at least four bytes, even an invalid string.

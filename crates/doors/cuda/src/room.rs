@@ -1,0 +1,132 @@
+//! How much memory programs may still allocate: as much as the device has, and no more than the host can give. Memory costs the host
+//! nothing until it is written, so what was promised and never written counts against what the host has left.
+
+use crate::{
+    code::{Code, Outcome},
+    device::total_memory,
+    driver::driver,
+};
+use margay_exec::{Memory, mem::Allocation};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+/// Bytes that may be allocated between two looks at the host's memory.
+const UNWATCHED: u64 = 32 << 20;
+/// Allocations below this size do not count as unwritten.
+const SMALL: usize = 1 << 20;
+/// Pages of an allocation that are looked at.
+const SAMPLES: usize = 32;
+const PAGE: usize = 4096;
+
+/// Bytes of `cuMemCreate` in use.
+static PHYSICAL: AtomicU64 = AtomicU64::new(0);
+/// Bytes allocated since the last look at the host's memory.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+
+/// Records physical memory, which no allocation of the device's memory accounts for.
+pub fn took_physical(bytes: usize) {
+    PHYSICAL.fetch_add(bytes as u64, Relaxed);
+}
+
+/// Records its end.
+pub fn gave_physical(bytes: usize) {
+    PHYSICAL.fetch_sub(bytes as u64, Relaxed);
+}
+
+/// Bytes in use on the device.
+pub fn used(memory: &Memory) -> u64 {
+    memory.usage().0 + PHYSICAL.load(Relaxed)
+}
+
+/// Bytes that can be allocated: for programs that ask before they allocate.
+pub fn free(memory: &Memory) -> u64 {
+    let on_device = total_memory().saturating_sub(used(memory));
+    left(memory).map_or(on_device, |left| on_device.min(left))
+}
+
+/// Whether the device and the host have room for so many bytes more.
+pub fn fits(memory: &Memory, bytes: u64) -> bool {
+    if used(memory).saturating_add(bytes) > total_memory() {
+        return false;
+    }
+    if SINCE.fetch_add(bytes, Relaxed).saturating_add(bytes) < UNWATCHED {
+        return true;
+    }
+    SINCE.store(0, Relaxed);
+    left(memory).is_none_or(|left| bytes <= left)
+}
+
+/// Tells why an allocation failed although the device has room for it.
+pub fn explain(memory: &Memory, bytes: u64) {
+    if used(memory).saturating_add(bytes) > total_memory() {
+        return;
+    }
+    let left = left(memory).unwrap_or(0);
+    crate::api::say(&format!(
+        "margay: {bytes} bytes were not allocated: the device has them, but the host has only {left} bytes to spare"
+    ));
+}
+
+/// Bytes of the host's memory that nobody has and nobody was promised; `None` where the host does not say.
+fn left(memory: &Memory) -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let field = |name: &str| {
+        let line = info.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    };
+    let available =
+        group_left().map_or(field("MemAvailable:")?, |group| group.min(field("MemAvailable:").unwrap_or(0)));
+    // What the system and the program itself need in order to go on.
+    let reserve = (field("MemTotal:")? / 16).min(1 << 30);
+    Some(available.saturating_sub(reserve).saturating_sub(unwritten(memory)))
+}
+
+/// What the process's control group may still use, which it can take from caches too.
+fn group_left() -> Option<u64> {
+    let groups = [
+        ("/sys/fs/cgroup/", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory/", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ];
+    groups.iter().find_map(|(folder, limit, usage)| {
+        let number = |name: &str| fs::read_to_string(format!("{folder}{name}")).ok()?.trim().parse::<u64>().ok();
+        let (limit, usage) = (number(limit)?, number(usage)?);
+        let stat = fs::read_to_string(format!("{folder}memory.stat")).unwrap_or_default();
+        let cached = stat.lines().filter_map(|line| line.split_once(' '));
+        let cached = cached.filter(|(name, _)| matches!(*name, "inactive_file" | "active_file"));
+        let cached: u64 = cached.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
+        Some(limit.saturating_sub(usage.saturating_sub(cached)))
+    })
+}
+
+/// Bytes of allocations that the host has given no memory for yet, from samples of their pages.
+fn unwritten(memory: &Memory) -> u64 {
+    let Ok(pages) = File::open("/proc/self/pagemap") else { return 0 };
+    let large = memory.allocations().into_iter().filter(|a| a.block.is_owned() && a.block.len() >= SMALL);
+    large.map(|a| unwritten_part(&pages, &a)).sum()
+}
+
+fn unwritten_part(pages: &File, allocation: &Allocation) -> u64 {
+    const PRESENT: u64 = 1 << 63;
+    const SWAPPED: u64 = 1 << 62;
+    let (base, len) = (allocation.block.base() as usize, allocation.block.len());
+    let missing = (0..SAMPLES).filter(|i| {
+        let page = (base + len / SAMPLES * i) / PAGE;
+        let mut entry = [0; 8];
+        let read = pages.read_exact_at(&mut entry, 8 * page as u64);
+        read.is_ok() && u64::from_ne_bytes(entry) & (PRESENT | SWAPPED) == 0
+    });
+    (len / SAMPLES * missing.count()) as u64
+}
+
+/// Checks that physical memory, which is not in the device's own table, may be created.
+pub fn check_physical(bytes: usize) -> Outcome {
+    let memory = driver()?.device.memory();
+    if fits(memory, bytes as u64) {
+        return Ok(());
+    }
+    explain(memory, bytes as u64);
+    Err(Code::OUT_OF_MEMORY)
+}
