@@ -61,6 +61,12 @@ fn host_memory() -> u64 {
     group.iter().filter_map(|path| read(path).trim().parse().ok()).fold(own, u64::min)
 }
 
+/// The device in a line, for people.
+pub fn described() -> String {
+    let (major, minor) = capability();
+    format!("{} ({major}.{minor}, {} multiprocessors)", name(), multiprocessors())
+}
+
 fn name() -> String {
     profile().name.clone().unwrap_or_else(|| format!("margay ({})", processor()))
 }

@@ -119,6 +119,7 @@ impl Launch {
             cancel,
             ..LaunchConfig::new(grid, block)
         };
+        crate::capture::launch(&self.function, kernel, context, &config, &self.params);
         let ended = kernel.launch(&config, &self.params);
         if checker.as_ref().is_some_and(|checker| watch::report_findings(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);

@@ -20,6 +20,7 @@ mod account;
 mod advice;
 mod api;
 mod batch;
+mod capture;
 mod code;
 mod context;
 mod copy;

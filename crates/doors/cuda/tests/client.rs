@@ -1,5 +1,6 @@
 //! Builds a C program against the library and runs it: the API as programs meet it.
 
+use margay::capture::Capture;
 use std::{env, path::PathBuf, process::Command};
 
 /// Where cargo puts the library: beside the test or some folders above, as the version of cargo goes.
@@ -60,6 +61,38 @@ fn streams_run_beside_the_program() {
         let left = run(engine, &["leave"]);
         assert!(left.status.success() && left.stderr.is_empty(), "{engine}: {left:?}");
     }
+}
+
+#[test]
+fn operations_limits_and_names_are_as_documented() {
+    let (folder, client) = build("operations");
+    let launches = folder.join("launches");
+    let _ = std::fs::remove_dir_all(&launches);
+    let mut command = Command::new(&client);
+    command.env("LD_LIBRARY_PATH", &folder).env("MARGAY_DEVICE", "memory=64M,count=2");
+    let run = command.env("MARGAY_CAPTURE", &launches).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n", "{out}{err}");
+
+    // Its launches were captured, and run alone.
+    let capture = Capture::read(&launches.join("0001")).unwrap();
+    assert_eq!((&*capture.kernel, capture.regions.len()), ("twice", 1));
+    assert_eq!(capture.regions[0].bytes[..4], 21u32.to_le_bytes());
+    let context = margay::device().unwrap().context();
+    let module = margay::Module::parse(&capture.modules[0].1).unwrap().check().unwrap().load(&context).unwrap();
+    let kernel = module.kernel("twice").unwrap();
+    let (params, restored) = capture.restore(&context, &kernel).unwrap();
+    kernel.launch(&margay::LaunchConfig::new(capture.grid, capture.block), &params).unwrap();
+    let after = restored.contents(&capture, context.device().memory()).unwrap();
+    assert_eq!(after[0][..4], 42u32.to_le_bytes());
+    assert_eq!(Capture::read(&launches.join("0002")).unwrap().kernel, "decide");
+    assert!(!launches.join("0003").exists());
+
+    // A wait that nobody ends is told, and does not keep the program from its end.
+    let run = command.env_remove("MARGAY_CAPTURE").arg("wait").output().unwrap();
+    let err = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(3), "{err}");
+    assert!(err.contains("`cuStreamWaitValue32`") && err.contains("is 0x2a, and is to become at least 0x3e8"), "{err}");
 }
 
 #[test]

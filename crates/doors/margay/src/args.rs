@@ -55,6 +55,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Run a CUDA program on the CPU, with margay's libcuda.so.1 in place of NVIDIA's
     Exec(ExecArgs),
+    /// Run one launch alone that `margay exec --capture` has written, with its memory
+    Replay(crate::cmd::replay::ReplayArgs),
     /// Act as NVIDIA's compute-sanitizer: `margay exec --check` with its options
     Sanitize(SanitizeArgs),
     /// Act as NVIDIA's ptxas for tools that call it: check, and write an image that margay's libcuda.so.1 loads
@@ -410,6 +412,7 @@ Examples:
   margay exec --engine reference -- ./vector_add       exactly, with every access checked
   margay exec --device t4,memory=4G -- ./vector_add    on a device like a T4 with less memory
   margay exec --doors --stats -- ./vector_add          what is loaded, what ran and what it cost
+  margay exec --capture launches -- ./vector_add       every launch, for `margay replay launches/0001`
   eval \"$(margay exec --print-env)\"                   for the whole shell
 
 The program must bring PTX; nvcc's default does, and so does `-gencode arch=compute_80,code=compute_80`. A CUDA runtime
@@ -423,6 +426,7 @@ Environment, also of programs that the program starts:
   MARGAY_CHECK=all                what to look for (--check)
   MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
   MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
+  MARGAY_CAPTURE=FOLDER, MARGAY_CAPTURE_KERNELS, MARGAY_CAPTURE_LAUNCHES=SKIP:COUNT   launches to write down (--capture)
   CUDA_LAUNCH_BLOCKING=1          launches return when their kernel has ended, so that an error is that of its own launch
   MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
   MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
@@ -457,6 +461,10 @@ pub struct ExecArgs {
     /// Keep the program's own exit code even if a kernel failed
     #[arg(long, conflicts_with = "fault_exit_code")]
     pub keep_exit_code: bool,
+    /// Write every launch, with the memory that it can reach, to a folder of its own inside this one, for `margay replay`;
+    /// `--kernel-name` and `--launches` choose some of them
+    #[arg(long, value_name = "FOLDER")]
+    pub capture: Option<PathBuf>,
     /// List every object that has to do with CUDA when it is loaded: the runtime that it brings, the PTX and machine code in its fat
     /// binaries, and how it is served
     #[arg(long)]
@@ -475,10 +483,10 @@ pub struct ExecArgs {
 /// Which launches `--check` watches, and how it tells.
 #[derive(Debug, Default, Args)]
 pub struct CheckedArgs {
-    /// With `--check`: only kernels of that name, mangled or not; `*` stands for anything; may be repeated
+    /// With `--check` or `--capture`: only kernels of that name, mangled or not; `*` stands for anything; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub kernel_name: Vec<String>,
-    /// With `--check`: only launches after the first SKIP of those kernels, and COUNT of them
+    /// With `--check` or `--capture`: only launches after the first SKIP of those kernels, and COUNT of them
     #[arg(long, value_name = "SKIP:COUNT", value_parser = launches)]
     pub launches: Option<String>,
     /// With `--check`: look at the accesses of one CTA in N
@@ -502,7 +510,8 @@ pub struct CheckedArgs {
     pub stop_at_first: bool,
 }
 
-fn engine(text: &str) -> Result<String, String> {
+/// The name of an engine.
+pub fn engine(text: &str) -> Result<String, String> {
     let engines = margay::engines();
     let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
     if names.contains(&text) { Ok(text.into()) } else { Err(format!("there is {}", names.join(", "))) }

@@ -44,6 +44,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod compare;
 pub mod element;
 pub mod findings;

@@ -47,6 +47,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Bindgen(args) => cmd::bindgen::run(args, color),
         Command::Run(args) => cmd::run::run(args, color),
         Command::Exec(args) => cmd::exec::run(args),
+        Command::Replay(args) => cmd::replay::run(args, color),
         Command::Sanitize(args) => cmd::sanitize::run(args),
         Command::Ptxas(args) => cmd::ptxas::run(args, color),
         Command::Extract(args) => cmd::extract::run(args),

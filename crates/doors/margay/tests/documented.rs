@@ -67,6 +67,38 @@ fn readme_commands_run() {
     }
 }
 
+/// A captured launch of [`KERNEL`].
+fn captured(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("0.ptx"), KERNEL).unwrap();
+    fs::write(folder.join("memory.bin"), [0; 64]).unwrap();
+    let description = r#"{
+        "format": 1, "kernel": "main", "grid": [1, 1, 1], "block": [16, 1, 1], "cluster": null, "shared": 0,
+        "cooperative": false, "stack": 1024, "heap": 8388608, "device": "test", "parameters": "0010000000700000",
+        "modules": ["k.ptx"], "memory": [{ "kind": "allocation", "address": "0x700000001000", "bytes": 64 }]
+    }"#;
+    fs::write(folder.join("launch.json"), description).unwrap();
+}
+
+#[test]
+fn a_captured_launch_is_replayed_alike_on_every_engine() {
+    let folder = scratch("replay");
+    captured(&folder.join("launches/0007"));
+    let mut digests = Vec::new();
+    for engine in ["reference", "tiered"] {
+        let (code, printed) = shell(&format!("margay replay launches/0007 --engine {engine} --output after"), &folder);
+        assert_eq!(code, 0, "{printed}");
+        // Thread 0 writes 0, which was there; the others change one byte each.
+        assert!(printed.contains("allocation of 64 bytes at 0x700000001000: 15 bytes changed"), "{printed}");
+        let after: Vec<u8> = (0u32..16).flat_map(u32::to_le_bytes).collect();
+        assert_eq!(fs::read(folder.join("after")).unwrap(), after);
+        digests.push(printed.lines().last().unwrap().to_owned());
+    }
+    assert_eq!(digests[0], digests[1]);
+    let (code, printed) = shell("margay replay launches/0008", &folder);
+    assert!(code == 2 && printed.contains("launch.json"), "{code}: {printed}");
+}
+
 /// A program that does nothing, in the place of a user's.
 fn program(path: &Path) {
     fs::write(path, "#!/bin/sh\nexit 0\n").unwrap();
@@ -151,6 +183,7 @@ fn help_examples_run() {
     for name in ["vector_add", "a.out", "bin/python", "train.py", "app.py"] {
         program(&folder.join(name));
     }
+    captured(&folder.join("launches/0007"));
     // nvcc is not here: what it would print.
     fs::write(folder.join("bin/nvcc"), "#!/bin/sh\ncat k.ptx\n").unwrap();
     Command::new("chmod").arg("+x").arg(folder.join("bin/nvcc")).status().unwrap();

@@ -36,6 +36,7 @@ pub fn run(args: &ExecArgs) -> Result {
         value.as_ref().map(|value| command.env(variable, value));
     }
     command.envs(checks(args)?);
+    command.envs(captures(args));
     if args.stats {
         command.env("MARGAY_STATS", "1");
     }
@@ -66,8 +67,21 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
         ("MARGAY_CHECK_STOP", stop_at_first.then(|| "1".into())),
     ];
     let set: Vec<_> = set.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    if !set.is_empty() && args.check.is_none() && env::var_os("MARGAY_CHECK").is_none() {
-        return Err(Failure::usage("these options are about `--check`, which says what to look for"));
+    if args.capture.is_some() || set.is_empty() || args.check.is_some() || env::var_os("MARGAY_CHECK").is_some() {
+        return Ok(set);
     }
-    Ok(set)
+    Err(Failure::usage("these options are about `--check`, which says what to look for, or `--capture`"))
+}
+
+/// What the driver library is told of launches that it is to write down.
+fn captures(args: &ExecArgs) -> Vec<(&'static str, OsString)> {
+    let Some(folder) = &args.capture else { return Vec::new() };
+    let folder = std::path::absolute(folder).unwrap_or(folder.clone());
+    let kernels = args.checks.kernel_name.join(",");
+    let launches = args.checks.launches.clone().unwrap_or_default();
+    vec![
+        ("MARGAY_CAPTURE", folder.into_os_string()),
+        ("MARGAY_CAPTURE_KERNELS", kernels.into()),
+        ("MARGAY_CAPTURE_LAUNCHES", launches.into()),
+    ]
 }

@@ -12,6 +12,7 @@ pub mod fmt;
 pub mod ir;
 pub mod nvcc;
 pub mod ptxas;
+pub mod replay;
 pub mod run;
 pub mod sanitize;
 
