@@ -20,6 +20,7 @@ NAMES = sorted(p.name for p in PAGES.glob("*.md")) if PAGES else []
 # What the commands must print, by exact arithmetic; a page without an entry asserts inside of its own files.
 PRINTS = {
     "dask.md": "[0, 1, 10, 111]",
+    "ray.md": "[0, 1, 10, 111]",
     "nvcc.md": "no error: 1 4 9 16",
     "index.md": "E0201 3",
 }
