@@ -27,7 +27,7 @@ fn check(device: i32) -> Outcome {
 }
 
 /// The primary context of a device, by which the driver identifies peers.
-fn peer(device: i32) -> Result<usize, Code> {
+pub fn peer(device: i32) -> Result<usize, Code> {
     check(device)?;
     let mut context = 0usize;
     driver::cuDevicePrimaryCtxRetain(Ptr::to(&mut context), device)?;

@@ -160,6 +160,7 @@ driver! {
     cuMemcpyHtoDAsync_v2(to: u64, from: Ptr, bytes: usize, stream: Stream);
     cuMemcpyDtoHAsync_v2(to: Ptr, from: u64, bytes: usize, stream: Stream);
     cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Stream);
+    cuMemcpyPeer(to: u64, to_context: usize, from: u64, from_context: usize, bytes: usize);
     cuMemcpy3DAsync_v2(copy: Ptr, stream: Stream);
     cuMemsetD2D8Async(to: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Stream);
     cuMemsetD8Async(to: u64, value: u8, count: usize, stream: Stream);

@@ -3,6 +3,7 @@
 use crate::{
     api::{api, same},
     array::{Copy3d, Extent, PitchedPtr},
+    device::peer,
     driver,
     error::{Code, Outcome},
     raw::Ptr,
@@ -177,8 +178,10 @@ api! {
     + ptsz fn cudaMemcpyAsync(to: Ptr, from: Ptr, bytes: usize, direction: u32, stream: Stream) {
         copy(to, from, bytes, direction, stream)
     }
-    fn cudaMemcpyPeer(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize) {
-        copy_now(to, from, bytes, kind::DEVICE_TO_DEVICE)
+    fn cudaMemcpyPeer(to: Ptr, to_device: i32, from: Ptr, from_device: i32, bytes: usize) {
+        // The work of both devices comes before it, and what they do afterwards behind it: the driver has to know them.
+        let (to_context, from_context) = (peer(to_device)?, peer(from_device)?);
+        driver::cuMemcpyPeer(to.number(), to_context, from.number(), from_context, bytes)
     }
     fn cudaMemcpyPeerAsync(to: Ptr, _to_device: i32, from: Ptr, _from_device: i32, bytes: usize, stream: Stream) {
         copy(to, from, bytes, kind::DEVICE_TO_DEVICE, stream)

@@ -12,6 +12,7 @@ void __cudaRegisterManagedVar(void **, void **, char *, const char *, int, size_
 unsigned __cudaPushCallConfiguration(dim3, dim3, size_t, void *), __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, void *);
 char __cudaInitModule(void **);
 int __cudaGetKernel(void **, const void *), __cudaLaunchKernel(void *, dim3, dim3, void **, size_t, void *);
+int cudaMemcpyPeer(void *, int, const void *, int, size_t);
 int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocManaged(void **, size_t, unsigned), cudaMemcpy(void *, const void *, size_t, int);
 int cudaMemcpyToSymbol(const void *, const void *, size_t, size_t, int), cudaMemcpyFromSymbol(void *, const void *, size_t, size_t, int);
 int cudaGetSymbolSize(size_t *, const void *), cudaMemset(void *, int, size_t), cudaDeviceSynchronize(void), cudaGetDeviceCount(int *);
@@ -258,6 +259,16 @@ int main(void) {
     CHECK(mostly == 0); /* not all of it */
     CHECK(cudaIpcGetMemHandle(column, managed) == 801);
     CHECK(cudaGetLastError() == 801);
+
+    /* A copy between devices, which may be the same one, is done when others look. */
+    unsigned *pair[2], forty_two = 42, copied = 0;
+    OK(cudaMalloc((void **)&pair[0], 4));
+    OK(cudaMalloc((void **)&pair[1], 4));
+    OK(cudaMemcpy(pair[0], &forty_two, 4, H2D));
+    OK(cudaMemcpyPeer(pair[1], 0, pair[0], 0, 4));
+    OK(cudaMemcpy(&copied, pair[1], 4, D2H));
+    CHECK(copied == 42);
+    CHECK(cudaMemcpyPeer(pair[1], 0, pair[0], 99, 4) == 101 && cudaGetLastError() == 101);
 
     CHECK(strcmp(cudaGetErrorName(700), "cudaErrorIllegalAddress") == 0);
     CHECK(strcmp(cudaGetErrorString(0), "no error") == 0);
