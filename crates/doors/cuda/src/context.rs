@@ -103,6 +103,12 @@ pub fn at_work<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Refuses to wait on behalf of a stream's own work, such as a host function: it may wait for itself ("Host functions ... must not make
+/// any CUDA API calls", `cuLaunchHostFunc`).
+pub fn not_at_work() -> Outcome {
+    if AT_WORK.get() { Err(Code::NOT_PERMITTED) } else { Ok(()) }
+}
+
 /// The queue of a stream.
 struct Queued {
     queue: Queue,
@@ -321,6 +327,7 @@ fn named(handle: Handle<Context>) -> Result<Arc<Context>, Code> {
 }
 
 fn synchronize(context: &Context) -> Outcome {
+    not_at_work()?;
     context.settle();
     context.waited()
 }

@@ -3,7 +3,7 @@
 use crate::{
     api::api,
     code::{Code, Outcome},
-    context::Context,
+    context::{Context, not_at_work},
     driver::{current, driver},
     graph::CapturedAt,
     handle::Handle,
@@ -104,7 +104,8 @@ fn query(event: Handle<Event>) -> Outcome {
 
 fn synchronize(event: Handle<Event>) -> Outcome {
     let (event, mark) = outside(event)?;
-    if let Some(mark) = mark {
+    if let Some(mark) = mark.filter(|mark| !mark.is_reached()) {
+        not_at_work()?;
         mark.wait();
     }
     happened(&event)

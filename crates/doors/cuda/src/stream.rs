@@ -5,7 +5,7 @@
 use crate::{
     api::{api, is_thread_stream},
     code::{Code, Outcome},
-    context::{Context, at_work},
+    context::{Context, at_work, not_at_work},
     driver::{current, driver},
     event::Event,
     graph::{Capture, Graph, NodeRef},
@@ -200,6 +200,7 @@ impl StreamRef {
 
     /// Does work in its turn, and waits for it.
     pub fn work(&self, work: impl FnOnce(&Arc<Context>) -> Outcome + Send + 'static) -> Outcome {
+        not_at_work()?;
         let (context, (tell, told)) = (self.context().clone(), mpsc::channel());
         self.queue().run(self.turn(), move || {
             at_work(|| {
@@ -226,6 +227,7 @@ impl StreamRef {
 
     fn settle(&self) -> Outcome {
         not_captured(self)?;
+        not_at_work()?;
         self.mark().wait();
         self.context().waited()
     }
