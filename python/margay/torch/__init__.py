@@ -33,10 +33,10 @@ def install() -> None:
 
 
 def summary() -> str:
-    """Which operators torch's CPU kernels have computed so far, how often and in what time, as a table.
+    """Which operators torch's CPU kernels have computed so far and which kernels margay has run, how often and in what time, as tables.
 
-    With `MARGAY_TORCH_SUMMARY=1` a process writes it to standard error when it ends, and margay's driver the kernels that it ran
-    (`MARGAY_STATS=1`).
+    Kernels that still run are not among them: `torch.cuda.synchronize()` waits for them. With `MARGAY_TORCH_SUMMARY=1` a process writes
+    the tables to standard error when it ends.
     """
     from margay.torch import account
 

@@ -306,6 +306,24 @@ def _nothing():
     return contextlib.nullcontext()
 
 
+def test_the_summary_counts_kernels():
+    from margay.torch import account, summary
+
+    triton = pytest.importorskip("triton")
+    from kernels import add_kernel
+
+    def launches():
+        return account.kernels().get("add_kernel", (0,))[0]
+
+    x = torch.ones(100, device="cuda")
+    before = launches()
+    for _ in range(3):
+        add_kernel[(triton.cdiv(100, 64),)](x, x, torch.empty_like(x), 100, 64)
+    torch.cuda.synchronize()
+    assert launches() == before + 3
+    assert account.kernels()["add_kernel"][1] > 0 and "add_kernel" in summary()
+
+
 def test_the_summary_counts_operators():
     from margay.torch import account, summary
 

@@ -3,14 +3,19 @@
 
 use crate::{
     api::tell,
-    raw::{end_with, is_forked, when_it_ends},
+    code::Code,
+    raw::{Out, end_with, is_forked, when_it_ends},
 };
 use margay::render::demangled;
 use margay_runtime::{Kernel, LaunchStats, Tier, TierTime};
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    ffi::c_char,
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -51,6 +56,32 @@ fn wanted() -> bool {
     *WANTED.get_or_init(|| env::var("MARGAY_STATS").is_ok_and(|v| !v.is_empty() && v != "0"))
 }
 
+/// A program asked for counts ([`margayCountKernels`]).
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+crate::api::function! {
+    /// Counts launches from now on, for [`margayKernels`].
+    margayCountKernels() {
+        COUNTS.store(true, Relaxed);
+        Ok(())
+    }
+}
+
+crate::api::function! {
+    /// What was launched since [`margayCountKernels`], as text: a line for each kernel, with its launches, the nanoseconds that they
+    /// took, those that compiling it took, the engine and the demangled name, separated by tabs. Null for `text` asks for the text's
+    /// length with the zero behind it only.
+    margayKernels(text: Out<c_char>, len: usize, needed: Out<usize>) {
+        let lines = account().lines();
+        needed.offer(lines.len() + 1);
+        match text.is_null() {
+            true => Ok(()),
+            false if len <= lines.len() => Err(Code::INVALID_VALUE),
+            false => text.set_text(&lines, len),
+        }
+    }
+}
+
 /// The exit code for a program whose kernel failed and that would exit with 0.
 fn fault_exit() -> Option<i32> {
     env::var("MARGAY_FAULT_EXIT").ok()?.parse().ok().filter(|code| *code != 0)
@@ -63,7 +94,7 @@ pub fn open() {
 
 /// Records a successful launch.
 pub fn launched(kernel: &Kernel, stats: &LaunchStats) {
-    if !wanted() {
+    if !wanted() && !COUNTS.load(Relaxed) {
         return;
     }
     let mut account = account();
@@ -114,6 +145,15 @@ pub fn found() {
 }
 
 impl Account {
+    /// The kernels, a line each.
+    fn lines(&self) -> String {
+        let line = |(name, k): (&String, &Launched)| {
+            let (time, compile) = (k.time.as_nanos(), k.compile.as_nanos());
+            format!("{}\t{time}\t{compile}\t{}\t{}\n", k.times, k.engine, demangled(name))
+        };
+        self.kernels.iter().map(line).collect()
+    }
+
     /// The statistics as text, kernels by decreasing time.
     fn stats(&self) -> String {
         let mut kernels: Vec<_> = self.kernels.iter().collect();

@@ -21,8 +21,9 @@ int cuStreamAddCallback(H, void (*)(H, int, void *), void *, unsigned), cuLaunch
 int cuStreamWaitValue32_v2(H, Ptr, unsigned, unsigned), cuStreamWriteValue32_v2(H, Ptr, unsigned, unsigned);
 int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventQuery(H), cuEventSynchronize(H), cuEventElapsedTime(float *, H, H);
 int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
+int margayCountKernels(void), margayKernels(char *, size_t, size_t *);
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_INITIALIZED = 3, NOT_READY = 600, LAUNCH_FAILED = 719, NON_BLOCKING = 1 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_INITIALIZED = 3, NOT_READY = 600, LAUNCH_FAILED = 719, NOT_PERMITTED = 800, NON_BLOCKING = 1 };
 
 static int failures;
 #define CHECK(what) do { if (!(what)) { printf("streams.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
@@ -260,6 +261,47 @@ static void faults(void) {
     CHECK(cuMemsetD32_v2((Ptr)n, 0, 1) == LAUNCH_FAILED);
 }
 
+/* Host functions "must not make any CUDA API calls", which "may result in CUDA_ERROR_NOT_PERMITTED" (cuLaunchHostFunc): one that waited for
+   its own stream would wait for ever. */
+static H own, behind;
+static int answers[2];
+static void waits(void *unused) {
+    (void)unused;
+    answers[0] = cuStreamSynchronize(own);
+    answers[1] = cuEventSynchronize(behind);
+}
+
+static void host_functions(void) {
+    volatile unsigned *door = word();
+    OK(cuStreamCreate(&own, 0));
+    OK(cuEventCreate(&behind, 0));
+    launch(wait_for, own, door, 0);
+    OK(cuLaunchHostFunc(own, waits, NULL));
+    OK(cuEventRecord(behind, own));
+    *door = 1;
+    OK(cuStreamSynchronize(own));
+    CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED);
+    OK(cuStreamDestroy_v2(own));
+}
+
+/* margay's own: what was launched, a line for each kernel. */
+static void counts(void) {
+    volatile unsigned *n = word();
+    char text[256], engine[32], name[32];
+    size_t length;
+    unsigned long times, time, compiling;
+    OK(margayCountKernels());
+    launch(digit, NULL, n, 1);
+    launch(digit, NULL, n, 2);
+    OK(cuCtxSynchronize());
+    OK(margayKernels(NULL, 0, &length));
+    CHECK(length > 1 && length <= sizeof text && margayKernels(text, length - 1, &length) == INVALID_VALUE);
+    OK(margayKernels(text, length, &length));
+    CHECK(strlen(text) + 1 == length);
+    CHECK(sscanf(text, "%lu %lu %lu %31s %31s", &times, &time, &compiling, engine, name) == 5);
+    CHECK(times == 2 && time > 0 && strcmp(name, "digit") == 0);
+}
+
 /* A child has no driver, and nothing waits for threads that it does not have. */
 static void forks(void) {
     int status, count;
@@ -297,6 +339,8 @@ int main(int count, char **arguments) {
     memory();
     words();
     graphs();
+    host_functions();
+    counts();
     forks();
     faults();
     if (!failures) {
