@@ -34,8 +34,20 @@ pub(crate) fn directive(w: &mut Walker<'_, '_>, at: Span, what: &str) {
 
 /// Functions of the device's own library, which ptxas knows without a definition.
 fn is_library(name: &str) -> bool {
-    matches!(name, "vprintf" | "vfprintf" | "malloc" | "free" | "__assertfail" | "cudaGraphLaunch")
-        || name.starts_with("__cuda_syscall_")
+    const NAMES: [&str; 11] = [
+        "vprintf",
+        "vfprintf",
+        "malloc",
+        "free",
+        "__assertfail",
+        "cudaGraphLaunch",
+        "cudaGraphSetConditional",
+        "cudaGraphKernelNodeSetParam",
+        "cudaGraphKernelNodeSetGridDim",
+        "cudaGraphKernelNodeSetEnabled",
+        "cudaGraphKernelNodeUpdatesApply",
+    ];
+    NAMES.contains(&name) || name.starts_with("__cuda_syscall_")
 }
 
 /// All rules of this file.
