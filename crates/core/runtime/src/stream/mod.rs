@@ -15,7 +15,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
-        atomic::{AtomicUsize, Ordering::SeqCst},
+        atomic::{AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
@@ -29,8 +29,10 @@ pub struct Stream(Arc<Inner>);
 
 struct Inner {
     queue: Mutex<Queue>,
-    /// Pieces that are not done.
-    left: AtomicUsize,
+    /// Pieces that were queued; it changes under the queue's lock.
+    queued: AtomicU64,
+    /// Pieces that are done. By this number alone the stream is idle, and marks in it are reached: whoever sees the one sees the other.
+    done: AtomicU64,
     executor: Arc<Executor>,
     ended: Mutex<Ended>,
 }
@@ -48,6 +50,8 @@ struct Piece {
     /// What it waits for.
     after: Vec<Mark>,
     work: Box<dyn FnOnce() + Send>,
+    /// The mark behind it, if somebody has it.
+    mark: Option<Mark>,
 }
 
 /// How work ended that did not end well.
@@ -65,7 +69,8 @@ impl Stream {
     pub(crate) fn new(executor: Arc<Executor>) -> Stream {
         Stream(Arc::new(Inner {
             queue: Mutex::default(),
-            left: AtomicUsize::new(0),
+            queued: AtomicU64::new(0),
+            done: AtomicU64::new(0),
             executor,
             ended: Mutex::default(),
         }))
@@ -73,26 +78,24 @@ impl Stream {
 
     /// Queues work that comes after marks in other streams, and after everything queued here before.
     pub fn push(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) {
-        self.put(after, Box::new(work));
+        let mut queue = lock(&self.0.queue);
+        self.0.queued.fetch_add(1, SeqCst);
+        queue.pieces.push_back(Piece { after, work: Box::new(work), mark: None });
+        drop(queue);
         self.0.list();
     }
 
     /// Does work when all is done that was queued before, and waits for its end. The calling thread does it if it can.
     pub fn run(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) {
-        let mark = Mark::in_stream(self);
-        let reached = Reaches(mark.clone());
-        let work = Box::new(move || {
-            let _reached = reached;
-            work();
-        });
-        self.put(after, work);
-        mark.wait();
+        self.put(after, work).wait();
     }
 
-    /// Adds a piece. The caller sees to it that somebody does it.
-    fn put(&self, after: Vec<Mark>, work: Box<dyn FnOnce() + Send>) {
-        self.0.left.fetch_add(1, SeqCst);
-        lock(&self.0.queue).pieces.push_back(Piece { after, work });
+    /// Adds a piece with a mark behind it. The caller sees to it that somebody does it.
+    fn put(&self, after: Vec<Mark>, work: impl FnOnce() + Send + 'static) -> Mark {
+        let mut queue = lock(&self.0.queue);
+        let mark = Mark::new(Arc::downgrade(&self.0), self.0.queued.fetch_add(1, SeqCst) + 1);
+        queue.pieces.push_back(Piece { after, work: Box::new(work), mark: Some(mark.clone()) });
+        mark
     }
 
     /// Whether it is the same stream.
@@ -102,7 +105,9 @@ impl Stream {
 
     /// Whether all is done.
     pub fn is_idle(&self) -> bool {
-        self.0.left.load(SeqCst) == 0
+        // In this order: what is done was queued before.
+        let done = self.0.done.load(SeqCst);
+        done == self.0.queued.load(SeqCst)
     }
 
     /// A mark behind everything that is queued; one that is reached where nothing is.
@@ -115,9 +120,8 @@ impl Stream {
         if self.is_idle() && after.iter().all(Mark::is_reached) {
             return Mark::now();
         }
-        let mark = Mark::in_stream(self);
-        let reached = Reaches(mark.clone());
-        self.push(after, move || drop(reached));
+        let mark = self.put(after, || ());
+        self.0.list();
         mark
     }
 
@@ -177,7 +181,8 @@ impl Stream {
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stream").field("left", &self.0.left).finish_non_exhaustive()
+        let Inner { queued, done, .. } = &*self.0;
+        f.debug_struct("Stream").field("queued", queued).field("done", done).finish_non_exhaustive()
     }
 }
 
@@ -190,12 +195,18 @@ impl Inner {
         }
         queue.taken = true;
         while !enough() {
-            let Some(Piece { after, work }) = queue.pieces.pop_front() else { break };
+            let Some(Piece { after, work, mark }) = queue.pieces.pop_front() else { break };
             drop(queue);
             after.iter().for_each(Mark::wait);
             // Whoever wants to know of a panic catches it.
             let _ = catch_unwind(AssertUnwindSafe(work));
-            self.left.fetch_sub(1, SeqCst);
+            if let Some(mark) = &mark {
+                let _ = mark.0.time.set(Instant::now()); // nobody else does
+            }
+            self.done.fetch_add(1, SeqCst);
+            if let Some(mark) = &mark {
+                mark.wake();
+            }
             queue = lock(&self.queue);
         }
         queue.taken = false;
@@ -221,36 +232,42 @@ pub struct Mark(Arc<Place>);
 struct Place {
     /// The stream; none for a mark that was reached from the beginning.
     stream: Weak<Inner>,
-    reached: OnceLock<Instant>,
+    /// It is reached when so many pieces of the stream are done.
+    number: u64,
+    /// When it was reached; set just before.
+    time: OnceLock<Instant>,
     sleepers: Mutex<()>,
     wake: Condvar,
 }
 
 impl Mark {
-    fn new(stream: Weak<Inner>) -> Mark {
-        let (reached, sleepers, wake) = (OnceLock::new(), Mutex::default(), Condvar::new());
-        Mark(Arc::new(Place { stream, reached, sleepers, wake }))
-    }
-
-    fn in_stream(stream: &Stream) -> Mark {
-        Mark::new(Arc::downgrade(&stream.0))
+    fn new(stream: Weak<Inner>, number: u64) -> Mark {
+        let (time, sleepers, wake) = (OnceLock::new(), Mutex::default(), Condvar::new());
+        Mark(Arc::new(Place { stream, number, time, sleepers, wake }))
     }
 
     /// A mark that is reached now.
     pub fn now() -> Mark {
-        let mark = Mark::new(Weak::new());
-        let _ = mark.0.reached.set(Instant::now()); // it is new
+        let mark = Mark::new(Weak::new(), 0);
+        let _ = mark.0.time.set(Instant::now()); // it is new
         mark
     }
 
     /// Whether everything before it is done.
     pub fn is_reached(&self) -> bool {
-        self.0.reached.get().is_some()
+        // A stream that is gone has done everything.
+        self.0.stream.upgrade().is_none_or(|stream| stream.done.load(SeqCst) >= self.0.number)
     }
 
     /// When it was reached.
     pub fn time(&self) -> Option<Instant> {
-        self.0.reached.get().copied()
+        self.0.time.get().copied().filter(|_| self.is_reached())
+    }
+
+    /// Wakes those who sleep until it is reached.
+    fn wake(&self) {
+        drop(lock(&self.0.sleepers));
+        self.0.wake.notify_all();
     }
 
     /// Waits for it. If nobody works on its stream, this thread does.
@@ -292,18 +309,7 @@ impl Mark {
 
 impl std::fmt::Debug for Mark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Mark").field(&self.0.reached).finish()
-    }
-}
-
-/// Reaches a mark when it is dropped: also where the work that it belongs to panics.
-struct Reaches(Mark);
-
-impl Drop for Reaches {
-    fn drop(&mut self) {
-        let _ = self.0.0.reached.set(Instant::now()); // nobody else does
-        drop(lock(&self.0.0.sleepers));
-        self.0.0.wake.notify_all();
+        f.debug_tuple("Mark").field(&self.time()).finish()
     }
 }
 
@@ -423,6 +429,22 @@ mod tests {
             let own = done.clone();
             stream.run(Vec::new(), move || own.store(true, SeqCst));
             assert!(done.swap(false, SeqCst));
+        }
+    }
+
+    #[test]
+    fn a_stream_whose_last_mark_is_reached_is_idle_and_the_other_way_round() {
+        let stream = &streams(1)[0];
+        for round in 0..2000 {
+            stream.push(Vec::new(), || ());
+            let mark = stream.mark();
+            if round % 2 == 0 {
+                while !mark.is_reached() {}
+                assert!(stream.is_idle());
+            } else {
+                while !stream.is_idle() {}
+                assert!(mark.is_reached() && mark.time().is_some());
+            }
         }
     }
 
