@@ -19,6 +19,8 @@ pub struct Arrival {
     at: Place,
     callers: Vec<Frame>,
     aligned: bool,
+    /// The instruction says how many threads take part: different instructions may meet.
+    counted: bool,
 }
 
 impl Arrival {
@@ -62,7 +64,7 @@ impl Arrivals {
     }
 
     /// Records an arrival; returns a conflicting one from another place, if all threads must be at the same barrier.
-    pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, aligned: bool) -> Option<Arrival> {
+    pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, (aligned, counted): (bool, bool)) -> Option<Arrival> {
         let list = self.open.entry(id).or_default();
         let differs = |a: &&Arrival| {
             a.aligned
@@ -72,7 +74,7 @@ impl Arrivals {
         };
         let apart = list.iter().find(differs).cloned();
         let callers = actor.callers.to_vec();
-        list.push(Arrival { warp: actor.warp, lanes: actor.lanes, at: actor.at, callers, aligned });
+        list.push(Arrival { warp: actor.warp, lanes: actor.lanes, at: actor.at, callers, aligned, counted });
         apart
     }
 
@@ -163,9 +165,10 @@ impl Checker {
     /// Reports threads that should have arrived at a barrier of all threads, which has completed.
     pub(crate) fn look_for_skipped(&self, state: &mut State, e: &BarrierEvent<'_>, arrived: &[Arrival]) {
         let Some(first) = arrived.first() else { return };
-        let elsewhere = arrived
-            .iter()
-            .find(|a| a.aligned && first.aligned && (a.at.0, a.at.1.span.start) != (first.at.0, first.at.1.span.start));
+        let must_meet = |a: &Arrival| a.aligned && !a.counted;
+        let elsewhere = arrived.iter().find(|a| {
+            must_meet(a) && must_meet(first) && (a.at.0, a.at.1.span.start) != (first.at.0, first.at.1.span.start)
+        });
         let party = |a: &Arrival, verb: &str| crate::Party {
             verb: verb.into(),
             thread: self.thread(a.warp, a.lanes.trailing_zeros()),

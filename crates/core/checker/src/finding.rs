@@ -1,7 +1,7 @@
 //! Findings, and the selection of what to look for.
 
 use crate::site::Place;
-use margay_exec::Frame;
+use margay_exec::{Frame, Image};
 
 /// The selected checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,13 +122,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether two findings have the same kind and places.
-    pub fn is_like(&self, other: &Finding) -> bool {
-        let places = |f: &Finding| {
-            let mut all: Vec<(u32, u32)> = f.parties.iter().map(|p| (p.at.0.0, p.at.1.span.start)).collect();
-            all.sort_unstable();
-            all
-        };
-        self.kind == other.kind && places(self) == places(other)
+    /// The [line keys](crate::line_key) of its threads, in ascending order.
+    pub fn lines(&self, image: &Image) -> Vec<u64> {
+        let mut all: Vec<u64> = self.parties.iter().map(|p| crate::line_key(image, p.at)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Whether two findings of a program have the same kind and places.
+    pub fn is_like(&self, other: &Finding, image: &Image) -> bool {
+        self.kind == other.kind && self.lines(image) == other.lines(image)
     }
 }

@@ -3,9 +3,19 @@
 //! An element counts as uninitialised if none of its bytes was written, since compilers copy structures with their
 //! padding. Host writes, copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of
 //! variables. Each memory location is reported once.
+//!
+//! Loads of shared memory yield undefined values, which the engine follows: they are reported if they are used or
+//! stored.
 
-use crate::{Checker, Finding, FindingKind, State, lanes, name};
-use margay_exec::{AccessKind, MemoryEvent};
+use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, site::Place};
+use margay_exec::{AccessKind, LANES, MemoryEvent, Undefined, UndefinedEvent};
+
+/// Limit of the loads that are remembered.
+const MOST_LOADED: usize = 1 << 18;
+
+/// The offset in shared memory and the element's size that a thread has read at a place and that was undefined. The
+/// thread is the CTA's linear index, its warp and lane.
+pub type Loaded = Map<(u32, u32, u64), (u64, u32)>;
 
 /// The memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +47,9 @@ impl Checker {
                     continue;
                 }
             }
+            if e.tracked && matches!(home, Home::Shared(_)) {
+                continue;
+            }
             if e.access != AccessKind::Store {
                 let step = u64::from(e.element.clamp(1, 8)).min(size);
                 let elements = (0..size.div_ceil(step)).map(|i| (address + i * step, step.min(size - i * step)));
@@ -59,6 +72,54 @@ impl Checker {
                 _ => state.marks.mark(address, size),
             }
         }
+    }
+
+    /// The lanes that load undefined values from shared memory, by element.
+    pub(crate) fn find_undefined(&self, state: &mut State, e: &MemoryEvent<'_>) -> Undefined {
+        let mut all = Undefined::default();
+        let step = e.element.max(1);
+        for lane in lanes(e.actor.lanes) {
+            let address = e.addresses[lane as usize];
+            let Home::Shared(base) = home(e, address) else { continue };
+            for (i, lanes) in all.iter_mut().enumerate().take((e.size / step) as usize) {
+                let at = address + i as u64 * u64::from(step);
+                if state.marks.is_blank(at, step.into()) {
+                    *lanes |= 1 << lane;
+                    let (func, place) = e.actor.at;
+                    let key = (func.0, place.span.start, self.number(e.actor.cta, e.actor.warp, lane));
+                    if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
+                        state.loaded.insert(key, (at - base, e.element));
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn number(&self, cta: [u32; 3], warp: u32, lane: u32) -> u64 {
+        (u64::from(self.index(cta)) * u64::from(self.warps) + u64::from(warp)) * LANES as u64 + u64::from(lane)
+    }
+
+    /// Reports the use of an undefined value that was loaded at `origin`.
+    pub(crate) fn report_use(&self, state: &mut State, e: &UndefinedEvent<'_>, origin: Place) {
+        let lane = e.actor.lanes.trailing_zeros();
+        let key = (origin.0.0, origin.1.span.start, self.number(e.actor.cta, e.actor.warp, lane));
+        let what = match state.loaded.get(&key) {
+            Some((offset, element)) => name::shared(&self.image, self.names, *offset, *element),
+            None => "shared memory".to_owned(),
+        };
+        let kind = FindingKind::Uninitialised;
+        state.report(kind, (origin, None), || {
+            let load = crate::Party { at: origin, ..self.party(&e.actor, lane, "reads") };
+            Finding {
+                kind,
+                title: format!("uninitialised: reads {what}, which nobody in the CTA has written"),
+                parties: vec![load, self.party(&e.actor, lane, "uses the value")],
+                notes: vec![e.what.replace(", whose value comes from no write", ", which derives from it")],
+                help: Some(format!("{what} must be written before this access")),
+                times: 1,
+            }
+        });
     }
 
     /// Whether all that lies between the first and the last byte of an access of a row of lanes was written: the usual case of lanes

@@ -30,13 +30,15 @@ pub use finding::{Finding, FindingKind, Party, What};
 use barrier::Arrivals;
 use hash::Map;
 use margay_exec::{
-    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, UndefinedEvent,
+    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, Undefined,
+    UndefinedEvent,
 };
 use margay_ir::MemSpace;
 use shadow::{Marks, Record, Shadow};
 use site::{Place, Sites};
 use std::{
     collections::BTreeMap,
+    hash::{Hash, Hasher},
     sync::{Arc, Mutex, PoisonError},
 };
 use threads::{CtaThreads, Threads, Who};
@@ -82,8 +84,8 @@ struct Cta {
     live: u32,
 }
 
-/// Identifies a finding: its kind and two places.
-type Key = (FindingKind, (u32, u32), (u32, u32));
+/// Identifies a finding: its kind and two [line keys](line_key).
+type Key = (FindingKind, u64, u64);
 
 #[derive(Default)]
 struct State {
@@ -93,7 +95,12 @@ struct State {
     shadow: Shadow,
     /// Bytes of shared and local memory that were written.
     marks: Marks,
+    /// What loads have read that was undefined.
+    loaded: init::Loaded,
     sites: Sites,
+    /// The program, once the launch is known, and the line key of each place.
+    image: Option<Arc<Image>>,
+    lines: Map<(u32, u32), u64>,
     barriers: barrier::Reach,
     found: BTreeMap<Key, Finding>,
     /// The keys in the order of their first occurrence.
@@ -107,10 +114,16 @@ struct State {
     over: bool,
 }
 
-fn key(kind: FindingKind, (a, b): (Place, Option<Place>)) -> Key {
-    let of = |(func, at): Place| (func.0, at.span.start);
-    let (a, b) = (of(a), b.map_or((u32::MAX, 0), of));
-    (kind, a.min(b), a.max(b))
+/// Equal for places with the same file, line and column of the source, in the same inlined frames: what the compiler
+/// makes by unrolling is one place. Without `.loc`, each instruction has its own.
+pub fn line_key(image: &Image, (func, at): Place) -> u64 {
+    let origins = image.ir.func(func).source.tree.origins(at.span.start);
+    let mut h = hash::Mix::default();
+    if origins.is_empty() {
+        (func.0, at.span.start).hash(&mut h);
+    }
+    origins.iter().for_each(|o| (o.file, o.line, o.column).hash(&mut h));
+    h.finish()
 }
 
 fn lanes(mask: u32) -> impl Iterator<Item = u32> {
@@ -125,7 +138,7 @@ impl Checker {
     /// Creates a checker for a launch with these grid, block and cluster shapes (clusters of one CTA if there are
     /// none).
     pub fn new(what: What, image: Arc<Image>, names: Names, shape: Shape) -> Checker {
-        let state = Mutex::new(State { threads: Threads::new(), ..State::default() });
+        let state = Mutex::new(State { threads: Threads::new(), image: Some(image.clone()), ..State::default() });
         let Shape { grid, block, cluster } = shape;
         let warps = block.iter().product::<u32>().div_ceil(LANES as u32);
         Checker {
@@ -199,9 +212,19 @@ impl Checker {
 }
 
 impl State {
+    fn key(&mut self, kind: FindingKind, (a, b): (Place, Option<Place>)) -> Key {
+        let State { image, lines, .. } = self;
+        let mut of = |place: Place| {
+            let make = || image.as_ref().map_or(0, |image| line_key(image, place));
+            *lines.entry((place.0.0, place.1.span.start)).or_insert_with(make)
+        };
+        let (a, b) = (of(a), b.map_or(u64::MAX, of));
+        (kind, a.min(b), a.max(b))
+    }
+
     /// Adds a finding, or counts another occurrence of it.
     fn report(&mut self, kind: FindingKind, places: (Place, Option<Place>), make: impl FnOnce() -> Finding) {
-        let key = key(kind, places);
+        let key = self.key(kind, places);
         match self.found.get_mut(&key) {
             Some(finding) => finding.times += 1,
             None => {
@@ -212,13 +235,15 @@ impl State {
     }
 
     /// Whether a finding exists already.
-    fn is_known(&self, kind: FindingKind, places: (Place, Option<Place>)) -> bool {
-        self.found.contains_key(&key(kind, places))
+    fn is_known(&mut self, kind: FindingKind, places: (Place, Option<Place>)) -> bool {
+        let key = self.key(kind, places);
+        self.found.contains_key(&key)
     }
 
     /// Counts one more of a finding that is there.
     fn count(&mut self, kind: FindingKind, places: (Place, Option<Place>)) {
-        if let Some(finding) = self.found.get_mut(&key(kind, places)) {
+        let key = self.key(kind, places);
+        if let Some(finding) = self.found.get_mut(&key) {
             finding.times += 1;
         }
     }
@@ -254,6 +279,14 @@ impl Observer for Checker {
         }
     }
 
+    fn unwritten(&self, e: &MemoryEvent<'_>) -> Undefined {
+        if !self.what.init {
+            return Undefined::default();
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.find_undefined(&mut state, e)
+    }
+
     fn undefined(&self, e: UndefinedEvent<'_>) {
         let (kind, wanted) = match e.concern {
             Concern::Uninitialised => (FindingKind::Uninitialised, self.what.init),
@@ -265,6 +298,9 @@ impl Observer for Checker {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = e.actor.lanes.trailing_zeros();
+        if let Some(origin) = e.origin {
+            return self.report_use(&mut state, &e, origin);
+        }
         state.report(kind, (e.actor.at, None), || Finding {
             kind,
             title: format!("{}: {}", kind.name(), e.what),
@@ -286,7 +322,7 @@ impl Observer for Checker {
         }
         let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
         let apart = match e.kind {
-            SyncKind::Barrier { id, aligned } => cta.arrivals.arrive(&e.actor, id, aligned),
+            SyncKind::Barrier { id, aligned, counted } => cta.arrivals.arrive(&e.actor, id, (aligned, counted)),
             _ => None,
         };
         if e.kind == SyncKind::Exit {

@@ -326,9 +326,11 @@ impl Checker {
                 return;
             }
         }
-        if state.is_known(FindingKind::Race, (a.at, Some(e.actor.at))) {
-            return state.count(FindingKind::Race, (a.at, Some(e.actor.at)));
+        let places = (a.at, Some(e.actor.at));
+        if state.is_known(FindingKind::Race, places) {
+            return state.count(FindingKind::Race, places);
         }
+        let (a, b) = (state.sites.get(earlier.site()), state.sites.get(site));
         let element = e.element.max(1);
         let at = word.max(address);
         let at = address + (at - address) / u64::from(element) * u64::from(element);
@@ -507,6 +509,7 @@ impl Checker {
             values: None,
             peek: &|_, _| false,
             memory: &memory,
+            tracked: false,
         };
         state.advance();
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;

@@ -48,7 +48,13 @@ pub struct MemoryEvent<'a> {
     pub peek: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// The device's memory.
     pub memory: &'a Memory,
+    /// Whether the engine follows the loaded values: it asks [`Observer::unwritten`] which are undefined, and reports
+    /// their uses.
+    pub tracked: bool,
 }
+
+/// Undefined lanes, by element of an access.
+pub type Undefined = [u32; 8];
 
 /// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +148,8 @@ pub enum SyncKind {
         id: u32,
         /// `.aligned`: all threads of a warp must execute the same instruction.
         aligned: bool,
+        /// The instruction says how many threads take part: different instructions may meet.
+        counted: bool,
     },
     /// `barrier.cluster.arrive`; `.relaxed` has no release semantics.
     ClusterArrive(Semantics),
@@ -249,12 +257,21 @@ pub struct UndefinedEvent<'a> {
     pub concern: Concern,
     /// A description with the operand.
     pub what: String,
+    /// The load that the undefined value comes from, if it was loaded.
+    pub origin: Option<(FuncId, SourcePlace)>,
 }
 
 /// Receives accesses and synchronisation events from the engine.
 pub trait Observer: Sync {
     /// An access that has passed all checks, before it takes effect.
     fn memory(&self, event: &MemoryEvent<'_>);
+
+    /// The lanes that load undefined values; only called after [`Observer::memory`], for loads that are
+    /// [tracked](MemoryEvent::tracked).
+    fn unwritten(&self, event: &MemoryEvent<'_>) -> Undefined {
+        let _ = event;
+        Undefined::default()
+    }
 
     /// A use that the manual leaves undefined.
     fn undefined(&self, event: UndefinedEvent<'_>) {

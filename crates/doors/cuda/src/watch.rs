@@ -22,7 +22,7 @@ use std::{
 };
 
 /// The identity of a finding: the program, the kind, and the places in it, or the title if there are none.
-type Key = (usize, FindingKind, Vec<(u32, u32)>, String);
+type Key = (usize, FindingKind, Vec<u64>, String);
 
 /// The state of the checks in this process.
 struct Watch {
@@ -163,8 +163,7 @@ impl Watch {
         }
         crate::reports::note("finding", &human(item, &mut self.files));
         let program = image.map_or(0, |i| Arc::as_ptr(i) as usize);
-        let mut places: Vec<(u32, u32)> = finding.parties.iter().map(|p| (p.at.0.0, p.at.1.span.start)).collect();
-        places.sort_unstable();
+        let places = image.map_or(Vec::new(), |image| finding.lines(image));
         let title = if places.is_empty() { finding.title.clone() } else { String::new() };
         let times = self.seen.entry((program, finding.kind, places, title)).or_default();
         *times += finding.times.max(1);

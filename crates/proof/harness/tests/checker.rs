@@ -4,7 +4,7 @@
 //! at seed 0, whose threads stand on those lines. In functions that a kernel calls `//~ KIND KERNEL` says whose it is. A kernel without marks is
 //! right, and nothing may be found under any seed. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
 //! `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0 to 7 in turn), `uninit=0` for an
-//! argument that the host does not write. Numbers are 4.
+//! argument that the host does not write; `findings=1` how many there are. Numbers are 4.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
@@ -162,6 +162,9 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
             }
         }
         return Ok(());
+    }
+    if label.number("findings", found.len() as u32) != found.len() as u32 {
+        return Err(format!("another number of findings:\n{}", show(&module, label, &found)).into());
     }
     let lines = seen(&module, label, &found)?;
     let missing: Vec<_> = label.marks.difference(&lines).collect();

@@ -195,6 +195,7 @@ impl<'a> Cluster<'a> {
                 random: self.random.is_some(),
                 executed,
                 lanes,
+                unwritten: Default::default(),
                 stop: None,
             };
             ctx.enter(group.frame);

@@ -7,11 +7,14 @@ use super::{
     tensor_memory::TensorMemory,
 };
 use crate::{
-    Bug, Exhausted, Fault, FaultKind, Grid, LANES, Row, Stop, Unsupported,
+    Bug, Exhausted, Fault, FaultKind, Grid, LANES, Row, Stop, Undefined, Unsupported,
     lanes::{u32s, u32s_mut, u64s, u64s_mut, u128s},
     mem::Allocation,
 };
-use std::sync::{Arc, Mutex};
+use std::{
+    cell::Cell,
+    sync::{Arc, Mutex},
+};
 
 /// Limit of register rows (128 bytes each) of one warp's frames: 1 GiB.
 const MOST_ROWS: usize = 1 << 23;
@@ -66,6 +69,8 @@ pub struct Ctx<'a> {
     pub executed: u64,
     /// Active lanes summed over these ops, if the launch counts.
     pub lanes: u64,
+    /// Lanes for which the op has loaded undefined values, in observed launches.
+    pub unwritten: Cell<Undefined>,
     /// Why the execution stops.
     pub stop: Option<Stop>,
 }
@@ -96,7 +101,12 @@ impl<'a> Ctx<'a> {
                 continue;
             }
             match (op.run)(self, op) {
-                Flow::Next => self.pc += 1,
+                Flow::Next => {
+                    if told && self.unwritten.get() != Undefined::default() {
+                        super::uninitialised::note_loaded(self);
+                    }
+                    self.pc += 1;
+                }
                 Flow::Jump(to) => {
                     self.pc = to;
                     if self.executed >= fuel || self.warp.spins >= SPINS || self.must_yield(to) {

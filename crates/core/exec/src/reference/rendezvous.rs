@@ -74,6 +74,7 @@ impl SingleStep {
             random: false,
             executed: 0,
             lanes: 0,
+            unwritten: Default::default(),
             stop: None,
         };
         ctx.enter(frame);

@@ -235,6 +235,7 @@ impl SingleStep {
             random: false,
             executed: 0,
             lanes: 0,
+            unwritten: Default::default(),
             stop: None,
         };
         ctx.enter(0);

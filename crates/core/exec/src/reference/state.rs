@@ -4,6 +4,7 @@
 //! group; groups that arrive at the same op merge. Every call creates a frame for the lanes of its group; frames form a
 //! tree by their parents, so lanes may be in different functions, or in the same one at different depths.
 
+use super::uninitialised::Origin;
 use crate::{
     LANES, Row,
     barrier::Barrier,
@@ -69,6 +70,8 @@ pub struct Frame {
     pub regs: Vec<Row>,
     /// Lanes in which each virtual register is defined, in observed launches.
     pub written: Vec<u32>,
+    /// Where the undefined value of each virtual register was loaded.
+    pub origins: Vec<Origin>,
     /// Local address of the frame, per lane.
     pub base: Row,
     /// First free local address above the frame, per lane.
@@ -170,6 +173,7 @@ impl Warp {
                 lanes: 0,
                 regs: Vec::new(),
                 written: Vec::new(),
+                origins: Vec::new(),
                 base: Row::ZERO,
                 top: Row::ZERO,
                 incoming: Row::ZERO,
@@ -185,6 +189,7 @@ impl Warp {
         (frame.ret, frame.call, frame.depth, frame.passed) = (0, 0, 0, 0);
         frame.regs.clear();
         frame.written.clear();
+        frame.origins.clear();
         frame.regs.resize(rows as usize, Row::ZERO);
         index
     }

@@ -4,9 +4,11 @@
 //! are reported: as a guard or branch condition, as an address, as a value that reaches other threads or memory other
 //! than the thread's own. Compilers move and combine bits that nobody uses later, so a combination of bits counts as
 //! defined if one operand is.
+//!
+//! Loads of shared memory that nobody wrote yield undefined values too ([`note_loaded`]): algorithms read behind the
+//! end of their tiles and drop what they got. From the first such load on, a frame is tracked.
 
 use super::{code::FuncCode, ctx::Ctx, state::lanes};
-use crate::Concern;
 use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{
@@ -14,7 +16,7 @@ use margay_ir::{
         liveness::{Liveness, inst_reads, inst_writes, reads, term_reads},
     },
 };
-use margay_isa::{Effect, Opcode};
+use margay_isa::{Effect, Opcode, Type};
 
 /// What starts at an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,11 +37,26 @@ fn may_read_undefined(func: &Func) -> bool {
     live.is_some_and(|live| live.iter().any(|r| !formals.contains(&r)))
 }
 
-/// What starts at each op of a function; empty if no register can be undefined.
-pub fn sites(func: &FuncCode) -> Vec<Site> {
-    if !may_read_undefined(&func.func) {
-        return Vec::new();
-    }
+/// Where an undefined value was loaded: the op's index plus one; 0 if it was not.
+pub type Origin = u32;
+
+/// What starts at each op of a function.
+pub struct Sites {
+    list: Vec<Site>,
+    /// Whether some path reads a register before any write.
+    partial: bool,
+    /// Whether loaded values are followed. Not where matrix instructions are: rows of their operands that nobody uses
+    /// may be undefined, and a whole row of lanes would be so after them.
+    follows: bool,
+}
+
+/// Whether the uses of uninitialised values that the group loads are reported.
+pub fn follows(ctx: &Ctx<'_>) -> bool {
+    let code = ctx.func;
+    code.sites.get_or_init(|| sites(code)).follows
+}
+
+fn sites(func: &FuncCode) -> Sites {
     let mut sites = vec![Site::None; func.ops.len()];
     for (block, first) in func.by_term.iter().enumerate() {
         if let Some(site) = sites.get_mut(*first as usize) {
@@ -51,22 +68,14 @@ pub fn sites(func: &FuncCode) -> Vec<Site> {
         debug_assert!(*end as usize <= sites.len());
         sites[*first as usize] = Site::Inst(i as u32);
     }
-    sites
+    let f = &func.func;
+    let matrix = |i: &Inst| matches!(f.variant(i).op, Opcode::Mma | Opcode::Wmma | Opcode::Wgmma);
+    Sites { list: sites, partial: may_read_undefined(f), follows: !f.insts.iter().any(matrix) }
 }
 
 /// Whether one defined operand suffices for a defined result.
 fn combines(op: Opcode) -> bool {
-    matches!(
-        op,
-        Opcode::And
-            | Opcode::Or
-            | Opcode::Lop3
-            | Opcode::Prmt
-            | Opcode::Bfi
-            | Opcode::Selp
-            | Opcode::Slct
-            | Opcode::Mov
-    )
+    matches!(op, Opcode::And | Opcode::Or | Opcode::Lop3 | Opcode::Prmt | Opcode::Bfi | Opcode::Slct | Opcode::Mov)
 }
 
 /// Whether an access makes values visible beyond the CTA. Shared memory does not count: tiles have rows that are never
@@ -82,43 +91,82 @@ pub fn check_uses(ctx: &mut Ctx<'_>) {
     let code = ctx.func;
     let func: &Func = &code.func;
     let sites = code.sites.get_or_init(|| sites(code));
-    if sites.is_empty() {
+    if !sites.partial && ctx.warp.frames[ctx.frame as usize].written.is_empty() {
         return;
     }
-    let site = sites.get(ctx.pc as usize).copied().unwrap_or(Site::None);
+    let site = sites.list.get(ctx.pc as usize).copied().unwrap_or(Site::None);
     let mut written = std::mem::take(&mut ctx.warp.frames[ctx.frame as usize].written);
     if written.len() != func.regs.len() {
         written = vec![0; func.regs.len()];
         let formals = func.params.iter().filter_map(|home| if let FormalHome::Regs(r) = home { Some(r) } else { None });
         formals.flatten().for_each(|r| written[r.0 as usize] = u32::MAX);
     }
+    let mut origins = std::mem::take(&mut ctx.warp.frames[ctx.frame as usize].origins);
     match site {
-        Site::Inst(i) => instruction(ctx, &func.insts[i as usize], &mut written),
+        Site::Inst(i) => instruction(ctx, &func.insts[i as usize], &mut written, &mut origins),
         Site::Term(block) => {
             let term = &func.blocks[block as usize].term;
             let mut sources = Vec::new();
             term_reads(func, term, &mut |r| sources.push(r));
-            sources.iter().for_each(|r| report_once(ctx, *r, ctx.mask, &mut written, "branches on"));
+            sources.iter().for_each(|r| report_once(ctx, *r, ctx.mask, (&mut written, &origins), "branches on"));
         }
         Site::None => {}
     }
-    ctx.warp.frames[ctx.frame as usize].written = written;
+    let frame = &mut ctx.warp.frames[ctx.frame as usize];
+    (frame.written, frame.origins) = (written, origins);
 }
 
-fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
+/// The instruction that an op belongs to.
+fn inst_at<'c>(ctx: &Ctx<'c>) -> Option<&'c Inst> {
+    let code: &'c FuncCode = ctx.func;
+    let sites = &code.sites.get_or_init(|| sites(code)).list;
+    let before = sites.get(..=ctx.pc as usize)?;
+    match before.iter().rev().find(|s| **s != Site::None)? {
+        Site::Inst(i) => code.func.insts.get(*i as usize),
+        _ => None,
+    }
+}
+
+/// Records that the load that was just executed has yielded undefined values.
+#[cold]
+pub fn note_loaded(ctx: &mut Ctx<'_>) {
+    let undefined = ctx.unwritten.take();
+    let Some(inst) = inst_at(ctx) else { return };
+    let func: &Func = &ctx.func.func;
+    let frame = &mut ctx.warp.frames[ctx.frame as usize];
+    if frame.written.is_empty() {
+        frame.written = vec![u32::MAX; func.regs.len()];
+    }
+    frame.origins.resize(func.regs.len(), 0);
+    for (dst, lanes) in func.operands(inst.dsts).iter().zip(undefined) {
+        if let Operand::Reg(r) = dst
+            && lanes != 0
+        {
+            frame.written[r.0 as usize] &= !lanes;
+            frame.origins[r.0 as usize] = ctx.pc + 1;
+        }
+    }
+}
+
+fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32], origins: &mut [Origin]) {
     let func: &Func = &ctx.func.func;
     let variant = func.variant(inst);
     let effect = variant.op.row().effect;
     let mut active = ctx.mask;
     if let Some((p, negated)) = inst.guard {
-        report_once(ctx, p, active, written, "is guarded by");
+        report_once(ctx, p, active, (written, origins), "is guarded by");
         let row = ctx.func.row_of[p.0 as usize];
         let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
         active &= if negated { !truth } else { truth };
     }
     let mut undefined = 0;
     let mut defined = 0;
+    let mut origin = 0;
     match effect {
+        _ if variant.op == Opcode::Selp => undefined = selected(ctx, inst, written),
+        _ if matches!(variant.op, Opcode::And | Opcode::Or) && variant.t() == Type::Pred => {
+            undefined = connected(ctx, inst, written);
+        }
         Effect::Pure | Effect::Machine => inst_reads(func, inst, &mut |r| {
             undefined |= !written[r.0 as usize];
             defined |= written[r.0 as usize];
@@ -135,19 +183,71 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32]) {
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };
+                // What was loaded from shared memory without being written there must not go back.
+                let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0);
+                if !address && !values && variant.op == Opcode::St {
+                    reads(operand, &mut |r| {
+                        if loaded(&r) {
+                            report_once(ctx, r, active, (written, origins), "stores");
+                        }
+                    });
+                }
                 if address || values {
-                    reads(operand, &mut |r| report_once(ctx, r, active, written, verb));
+                    reads(operand, &mut |r| report_once(ctx, r, active, (written, origins), verb));
                 }
             }
         }
     }
-    if combines(variant.op) {
+    if combines(variant.op) && variant.t() != Type::Pred {
         undefined &= !defined;
     }
+    if undefined & active != 0 && !origins.is_empty() {
+        inst_reads(func, inst, &mut |r| {
+            if undefined & active & !written[r.0 as usize] != 0 && origins[r.0 as usize] != 0 {
+                origin = origins[r.0 as usize];
+            }
+        });
+    }
+    // The predicate of `shfl` says whether the source lane exists, whatever its value is.
+    let truth = func.operands(inst.dsts).get(1).filter(|_| variant.op == Opcode::Shfl);
     inst_writes(func, inst, &mut |r| {
+        let undefined = if truth == Some(&Operand::Reg(r)) { 0 } else { undefined };
         let w = &mut written[r.0 as usize];
         *w = *w & !active | active & !undefined;
+        if let Some(o) = origins.get_mut(r.0 as usize).filter(|_| undefined & active != 0) {
+            *o = origin;
+        }
     });
+}
+
+/// Lanes for which `and` or `or` of predicates yields an undefined one: no defined operand decides alone.
+fn connected(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
+    let func: &Func = &ctx.func.func;
+    let disjunction = func.variant(inst).op == Opcode::Or;
+    let (mut undefined, mut decided) = (0, 0);
+    for operand in func.operands(inst.srcs) {
+        let (Operand::Reg(p) | Operand::Not(p)) = operand else { continue };
+        let row = ctx.func.row_of[p.0 as usize];
+        let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+        let truth = if matches!(operand, Operand::Not(_)) { !truth } else { truth };
+        undefined |= !written[p.0 as usize];
+        decided |= written[p.0 as usize] & if disjunction { truth } else { !truth };
+    }
+    undefined & !decided
+}
+
+/// Lanes for which a selection yields an undefined value: the value that is not selected does not count.
+fn selected(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
+    let undefined = |o: &Operand| if let Operand::Reg(r) = o { !written[r.0 as usize] } else { 0 };
+    let [a, b, choice] = ctx.func.func.operands(inst.srcs) else { return 0 };
+    let (Operand::Reg(p) | Operand::Not(p)) = choice else { return 0 };
+    let row = ctx.func.row_of[p.0 as usize];
+    let truth = if row == u32::MAX { 0 } else { ctx.regs[row as usize].0[0] };
+    let truth = if matches!(choice, Operand::Not(_)) { !truth } else { truth };
+    let chosen = undefined(a) & truth | undefined(b) & !truth;
+    // Either may be chosen by an undefined predicate.
+    let unclear = !written[p.0 as usize];
+    chosen & !unclear | (undefined(a) | undefined(b)) & unclear
 }
 
 /// Lanes for which a shuffle yields an undefined value.
@@ -166,12 +266,13 @@ fn shuffled(ctx: &Ctx<'_>, inst: &Inst, written: &[u32]) -> u32 {
 }
 
 /// Reports lanes in which a register is undefined, once.
-fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, written: &mut [u32], verb: &str) {
+fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, (written, origins): (&mut [u32], &[Origin]), verb: &str) {
     let Some(w) = written.get_mut(r.0 as usize) else { return };
     let Some(lane) = lanes(active & !*w).next() else { return };
     *w |= active;
     let func = &ctx.func.func;
     let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
     let what = format!("{verb} `{name}`, whose value comes from no write");
-    super::step::watch::undefined(ctx, lane, Concern::Uninitialised, what);
+    let origin = origins.get(r.0 as usize).and_then(|o| o.checked_sub(1));
+    super::step::watch::undefined(ctx, lane, what, origin);
 }

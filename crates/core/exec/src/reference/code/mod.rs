@@ -11,7 +11,7 @@ mod warp;
 
 pub use {call::*, memory::*, register::*, tensor::*, warp::*};
 
-use super::{ctx::Ctx, uninitialised::Site};
+use super::{ctx::Ctx, uninitialised::Sites};
 use crate::{Image, Row, sem::PureFn};
 use margay_ir::{Func, FuncId, SourcePlace};
 use margay_isa::{Component, Special, Variant};
@@ -83,7 +83,7 @@ pub struct FuncCode {
     /// Per block: the first op of its terminator; `u32::MAX` for unreachable blocks.
     pub by_term: Vec<u32>,
     /// Per op: the instruction that begins there; computed on demand.
-    pub sites: OnceLock<Vec<Site>>,
+    pub sites: OnceLock<Sites>,
     /// First row per register; `u32::MAX` for registers that are never accessed.
     pub row_of: Vec<u32>,
     /// Splatted constants.

@@ -32,7 +32,7 @@ pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         let v = ctx.func.variant(op);
         // `bar` is `barrier.aligned`.
         let aligned = v.op == Opcode::Bar || v.has(Mod::Aligned);
-        notify(ctx, same, SyncKind::Barrier { id, aligned });
+        notify(ctx, same, SyncKind::Barrier { id, aligned, counted: b.count.is_some() });
     }
     ctx.cta.dirty = true;
     let (skipped, others) = (ctx.mask & !ctx.active, ctx.active & !same);

@@ -232,7 +232,7 @@ impl<'w> Witness<'w> {
         let actor = |lanes: u32| Actor { cta: self.cta, warp, lanes, at, callers };
         let report = |lane: usize, what: String| {
             let concern = Concern::Participants;
-            self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what });
+            self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what, origin: None });
         };
         if let Some(lane) = lanes(lanes_here & !members).next() {
             report(lane, format!("`{name}` has member mask {members:#010x}, which leaves lane {lane} out"));

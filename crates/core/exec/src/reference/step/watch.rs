@@ -4,6 +4,7 @@ use super::super::{
     code::{Address, Base, FuncCode, MemOp, Op, Src},
     ctx::Ctx,
     state::{NO_FRAME, Warp, lanes},
+    uninitialised,
 };
 use crate::{
     AccessKind, Actor, Concern, Frame, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent, SyncKind,
@@ -142,8 +143,10 @@ fn access_by(
     if moves && (a.space == MemSpace::Local || matches!(a.base, Base::Frame)) {
         overrun(ctx, lanes, addresses, size, access);
     }
+    let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
+    let tracked = loads && uninitialised::follows(ctx);
     act(ctx, lanes, |actor| {
-        observer.memory(&MemoryEvent {
+        let event = MemoryEvent {
             actor,
             addresses,
             size,
@@ -156,7 +159,12 @@ fn access_by(
             values: stored.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
             peek: &peek,
             memory: ctx.grid.memory,
-        });
+            tracked,
+        };
+        observer.memory(&event);
+        if tracked {
+            ctx.unwritten.set(observer.unwritten(&event));
+        }
     });
 }
 
@@ -194,7 +202,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
     };
     let what = format!("{verb} {size} bytes that end {beyond} bytes behind {what}");
     act(ctx, 1 << lane, |actor| {
-        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what });
+        observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None });
     });
 }
 
@@ -207,10 +215,12 @@ pub fn notify(ctx: &Ctx<'_>, lanes: u32, kind: SyncKind) {
     }
 }
 
-/// Reports an undefined use.
-pub fn undefined(ctx: &Ctx<'_>, lane: usize, concern: Concern, what: String) {
+/// Reports the use of an uninitialised value, which the op at `origin` has loaded, if any.
+pub fn undefined(ctx: &Ctx<'_>, lane: usize, what: String, origin: Option<u32>) {
     if let Some(observer) = ctx.grid.observer {
-        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what }));
+        let origin = origin.map(|pc| (ctx.func.id, ctx.func.place(pc)));
+        let concern = Concern::Uninitialised;
+        act(ctx, 1 << lane, |actor| observer.undefined(UndefinedEvent { actor, concern, what, origin }));
     }
 }
 

@@ -212,7 +212,7 @@ fn explore(
         };
         let result = kernel.launch(&config, &block);
         for mut finding in checker.map(|c| c.findings()).unwrap_or_default() {
-            match all.iter_mut().find(|f| f.is_like(&finding)) {
+            match all.iter_mut().find(|f| f.is_like(&finding, kernel.image())) {
                 Some(known) => known.times += finding.times,
                 None => {
                     finding.notes.push(format!("first seen with --seed {seed}"));
