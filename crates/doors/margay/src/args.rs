@@ -94,11 +94,11 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
     pub message_format: MessageFormat,
 
-    /// Report a lint (by code or name) as a warning
+    /// Report a lint (by code or name) as a warning; `warnings` means all that are not named, here and below
     #[arg(short = 'W', long = "warn", value_name = "LINT")]
     pub warn: Vec<String>,
 
-    /// Report a lint as an error; `warnings` means all of them
+    /// Report a lint as an error
     #[arg(short = 'D', long = "deny", value_name = "LINT")]
     pub deny: Vec<String>,
 

@@ -105,6 +105,17 @@ fn levels_of_lints() {
     assert!(err(&with_input(&["check", "-D", "no-such-lint", "-"], GOOD)).contains("no lint `no-such-lint`"));
     assert!(err(&with_input(&["check", "-A", "E0001", "-"], GOOD)).contains("is an error, not a lint"));
     assert_eq!(code(&with_input(&["check", "--deny", "warnings", "-"], GOOD)), 0);
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k()\n{ .reg .b32 a, b; add.u32 a, b, 1; ret; }\n";
+    let check = |levels: &[&str]| {
+        let output = with_input(&[&["check", "--message-format", "github"], levels, &["-"]].concat(), text);
+        (code(&output), out(&output).split([' ', ',']).next().unwrap_or_default().to_string())
+    };
+    let (warning, error, none) = ((0, "::warning".into()), (1, "::error".into()), (0, String::new()));
+    assert_eq!(check(&[]), warning);
+    assert_eq!(check(&["-D", "warnings"]), error);
+    assert_eq!(check(&["-A", "warnings"]), none);
+    assert_eq!(check(&["-A", "warnings", "-W", "never-written"]), warning);
+    assert_eq!(check(&["-D", "warnings", "-A", "never-written"]), none);
 }
 
 #[test]

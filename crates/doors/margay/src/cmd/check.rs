@@ -189,19 +189,20 @@ fn apply_fixes(text: &str, diagnostics: &[Diagnostic]) -> (String, usize) {
 /// `-W`, `-D`, `-A`.
 struct Levels {
     by_code: HashMap<Code, Option<Severity>>,
-    deny_all: bool,
+    /// What `warnings` is set to: all lints that are not named.
+    others: Option<Severity>,
 }
 
 impl Levels {
     fn new(args: &CheckArgs) -> Result<Levels> {
-        let mut levels = Levels { by_code: HashMap::new(), deny_all: false };
+        let mut levels = Levels { by_code: HashMap::new(), others: Some(Severity::Warning) };
         // The strongest word wins, wherever it stands.
         for (names, level) in
             [(&args.allow, None), (&args.warn, Some(Severity::Warning)), (&args.deny, Some(Severity::Error))]
         {
             for name in names {
-                if name == "warnings" && level == Some(Severity::Error) {
-                    levels.deny_all = true;
+                if name == "warnings" {
+                    levels.others = level;
                     continue;
                 }
                 let code = Code::find(name).ok_or_else(|| unknown_lint(name))?;
@@ -224,12 +225,11 @@ impl Levels {
                 d.severity = d.severity.max(*level);
                 true
             }
-            None => {
-                if self.deny_all && d.severity == Severity::Warning {
-                    d.severity = Severity::Error;
-                }
-                true
+            None if d.severity == Severity::Warning => {
+                d.severity = self.others.unwrap_or(d.severity);
+                self.others.is_some()
             }
+            None => true,
         });
     }
 }
