@@ -98,6 +98,17 @@ pub fn runtime(elf: &Elf) -> Runtime {
     }
 }
 
+/// The beginning of the names of shared memory that NVIDIA's runtime asks the system for.
+const SHARED_MEMORY: &[u8] = b"/cudart.shm.";
+
+/// Whether a file that registers no device code contains a runtime without symbols, as Python's bindings of the runtime API do. Reads
+/// all constants of the file.
+pub fn hides_runtime(elf: &Elf) -> io::Result<bool> {
+    let Some(constants) = elf.section(".rodata") else { return Ok(false) };
+    let bytes = elf.read(constants.offset, constants.size)?;
+    Ok(bytes.windows(SHARED_MEMORY.len()).any(|w| w == SHARED_MEMORY))
+}
+
 /// Functions of NVIDIA's run-time compiler NVRTC that return machine code, and those with the same arguments that
 /// return PTX (NVRTC, "Compilation").
 const COMPILER: [(&str, &str); 2] = [("nvrtcGetCUBIN", "nvrtcGetPTX"), ("nvrtcGetCUBINSize", "nvrtcGetPTXSize")];

@@ -51,8 +51,13 @@ pub fn foreign_runtimes() -> Vec<String> {
     paths.sort_unstable();
     paths.dedup();
     let found = paths.into_iter().filter_map(|path| {
-        let runtime = object::runtime(&object::open(Path::new(path)).ok()??);
-        let why = match runtime {
+        let elf = object::open(Path::new(path)).ok()??;
+        let why = match object::runtime(&elf) {
+            Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
+            Runtime::None => {
+                "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
+                 `libcudart.so` instead"
+            }
             Runtime::Stripped => {
                 "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
                  `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
@@ -60,7 +65,7 @@ pub fn foreign_runtimes() -> Vec<String> {
             Runtime::TooOld => "brings a CUDA runtime of a release before 11; build it with CUDA 11, 12 or 13",
             Runtime::Inside(..) if own(path) || redirected() => return None,
             Runtime::Inside(..) => "brings a CUDA runtime of its own; start the program with `margay exec`, which takes its place",
-            Runtime::None | Runtime::Shared => return None,
+            Runtime::Shared => return None,
         };
         Some(format!("margay: {path} {why}"))
     });
@@ -71,7 +76,7 @@ pub fn foreign_runtimes() -> Vec<String> {
 fn own(path: &str) -> bool {
     let name = Path::new(path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = Path::new(path).with_file_name("libmargay_redirect.so");
-    name.starts_with("libcudart") && beside.is_file()
+    (name.starts_with("libcuda") || name.starts_with("libmargay")) && beside.is_file()
 }
 
 /// Whether runtimes linked into programs are redirected to margay's in this process.
