@@ -113,6 +113,9 @@ pub struct Blow {
     pub who: Option<Who>,
     /// Who may be blamed for the fault.
     pub blame: Blame,
+    /// More threads arrive at a barrier than it waits for. Which of them it counts depends on the order, so it may complete for some and
+    /// leave others waiting, or be in use while it is used in another way (manual, section 9.7.13.1).
+    pub crowded: bool,
     /// Results are undefined or depend on addresses, so they are not compared.
     pub quiet: bool,
     /// Even whether it faults is undefined: any outcome but a crash is correct.
@@ -136,6 +139,7 @@ impl Blow {
             fixed: false,
             who: None,
             blame: Blame::Strikers,
+            crowded: false,
             quiet: false,
             loose: false,
             target: ("8.6", "sm_90a"),

@@ -24,6 +24,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     let counted = r.pick(&[0u32, 1, 32, 33, 64, 96, 128, 1024, 0xffff_ffe0]);
     b.all(format!("mov.u32 %r1, {number}; mov.u32 %r2, {counted};"));
     let count = r.pick(&["32", "64", "96", "128", "1024", "%r2", "%r2"]);
+    b.crowded = count.parse().unwrap_or(counted) < threads;
     let barrier = |r: &mut Random| match r.below(9) {
         0 => "bar.sync 0;".to_owned(),
         1 => format!("bar.sync {id};"),
@@ -64,8 +65,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         6 => {
             let f = b.name("meets");
             let text = r.pick(&["bar.sync 0;", "bar.sync 1, 32;", "bar.sync 2, 64;", "barrier.sync 3;"]);
-            // A warp counts as 32 threads once its other lanes have exited, so whom a barrier with a count waits for depends on the order.
-            b.loose = text.contains(',');
+            b.crowded = text.contains(',');
             b.module(format!(".func {f}(.param .b32 x) {{ .reg .b32 %w; .reg .pred %p; ld.param.b32 %w, [x]; setp.eq.u32 %p, %w, 1; @%p ret; {text} ret; }}"));
             b.hit(format!(
                 "{{ .param .b32 x; and.b32 %r3, %lane, {}; st.param.b32 [x], %r3; call {f}, (x); }}",
