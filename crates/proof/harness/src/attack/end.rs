@@ -9,6 +9,8 @@
 //!   is blamed that has come to different matrix instructions;
 //! * exhaustion, the same lack of support, or a rejection of the module or the launch.
 //!
+//! Outcomes that differ on several host threads and not on one depend on the order of the CTAs ([`super::watch::Watch::by_order`]).
+//!
 //! A signal, a panic, a bug reported by the engine itself, and silence for many seconds are always wrong.
 
 use super::{Attack, Blame, Who};

@@ -69,6 +69,7 @@ struct Tally {
     /// Per class: the kinds of outcomes and their numbers.
     ends: BTreeMap<Class, BTreeMap<String, u32>>,
     rejected: Vec<String>,
+    by_order: Vec<u64>,
     failures: u32,
 }
 
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
                     }
                     one(&mut watch, seed, &options, &tally);
                 }
+                tally.lock().unwrap_or_else(PoisonError::into_inner).by_order.append(&mut watch.by_order);
             });
         }
     });
@@ -119,6 +121,9 @@ fn main() -> ExitCode {
     for (class, kinds) in &tally.ends {
         let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
         println!("  {:11} {}", class.name(), kinds.join(", "));
+    }
+    if !tally.by_order.is_empty() {
+        println!("  alike on one host thread only, as the order of the CTAs decides: seeds {:?}", tally.by_order);
     }
     for why in tally.rejected.iter().take(10) {
         println!("  refused: {why}");
