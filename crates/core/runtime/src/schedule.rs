@@ -364,7 +364,7 @@ impl<'a> Shared<'a> {
     fn ran(&self, tier: Tier, units: u64, time: Duration, unstarted: u64) {
         self.nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
         let left = self.units.saturating_sub(self.next.load(Relaxed)) + unstarted;
-        self.code.ran(tier, units, time, left);
+        self.code.ran(tier, units, time, left, self.workers);
     }
 
     /// Leaves the processor to the compiler while the launch gains by that; returns whether it did.

@@ -25,7 +25,7 @@ impl CodeSource for Only {
         (self.0.clone(), Tier::Reference)
     }
 
-    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64) {}
+    fn ran(&self, _: Tier, _: u64, _: Duration, _: u64, _: usize) {}
 
     fn holds_back(&self, _: u64, _: usize) -> bool {
         false

@@ -137,6 +137,9 @@ impl Tiers {
             Some(code) => code,
             None => (self.base(None)?, Tier::Reference),
         };
+        if first.1 == Tier::Reference {
+            slot.begins();
+        }
         let turns = alternate.then(Default::default);
         Ok(Ready { tiers: self, slot: Some(slot), first, moves: !launch.cooperative, turns })
     }
@@ -278,8 +281,8 @@ pub(crate) trait CodeSource: Sync {
     /// The best code for CTAs that have not started.
     fn best(&self) -> (Arc<dyn Kernel>, Tier);
 
-    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not started.
-    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64);
+    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not been started by its `workers`.
+    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64, workers: usize);
 
     /// Whether one of the workers should leave its processor to the compiler for a while.
     fn holds_back(&self, left: u64, workers: usize) -> bool;
@@ -299,10 +302,10 @@ impl CodeSource for Ready<'_> {
         slot.and_then(|slot| slot.code()).unwrap_or_else(|| self.first.clone())
     }
 
-    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64) {
+    fn ran(&self, tier: Tier, units: u64, time: Duration, left: u64, workers: usize) {
         let nanoseconds = time.as_nanos() as u64;
         match &self.slot {
-            Some(slot) => slot.ran(tier, units, nanoseconds, left),
+            Some(slot) => slot.ran(tier, units, nanoseconds, left, workers),
             None => {
                 self.tiers.alone.units.fetch_add(units, Relaxed);
                 self.tiers.alone.nanoseconds.fetch_add(nanoseconds, Relaxed);

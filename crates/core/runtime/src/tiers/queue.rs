@@ -15,9 +15,9 @@ use std::{
 /// Stack of a compiler thread in bytes.
 const STACK: usize = 16 << 20;
 /// Initial estimate of compile time in nanoseconds per instruction, by effort.
-const GUESS: [u64; 2] = [500_000, 2_000_000];
-/// Constant part of the compile time.
-const FIXED: Duration = Duration::from_millis(8);
+const GUESS: [u64; 2] = [220_000, 1_200_000];
+/// Constant part of the compile time, most of it for loading LLVM.
+const FIXED: Duration = Duration::from_millis(12);
 
 /// A compilation.
 pub(crate) struct Job {

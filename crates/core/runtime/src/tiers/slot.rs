@@ -48,12 +48,16 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Expected total in nanoseconds if `left` more units are to come.
-    fn expected(&self, left: u64) -> u64 {
-        let spent = self.nanoseconds.load(Relaxed);
+    /// Nanoseconds so far, of all launches.
+    fn spent(&self) -> u64 {
+        self.nanoseconds.load(Relaxed)
+    }
+
+    /// Expected nanoseconds of `left` more units.
+    fn rest(&self, left: u64) -> u64 {
         // A unit in flight has cost at least what was spent so far.
-        let mean = spent / self.units.load(Relaxed).max(1);
-        spent.saturating_add(mean.saturating_mul(left))
+        let mean = self.spent() / self.units.load(Relaxed).max(1);
+        mean.saturating_mul(left)
     }
 }
 
@@ -147,33 +151,51 @@ impl Slot {
         }
     }
 
-    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not started. Requests
-    /// compilation if it pays.
-    pub fn ran(self: &Arc<Slot>, tier: Tier, units: u64, nanoseconds: u64, left: u64) {
+    /// Accounts for CTAs run on a tier: `units` have ended, and `left` of the launch have not been started by its `workers`.
+    /// Requests compilation if it pays.
+    pub fn ran(self: &Arc<Slot>, tier: Tier, units: u64, nanoseconds: u64, left: u64, workers: usize) {
         let account = &self.accounts[tier as usize];
         account.units.fetch_add(units, Relaxed);
         account.nanoseconds.fetch_add(nanoseconds, Relaxed);
         self.queue.ran(nanoseconds);
-        let Some(next) = [Effort::Light, Effort::Full].into_iter().find(|e| Tier::from(*e) > tier) else { return };
-        if self.asked.load(Relaxed) >= Tier::from(next) as u8 {
-            return;
-        }
-        let expected = account.expected(left);
+        let Some(next) = self.next(tier) else { return };
         let cost = self.queue.estimate(next, self.program.instructions());
+        let rest = account.rest(left);
         let pays = match tier {
-            // Assumes that launches recur as often as they have so far, and that compiled code takes an eighth of the
-            // time.
-            Tier::Reference => expected > TINY && expected - expected / 8 > cost,
-            _ if self.policy != Policy::WhenItPays => expected > HOT,
-            // The best code is some tens of percent faster, for this process and later ones.
-            _ => {
-                let needed = if self.recurs.load(Relaxed) { cost / 10 } else { cost / 2 };
-                expected > HOT.max(needed) && self.queue.affords(cost, expected)
-            }
+            // CTAs that cannot move before the launch ends gain nothing, and share processors with the compiler.
+            Tier::Reference => account.spent() > TINY && rest / workers.max(1) as u64 > cost + cost / 8,
+            _ => self.pays_again(account.spent().saturating_add(rest), cost),
         };
         if pays {
-            self.ask(next, expected);
+            self.ask(next, account.spent().saturating_add(rest));
         }
+    }
+
+    /// A launch begins. Requests compilation if earlier launches say that it pays: launches are assumed to recur as often
+    /// as they have so far.
+    pub fn begins(self: &Arc<Slot>) {
+        let account = &self.accounts[Tier::Reference as usize];
+        let Some(next) = self.next(Tier::Reference) else { return };
+        let cost = self.queue.estimate(next, self.program.instructions());
+        if account.spent() > cost {
+            self.ask(next, account.spent());
+        }
+    }
+
+    /// The effort of a recompilation of code of a tier, unless it was requested already.
+    fn next(&self, tier: Tier) -> Option<Effort> {
+        let next = [Effort::Light, Effort::Full].into_iter().find(|e| Tier::from(*e) > tier)?;
+        (self.asked.load(Relaxed) < Tier::from(next) as u8).then_some(next)
+    }
+
+    /// Whether code that is expected to run for so long should be recompiled at this cost, both in nanoseconds.
+    fn pays_again(&self, expected: u64, cost: u64) -> bool {
+        if self.policy != Policy::WhenItPays {
+            return expected > HOT;
+        }
+        // The best code is some tens of percent faster, for this process and later ones.
+        let needed = if self.recurs.load(Relaxed) { cost / 10 } else { cost / 2 };
+        expected > HOT.max(needed) && self.queue.affords(cost, expected)
     }
 
     /// Requests a background compilation with `effort`, once.
@@ -216,13 +238,11 @@ impl Slot {
         let cost = self.queue.estimate(Effort::Light, self.program.instructions());
         let since = *self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         // If compilation takes longer than estimated, do not wait any longer.
-        let soon = since.is_some_and(|since| since.elapsed().as_nanos() as u64 <= cost + cost / 2);
-        if !soon || self.code().is_some() {
+        let Some(elapsed) = since.map(|s| s.elapsed().as_nanos() as u64).filter(|e| *e <= cost + cost / 2) else {
             return false;
-        }
-        let account = &self.accounts[Tier::Reference as usize];
-        let rest = account.expected(left).saturating_sub(account.nanoseconds.load(Relaxed)) / workers.max(1) as u64;
-        rest > 2 * cost
+        };
+        let rest = self.accounts[Tier::Reference as usize].rest(left) / workers.max(1) as u64;
+        self.code().is_none() && rest > cost.saturating_sub(elapsed).max(cost / 8)
     }
 
     fn put(&self, kernel: Arc<dyn Kernel>, tier: Tier) {
