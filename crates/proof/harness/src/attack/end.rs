@@ -162,8 +162,9 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
                 return if parts(a) && parts(b) { None } else { differ("place") };
             }
             if attack.blow.blame == Blame::Anybody && a.kind == "Barrier" {
-                // Which of the CTAs comes first that do the same at the same time is up to the host's threads.
-                let apart = attack.shape.threads > 1 && a.cta != b.cta;
+                // Which of the CTAs comes first that do the same at the same time is up to the host's threads, and which of the lanes that
+                // a random kernel has parted, to the engine.
+                let apart = attack.shape.threads > 1 && a.cta != b.cta || attack.host.is_some() && a.cta == b.cta;
                 let same = a.words == b.words && (apart || (a.thread, a.cta) == (b.thread, b.cta));
                 return if same || parts(a) && parts(b) { None } else { differ("barrier") };
             }
