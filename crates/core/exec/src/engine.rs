@@ -338,7 +338,7 @@ pub trait Cta {
     fn run(&mut self, fuel: u64) -> Result<Progress, Stop>;
 
     /// The deadlock fault of a launch in which everybody polls: who waits, and where.
-    fn stuck(&self) -> Stop {
+    fn stuck(&mut self) -> Stop {
         Stop::Exhausted(crate::Exhausted("all threads wait for something that nobody does".into()))
     }
 }

@@ -74,6 +74,10 @@ pub struct WarpCtx {
     pub polls: Cell<u32>,
     /// The lanes that polled at `polls`.
     pub polled: Cell<u32>,
+    /// The site plus one where the lowest lane is that waits for the rest of its warp; 0 if there is none.
+    pub held: Cell<u32>,
+    /// The lanes that wait at `held`.
+    pub held_lanes: Cell<u32>,
     /// Stack pointer at the last suspension: the stack below it holds no state while the fiber is parked.
     pub parked: Cell<u64>,
 }
@@ -109,6 +113,8 @@ pub mod at {
     pub const CALLS: u64 = offset_of!(WarpCtx, calls) as u64;
     pub const POLLS: u64 = offset_of!(WarpCtx, polls) as u64;
     pub const POLLED: u64 = offset_of!(WarpCtx, polled) as u64;
+    pub const HELD: u64 = offset_of!(WarpCtx, held) as u64;
+    pub const HELD_LANES: u64 = offset_of!(WarpCtx, held_lanes) as u64;
     pub const REDUCED: u64 = offset_of!(WarpCtx, reduced) as u64;
 
     /// Whether the field at `offset` keeps its value during a whole call of generated code, and so may be loaded once.

@@ -54,6 +54,24 @@ pub fn transfers(v: &Variant) -> bool {
     }
 }
 
+/// Whether all 32 lanes of a warp must execute an instruction together: lanes that come to it wait for the rest of their warp
+/// (`.sync.aligned`; manual, sections 9.7.14 to 9.7.16).
+pub fn needs_warp(v: &Variant) -> bool {
+    match v.op {
+        Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => true,
+        Opcode::Wgmma => v.has(Mod::MmaAsync),
+        Opcode::Tcgen05 => {
+            [Mod::Alloc, Mod::Dealloc, Mod::RelinquishAllocPermit, Mod::Ld, Mod::St].iter().any(|m| v.has(*m))
+        }
+        _ => false,
+    }
+}
+
+/// The text of the fault of lanes that wait at such an instruction for others that will not come.
+pub fn incomplete(v: &Variant, missing: u32) -> String {
+    format!("`{v}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not execute it")
+}
+
 fn run_product(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row]) {
     product::run(v, src, dst);
 }

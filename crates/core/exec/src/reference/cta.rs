@@ -462,7 +462,7 @@ fn begin(warp: &mut Warp, index: u32, block: [u32; 3], code: &Code, base: u32, t
 }
 
 impl Cta for Cluster<'_> {
-    fn stuck(&self) -> Stop {
+    fn stuck(&mut self) -> Stop {
         self.deadlock()
     }
 

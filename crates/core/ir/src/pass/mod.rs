@@ -8,7 +8,7 @@
 //!   of a warp may reach.
 //! * [`mark_uniform_formals`]: the same of formals, over the call graph.
 //! * [`propagate_constants`]: constants in registers become operands.
-//! * [`split_after`], [`branch_around`]: blocks made shorter.
+//! * [`split_after`], [`split_before`], [`branch_around`]: blocks made shorter.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
 mod calls;
@@ -28,5 +28,5 @@ pub use formals::{mark_uniform_formals, passes_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use shape::{Shape, WarpShape};
-pub use split::{Cut, branch_around, split_after};
+pub use split::{Cut, branch_around, split_after, split_before};
 pub use uniformity::Uniformity;

@@ -15,9 +15,14 @@ pub struct Cut {
 
 /// Cuts a block behind an instruction; gives the block that has the rest.
 fn cut(func: &mut Func, block: usize, inst: usize) -> BlockId {
+    cut_at(func, block, inst as u32 + 1)
+}
+
+/// Cuts a block before the instruction `start`; gives the block that begins with it.
+fn cut_at(func: &mut Func, block: usize, start: u32) -> BlockId {
     let next = BlockId(func.blocks.len() as u32);
     let mut rest = func.blocks[block].clone();
-    let (start, end) = (inst as u32 + 1, rest.insts.start + rest.insts.len);
+    let end = rest.insts.start + rest.insts.len;
     rest.insts = List::new(start, end - start);
     rest.label = None;
     let first = &mut func.blocks[block];
@@ -41,6 +46,18 @@ pub fn split_after(func: &mut Func, ends: impl Fn(&Func, &Inst) -> bool) -> Vec<
         }
     }
     cuts
+}
+
+/// Has every instruction that `begins` names begin a block that only the code before it leads to.
+pub fn split_before(func: &mut Func, begins: impl Fn(&Func, &Inst) -> bool) {
+    for b in 0..func.blocks.len() {
+        let mut here = b;
+        for i in func.blocks[b].insts.range() {
+            if begins(func, &func.insts[i]) {
+                here = cut_at(func, here, i as u32).0 as usize;
+            }
+        }
+    }
 }
 
 /// Has lanes whose guard is false branch around the instructions that `chosen` names.

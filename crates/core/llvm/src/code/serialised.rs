@@ -97,6 +97,7 @@ impl Out {
             SiteKind::Restore => self.number(13),
             SiteKind::LeftOut => self.number(14),
             SiteKind::Jump => self.number(15),
+            SiteKind::Held => self.number(16),
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(BUILTINS.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -193,6 +194,7 @@ impl In<'_> {
             13 => SiteKind::Restore,
             14 => SiteKind::LeftOut,
             15 => SiteKind::Jump,
+            16 => SiteKind::Held,
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -221,6 +223,7 @@ mod tests {
             SiteKind::Restore,
             SiteKind::LeftOut,
             SiteKind::Jump,
+            SiteKind::Held,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
             SiteKind::Fails(FaultKind::Undefined("f".into())),

@@ -157,6 +157,11 @@ impl BarrierState {
         !self.released[warp].is_empty()
     }
 
+    /// Whether lanes of a warp wait at a barrier.
+    pub fn has_waiting(&self, warp: usize) -> bool {
+        self.waiting.iter().any(|by_warp| !by_warp[warp].is_empty()) || self.cluster[warp].1 != 0
+    }
+
     /// Lanes that wait: warp, lanes, site, and a description of the barrier.
     pub fn waiters(&self) -> Vec<(usize, u32, usize, String)> {
         let mut out = Vec::new();

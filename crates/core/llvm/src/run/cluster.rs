@@ -57,8 +57,11 @@ impl<'a> SimdCluster<'a> {
         some && all
     }
 
-    /// The deadlock fault, with a note per group of waiting threads.
-    fn deadlock(&self) -> Stop {
+    /// The fault of threads that all wait: at an instruction that not all lanes of a warp execute, or a deadlock, with a note per group of waiting threads.
+    fn deadlock(&mut self) -> Stop {
+        if let Some(stop) = self.members.iter_mut().find_map(SimdCta::abandoned) {
+            return stop;
+        }
         let of = |m: &SimdCta<'a>, w: Waiter| deadlock::Waiter {
             cta: m.index(),
             warp: w.0 as u32,
@@ -103,7 +106,7 @@ impl<'a> SimdCluster<'a> {
 }
 
 impl Cta for SimdCluster<'_> {
-    fn stuck(&self) -> Stop {
+    fn stuck(&mut self) -> Stop {
         self.deadlock()
     }
 

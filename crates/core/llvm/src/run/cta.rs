@@ -12,8 +12,10 @@ use crate::{
 };
 use margay_exec::{
     Exhausted, FaultKind, Grid, Stop,
+    matrix::incomplete,
     mem::{self, Allocation},
 };
+use margay_ir::FuncId;
 use std::{
     rc::Rc,
     sync::{Arc, Mutex, PoisonError},
@@ -60,6 +62,15 @@ pub struct CtaPosition {
     pub cta: [u32; 3],
     pub rank: u32,
     pub cluster: Arc<[Arc<Allocation>]>,
+}
+
+/// Lanes that wait for the rest of their warp at one instruction.
+#[derive(Clone, Copy)]
+struct HeldLanes {
+    warp: usize,
+    fiber: usize,
+    site: usize,
+    lanes: u32,
 }
 
 /// Lanes of a warp that wait: warp, lanes, site, and a description of what they wait for.
@@ -113,6 +124,9 @@ impl<'a> SimdCta<'a> {
             while s < self.warps[warp].fibers.len() {
                 ran |= self.run_fiber(warp, s, watch)?;
                 s += 1;
+            }
+            if let Some(held) = self.held(warp).filter(|_| self.only_waits_within(warp)) {
+                return Err(self.incomplete(held));
             }
         }
         if effects != self.host.effects() {
@@ -191,9 +205,7 @@ impl<'a> SimdCta<'a> {
     fn unwind(&mut self, warp: usize, mut s: usize) -> Stop {
         while let Some((caller, site)) = self.warps[warp].fibers[s].as_ref().and_then(|s| s.caller) {
             self.host.unwind(site);
-            let Some(fiber) = &mut self.warps[warp].fibers[caller] else { break };
-            fiber.enter(&self.contexts[warp]);
-            fiber.fiber.resume();
+            self.resume_stopped(warp, caller);
             s = caller;
         }
         self.host.reason()
@@ -261,6 +273,50 @@ impl<'a> SimdCta<'a> {
             waiters.extend(lanes.map(|(lanes, site, what)| (warp, lanes, site, what)));
         }
         waiters
+    }
+
+    /// The lanes that wait for the rest of a warp at one instruction, those of them with the lowest lane.
+    fn held(&self, warp: usize) -> Option<HeldLanes> {
+        let of = |(fiber, f): (usize, &Option<Fiber<'a>>)| {
+            let f = f.as_ref().filter(|f| f.held != 0)?;
+            Some(HeldLanes { warp, fiber, site: f.held as usize - 1, lanes: f.held_lanes })
+        };
+        self.warps[warp].fibers.iter().enumerate().filter_map(of).min_by_key(|h| h.lanes.trailing_zeros())
+    }
+
+    /// Whether all lanes of a warp wait for others of it, so that nobody else can make them continue.
+    fn only_waits_within(&self, warp: usize) -> bool {
+        let Warp { fibers, events } = &self.warps[warp];
+        let barriers = self.host.barriers.borrow();
+        !barriers.has_waiting(warp)
+            && !barriers.has_released(warp)
+            && fibers.iter().flatten().all(|f| f.waits && f.seen == *events)
+    }
+
+    /// The fault of lanes that wait for the rest of their warp, which does not come, if there are any.
+    pub fn abandoned(&mut self) -> Option<Stop> {
+        let held = (0..self.warps.len()).find_map(|warp| self.held(warp))?;
+        Some(self.incomplete(held))
+    }
+
+    /// The fault of lanes whose warp does not come.
+    fn incomplete(&mut self, held: HeldLanes) -> Stop {
+        let HeldLanes { warp, fiber, site, lanes } = held;
+        let place = &self.host.code.compiled.sites[site];
+        let func = self.host.grid.image.ir.func(FuncId(place.func));
+        let what = incomplete(func.variant(&func.insts[place.inst as usize]), !lanes);
+        let stop = self.fault_of(&(warp, lanes, site, String::new()), lanes, FaultKind::Barrier(what), Vec::new());
+        self.host.stop(stop);
+        self.resume_stopped(warp, fiber);
+        self.unwind(warp, fiber)
+    }
+
+    /// Lets a suspended fiber end after a stop; the functions on its stack add themselves to the fault's call stack.
+    fn resume_stopped(&mut self, warp: usize, s: usize) {
+        if let Some(fiber) = &mut self.warps[warp].fibers[s] {
+            fiber.enter(&self.contexts[warp]);
+            fiber.fiber.resume();
+        }
     }
 
     /// What a waiter waits for, and where, for a note of a fault.

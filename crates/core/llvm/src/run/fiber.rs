@@ -58,6 +58,9 @@ pub struct Fiber<'a> {
     /// The site where it did last, or 0, and its lanes.
     pub polls: u32,
     pub polled: u32,
+    /// Lanes that wait for the rest of their warp: where the lowest of them is, or 0, and those there.
+    pub held: u32,
+    pub held_lanes: u32,
     yielder: u64,
     stack_end: u64,
 }
@@ -75,6 +78,8 @@ impl<'a> Fiber<'a> {
             quiet: 0,
             polls,
             polled,
+            held: 0,
+            held_lanes: 0,
             yielder: 0,
             stack_end,
         }
@@ -101,11 +106,14 @@ impl<'a> Fiber<'a> {
         ctx.parked.set(self.parked);
         ctx.polls.set(0);
         ctx.polled.set(0);
+        ctx.held.set(0);
+        ctx.held_lanes.set(0);
     }
 
     /// Saves the fiber's registers from the warp's context, after it was suspended.
     pub fn leave(&mut self, ctx: &WarpCtx) {
         (self.yielder, self.waits, self.parked) = (ctx.yielder.get(), ctx.waits.get() != 0, ctx.parked.get());
+        (self.held, self.held_lanes) = (ctx.held.get(), ctx.held_lanes.get());
         self.quiet = self.quiet.saturating_add(1);
         if ctx.polls.get() != 0 {
             (self.quiet, self.polls, self.polled) = (0, ctx.polls.get(), ctx.polled.get());

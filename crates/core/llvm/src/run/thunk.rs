@@ -289,6 +289,8 @@ const MOST_RESULTS: usize = 4;
 extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *mut Row, patient: u32) -> u32 {
     let body = |ctx: &WarpCtx, host: &Host<'_>| {
         let warp = ctx.warp.get();
+        // Resuming the fiber clears them.
+        let held = (ctx.held.get(), ctx.held_lanes.get());
         loop {
             let mut found = host.barriers.borrow_mut().take(warp as usize, lanes);
             if found.is_none() {
@@ -303,7 +305,8 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                     found = Some((lanes, 0));
                 }
             }
-            if found.is_none() && patient == 0 {
+            // Lanes that wait for the rest of their warp need no patience once some have ended.
+            if found.is_none() && (patient == 0 || held.0 != 0 && ctx.alive.get() != u32::MAX) {
                 found = Some((0, 0));
             } else if found.is_some() {
                 host.fibers.borrow_mut().woken += 1;
@@ -315,6 +318,8 @@ extern "C" fn wait(ctx: *mut WarpCtx, lanes: u32, released: *mut u32, output: *m
                 unsafe { *released = lanes };
                 return Ok(());
             }
+            ctx.held.set(held.0);
+            ctx.held_lanes.set(held.1);
             // SAFETY: called by generated code on a fiber; this frame owns nothing that must be dropped.
             unsafe { enter::suspend(ctx) };
             if host.is_stopped() {

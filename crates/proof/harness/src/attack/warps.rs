@@ -23,6 +23,13 @@ fn operation(r: &mut Random, mask: &str) -> String {
     }
 }
 
+/// Has the payload's lanes poll a word that the other lanes of their warp write.
+fn late(b: &mut Blow) {
+    b.module(".shared .align 4 .b8 turns[4];");
+    b.hit("POLL: ld.volatile.shared.u32 %r6, [turns]; setp.eq.u32 %p3, %r6, 0; @%p3 bra POLL;");
+    b.behind("@!%strike st.volatile.shared.u32 [turns], 1;");
+}
+
 pub fn make(r: &mut Random, b: &mut Blow) {
     b.blame = Blame::Anybody;
     b.fix(
@@ -65,10 +72,22 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         }
         _ => format!("{mask:#x}"),
     };
-    match r.below(6) {
+    match r.below(8) {
         0..3 => {
             let text = operation(r, &mask);
             b.hit(text);
+        }
+        // The payload's lanes come later than the others: they poll a word that these write.
+        6 => {
+            late(b);
+            let text = operation(r, &mask);
+            b.behind(text);
+        }
+        // The same, and one part has another operation before.
+        7 => {
+            late(b);
+            let (one, two) = (operation(r, &mask), operation(r, "0xffffffff"));
+            b.behind(format!("@{}%strike bra JOIN; {one} JOIN: {two}", r.pick(&["", "!"])));
         }
         // The others arrive at another operation, of the same kind or not.
         3 => {

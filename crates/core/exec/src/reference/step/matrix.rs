@@ -11,11 +11,11 @@ use super::watch::report_access;
 use crate::{
     AccessKind, FaultKind, LANES, Row,
     lanes::u32s,
-    matrix::{self, warpgroup},
+    matrix::{self, incomplete, warpgroup},
     mem::{self, Allocation},
 };
 use margay_ir::MemSpace;
-use margay_isa::{Mod, Variant};
+use margay_isa::Mod;
 
 /// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
@@ -25,6 +25,7 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
         return Ok(());
     }
+    debug_assert!(matrix::needs_warp(ctx.func.variant(op)), "the engines disagree on who waits");
     let here = (ctx.frame, ctx.pc);
     let waits = |(g, why): &(Group, Wait)| *why == Wait::Warp && (g.frame, g.pc) == here;
     let arrived = ctx.warp.blocked.iter().filter(|b| waits(b)).fold(ctx.active, |m, (g, _)| m | g.mask);
@@ -44,11 +45,6 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     ctx.block(ctx.active, Wait::Warp);
     ctx.give_back();
     Err(Flow::Park)
-}
-
-/// The message for lanes that are required but do not execute a matrix instruction.
-fn incomplete(variant: &Variant, missing: u32) -> String {
-    format!("`{variant}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not execute it")
 }
 
 /// A group that waits for the rest of the warp at a matrix instruction, and the message if they never come.

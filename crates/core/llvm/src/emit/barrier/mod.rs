@@ -171,18 +171,22 @@ impl Emitter<'_> {
         [all, here]
     }
 
-    /// End of the sweep: suspends while lanes are parked, else jumps to `done`.
+    /// End of the sweep: suspends while lanes are parked or held, else jumps to `done`.
     pub fn await_barriers(&mut self, first: &str, done: &str) -> Result<()> {
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() && self.held.is_none() {
             self.w.jump(done);
             return Ok(());
         }
-        let [all, here] = self.waiting_lanes();
+        let [mut all, here] = self.waiting_lanes();
+        if let Some(held) = self.held_lanes() {
+            all = self.w.op("or", &all, &held);
+        }
         let some = self.w.cmp("icmp ne", &all, &int(Elem::I32, 0));
         let wait = self.w.label("wait");
         self.w.branch(&some, &wait, done);
         self.w.block(&wait);
         self.finish_others(&all);
+        self.tell_held();
         let output = self.rendezvous_rows();
         let released = self.released(&here, output.as_ref(), true);
         self.resume(&released, output.as_ref())?;
@@ -203,6 +207,7 @@ impl Emitter<'_> {
             }
             self.finish_others(&all);
         }
+        self.tell_held();
         self.helper(Helper::Yield, &[], true);
         if !self.waiting.is_empty() {
             let output = self.rendezvous_rows();

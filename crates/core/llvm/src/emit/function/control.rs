@@ -87,8 +87,7 @@ impl Emitter<'_> {
         for position in l.first..=last {
             let block = self.cfg.order[position as usize];
             if self.region.contains(&block) {
-                let mask = self.get_pending(block.0);
-                let any = self.any(&mask);
+                let any = self.may_continue(block);
                 waiting = self.w.op("or", &waiting, &any);
             }
         }
@@ -102,8 +101,7 @@ impl Emitter<'_> {
         if !self.cfg.reducible || self.spins {
             let mut waiting = int(Elem::I1, 0);
             for b in self.region.clone() {
-                let mask = self.get_pending(b.0);
-                let any = self.any(&mask);
+                let any = self.may_continue(b);
                 waiting = self.w.op("or", &waiting, &any);
             }
             let on = self.w.label("left");
@@ -165,6 +163,9 @@ impl Emitter<'_> {
                 self.w.follow(&skip);
                 self.next(position);
                 self.w.join(&go, mark);
+                if self.holds[b.0 as usize] {
+                    self.hold(b, &waiting);
+                }
                 let none = constant(Ty::lanes(Elem::I1), 0);
                 self.set_pending(b.0, &none);
                 self.active = waiting;

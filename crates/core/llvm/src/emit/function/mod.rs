@@ -21,6 +21,7 @@ use crate::emit::{
     site::Site,
     text::{Elem, Ty, Val, Writer, constant, int, named},
     tidy::tidy,
+    warp::held::Held,
 };
 use margay_ir::{
     BlockId, FormalHome, Func, FuncId, Ir, Placed,
@@ -127,6 +128,10 @@ pub(in crate::emit) struct Emitter<'a> {
     /// The cuts, which end blocks; and per block, the index of its cut.
     pub barriers: Vec<Cut>,
     pub barrier_at: Vec<Option<u32>>,
+    /// Per block: lanes are held there until the whole warp has come.
+    pub holds: Vec<bool>,
+    /// What is known of held lanes, if lanes may be held.
+    pub held: Option<Held>,
     /// Per cut: the lanes parked there, where warps run on fibers.
     pub waiting: Vec<Val>,
     /// All threads of a CTA reach every barrier, in full warps.
@@ -216,7 +221,7 @@ pub fn emit(
 ) -> Result<Emitted> {
     let stacks = options.stacks || reached.waits != Waits::Never;
     let original = ir.func(id);
-    let Prepared { func, cfg, uniformity, barriers, divergent, loses, spins, polls } =
+    let Prepared { func, cfg, uniformity, barriers, divergent, loses, holds, spins, polls } =
         Prepared::new(id, original, options, reached);
     let func = &func;
     let live = Liveness::new(func, &cfg);
@@ -233,7 +238,7 @@ pub fn emit(
     };
     let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
     let parts = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
-    let masks = !whole || spins || role != Role::Grid && !barriers.is_empty() || parts;
+    let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || parts;
     let mut barrier_at = vec![None; func.blocks.len()];
     barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
     let spills = crate::emit::barrier::spill::SpillPlan::new(func, &cfg, &uniformity, cta);
@@ -260,6 +265,8 @@ pub fn emit(
         pending: Vec::new(),
         barriers,
         barrier_at,
+        holds,
+        held: None,
         waiting: Vec::new(),
         together: false,
         region,
@@ -436,6 +443,7 @@ impl Emitter<'_> {
                 let _ = writeln!(self.w.entry, "  store i32 0, ptr {p}, align 4");
             }
         }
+        self.allocate_held();
         if !self.cfg.loops.is_empty() || !self.cfg.reducible {
             let fuel = self.w.alloca("i32", 4);
             self.pin_if_many(&fuel);

@@ -7,11 +7,12 @@ use crate::emit::{
     function::members::Members,
     function::reach::{Reached, polls, spins, waits_at_barrier},
 };
+use margay_exec::matrix;
 use margay_ir::{
-    BlockId, Func, FuncId, Inst, Operand, Terminator,
+    Block, BlockId, Func, FuncId, Inst, Operand, Terminator,
     pass::{
         Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
-        split_after,
+        split_after, split_before,
     },
 };
 use margay_isa::{Effect, Mod, Opcode};
@@ -29,6 +30,8 @@ pub(in crate::emit) struct Prepared {
     pub loses: Vec<bool>,
     /// Loops may wait for other threads, so lanes in loops must yield to them.
     pub spins: bool,
+    /// Per block: it begins with an instruction that the whole warp executes together, and lanes that come earlier are held there.
+    pub holds: Vec<bool>,
     /// Some instruction tests whether other threads have made progress.
     pub polls: bool,
 }
@@ -59,7 +62,7 @@ fn unguarded(func: &Func, inst: &Inst) -> bool {
         || moves_stack(func, inst)
         || op == Opcode::Barrier && func.variant(inst).has(Mod::Cluster)
         || matches!(op, Opcode::Shfl | Opcode::Vote | Opcode::Activemask)
-        || matches!(op, Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix)
+        || needs_warp(func, inst)
         || op == Opcode::Elect
         || op == Opcode::Redux && !func.variant(inst).t().is_float()
 }
@@ -72,6 +75,16 @@ pub(in crate::emit) fn is_rendezvous(func: &Func, inst: &Inst) -> bool {
         Opcode::Bar | Opcode::Barrier => v.has(Mod::Warp),
         _ => false,
     }
+}
+
+/// Whether all lanes of a warp must execute an instruction together.
+fn needs_warp(func: &Func, inst: &Inst) -> bool {
+    matrix::needs_warp(func.variant(inst))
+}
+
+/// Whether lanes may have to wait at an instruction for others of their warp.
+pub(in crate::emit) fn waits_in_warp(func: &Func, inst: &Inst) -> bool {
+    is_rendezvous(func, inst) || needs_warp(func, inst)
 }
 
 impl Prepared {
@@ -88,6 +101,9 @@ impl Prepared {
         let mut func = original.clone();
         let divergent = warp.divergent;
         branch_around(&mut func, |f, i| unguarded(f, i) || is_rendezvous(f, i));
+        if divergent {
+            split_before(&mut func, needs_warp);
+        }
         let apart =
             |f: &Func, i: &Inst| reached.fibers && call_site(f, i).is_some_and(|c| reached.may_block(&c.callee));
         let waits = |f: &Func, i: &Inst| waits_at_barrier(f, i) || divergent && is_rendezvous(f, i) || apart(f, i);
@@ -98,6 +114,8 @@ impl Prepared {
             cuts.into_iter().partition(|c| last(c).is_some_and(|i| waits(&func, i)));
         let mut loses = vec![false; func.blocks.len()];
         calls.iter().for_each(|c| loses[c.block.0 as usize] = true);
+        let begins = |b: &Block| func.insts(b).first().is_some_and(|i| divergent && needs_warp(&func, i));
+        let holds = func.blocks.iter().map(begins).collect();
         let cfg = graph(&func);
         let polls = func.insts.iter().any(|i| polls(&func, i));
         let mut spins = spins(&func, &cfg);
@@ -107,7 +125,7 @@ impl Prepared {
             spins = true;
             uniformity = analyse(true);
         }
-        Prepared { cfg, uniformity, barriers, divergent, loses, spins, polls, func }
+        Prepared { cfg, uniformity, barriers, divergent, loses, holds, spins, polls, func }
     }
 
     /// Whether lanes on different sides of a branch may take part in one warp operation, wait at different barriers, or
@@ -121,12 +139,15 @@ impl Prepared {
         let members = Members::new(&self.func, &self.cfg, &self.uniformity);
         let waits = |b: &BlockId| {
             let mut all = self.func.blocks[b.0 as usize].insts.range();
-            all.any(|i| is_rendezvous(&self.func, &self.func.insts[i]) && !members.come_together(*b, i))
+            all.any(|i| match &self.func.insts[i] {
+                inst if needs_warp(&self.func, inst) => apart(b),
+                inst => is_rendezvous(&self.func, inst) && !members.come_together(*b, i),
+            })
         };
         if self.cfg.order.iter().any(waits) {
             return true;
         }
-        let has = |b: &&BlockId| insts(b).any(|i| is_rendezvous(&self.func, i));
+        let has = |b: &&BlockId| insts(b).any(|i| waits_in_warp(&self.func, i));
         let found: Vec<BlockId> = self.cfg.order.iter().filter(has).copied().collect();
         // Lanes that poll are overtaken by the others, which may be anywhere.
         if self.spins && !found.is_empty() {
@@ -154,7 +175,7 @@ impl Prepared {
         };
         let waits = |b: &BlockId| {
             let divergent = self.uniformity.divergent[b.0 as usize];
-            let waits = |i: &Inst| is_rendezvous(func, i) || waits_at_barrier(func, i) || holds(i);
+            let waits = |i: &Inst| waits_in_warp(func, i) || waits_at_barrier(func, i) || holds(i);
             func.insts(&func.blocks[b.0 as usize]).iter().any(|i| divergent && waits(i) || chosen(i))
         };
         self.spins

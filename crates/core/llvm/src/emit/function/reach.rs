@@ -3,7 +3,7 @@
 
 use crate::emit::{
     function::Options,
-    function::prepare::{Prepared, is_rendezvous},
+    function::prepare::{Prepared, waits_in_warp},
 };
 use margay_check::FuncKind;
 use margay_ir::{
@@ -73,7 +73,7 @@ impl Reached {
     /// Finds the functions in which lanes wait for others, and whether calls of them need fibers.
     fn find_fibers(&mut self, ir: &Ir<Placed>, functions: &[FuncId], kernel: FuncId, options: &Options) {
         let callees = || functions.iter().copied().filter(|f| *f != kernel);
-        let waits = |func: &Func| func.insts.iter().any(|i| is_rendezvous(func, i) || waits_at_barrier(func, i));
+        let waits = |func: &Func| func.insts.iter().any(|i| waits_in_warp(func, i) || waits_at_barrier(func, i));
         let may_wait =
             |func: &Func| waits(func) || func.insts.iter().any(|i| observes_others(func, i) || polls(func, i));
         if !callees().any(|f| may_wait(ir.func(f))) {
