@@ -178,7 +178,9 @@ fn verdict(launch: &Launch, result: Result<LaunchStats, Error>) -> Result<(), St
             let name = debug.split(['(', ' ', '{']).next().unwrap_or_default();
             let ([x, y, z], [i, j, k]) = (fault.thread, fault.cta);
             let who = format!("thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k})");
-            let all = format!("{debug} {} {who}", fault.notes.join(" "));
+            let ir = &report.image.ir;
+            let callers: String = fault.stack.iter().map(|f| format!(" called by {}", ir.func(f.func).name)).collect();
+            let all = format!("{debug} {} {who}{callers}", fault.notes.join(" "));
             match name == kind && all.contains(text.as_str()) {
                 true => Ok(()),
                 false => Err(format!("line {}: ended with {all}, expected {kind} {text}", launch.line)),

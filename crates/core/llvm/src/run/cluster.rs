@@ -71,8 +71,8 @@ impl<'a> SimdCluster<'a> {
         };
         let waiters = self.members.iter().flat_map(|m| m.waiters().into_iter().map(move |w| of(m, w)));
         let (kind, notes, first) = deadlock::deadlock(waiters.collect());
-        let member = |cta: [u32; 3]| self.members.iter().find(|m| m.index() == cta);
-        match first.and_then(|w| Some((member(w.cta)?, w))) {
+        let first = first.and_then(|w| Some((self.members.iter().position(|m| m.index() == w.cta)?, w)));
+        match first.and_then(|(m, w)| Some((self.members.get_mut(m)?, w))) {
             Some((member, waiter)) => member.fault_of(&waiter.source, waiter.lanes, kind, notes),
             None => {
                 let cta = self.members.first().map_or([0; 3], SimdCta::index);

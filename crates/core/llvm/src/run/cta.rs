@@ -305,10 +305,25 @@ impl<'a> SimdCta<'a> {
         let place = &self.host.code.compiled.sites[site];
         let func = self.host.grid.image.ir.func(FuncId(place.func));
         let what = incomplete(func.variant(&func.insts[place.inst as usize]), !lanes);
-        let stop = self.fault_of(&(warp, lanes, site, String::new()), lanes, FaultKind::Barrier(what), Vec::new());
+        let kind = FaultKind::Barrier(what);
+        let stop = self.host.fault_at(&self.contexts[warp], site, lanes.trailing_zeros() & 31, kind, Vec::new());
+        self.stop_at(warp, fiber, stop)
+    }
+
+    /// Stops the launch where a suspended fiber is; gives the stop with the fault's call stack.
+    fn stop_at(&mut self, warp: usize, fiber: usize, stop: Stop) -> Stop {
         self.host.stop(stop);
         self.resume_stopped(warp, fiber);
         self.unwind(warp, fiber)
+    }
+
+    /// The fiber that a lane of a warp is on: the last of the calls that it has not returned from.
+    fn fiber_of(&self, warp: usize, lane: u32) -> usize {
+        let holds = |f: &Fiber<'a>| f.left >> lane & 1 == 1;
+        let fibers = &self.warps[warp].fibers;
+        let calls = |s: usize| fibers.iter().flatten().any(|f| holds(f) && f.caller.is_some_and(|c| c.0 == s));
+        let at = |s: &usize| fibers[*s].as_ref().is_some_and(holds) && !calls(*s);
+        (0..fibers.len()).find(at).unwrap_or(0)
     }
 
     /// Lets a suspended fiber end after a stop; the functions on its stack add themselves to the fault's call stack.
@@ -325,8 +340,10 @@ impl<'a> SimdCta<'a> {
     }
 
     /// The fault `kind` at the place of a waiter.
-    pub fn fault_of(&self, (warp, _, site, _): &Waiter, lanes: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
-        self.host.fault_at(&self.contexts[*warp], *site, lanes.trailing_zeros() & 31, kind, notes)
+    pub fn fault_of(&mut self, (warp, _, site, _): &Waiter, lanes: u32, kind: FaultKind, notes: Vec<String>) -> Stop {
+        let lane = lanes.trailing_zeros() & 31;
+        let stop = self.host.fault_at(&self.contexts[*warp], *site, lane, kind, notes);
+        self.stop_at(*warp, self.fiber_of(*warp, lane), stop)
     }
 }
 

@@ -148,8 +148,8 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
             if a.kind == "Deadlock" {
                 // Where lanes are that poll is a matter of the moment.
                 let polls = |f: &Fault| f.notes.contains("poll memory");
-                let same = (&a.words, a.thread, a.cta, &a.notes, a.places.first())
-                    == (&b.words, b.thread, b.cta, &b.notes, b.places.first());
+                let same = (&a.words, a.thread, a.cta, &a.notes, &a.places)
+                    == (&b.words, b.thread, b.cta, &b.notes, &b.places);
                 return if polls(a) && polls(b) || same {
                     None
                 } else {
