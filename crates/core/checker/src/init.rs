@@ -35,7 +35,8 @@ fn home(e: &MemoryEvent<'_>, address: u64) -> Home {
 impl Checker {
     pub(crate) fn look_for_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let size = u64::from(e.size);
-        if self.is_whole_row(state, e) {
+        state.whole = self.is_whole_row(state, e);
+        if state.whole {
             return;
         }
         for lane in lanes(e.actor.lanes) {
@@ -77,6 +78,9 @@ impl Checker {
     /// The lanes that load undefined values from shared memory, by element.
     pub(crate) fn find_undefined(&self, state: &mut State, e: &MemoryEvent<'_>) -> Undefined {
         let mut all = Undefined::default();
+        if state.whole {
+            return all;
+        }
         let step = e.element.max(1);
         for lane in lanes(e.actor.lanes) {
             let address = e.addresses[lane as usize];

@@ -18,9 +18,11 @@ mod clock;
 mod finding;
 mod hash;
 mod init;
+mod marks;
 mod name;
 mod provenance;
 mod race;
+mod row;
 mod shadow;
 mod site;
 mod threads;
@@ -34,7 +36,8 @@ use margay_exec::{
     UndefinedEvent,
 };
 use margay_ir::MemSpace;
-use shadow::{Marks, Record, Shadow};
+use marks::Marks;
+use shadow::{Record, Shadow};
 use site::{Place, Sites};
 use std::{
     collections::BTreeMap,
@@ -105,11 +108,13 @@ struct State {
     found: BTreeMap<Key, Finding>,
     /// The keys in the order of their first occurrence.
     order: Vec<Key>,
+    /// All that the latest access spans was written before it.
+    whole: bool,
     /// Bitmap of the allocation looked up last.
     written: Option<Arc<margay_exec::mem::Written>>,
     buffer: Vec<Record>,
     arguments: provenance::Arguments,
-    hits: Vec<race::Hit>,
+    hits: Vec<row::Hit>,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,
 }
@@ -260,6 +265,7 @@ impl Observer for Checker {
         }
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
+        state.whole = false;
         if state.over {
             return;
         }

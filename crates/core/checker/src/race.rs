@@ -8,11 +8,12 @@
 
 use crate::{
     Checker, Finding, FindingKind, Party, State,
-    clock::{Side, Time},
+    clock::Time,
     lanes, name,
-    shadow::{AGENT, Cell, Crew, Record, Shadow, WORD},
+    row::{Hit, Row},
+    shadow::{AGENT, Crew, WORD},
     site::{Kind, Site},
-    threads::{CtaThreads, Seen, Threads, Who},
+    threads::{CtaThreads, Threads, Who},
 };
 use margay_exec::{AccessKind, LANES, MemoryEvent, ObjectStep, Ordering, Scope, Semantics, SyncEvent};
 
@@ -43,130 +44,6 @@ enum Distance {
     Grid,
 }
 
-/// A group of lanes that access memory now.
-struct Row {
-    /// Its CTA, and the number of the CTA's first warp in the launch.
-    cta: u32,
-    first: u32,
-    /// Warps of a CTA.
-    warps: u32,
-    warp: u32,
-    site: u32,
-    kind: Kind,
-    agent: bool,
-    now: Time,
-    /// What all of its lanes have seen.
-    seen: Seen,
-    /// The time of the last release by the warp.
-    published: Time,
-}
-
-/// An earlier access by one lane that is unordered with the present one.
-pub struct Hit {
-    earlier: Record,
-    other: Crew,
-    lane: u32,
-    word: u64,
-    mask: u32,
-}
-
-impl Row {
-    fn who(&self) -> u32 {
-        (self.first + self.warp) | if self.agent { AGENT } else { 0 }
-    }
-
-    /// Whether lanes certainly have seen an earlier access; if not, [`unordered`] decides.
-    #[inline(always)]
-    fn has_seen(&self, r: Record, lanes: u32) -> bool {
-        let warp = r.who.wrapping_sub(self.first);
-        if warp < self.warps {
-            let own = warp == self.warp && (r.time <= self.seen.warp || r.lanes == lanes);
-            return r.time <= self.seen.cta || own;
-        }
-        !r.is_agent() && r.time <= self.seen.cta && r.cta(self.warps) == self.cta
-    }
-
-    /// The fast path: records an access of a word with at most two earlier records, if there is no race and no list is
-    /// needed. False if the slow path must run.
-    #[inline(always)]
-    fn quick(&self, cell: &mut Cell, kinds: &[Kind], lanes: u32, mask: u32) -> bool {
-        if self.kind.strong || self.agent {
-            return false;
-        }
-        let Some(records) = cell.records() else { return false };
-        let new = Record::new((self.who(), lanes), self.now, self.site, mask);
-        if self.kind.writes {
-            let passed = |r: &Record| !r.is_some() || r.bytes() & !mask == 0 && self.has_seen(*r, lanes);
-            let passed = passed(&records[0]) && passed(&records[1]);
-            if passed {
-                *records = [new, Record::none()];
-            }
-            return passed;
-        }
-        for r in records.iter().filter(|r| r.is_some() && r.bytes() & mask != 0) {
-            if kinds[r.site() as usize].writes && !self.has_seen(*r, lanes) {
-                return false;
-            }
-        }
-        let crew = Crew { cta: self.cta, warp: self.warp, lanes };
-        for r in records.iter_mut().filter(|r| r.is_some() && r.site() == self.site && r.bytes() == mask) {
-            if r.time > self.published && r.join(crew, self.warps) {
-                return true;
-            }
-            if r.who == new.who && r.lanes & !lanes == 0 {
-                *r = new;
-                return true;
-            }
-        }
-        match records.iter_mut().find(|r| !r.is_some()) {
-            Some(free) => {
-                *free = new;
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// An access of some lanes at one address, word by word.
-    #[inline(always)]
-    fn access(
-        &self,
-        (shadow, buffer): (&mut Shadow, &mut Vec<Record>),
-        (cta, kinds): (&CtaThreads, &[Kind]),
-        group: u32,
-        (address, size): (u64, u32),
-        hits: &mut Vec<Hit>,
-    ) {
-        let end = address + u64::from(size);
-        let mut word = address & !(WORD - 1);
-        while word < end {
-            let (from, to) = (address.max(word) - word, end.min(word + WORD) - word);
-            let mask = (1u32 << to) - (1 << from);
-            if !self.quick(shadow.cell(word), kinds, group, mask) {
-                shadow.update(word, |list| access_word(self, (cta, kinds), group, (word, mask), list, hits), buffer);
-            }
-            word += WORD;
-        }
-    }
-
-    /// Removes from an earlier record the lanes that now repeat the access by the same instruction; whether any are
-    /// left.
-    fn supersede(&self, r: &mut Record, lanes: u32, mask: u32) -> bool {
-        if r.site() != self.site || r.bytes() != mask {
-            return true;
-        }
-        if r.who == self.who() {
-            r.lanes &= !lanes;
-        } else if !self.agent
-            && !r.is_agent()
-            && r.crews(self.warps).any(|c| (c.cta, c.warp) == (self.cta, self.warp) && c.lanes & !lanes == 0)
-        {
-            r.lanes &= !(1 << self.warp);
-        }
-        r.is_some()
-    }
-}
-
 /// Applies release and acquire patterns at a location.
 fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>, group: u32, address: u64) {
     let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
@@ -181,13 +58,16 @@ fn follow_order(threads: &mut Threads, cta: &mut CtaThreads, e: &MemoryEvent<'_>
     }
 }
 
-/// A lane that did not see an earlier access by one of its lanes: the two, if there are any.
-fn unordered(cta: &CtaThreads, earlier: &Record, (warp, lanes, warps): (u32, u32, u32)) -> Option<(u32, Crew)> {
-    let side = if earlier.is_agent() { Side::Agent } else { Side::Program };
-    earlier.crews(warps).find_map(|crew| {
-        let found = cta.unseen(Who { warp, lanes }, (crew.cta, crew.warp, crew.lanes), side, earlier.time);
-        found.map(|(lane, other)| (lane, Crew { lanes: 1 << other, ..crew }))
-    })
+fn is_uniform(e: &MemoryEvent<'_>) -> bool {
+    let first = e.addresses[e.actor.lanes.trailing_zeros() as usize];
+    lanes(e.actor.lanes).all(|l| e.addresses[l as usize] == first)
+}
+
+/// The lanes from `first` on, of those in a mask, that access the same address.
+fn same_address(e: &MemoryEvent<'_>, mask: u32, first: u32) -> u32 {
+    let address = e.addresses[first as usize];
+    let same = |lane: &u32| e.addresses[*lane as usize] == address;
+    lanes(mask).skip_while(|lane| *lane < first).take_while(same).fold(0, |group, lane| group | 1 << lane)
 }
 
 impl Checker {
@@ -230,25 +110,41 @@ impl Checker {
         if e.access.writes() {
             state.advance();
         }
-        let first = e.addresses[e.actor.lanes.trailing_zeros() as usize];
-        let uniform = e.access != AccessKind::Store && lanes(e.actor.lanes).all(|l| e.addresses[l as usize] == first);
         let strong = e.order.semantics != Semantics::Weak && !e.order.asynchronous;
         let State { shadow, ctas, sites, threads, buffer, hits, .. } = state;
         let Some(cta) = ctas.get_mut(&self.index(e.actor.cta)) else { return };
         let row = self.row(&mut cta.threads, (site, sites.kinds[site as usize]), e, threads.now);
+        // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one after
+        // another.
+        let shared = e.access == AccessKind::Load || is_uniform(e);
+        let follows = strong || e.access.writes() && threads.any_released();
         let mut left = e.actor.lanes;
         while left != 0 {
             let lane = left.trailing_zeros();
-            // Lanes that load the same address are one access, and so are lanes of one atomic; stores are performed one
-            // after another.
-            let group = if uniform { left } else { 1 << lane };
-            left &= !group;
             let address = e.addresses[lane as usize];
+            let line = row.line(e, (left, lane), address);
+            let group = match line {
+                Some((lanes, _)) => lanes,
+                None if shared && e.access != AccessKind::Store => same_address(e, left, lane),
+                None => 1 << lane,
+            };
+            left &= !group;
             if address.wrapping_sub(e.local.0) < e.local.1 {
                 continue;
             }
-            row.access((shadow, buffer), (&cta.threads, &sites.kinds), group, (address, e.size), hits);
-            if strong || e.access.writes() && threads.is_released(address) {
+            let context = (&cta.threads, &sites.kinds[..]);
+            match line {
+                Some((_, shift)) => row.access_line((shadow, buffer), context, (lane, shift), address, hits),
+                None => row.access((shadow, buffer), context, group, (address, e.size), hits),
+            }
+            if follows && line.is_some() {
+                for lane in lanes(group) {
+                    let address = e.addresses[lane as usize];
+                    if strong || threads.is_released(address) {
+                        follow_order(threads, &mut cta.threads, e, 1 << lane, address);
+                    }
+                }
+            } else if follows && (strong || threads.is_released(address)) {
                 follow_order(threads, &mut cta.threads, e, group, address);
             }
         }
@@ -519,70 +415,6 @@ impl Checker {
             row.access((shadow, buffer), (&cta.threads, &sites.kinds), 1 << lane, (at, event.size), hits);
         }
         self.judge_all(state, &event);
-    }
-}
-
-/// Compares an access of a word with the records in `list`, and updates the list to what later accesses must be
-/// compared with.
-fn access_word(
-    row: &Row,
-    (cta, kinds): (&CtaThreads, &[Kind]),
-    group: u32,
-    (word, mask): (u64, u32),
-    list: &mut Vec<Record>,
-    hits: &mut Vec<Hit>,
-) {
-    let Kind { writes, strong, volatile, scope, element } = row.kind;
-    let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
-    let crowded = list.len() > 8 && list.len().is_power_of_two();
-    let (mut joined, mut kept) = (false, 0);
-    for i in 0..list.len() {
-        let mut r = list[i];
-        let keep = 'keep: {
-            if r.bytes() & mask == 0 {
-                break 'keep true;
-            }
-            let same = r.site() == row.site && r.bytes() == mask && (!writes || strong);
-            if same && !joined && !row.agent && r.time > row.published && r.join(crew, row.warps) {
-                joined = true;
-                break 'keep true;
-            }
-            let earlier = kinds[r.site() as usize];
-            if !writes && !earlier.writes {
-                // Two reads: one of them may stand for both.
-                let covered = || unordered(cta, &r, (row.warp, group, row.warps)).is_none();
-                if crowded && strong == earlier.strong && !r.is_agent() && covered() {
-                    break 'keep false;
-                }
-                break 'keep row.agent || row.supersede(&mut r, group, mask);
-            }
-            // Whoever these are, they do not race.
-            let device = scope >= Scope::Gpu && earlier.scope >= Scope::Gpu && element == earlier.element;
-            if strong && earlier.strong && device && !(volatile && earlier.volatile) {
-                break 'keep !same || row.agent || row.supersede(&mut r, group, mask);
-            }
-            // A later access that races with the earlier one races with this one too.
-            let narrower = earlier.strong && scope <= earlier.scope && r.cta(row.warps) == row.cta;
-            let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
-            let before = unordered(cta, &r, (row.warp, group, row.warps));
-            if let Some((lane, other)) = before {
-                hits.push(Hit { earlier: r, other, lane, word, mask });
-            }
-            let told = !strong && !earlier.strong && writes;
-            !(covers && (before.is_none() || told))
-        };
-        if keep {
-            list[kept] = r;
-            kept += 1;
-        }
-    }
-    list.truncate(kept);
-    if !joined {
-        list.push(Record::new((row.who(), group), row.now, row.site, mask));
-        if writes {
-            // The last write stands in front: it never gives way.
-            list.swap(0, kept);
-        }
     }
 }
 

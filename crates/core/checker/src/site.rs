@@ -60,11 +60,38 @@ pub struct Sites {
     pub kinds: Vec<Kind>,
     list: Vec<Site>,
     index: Map<u64, u32>,
+    /// By place, the latest one without callers, and its number plus one.
+    recent: Vec<(Known, u32)>,
 }
+
+/// What tells sites without callers apart.
+type Known = (u32, u32, AccessKind, Ordering, u32);
+
+/// Size of the table of recent sites.
+const RECENT: usize = 256;
 
 impl Sites {
     /// The number of a site.
+    #[inline]
     pub fn number(&mut self, actor: &Actor<'_>, access: AccessKind, order: Ordering, element: u32) -> u32 {
+        let known = (actor.at.0.0, actor.at.1.span.start, access, order, element);
+        let slot = (known.1 as usize ^ known.1 as usize >> 8) % RECENT;
+        if actor.callers.is_empty()
+            && let Some((recent, number)) = self.recent.get(slot)
+            && *recent == known
+            && *number != 0
+        {
+            return number - 1;
+        }
+        let number = self.find(actor, access, order, element);
+        if actor.callers.is_empty() {
+            self.recent.resize(RECENT, (known, 0));
+            self.recent[slot] = (known, number + 1);
+        }
+        number
+    }
+
+    fn find(&mut self, actor: &Actor<'_>, access: AccessKind, order: Ordering, element: u32) -> u32 {
         let mut h = Mix::default();
         (actor.at.0.0, actor.at.1.span.start, access.writes(), access == AccessKind::Atomic, order, element)
             .hash(&mut h);

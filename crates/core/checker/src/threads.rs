@@ -14,7 +14,10 @@
 //! * A CTA barrier counts as an acquire fence for what its threads have read before. The manual promises less, but
 //!   programs in which "the last CTA adds up" rely on it, and hardware guarantees it.
 
-use crate::clock::{Clock, Side, Time};
+use crate::{
+    clock::{Clock, Side, Time},
+    hash::Map,
+};
 use margay_exec::{LANES, ObjectStep, Ordering, Scope, Semantics, SyncKind};
 use std::{
     collections::{HashMap, VecDeque},
@@ -100,7 +103,7 @@ struct Object {
 pub struct Threads {
     /// The current time.
     pub now: Time,
-    released: HashMap<u64, Vec<Release>>,
+    released: Map<u64, Vec<Release>>,
     objects: HashMap<u64, Object>,
     /// By cluster and phase.
     clusters: HashMap<(u32, u64), Clock>,
@@ -267,6 +270,11 @@ impl Threads {
     /// Whether the current value of a location was written by a release pattern.
     pub fn is_released(&self, at: u64) -> bool {
         self.released.contains_key(&at)
+    }
+
+    /// Whether any location has such a value.
+    pub fn any_released(&self) -> bool {
+        !self.released.is_empty()
     }
 
     /// Records a lane's write to a location, which replaces or extends what can be acquired there.

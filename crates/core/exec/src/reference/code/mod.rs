@@ -12,7 +12,7 @@ mod warp;
 pub use {call::*, memory::*, register::*, tensor::*, warp::*};
 
 use super::{ctx::Ctx, uninitialised::Sites};
-use crate::{Image, Row, sem::PureFn};
+use crate::{Image, Ordering, Row, sem::PureFn};
 use margay_ir::{Func, FuncId, SourcePlace};
 use margay_isa::{Component, Special, Variant};
 use std::sync::{Arc, OnceLock};
@@ -84,6 +84,8 @@ pub struct FuncCode {
     pub by_term: Vec<u32>,
     /// Per op: the instruction that begins there; computed on demand.
     pub sites: OnceLock<Sites>,
+    /// Per variant: the memory orderings of its loads, stores and atomics; computed on demand.
+    pub orders: OnceLock<Vec<[Ordering; 3]>>,
     /// First row per register; `u32::MAX` for registers that are never accessed.
     pub row_of: Vec<u32>,
     /// Splatted constants.

@@ -94,6 +94,7 @@ impl<'i> Decoder<'i> {
             by_inst: vec![(0, 0); func.insts.len()],
             by_term: vec![u32::MAX; func.blocks.len()],
             sites: OnceLock::new(),
+            orders: OnceLock::new(),
             row_of: Vec::new(),
             consts: Vec::new(),
             rows: 0,

@@ -73,6 +73,13 @@ fn ordering(v: &Variant, access: AccessKind) -> Ordering {
     Ordering { semantics, scope, volatile, asynchronous, reduction }
 }
 
+/// The memory ordering of an access by an op.
+fn ordering_of(code: &FuncCode, op: &Op, access: AccessKind) -> Ordering {
+    let kinds = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
+    let all = code.orders.get_or_init(|| code.variants.iter().map(|v| kinds.map(|kind| ordering(v, kind))).collect());
+    all[op.variant as usize][access as usize]
+}
+
 /// Calls `run` with the actor: the given lanes at the current instruction.
 fn act(ctx: &Ctx<'_>, lanes: u32, run: impl FnOnce(Actor<'_>)) {
     let callers = callers(&ctx.code.funcs, ctx.warp, ctx.frame);
@@ -117,7 +124,7 @@ fn access_by(
         asynchronous: false,
         reduction: false,
     };
-    let order = variant.map_or(weak, |v| ordering(v, access));
+    let order = op.map_or(weak, |op| ordering_of(ctx.func, op, access));
     let stored = op.zip(variant).and_then(|(op, v)| stored(ctx, op, v)).filter(|_| access == AccessKind::Store);
     let element = stored.map_or(size, |m| m.size);
     let element = match variant.map(|v| v.op) {
