@@ -349,7 +349,7 @@ impl Observer for Checker {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
         let Some(cta) = state.ctas.get_mut(&self.index(e.cta)) else { return };
-        state.threads.complete(&mut cta.threads, e.id, e.all, e.waited);
+        state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
         let arrived = cta.arrivals.complete(e.id);
         if self.what.sync && e.all {
             self.look_for_skipped(state, e, &arrived);

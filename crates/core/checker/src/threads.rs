@@ -497,11 +497,17 @@ impl Threads {
     }
 
     /// A CTA barrier completed: the waiting threads have seen what all participants did before they arrived.
-    pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, waited: &[u32]) {
+    pub fn complete(&mut self, cta: &mut CtaThreads, id: u32, all: bool, (arrived, waited): (&[u32], &[u32])) {
         let Some(Gathered { mut clock, fences }) = cta.barriers.remove(&id) else { return };
         if all {
-            // All threads of the CTA have arrived or exited.
-            clock.raise_all(cta.index, self.now);
+            // All threads of the CTA have arrived or exited. Those that did not wait (`bar.arrive`) have gone on since.
+            let gone = |warp: usize| arrived.get(warp).map_or(0, |a| a & !waited.get(warp).copied().unwrap_or(0));
+            if (0..arrived.len()).all(|warp| gone(warp) == 0) {
+                clock.raise_all(cta.index, self.now);
+            } else {
+                let raise = |warp| clock.raise((cta.index, warp, !gone(warp as usize)), Side::Program, self.now);
+                (0..cta.published.len() as u32).for_each(raise);
+            }
             cta.published.fill(self.now);
         }
         let clock = Arc::new(clock);
