@@ -1,7 +1,7 @@
 //! The grid scheduler: which CTA runs where and when.
 //!
 //! The unit of work is a *cluster* (one CTA without clusters), since CTAs of a cluster wait for each other. Every
-//! worker takes chunks of units from a shared counter and keeps a queue of *live* units. The unit in front runs for a
+//! worker takes units from a shared counter and keeps a queue of *live* units. The unit in front runs for a
 //! slice and goes to the back if it is not done. A worker starts another unit when its queue is empty, or once per
 //! round when the unit in front has had many slices: so a CTA that polls for a later one makes progress, although no
 //! GPU guarantees that. Cooperative grids start all units at once. With a seed, one worker picks units and slice
@@ -20,7 +20,6 @@ use crate::tiers::{CodeSource, Tier};
 use margay_exec::{Batch, Bug, Cta, Exhausted, Grid, Kernel, Meter, Progress as Step, Stop};
 use std::{
     collections::VecDeque,
-    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
@@ -36,6 +35,10 @@ use std::{
 const SLICE: u64 = 1 << 16;
 /// Slices after which a unit is suspected to wait for another one.
 const PATIENCE: u32 = 16;
+/// Live units of a worker beyond which it waits for units that run on other workers, and for how long, before it starts yet
+/// another one.
+const FEW_LIVE: usize = 3;
+const LENIENCE: Duration = Duration::from_micros(500);
 /// Limit of a worker's live units, except for cooperative grids.
 const MAX_LIVE: usize = 256;
 
@@ -132,11 +135,12 @@ struct Shared<'a> {
     units: u64,
     workers: usize,
     next: AtomicU64,
-    chunk: u64,
     done: AtomicU64,
     /// Time that ranges took, in nanoseconds.
     nanoseconds: AtomicU64,
     spent: AtomicU64,
+    /// Workers in a slice of a unit that did not wait in its last one.
+    running: AtomicU64,
     /// Number of slices in which some unit made progress.
     epoch: AtomicU64,
     /// Per worker: [`IDLE`], [`RUNS`], or [`POLLS`] plus the epoch in which all of its units have only polled for too
@@ -181,6 +185,8 @@ struct Unit<'a> {
     /// Linear index of its first CTA.
     first: u64,
     slices: u32,
+    /// It only polled in its last slice.
+    waits: bool,
     tier: Tier,
 }
 
@@ -212,10 +218,10 @@ pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_
         units,
         workers,
         next: AtomicU64::new(0),
-        chunk: if launch.cooperative { 1 } else { (units / (workers as u64 * 8)).clamp(1, 64) },
         done: AtomicU64::new(0),
         nanoseconds: AtomicU64::new(0),
         spent: AtomicU64::new(0),
+        running: AtomicU64::new(0),
         epoch: AtomicU64::new(0),
         waits: (0..workers).map(|_| AtomicU64::new(IDLE)).collect(),
         over: AtomicBool::new(false),
@@ -267,7 +273,7 @@ impl<'a> Shared<'a> {
     fn work_units(&'a self, worker: usize, mut tool: Tool<'a>, workers: usize) {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
-        let mut chunk = 0..0;
+        let mut waiting_since = None;
         let mut idle = Idle { epoch: 0, certain: true, slices: 0, since: Instant::now() };
         let max_live = if self.grid.launch.cooperative { usize::MAX } else { MAX_LIVE };
         let eager = self.grid.launch.cooperative || random.0 != 0;
@@ -280,7 +286,7 @@ impl<'a> Shared<'a> {
                     }
                 }
                 if tool.batch.is_some() {
-                    if !self.next_range(&mut tool, &mut chunk, workers, worker) {
+                    if !self.next_range(&mut tool, workers, worker) {
                         return;
                     }
                     continue;
@@ -291,15 +297,16 @@ impl<'a> Shared<'a> {
                 }
             }
             let front_waits = live.front().is_some_and(|u: &Unit<'_>| u.slices >= PATIENCE);
+            let front_waits = front_waits && self.should_start(&live, waiting_since);
             let room = live.len() < max_live.min(if random.0 != 0 { 8 } else { usize::MAX });
             if live.is_empty() || (room && (eager || front_waits)) {
-                match self.start(&tool, &mut chunk) {
+                match self.start(&tool) {
                     Ok(Some(unit)) => live.push_front(unit),
                     Ok(None) if live.is_empty() => return,
                     Ok(None) => {}
                     Err(stop) => return self.end(Ended::Stopped(stop)),
                 }
-                if eager && live.len() < max_live && chunk_left(&chunk, self) && random.0 == 0 {
+                if eager && live.len() < max_live && self.left() > 0 && random.0 == 0 {
                     continue; // a cooperative grid starts as a whole
                 }
             }
@@ -317,9 +324,17 @@ impl<'a> Shared<'a> {
             let limit = self.schedule.instructions.unwrap_or(u64::MAX);
             let mut fuel = if random.0 != 0 { 1 + random.below(1000) } else { SLICE.min(limit) };
             let started = Instant::now();
+            let runs = u64::from(!unit.waits);
+            self.running.fetch_add(runs, Relaxed);
             let step = guarded(|| unit.cta.run(fuel));
+            self.running.fetch_sub(runs, Relaxed);
+            unit.waits = matches!(step, Ok(Step::Waiting(_)));
+            match unit.waits {
+                true => _ = waiting_since.get_or_insert(started),
+                false => waiting_since = None,
+            }
             let ended = u64::from(matches!(step, Ok(Step::Done)));
-            self.ran(unit.tier, ended, started.elapsed(), chunk.end - chunk.start);
+            self.ran(unit.tier, ended, started.elapsed());
             self.span(worker, unit.first, self.ctas_of_unit(), started);
             match step {
                 Ok(Step::Done) => {
@@ -331,7 +346,7 @@ impl<'a> Shared<'a> {
                         Step::Waiting(certain) => {
                             // A polling unit has executed next to nothing.
                             fuel /= 64;
-                            let all_started = self.next.load(Relaxed) >= self.units && chunk.is_empty();
+                            let all_started = self.left() == 0;
                             let (epoch, stall) = (self.epoch.load(Relaxed), self.schedule.stall);
                             if idle.waited(epoch, certain, live.len() + 1, stall)
                                 && all_started
@@ -343,6 +358,10 @@ impl<'a> Shared<'a> {
                         _ => drop(self.epoch.fetch_add(1, Relaxed)),
                     }
                     unit.slices = unit.slices.saturating_add(1);
+                    if unit.waits && unit.slices >= PATIENCE {
+                        // The unit that it waits for may need the processor.
+                        std::thread::yield_now();
+                    }
                     live.push_back(unit);
                     if self.spent.fetch_add(fuel, Relaxed) + fuel > limit {
                         return self.end(Ended::Stopped(Stop::Exhausted(exhausted(limit))));
@@ -353,6 +372,13 @@ impl<'a> Shared<'a> {
         }
     }
 
+    /// Whether a worker whose units wait should start another one. The unit that they wait for may have started already, on
+    /// another worker.
+    fn should_start(&self, live: &VecDeque<Unit<'_>>, waiting_since: Option<Instant>) -> bool {
+        let Some(since) = waiting_since else { return true };
+        live.len() < FEW_LIVE || self.running.load(Relaxed) == 0 || since.elapsed() > LENIENCE
+    }
+
     /// Notes that a worker's units only poll; returns whether that is true of all workers. A worker whose thread the
     /// host has preempted in a slice has not noted it, and may still make progress.
     fn all_wait(&self, worker: usize, epoch: u64) -> bool {
@@ -360,20 +386,23 @@ impl<'a> Shared<'a> {
         self.waits.iter().all(|w| matches!(w.load(SeqCst), w if w == IDLE || w == POLLS + epoch))
     }
 
-    /// Accounts for CTAs run on a tier; `unstarted` units were taken by this worker but not started.
-    fn ran(&self, tier: Tier, units: u64, time: Duration, unstarted: u64) {
+    /// Accounts for CTAs run on a tier.
+    fn ran(&self, tier: Tier, units: u64, time: Duration) {
         self.nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
-        let left = self.units.saturating_sub(self.next.load(Relaxed)) + unstarted;
-        self.code.ran(tier, units, time, left, self.workers);
+        self.code.ran(tier, units, time, self.left(), self.workers);
+    }
+
+    /// Units that have not been started.
+    fn left(&self) -> u64 {
+        self.units.saturating_sub(self.next.load(Relaxed))
     }
 
     /// Leaves the processor to the compiler while the launch gains by that; returns whether it did.
     fn hold_back(&self, tool: &Tool<'_>, workers: usize) -> bool {
         let saturated = workers >= self.schedule.pool.current_num_threads();
-        let left = || self.units.saturating_sub(self.next.load(Relaxed));
         let stays = || tool.version == self.code.version() && !self.over.load(Relaxed);
         let mut held = false;
-        while saturated && self.code.holds_back(left(), workers) && stays() {
+        while saturated && self.code.holds_back(self.left(), workers) && stays() {
             std::thread::sleep(Duration::from_millis(1));
             held = true;
         }
@@ -388,25 +417,20 @@ impl<'a> Shared<'a> {
             return false;
         }
         let (start, size) = (Instant::now(), tool.size);
-        if !self.next_range(tool, &mut (0..0), 1, 0) {
+        if !self.next_range(tool, 1, 0) {
             return true;
         }
-        let left = self.units.saturating_sub(self.next.load(Relaxed));
+        let left = self.left();
         tool.size = size;
         start.elapsed().saturating_mul((left / size).min(1 << 16) as u32) < WORTH_WAKING
     }
 
-    /// Runs the rest of a chunk, or the next range; returns whether there was one and no error. Ranges grow while they
+    /// Runs the next range; returns whether there was one and no error. Ranges grow while they
     /// are short, but stay a fraction of what is left.
-    fn next_range(&self, tool: &mut Tool<'_>, chunk: &mut Range<u64>, workers: usize, worker: usize) -> bool {
+    fn next_range(&self, tool: &mut Tool<'_>, workers: usize, worker: usize) -> bool {
         let Some(batch) = &mut tool.batch else { return false };
-        let range = match chunk.is_empty() {
-            false => std::mem::replace(chunk, 0..0),
-            true => {
-                let first = self.next.fetch_add(tool.size, Relaxed).min(self.units);
-                first..first.saturating_add(tool.size).min(self.units)
-            }
-        };
+        let first = self.next.fetch_add(tool.size, Relaxed).min(self.units);
+        let range = first..first.saturating_add(tool.size).min(self.units);
         if range.is_empty() || self.spend(0).is_err() {
             return false;
         }
@@ -417,10 +441,10 @@ impl<'a> Shared<'a> {
             return false;
         }
         let took = started.elapsed();
-        self.ran(tool.tier, ctas, took, 0);
+        self.ran(tool.tier, ctas, took);
         self.span(worker, first, ctas, started);
         self.units_done(ctas);
-        let left = self.units.saturating_sub(self.next.load(Relaxed));
+        let left = self.left();
         let fair = if workers == 1 { left } else { left / (2 * workers as u64) };
         let grown = if took < SHORT { tool.size * 2 } else { tool.size };
         tool.size = grown.min(fair).max(1);
@@ -430,20 +454,20 @@ impl<'a> Shared<'a> {
         true
     }
 
-    /// Starts the next unit; `None` if all were started.
-    fn start(&self, tool: &Tool<'_>, chunk: &mut Range<u64>) -> Result<Option<Unit<'a>>, Stop> {
-        if chunk.is_empty() {
-            let first = self.next.fetch_add(self.chunk, Relaxed).min(self.units);
-            *chunk = first..(first + self.chunk).min(self.units);
+    /// Starts the next unit; `None` if all were started. Workers take them one by one, since units may wait for those before them
+    /// (decoupled look-back), which should be under way then.
+    fn start(&self, tool: &Tool<'_>) -> Result<Option<Unit<'a>>, Stop> {
+        let index = self.next.fetch_add(1, Relaxed);
+        if index >= self.units {
+            return Ok(None);
         }
-        let Some(index) = chunk.next() else { return Ok(None) };
         let [x, y, _] = self.clusters.map(u64::from);
         let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
         let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
         let cta = tool.kernel.clone().start(self.grid, first)?;
         let [x, y, z] = first.map(u64::from);
         let [width, height, _] = self.grid.launch.grid.map(u64::from);
-        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, tier: tool.tier }))
+        Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, waits: false, tier: tool.tier }))
     }
 
     fn ctas_of_unit(&self) -> u64 {
@@ -491,10 +515,6 @@ impl Meter for Shared<'_> {
 
 fn exhausted(limit: u64) -> Exhausted {
     Exhausted(format!("the launch executed more than {limit} warp instructions"))
-}
-
-fn chunk_left(chunk: &std::ops::Range<u64>, shared: &Shared<'_>) -> bool {
-    !chunk.is_empty() || shared.next.load(Relaxed) < shared.units
 }
 
 /// Runs a piece of a launch. A panic ends the launch, but not a thread that others wait for.
