@@ -76,7 +76,7 @@ impl Reached {
         let waits = |func: &Func| func.insts.iter().any(|i| waits_in_warp(func, i) || waits_at_barrier(func, i));
         let may_wait =
             |func: &Func| waits(func) || func.insts.iter().any(|i| observes_others(func, i) || polls(func, i));
-        if !callees().any(|f| may_wait(ir.func(f))) {
+        if self.waits == Waits::Never && !callees().any(|f| may_wait(ir.func(f))) {
             return;
         }
         let mut prepared: Vec<Option<Prepared>> = ir.funcs.iter().map(|_| None).collect();
@@ -303,9 +303,44 @@ fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
     follows
 }
 
-/// Whether loops of a function may wait for other threads.
+/// Whether lanes in loops of a function must let others overtake them: loops that may wait for other threads, and loops that never
+/// end.
 pub fn spins(func: &Func, cfg: &Cfg) -> bool {
-    polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg)
+    polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg) || never_ends(func, cfg)
+}
+
+/// Whether some loop has no exit, or does nothing that could change whether it ends: it has no effects, and carries no register
+/// from one iteration to the next. Threads in it must not keep the others from what they do.
+fn never_ends(func: &Func, cfg: &Cfg) -> bool {
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    let stays = |l: &Loop| {
+        let leaves = |to: &BlockId| !blocks(l).contains(to);
+        !blocks(l).iter().any(|b| successors(&func.blocks[b.0 as usize].term).iter().any(leaves))
+    };
+    let inert = |l: &&Loop| {
+        let acts = |i: &Inst| !matches!(func.variant(i).op.row().effect, Effect::Pure | Effect::Control);
+        !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
+    };
+    if cfg.loops.iter().any(stays) {
+        return true;
+    }
+    let inert: Vec<&Loop> = cfg.loops.iter().filter(inert).collect();
+    if inert.is_empty() {
+        return false;
+    }
+    let live = Liveness::new(func, cfg);
+    !inert.into_iter().all(|l| carries(func, cfg, &live, l))
+}
+
+/// Whether a loop carries a register from one iteration to the next.
+fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
+    let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
+    blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
+        let mut kept = false;
+        liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
+        kept
+    })
 }
 
 /// Whether some loop observes other threads, and some branch in it depends on memory. The others end whatever is observed.
@@ -349,15 +384,7 @@ fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
         return false;
     }
     let live = Liveness::new(func, cfg);
-    let carries = |l: &&Loop| {
-        let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
-        blocks(l).iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
-            let mut kept = false;
-            liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
-            kept
-        })
-    };
-    !candidates.iter().all(carries)
+    !candidates.into_iter().all(|l| carries(func, cfg, &live, l))
 }
 
 /// Whether an instruction tests for progress of other threads, so that the warp yields after a failed test: phases of
