@@ -106,8 +106,8 @@ miri:
 
 # Sanitizers over the driver library's tests, in a nightly compiler (`rustup toolchain install nightly --component rust-src`). Code that
 # LLVM makes at run time is not instrumented. What the library keeps until the process ends is no leak. ThreadSanitizer cannot follow
-# fibers, so warps that wait for each other run on the reference engine there.
-SANITIZED = CFLAGS="-fsanitize=$(1)" RUSTFLAGS="-Zsanitizer=$(1)" $(CARGO) +nightly test $(2) --target $(shell rustc -vV | sed -n 's/host: //p') \
+# fibers, so warps that wait for each other run on the reference engine there. The programs' runtime is LLVM's, as the compiler's is.
+SANITIZED = CC=$(shell command -v clang-22 || command -v clang || echo cc) CFLAGS="-fsanitize=$(1)" RUSTFLAGS="-Zsanitizer=$(1)" $(CARGO) +nightly test $(2) --target $(shell rustc -vV | sed -n 's/host: //p') \
 	--target-dir $(TARGET)/$(1) -p margay-cuda $(FEATURES)
 asan:
 	ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 $(call SANITIZED,address,)

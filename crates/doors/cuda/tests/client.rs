@@ -18,9 +18,9 @@ fn build(name: &str) -> (PathBuf, PathBuf) {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name).with_extension("c");
     let _ = std::fs::remove_file(&soname);
     std::os::unix::fs::symlink(library(), &soname).unwrap();
-    // A sanitizer's runtime comes with the program: `make asan` and `make tsan` say which.
+    // A sanitizer's runtime comes with the program: `make asan` and `make tsan` say which, and whose.
     let flags = env::var("CFLAGS").unwrap_or_default();
-    let mut cc = Command::new("cc");
+    let mut cc = Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()));
     let cc = cc.args(["-Wall", "-pthread"]).args(flags.split_whitespace());
     let built = cc.arg("-o").arg(&client).arg(source).arg(&soname).status().unwrap();
     assert!(built.success());

@@ -61,7 +61,7 @@ static volatile unsigned *word(void) {
     return at;
 }
 
-static void open_door(void *door) { *(volatile unsigned *)door = 1; }
+static void open_door(void *door) { __atomic_store_n((unsigned *)door, 1, __ATOMIC_RELEASE); }
 static void append(void *digits) { strcat(digits, "h"); }
 static void called(H stream, int status, void *digits) { (void)stream; strcat(digits, status == SUCCESS ? "c" : "e"); }
 
@@ -201,7 +201,7 @@ static void memory(void) {
     launch(set, stream, (volatile unsigned *)device, 3);
     OK(pthread_create(&thread, NULL, open_soon, (void *)door));
     OK(cuMemFree_v2(device));
-    CHECK(*door == 1);
+    CHECK(__atomic_load_n(door, __ATOMIC_ACQUIRE) == 1);
     pthread_join(thread, NULL);
     OK(cuCtxSynchronize());
 }
