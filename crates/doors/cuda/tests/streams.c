@@ -61,7 +61,10 @@ static volatile unsigned *word(void) {
     return at;
 }
 
-static void open_door(void *door) { __atomic_store_n((unsigned *)door, 1, __ATOMIC_RELEASE); }
+/* Another thread may be reading the word. */
+static void put(volatile unsigned *word, unsigned value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+
+static void open_door(void *door) { put(door, 1); }
 static void append(void *digits) { strcat(digits, "h"); }
 static void called(H stream, int status, void *digits) { (void)stream; strcat(digits, status == SUCCESS ? "c" : "e"); }
 
@@ -92,7 +95,7 @@ static void beside_the_program(void) {
     CHECK(cuEventElapsedTime(&ms, before, after) == NOT_READY);
     CHECK(*n == 0 && !*order);
     usleep(20000);
-    *door = 1;
+    put(door, 1);
     OK(cuEventSynchronize(after));
     CHECK(*n == 12 && strcmp(order, "hc") == 0);
     CHECK(cuStreamQuery(stream) == SUCCESS && cuEventQuery(after) == SUCCESS);
@@ -125,7 +128,7 @@ static void beside_each_other(void) {
     launch(digit, a, n, 3);
     OK(cuStreamDestroy_v2(a));
     CHECK(*n == 12);
-    *door = 1;
+    put(door, 1);
     OK(cuCtxSynchronize());
     CHECK(*n == 123);
     OK(cuStreamDestroy_v2(b));
@@ -146,7 +149,7 @@ static void default_stream(void) {
     OK(cuStreamSynchronize(free_of_turns));
     CHECK(*m == 4 && *n == 0);
     CHECK(cuStreamQuery(NULL) == NOT_READY && cuStreamQuery(other) == NOT_READY);
-    *door = 1;
+    put(door, 1);
     OK(cuStreamSynchronize(other));
     CHECK(*n == 123);
     OK(cuCtxSynchronize());
@@ -184,7 +187,7 @@ static void memory(void) {
     /* Wrong addresses are the call's error. */
     CHECK(cuMemsetD32Async(device, 0, 5, stream) == INVALID_VALUE);
     CHECK(cuMemcpyDtoHAsync_v2(pinned, 16, 16, stream) == INVALID_VALUE);
-    *door = 1;
+    put(door, 1);
     OK(cuStreamSynchronize(stream));
     CHECK(pinned[0] == 9 && pinned[3] == 9);
     /* A copy that is not asynchronous waits in the default stream, which waits for the others. */
@@ -217,7 +220,7 @@ static void words(void) {
     OK(cuStreamWaitValue32_v2(b, (Ptr)second, 7, 0));
     launch(digit, b, n, 8);
     CHECK(cuStreamQuery(b) == NOT_READY && *n == 0 && *second == 0);
-    *first = 5;
+    put(first, 5);
     OK(cuStreamSynchronize(b));
     CHECK(*n == 8 && *second == 7);
 }
@@ -236,7 +239,7 @@ static void graphs(void) {
     OK(cuGraphLaunch(exec, stream));
     OK(cuGraphLaunch(exec, stream));
     CHECK(cuStreamQuery(stream) == NOT_READY && *n == 0);
-    *door = 1;
+    put(door, 1);
     OK(cuStreamSynchronize(stream));
     CHECK(*n == 1212);
 }
@@ -253,7 +256,7 @@ static void faults(void) {
     launch(digit, stream, n, 1);
     OK(cuLaunchHostFunc(stream, append, order));
     OK(cuStreamAddCallback(stream, called, order, 0));
-    *door = 1;
+    put(door, 1);
     status = cuStreamSynchronize(stream);
     CHECK(status == LAUNCH_FAILED);
     CHECK(*n == 0 && strcmp(order, "e") == 0);
@@ -278,7 +281,7 @@ static void host_functions(void) {
     launch(wait_for, own, door, 0);
     OK(cuLaunchHostFunc(own, waits, NULL));
     OK(cuEventRecord(behind, own));
-    *door = 1;
+    put(door, 1);
     OK(cuStreamSynchronize(own));
     CHECK(answers[0] == NOT_PERMITTED && answers[1] == NOT_PERMITTED);
     OK(cuStreamDestroy_v2(own));
@@ -313,7 +316,7 @@ static void forks(void) {
         exit(cuInit(0) == NOT_INITIALIZED && cuDeviceGetCount(&count) == NOT_INITIALIZED ? 0 : 1);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    *door = 1;
+    put(door, 1);
     OK(cuCtxSynchronize());
 }
 
