@@ -5,7 +5,8 @@ usage: bench.py MARGAY [--rounds R] [--only NAME] [--launches N]
 Times are those of whole launches with what they wait for (`compile_ns` and all `kernel_ns` of `--stats json`), the least of the rounds, which
 are interleaved. `cold` should be at most 1.2 times the better of `reference` and of `warm` plus what the light tier takes to compile,
 and never more than `reference` where that takes less than 20 ms. Every engine must leave the same bytes in the buffers. Compile times by PTX
-instruction are those of `--engine simd` (light) and `--engine simd-full`, with an empty cache, without loading LLVM.
+instruction are those of `--engine simd` (light) and `--engine simd-full`, with an empty cache, without loading LLVM; lines are those of LLVM IR as
+the light tier's emitter writes it, helpers included.
 """
 import argparse, hashlib, json, os, re, resource, shutil, subprocess, sys, tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -73,6 +74,13 @@ class Process:
         self.compiled = sum(time for step, time in parts.items() if step not in ("look up", "link", "load LLVM", "store", "prepare")) / 1e6
 
 
+def lines(margay, case):
+    """Lines of LLVM IR that the light tier's emitter writes for a kernel, without declarations, labels and braces."""
+    command = [margay, "ir", PTX, "--kernel", case.kernel, "--stage", "llvm", "--tier", "light", "--block", case.block]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return sum(1 for line in text.splitlines() if line.startswith("  "))
+
+
 def least(processes, value):
     return min(map(value, processes))
 
@@ -85,7 +93,7 @@ def main():
     parser.add_argument("--launches", type=int, default=1, help="launches of each process")
     options = parser.parse_args()
     margay = os.path.abspath(options.margay)
-    print(f"{'kernel':14}{'grid':>8}{'reference':>11}{'cold':>9}{'warm':>9}{'light':>9}{'full':>9}   cold/best  cpu cold/ref   ms an instruction: light, full")
+    print(f"{'kernel':14}{'grid':>8}{'reference':>11}{'cold':>9}{'warm':>9}{'light':>9}{'full':>9}   cold/best  cpu cold/ref   ms an instruction: light, full; lines of the light tier")
     worst = 0
     for case in CASES:
         if options.only and options.only != case.kernel:
@@ -114,7 +122,7 @@ def main():
         worst = max(worst, ratio)
         cpu = least(runs["cold"], lambda p: p.cpu) / least(runs["reference"], lambda p: p.cpu)
         print(f"{case.kernel:14}{case.grid:>8}{time['reference']:9.1f}ms{time['cold']:7.1f}ms{time['warm']:7.1f}ms{light:7.1f}ms{full:7.1f}ms"
-              f"{ratio:12.2f}{cpu:14.2f}   {count} instructions: {each[0]:.2f}, {each[1]:.2f}")
+              f"{ratio:12.2f}{cpu:14.2f}   {count} instructions: {each[0]:.2f}, {each[1]:.2f}; {lines(margay, case) / count:.1f}")
     print(f"the largest ratio of cold to the best: {worst:.2f}")
 
 

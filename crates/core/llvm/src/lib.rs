@@ -28,12 +28,19 @@ pub struct SimdEngine;
 
 impl SimdEngine {
     /// Renders a kernel's code for a block shape, as text; an error says why the engine has no code for it.
-    pub fn show(&self, ir: &Ir<Placed>, kernel: FuncId, block: [u32; 3], form: Form) -> Result<String, String> {
-        let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false }, Effort::Full);
+    pub fn show(
+        &self,
+        ir: &Ir<Placed>,
+        kernel: FuncId,
+        block: [u32; 3],
+        effort: Effort,
+        form: Form,
+    ) -> Result<String, String> {
+        let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false }, effort);
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
-        Draft::new(ir, kernel, &options).map_err(refused)?.show(form)
+        Draft::new(ir, kernel, &options).map_err(refused)?.show(effort, form)
     }
 }
 

@@ -627,6 +627,19 @@ pub struct IrArgs {
     /// Threads of a CTA that `llvm`, `optimized` and `asm` are specialised for [default: what the kernel requires, or 128]
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub block: Option<[u32; 3]>,
+
+    /// The tier whose code `llvm`, `optimized` and `asm` show
+    #[arg(long, value_enum, default_value_t = CodeTier::Full)]
+    pub tier: CodeTier,
+}
+
+/// Tiers of compiled code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum CodeTier {
+    /// Quickly compiled: what runs first
+    Light,
+    /// Compiled with all optimisations
+    Full,
 }
 
 /// Stages of the intermediate representation.

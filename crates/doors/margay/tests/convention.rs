@@ -161,6 +161,20 @@ fn llvm_functions_have_the_signatures_of_their_plans() {
     assert_eq!(scalars, 4, "the arguments that all lanes share travel in scalar registers of `simd`");
 }
 
+#[test]
+fn the_code_of_either_tier_is_shown() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("tiers.ptx");
+    let kernel = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 d) { .reg .b64 %d; .reg .b32 %t, %l; \
+         .reg .pred %p; ld.param.u64 %d, [d]; ld.global.u32 %t, [%d]; mov.u32 %l, %laneid; setp.eq.u32 %p, %t, %l; @%p bra OUT; \
+         st.global.u32 [%d], %t; OUT: ret; }\n";
+    std::fs::write(&file, kernel).unwrap();
+    let show = |tier: &str| margay(&["ir", file.to_str().unwrap(), "--stage", "llvm", "--tier", tier]);
+    let (light, full) = (show("light"), show("full"));
+    assert!(light.contains("define i32 @f"), "{light}");
+    // Only the full tier has a version of divergent blocks for full warps.
+    assert!(light.lines().count() < full.lines().count(), "{light}\n{full}");
+}
+
 /// A struct of so many bytes through three functions.
 fn nested(bytes: u32) -> String {
     let param = |names: &str| format!(".param .align 8 .b8 {names}[{bytes}]");

@@ -235,14 +235,14 @@ impl Draft {
     }
 
     /// The code of the given form as text.
-    pub fn show(self, form: Form) -> Result<String, String> {
+    pub fn show(self, effort: Effort, form: Form) -> Result<String, String> {
         if form == Form::Emitted {
             return Ok(self.text);
         }
         target::initialize()?;
         let context = Context::create();
         let module = self.parse(&context)?;
-        let machine = target::optimize(&module, Effort::Full, self.text.len())?;
+        let machine = target::optimize(&module, effort, self.text.len())?;
         match form {
             Form::Assembly => target::emit_assembly(&module, &machine),
             Form::Emitted | Form::Optimized => Ok(module.print_to_string().to_string()),

@@ -38,7 +38,13 @@ fn the_kernel(module: &Module, asked: Option<&str>) -> std::result::Result<Strin
 
 #[cfg(feature = "simd")]
 fn host_code(ir: &Ir<Placed>, kernel: &str, args: &IrArgs) -> std::result::Result<String, Failure> {
+    use crate::args::CodeTier;
+    use margay_exec::Effort;
     use margay_llvm::{Form, SimdEngine};
+    let effort = match args.tier {
+        CodeTier::Light => Effort::Light,
+        CodeTier::Full => Effort::Full,
+    };
     let form = match args.stage {
         Stage::Asm => Form::Assembly,
         Stage::Optimized => Form::Optimized,
@@ -49,7 +55,7 @@ fn host_code(ir: &Ir<Placed>, kernel: &str, args: &IrArgs) -> std::result::Resul
     };
     let func = ir.func(id);
     let block = args.block.or(func.reqntid).unwrap_or([128, 1, 1]);
-    SimdEngine.show(ir, id, block, form).map_err(Failure::unsupported)
+    SimdEngine.show(ir, id, block, effort, form).map_err(Failure::unsupported)
 }
 
 #[cfg(not(feature = "simd"))]
