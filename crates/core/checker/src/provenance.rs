@@ -1,24 +1,26 @@
-//! Detects accesses through a kernel argument that hit another allocation than the one the argument points to: a far
-//! too large index that hits a neighbour violates no bounds.
+//! Detects accesses that leave what their pointer points to and hit a neighbour, which violates no bounds: through a
+//! kernel argument another allocation than its own, from one variable in shared memory the next one.
 //!
-//! The argument that an address derives from is found by a data-flow analysis of the kernel's code, once per kernel:
+//! The argument or variable that an address derives from is found by a data-flow analysis of the kernel's code, once per kernel:
 //! from loads of 64-bit parameters through `mov`, `cvta`, additions, subtractions and selections. Differences of two
 //! pointers, and addresses with two sources, derive from no argument. Calls of functions that are not inlined are not
 //! analysed.
 
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name};
 use margay_exec::{Memory, MemoryEvent};
-use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg};
-use margay_isa::Opcode;
+use margay_ir::{Func, FuncId, GlobalId, Inst, Ir, MemBase, MemSpace, Operand, Placed, VReg};
+use margay_isa::{Opcode, Space};
 
 /// What the value of a register derives from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// No pointer argument.
+    /// No pointer.
     Number,
     /// The argument at an offset of the parameter block, plus any distance.
     Argument(u32),
-    /// One of several arguments, or a value computed from them.
+    /// The address of a variable in shared memory, plus any distance.
+    Variable(GlobalId),
+    /// One of several of these, or a value computed from them.
     Unclear,
 }
 
@@ -35,12 +37,12 @@ impl Source {
     }
 }
 
-/// The arguments through which the kernel's accesses go, by place.
+/// The arguments and variables that the addresses of the kernel's accesses derive from, by place.
 #[derive(Default)]
 pub struct Arguments {
     /// The analysed kernel.
     kernel: Option<FuncId>,
-    by_place: Map<u32, u32>,
+    by_place: Map<u32, Source>,
     /// The first and last address of each argument's allocation; `None` if it is no pointer.
     targets: Map<u32, Option<(u64, u64)>>,
 }
@@ -72,7 +74,12 @@ fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> 
 }
 
 impl Arguments {
-    fn of(func: &Func) -> Map<u32, u32> {
+    fn of(program: &Ir<Placed>, func: &Func) -> Map<u32, Source> {
+        let variable = |id: GlobalId| {
+            let v = program.global(id);
+            // The size of dynamic shared memory is the launch's.
+            if v.space == Space::Shared && v.size > 0 { Source::Variable(id) } else { Source::Unclear }
+        };
         let mut known: Vec<Option<Source>> = vec![None; func.regs.len()];
         let mut changed = true;
         while changed {
@@ -81,6 +88,7 @@ impl Arguments {
                 let source = |o: &Operand| match o {
                     Operand::Reg(VReg(r)) | Operand::Not(VReg(r)) => known[*r as usize],
                     Operand::Imm(_) | Operand::Special(..) => Some(Source::Number),
+                    Operand::GlobalAddr(id, _) => Some(variable(*id)),
                     _ => Some(Source::Unclear),
                 };
                 let variant = func.variant(inst);
@@ -106,11 +114,12 @@ impl Arguments {
         for inst in &func.insts {
             let mut bases = func.operands(inst.srcs).iter().chain(func.operands(inst.dsts)).filter_map(|o| match o {
                 Operand::Mem(MemBase::Reg(r), _) => Some(known[r.0 as usize]),
+                Operand::Mem(MemBase::Global(id), _) => Some(Some(variable(*id))),
                 Operand::Mem(..) => Some(None),
                 _ => None,
             });
-            if let (Some(Some(Source::Argument(at))), None) = (bases.next(), bases.next()) {
-                places.insert(func.places[inst.at as usize].span.start, at);
+            if let (Some(Some(to @ (Source::Argument(_) | Source::Variable(_)))), None) = (bases.next(), bases.next()) {
+                places.insert(func.places[inst.at as usize].span.start, to);
             }
         }
         places
@@ -133,21 +142,22 @@ fn target(memory: &Memory, address: u64) -> Option<(u64, u64)> {
 impl Checker {
     pub(crate) fn look_for_strays(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let (func, at) = e.actor.at;
-        if self.params.is_empty()
-            || !e.actor.callers.is_empty()
-            || !matches!(e.space, MemSpace::Global | MemSpace::Generic)
-        {
+        if !e.actor.callers.is_empty() || !matches!(e.space, MemSpace::Global | MemSpace::Generic | MemSpace::Shared) {
             return;
         }
         let arguments = &mut state.arguments;
         if arguments.kernel != Some(func) {
             *arguments = Arguments {
                 kernel: Some(func),
-                by_place: Arguments::of(self.image.ir.func(func)),
+                by_place: Arguments::of(&self.image.ir, self.image.ir.func(func)),
                 targets: Map::default(),
             };
         }
-        let Some(offset) = arguments.by_place.get(&at.span.start).copied() else { return };
+        let offset = match arguments.by_place.get(&at.span.start).copied() {
+            Some(Source::Argument(offset)) if !self.params.is_empty() => offset,
+            Some(Source::Variable(id)) => return self.look_behind_variable(state, e, id),
+            _ => return,
+        };
         let pointer = || {
             let bytes = self.params.get(offset as usize..offset as usize + 8)?;
             target(e.memory, u64::from_le_bytes(bytes.try_into().ok()?))
@@ -178,6 +188,40 @@ impl Checker {
             title: format!("out of bounds: {verb} {what} through {argument}, which points to another allocation"),
             parties: vec![self.party(&e.actor, lane, verb)],
             notes: vec![format!("{gap} the {} bytes at {base:#x} that {argument} points to", end - base)],
+            help: None,
+            times: 1,
+        });
+    }
+
+    /// Looks for lanes whose address derives from a variable in shared memory and lies outside of it.
+    fn look_behind_variable(&self, state: &mut State, e: &MemoryEvent<'_>, id: GlobalId) {
+        let variable = self.image.ir.global(id);
+        let (Some((window, bytes)), Some(at)) = (e.windows.first(), self.image.addresses.get(id.0 as usize)) else {
+            return;
+        };
+        let (low, high) = (window + at, window + at + variable.size);
+        let size = u64::from(e.size);
+        let stray = lanes(e.actor.lanes).find(|l| {
+            let address = e.addresses[*l as usize];
+            address.wrapping_sub(*window) < *bytes && (address < low || address + size > high)
+        });
+        let Some(lane) = stray else { return };
+        let address = e.addresses[lane as usize];
+        let verb = if e.access.writes() { "writes" } else { "reads" };
+        let (name, kind) = ((self.names)(&variable.name), FindingKind::Bounds);
+        let gap = match low.checked_sub(address) {
+            Some(before) if before > 0 => format!("{before} bytes before its first"),
+            _ => format!("{} bytes behind its last", address + size - high),
+        };
+        state.report(kind, (e.actor.at, None), || Finding {
+            kind,
+            title: format!(
+                "out of bounds: {verb} {} through `{name}`, which has {} bytes",
+                name::shared(&self.image, self.names, address - window, e.element),
+                variable.size
+            ),
+            parties: vec![self.party(&e.actor, lane, verb)],
+            notes: vec![format!("the access {} {gap}", if address < low { "begins" } else { "ends" })],
             help: None,
             times: 1,
         });
