@@ -1,7 +1,7 @@
 //! What `margay abi` shows, before it is a table, JSON or a page: for every function where each byte of its formals and returns
 //! travels, what each call site passes, and for kernels the block that cuLaunchKernel is given.
 
-use super::{Abi, NoPlan, Piece, Place, Plan, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
+use super::{Abi, NoPlan, Piece, Place, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
 use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_formals, print::describe};
 use margay_check::FuncKind;
 use std::{fmt::Write, ops::Range};
@@ -131,6 +131,7 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
         let home = if returns { func.rets.get(i) } else { func.params.get(i) };
         matches!(home, Some(crate::FormalHome::Frame(id)) if func.frame[id.0 as usize].address_taken)
     };
+    let ends = [sorted_ends(&plan.args), sorted_ends(&plan.rets)];
     let rows = |values: &[Value], names: &[Box<str>], pieces: &[Vec<Piece>], returns: bool| -> Vec<Row> {
         let all = values.iter().enumerate();
         all.map(|(i, value)| {
@@ -140,7 +141,7 @@ fn function(ir: &Ir<Virtual>, func: &Func, abi: &dyn Abi) -> FuncReport {
                 ty: describe(value),
                 bytes: value.size,
                 align: value.align,
-                padding: padding(pieces, &plan, returns),
+                padding: padding(pieces, &ends, returns),
                 address_taken: taken(returns, i),
                 pieces: pieces.iter().map(|p| piece(p, abi)).collect(),
             }
@@ -176,14 +177,22 @@ fn memory(pieces: &[Piece]) -> Option<(u32, u32)> {
     })
 }
 
-fn padding(pieces: &[Piece], plan: &Plan, returns: bool) -> u32 {
+/// Where the values in memory end, in ascending order.
+fn sorted_ends(values: &[Vec<Piece>]) -> Vec<u32> {
+    let mut ends: Vec<u32> = values.iter().filter_map(|p| memory(p)).map(|(_, end)| end).collect();
+    ends.sort_unstable();
+    ends
+}
+
+/// Unused bytes before a value in memory, or behind it in its register. `ends` are those of the inputs and of the returns.
+fn padding(pieces: &[Piece], ends: &[Vec<u32>; 2], returns: bool) -> u32 {
     if let Some((start, _)) = memory(pieces) {
         let shared = pieces.iter().any(|p| matches!(p.at, Place::Space { .. }));
         // In PTX's parameter block inputs and returns stand together.
-        let others =
-            plan.args.iter().filter(|_| !returns || shared).chain(plan.rets.iter().filter(|_| returns || shared));
-        let before = others.filter_map(|p| memory(p)).map(|(_, end)| end).filter(|end| *end <= start).max();
-        return start - before.unwrap_or(0);
+        let beside = |of_returns: bool| shared || of_returns == returns;
+        let ends = ends.iter().zip([false, true]).filter(|(_, of_returns)| beside(*of_returns));
+        let before = ends.filter_map(|(ends, _)| ends[..ends.partition_point(|end| *end <= start)].last()).max();
+        return start - before.unwrap_or(&0);
     }
     match pieces.last() {
         Some(Piece { bytes, at: Place::Reg(r) }) => u32::from(r.bytes) - bytes.len() as u32,
