@@ -13,8 +13,8 @@ pub fn reads(text: &str) {
             assert!(text.get(span.range()).is_some(), "{d:?}");
         }
     }
-    for n in 0..parsed.tree.operands.len() {
-        let _ = eval(&parsed.tree, n as u32);
+    for operand in &parsed.tree.operands {
+        let _ = eval(&parsed.tree, operand);
     }
     let _ = parsed.tree.origins(text.len() as u32 / 2);
 }

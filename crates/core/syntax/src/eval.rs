@@ -3,7 +3,7 @@
 //! Integers have 64 bits and are signed or unsigned; floating-point values are doubles. The rules are the manual's, which are C's with
 //! all cases defined. Where ptxas 13.5 computes differently, this says so at the operator.
 
-use crate::tree::{BinaryOp, Expr, Kind, UnaryOp};
+use crate::tree::{BinaryOp, Expr, Kind, Operand, UnaryOp};
 use crate::{Span, Tree};
 
 /// The value of a constant expression.
@@ -50,8 +50,10 @@ pub enum EvalError {
     WantsInteger(Span),
     /// `1 ? 1.5 : 2.5`: by the manual a double, but ptxas 13.5 wants integers; the place is the expression's.
     SelectOfDoubles(Span),
-    /// A name, an address or what could not be read is no constant.
+    /// A name or an address is no constant.
     NotConstant(Span),
+    /// The parser has complained already.
+    Unreadable(Span),
 }
 
 impl EvalError {
@@ -61,7 +63,8 @@ impl EvalError {
         | EvalError::Mixed(s)
         | EvalError::WantsInteger(s)
         | EvalError::SelectOfDoubles(s)
-        | EvalError::NotConstant(s)) = self;
+        | EvalError::NotConstant(s)
+        | EvalError::Unreadable(s)) = self;
         s
     }
 }
@@ -71,73 +74,86 @@ const WARP_SIZE: i64 = 32;
 
 /// Steps of the evaluation, on a stack of its own: expressions may be nested thousands deep.
 enum Step {
-    Value(u32),
-    Unary(UnaryOp, u32),
-    Binary(BinaryOp, u32, u32, u32),
-    /// Condition, operands and the expression itself.
-    Select(u32, u32),
+    Value(Operand),
+    Unary(UnaryOp, Span),
+    /// The places of both sides and of the expression itself.
+    Binary(BinaryOp, Span, Span, Span),
+    /// The places of the condition and of the expression itself.
+    Select(Span, Span),
 }
 
-/// The value of an operand that is a literal, `WARP_SZ` or a constant expression. Index into [`Tree::operands`].
-pub fn eval(tree: &Tree, operand: u32) -> Result<Value, EvalError> {
+/// The value of an operand that is a literal, `WARP_SZ` or a constant expression.
+pub fn eval(tree: &Tree, operand: &Operand) -> Result<Value, EvalError> {
     let mut values: Vec<Value> = Vec::new();
-    let mut steps = vec![Step::Value(operand)];
-    let span = |n: u32| tree.operands.get(n as usize).map_or(Span::default(), |o| o.span);
+    let mut steps = vec![Step::Value(*operand)];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Value(n) => {
-                let Some(operand) = tree.operands.get(n as usize) else {
-                    return Err(EvalError::NotConstant(Span::default()));
-                };
-                match operand.kind {
-                    Kind::Int { value, unsigned: true } => values.push(Value::Unsigned(value.get())),
-                    Kind::Int { value, unsigned: false } => values.push(Value::Signed(value.get() as i64)),
-                    Kind::Float { bits, single: true } => values.push(Value::Single(bits.get() as u32)),
-                    Kind::Float { bits, single: false } => values.push(Value::Double(f64::from_bits(bits.get()))),
-                    Kind::Name if tree.str(operand.span) == "WARP_SZ" => values.push(Value::Signed(WARP_SIZE)),
-                    Kind::Expr(e) => match tree.exprs.get(e as usize) {
-                        Some(Expr::Unary(op, a)) => steps.extend([Step::Unary(*op, *a), Step::Value(*a)]),
-                        Some(Expr::Binary(op, a, b)) => {
-                            steps.extend([Step::Binary(*op, *a, *b, n), Step::Value(*b), Step::Value(*a)])
-                        }
-                        Some(Expr::Select(c, a, b)) => {
-                            steps.extend([Step::Select(*c, n), Step::Value(*b), Step::Value(*a), Step::Value(*c)])
-                        }
-                        None => return Err(EvalError::NotConstant(operand.span)),
-                    },
-                    _ => return Err(EvalError::NotConstant(operand.span)),
-                }
-            }
-            Step::Unary(op, a) => {
-                let Some(v) = values.pop() else { return Err(EvalError::NotConstant(span(a))) };
-                values.push(unary(op, v).ok_or(EvalError::WantsInteger(span(a)))?);
+            Step::Value(o) => match o.kind {
+                Kind::Int { value, unsigned: true } => values.push(Value::Unsigned(value.get())),
+                Kind::Int { value, unsigned: false } => values.push(Value::Signed(value.get() as i64)),
+                Kind::Float { bits, single: true } => values.push(Value::Single(bits.get() as u32)),
+                Kind::Float { bits, single: false } => values.push(Value::Double(f64::from_bits(bits.get()))),
+                Kind::Name if tree.str(o.span) == "WARP_SZ" => values.push(Value::Signed(WARP_SIZE)),
+                Kind::Expr(_) | Kind::Sum { .. } => parts(tree, &o, &mut steps).ok_or(EvalError::Unreadable(o.span))?,
+                Kind::Error => return Err(EvalError::Unreadable(o.span)),
+                _ => return Err(EvalError::NotConstant(o.span)),
+            },
+            Step::Unary(op, at) => {
+                let v = values.pop().ok_or(EvalError::Unreadable(at))?;
+                values.push(unary(op, v).ok_or(EvalError::WantsInteger(at))?);
             }
             Step::Binary(op, a, b, whole) => {
                 let (Some(y), Some(x)) = (values.pop(), values.pop()) else {
-                    return Err(EvalError::NotConstant(span(whole)));
+                    return Err(EvalError::Unreadable(whole));
                 };
                 let value = binary(op, x, y).map_err(|e| match e {
-                    Fault::Zero => EvalError::DivisionByZero(span(b)),
-                    Fault::Mixed => EvalError::Mixed(span(whole)),
-                    Fault::Left => EvalError::WantsInteger(span(a)),
-                    Fault::Right => EvalError::WantsInteger(span(b)),
+                    Fault::Zero => EvalError::DivisionByZero(b),
+                    Fault::Mixed => EvalError::Mixed(whole),
+                    Fault::Left => EvalError::WantsInteger(a),
+                    Fault::Right => EvalError::WantsInteger(b),
                 })?;
                 values.push(value);
             }
             Step::Select(c, whole) => {
                 let (Some(y), Some(x), Some(condition)) = (values.pop(), values.pop(), values.pop()) else {
-                    return Err(EvalError::NotConstant(span(whole)));
+                    return Err(EvalError::Unreadable(whole));
                 };
-                let Some(condition) = condition.bits() else { return Err(EvalError::WantsInteger(span(c))) };
-                let (x, y) = usual(x, y).ok_or(EvalError::Mixed(span(whole)))?;
-                if matches!(x, Value::Double(_)) {
-                    return Err(EvalError::SelectOfDoubles(span(whole)));
+                let Some(condition) = condition.bits() else { return Err(EvalError::WantsInteger(c)) };
+                match usual(x, y).ok_or(EvalError::Mixed(whole))?.0 {
+                    Value::Double(_) => return Err(EvalError::SelectOfDoubles(whole)),
+                    // Unlike C, ptxas 13.5 keeps the type of the operand that it chooses.
+                    _ => values.push(if condition != 0 { x } else { y }),
                 }
-                values.push(if condition != 0 { x } else { y });
             }
         }
     }
-    values.pop().ok_or(EvalError::NotConstant(span(operand)))
+    values.pop().ok_or(EvalError::Unreadable(operand.span))
+}
+
+/// Puts the operands of an expression, and above them what is done with their values, on the stack. `None` for a broken tree.
+fn parts(tree: &Tree, o: &Operand, steps: &mut Vec<Step>) -> Option<()> {
+    let at = |n: u32| tree.operands.get(n as usize).copied();
+    let binary = |op: BinaryOp, a: Operand, b: Operand| {
+        [Step::Binary(op, a.span, b.span, o.span), Step::Value(b), Step::Value(a)]
+    };
+    match o.kind {
+        Kind::Sum { base, offset, minus } => {
+            steps.extend(binary(if minus { BinaryOp::Sub } else { BinaryOp::Add }, at(base)?, at(offset)?));
+        }
+        Kind::Expr(e) => match *tree.exprs.get(e as usize)? {
+            Expr::Unary(op, a) => {
+                let a = at(a)?;
+                steps.extend([Step::Unary(op, a.span), Step::Value(a)]);
+            }
+            Expr::Binary(op, a, b) => steps.extend(binary(op, at(a)?, at(b)?)),
+            Expr::Select(c, a, b) => {
+                let c = at(c)?;
+                steps.extend([Step::Select(c.span, o.span), Step::Value(at(b)?), Step::Value(at(a)?), Step::Value(c)]);
+            }
+        },
+        _ => return None,
+    }
+    Some(())
 }
 
 fn unary(op: UnaryOp, v: Value) -> Option<Value> {

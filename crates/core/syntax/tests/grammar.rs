@@ -182,6 +182,12 @@ fn constants_have_the_values_of_ptxas() {
         ("0x8000000000000000 >> 1", 0x4000000000000000),
         ("(.s64) 0x8000000000000000 >> 1", 0xC000000000000000),
         ("~0", u64::MAX),
+        ("(-8 & -1) >> 1", -4i64 as u64),
+        ("(-8 & 0xffffffffffffffff) >> 1", 0x7ffffffffffffffc),
+        ("(-7 % 5) - 100 < 0", 0),
+        ("(1 ? -8 : 3U) >> 1", -4i64 as u64),
+        ("(3 << 2U) - 100 < 0", 1),
+        ("(1U << 2) - 100 < 0", 0),
         ("!5 || 0 && 1", 0),
         ("1 ? 2 : 3 ? 4 : 5", 2),
         ("0xffffffffffffffff > 0x7fffffffffffffff == 64 != 3 << ~ WARP_SZ ^ 0xffffffffffffffff", 0xfffffffffffffffe),
@@ -194,11 +200,16 @@ fn constants_have_the_values_of_ptxas() {
         let parsed = module(&format!(".global .u64 x = {text};"));
         assert!(!refused(&parsed), "{text}");
         let init = parsed.tree.declarators[0].init.expect("an initialiser");
-        assert_eq!(eval(&parsed.tree, init).ok().and_then(|v| v.bits()), Some(*value), "{text}");
+        assert_eq!(
+            eval(&parsed.tree, &parsed.tree.operands[init as usize]).ok().and_then(|v| v.bits()),
+            Some(*value),
+            "{text}"
+        );
     }
     for text in ["5 / 0", "5 % 0", "1.0 / 0.0", "1 + 1.5", "1.5 % 2.0", "~1.5", "1 ? 1.0 : 2.0", "1.0 ? 1 : 2"] {
         let parsed = module(&format!(".global .u64 x = {text};"));
-        assert!(eval(&parsed.tree, parsed.tree.declarators[0].init.expect("an initialiser")).is_err(), "{text}");
+        let init = parsed.tree.declarators[0].init.expect("an initialiser");
+        assert!(eval(&parsed.tree, &parsed.tree.operands[init as usize]).is_err(), "{text}");
     }
 }
 

@@ -33,7 +33,7 @@ fn exercise(text: &str) {
     assert!(parsed.diagnostics.windows(2).all(|w| w[0].span() <= w[1].span()));
     for n in 0..tree.operands.len() {
         assert!(text.get(tree.operands[n].span.range()).is_some());
-        let _ = eval(tree, n as u32);
+        let _ = eval(tree, &tree.operands[n]);
     }
     for width in [30, 100] {
         let options = FormatOptions { width, ..Default::default() };

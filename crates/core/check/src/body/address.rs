@@ -5,7 +5,7 @@ use super::walk::Walker;
 use super::{Base, Candidate, Operand, SymRef, Want, space_of};
 use crate::consts::{self, Const};
 use crate::{Extent, compat};
-use margay_isa::{Mod, Opcode, Space, Ty};
+use margay_isa::{Mod, Opcode, Space, Ty, Type};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
@@ -123,7 +123,8 @@ impl<'a> Walker<'a, '_> {
             Named::Reg(reg, decl) => {
                 self.reads(reg, name);
                 let d = &self.body.regs[decl as usize];
-                if !compat::has(want.regs, d.ty) || d.vector != 1 {
+                let packed = d.ty == Type::F16x2 && want.opnd.ty == Ty::Pointer;
+                if !compat::has(want.regs, d.ty) || d.vector != 1 || packed {
                     self.no_address(want, decl, name);
                 } else if d.ty.bits() == 32 && self.module.address_size == 64 && want.opnd.ty == Ty::Pointer {
                     // Tensor memory has addresses of a type of their own.

@@ -28,6 +28,7 @@ impl<'a> Walker<'a, '_> {
         }
         let shape = module::declare(tree, self.module, var, ShapeAt::Body, self.report);
         if let Some(attribute) = var.attribute.and_then(|a| tree.directives.get(a as usize)) {
+            self.facts.unified = self.facts.unified.or(rules::attribute::first_unified(tree, attribute));
             rules::attribute::variable(tree, self.module, attribute, var, shape.map(|s| s.space), self.report);
         }
         for d in tree.declarators(var) {

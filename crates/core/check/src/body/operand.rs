@@ -77,7 +77,7 @@ impl<'a> Walker<'a, '_> {
         let name = self.tree.str(span);
         if name.as_bytes().first() == Some(&b'%') {
             let (base, selector) = match name.find('.') {
-                Some(dot) => (&name[..dot], Some(&name[dot + 1..])),
+                Some(dot) => (name[..dot].trim_end(), Some(&name[dot + 1..])),
                 None => (name, None),
             };
             if let Some(special) = Special::from_name(base) {
@@ -184,7 +184,7 @@ impl<'a> Walker<'a, '_> {
     /// `v.x`, `r.b0`, or a name that no declaration knows.
     fn selected(&mut self, span: Span, dot: usize) -> Named {
         let name = self.tree.str(span);
-        let base = &name[..dot];
+        let base = name[..dot].trim_end();
         let binding = match self.names.get(base) {
             Some((Binding::Reg(decl), number)) => Some((decl, number)),
             Some((Binding::Faulty, _)) => return Named::Faulty,

@@ -8,9 +8,9 @@ use super::{Candidate, Operand, RegId, SymRef, Want};
 use crate::compat::{self, Constants};
 use crate::consts::{self, Const};
 use crate::module;
-use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Type};
+use margay_isa::{Count, Kind as TypeKind, Opcode, Role, Ty, Type};
 use margay_syntax::{
-    Span,
+    EvalError, Span,
     diag::{Code, Diagnostic},
     tree::{self, Expr, Kind, UnaryOp},
 };
@@ -120,7 +120,7 @@ impl<'a> Walker<'a, '_> {
             want.ty.is_none_or(|t| matches!(t.kind(), TypeKind::Bits | TypeKind::Signed | TypeKind::Unsigned));
         let fits = match (symbol, offset) {
             (SymRef::Func(_), Some(_)) => false,
-            (SymRef::Func(_), None) => want.opnd.imm && takes_functions(c.variant.op),
+            (SymRef::Func(_), None) => self.takes_function(c, want),
             (_, None) => c.variant.op == Opcode::Mov && integer,
             (_, Some(_)) => want.opnd.imm && integer,
         };
@@ -136,6 +136,22 @@ impl<'a> Walker<'a, '_> {
         }
         crate::rules::addresses::taken(self, c, symbol, span);
         Operand::Symbol(symbol, offset.unwrap_or(0))
+    }
+
+    /// Whether ptxas takes a function's name for a source operand: where a constant may stand whose type is that of the
+    /// instruction, but not for counts, masks and positions, whose types are fixed. What it makes a call of takes names where the
+    /// call passes 32 bits or a number of floating point.
+    fn takes_function(&self, c: &Candidate, want: &Want) -> bool {
+        let width = want.ty.map_or(0, Type::bits);
+        match c.variant.op {
+            Opcode::Div | Opcode::Rem => {
+                want.opnd.imm && (width == 32 || width == 64 && want.ty.is_some_and(|t| t.kind() == TypeKind::Float))
+            }
+            Opcode::Shfl => want.opnd.name != "membermask" && self.module.target.sm >= 90,
+            Opcode::Fns => true,
+            Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg | Opcode::Isspacep => false,
+            _ => want.opnd.imm && !matches!(want.opnd.ty, Ty::Is(_)),
+        }
     }
 
     /// Whether ptxas takes the variable for a coordinate in braces: any of 32 bits.
@@ -284,7 +300,7 @@ impl<'a> Walker<'a, '_> {
                 self.float(want, true, op.span);
                 Operand::Float { bits: u64::from(bits), single: true }
             }
-            Err(consts::ConstError::NotConstant(span)) if self.is_register(span) => {
+            Err(EvalError::NotConstant(span)) if self.is_register(span) => {
                 self.report.push(
                     Diagnostic::new(
                         Code::Negation,
@@ -415,9 +431,4 @@ impl<'a> Walker<'a, '_> {
 pub(super) fn spreads(c: &Candidate, want: &Want) -> bool {
     let written = matches!(c.variant.op, Opcode::Mov | Opcode::Sust) && want.opnd.count == Count::ByVec;
     want.opnd.role == Role::Src && !want.element && (written || matches!(want.opnd.count, Count::AtLeast(_)))
-}
-
-/// Whether a function's name may be a source operand. These are lowered to calls, or take no other address.
-fn takes_functions(op: Opcode) -> bool {
-    !matches!(op, Opcode::Div | Opcode::Rem | Opcode::Shfl | Opcode::Bar | Opcode::Barrier | Opcode::Setmaxnreg)
 }

@@ -104,7 +104,7 @@ impl<'a> Walker<'a, '_> {
             };
             self.body.operands[start + i] = operand;
         }
-        if items.len() > 1 {
+        if items.len() > 1 || self.body.operands[start..].first() == Some(&Operand::Sink) {
             self.joined(c, &strict, op, &items[leading..], start + leading);
         }
         let used = if spare { want.count.unwrap_or(0).min(items.len() as u32) } else { items.len() as u32 };

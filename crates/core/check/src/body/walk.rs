@@ -35,6 +35,8 @@ pub(crate) struct Facts {
     pub(crate) listed: Vec<(FuncId, Span)>,
     /// The groups of CTAs that share tensor memory.
     pub(crate) groups: crate::rules::pair::Groups,
+    /// The first `.unified` of a variable that the body declares.
+    pub(crate) unified: Option<Span>,
     /// The first `cvta.const` or `cvta.to.const`.
     pub(crate) cvta_const: Option<Span>,
     /// The first `ld.param` of a call's result that no earlier call feeds.

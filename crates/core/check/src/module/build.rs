@@ -143,8 +143,7 @@ impl Builder<'_> {
             rules::globals::space(&mut self.module, var.space, shape.space, linkage, self.report);
         }
         let managed = var.attribute.and_then(|a| tree.directives.get(a as usize)).is_some_and(|a| {
-            let unified = tree.operands(a.args).iter().find(|o| tree.str(o.span).starts_with(".unified"));
-            self.module.unified_at = self.module.unified_at.or(unified.map(|o| o.span));
+            self.module.unified_at = self.module.unified_at.or(rules::attribute::first_unified(tree, a));
             rules::attribute::variable(tree, &self.module, a, var, shape.map(|s| s.space), self.report)
         });
         for d in tree.declarators(var) {

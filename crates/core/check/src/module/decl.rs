@@ -5,7 +5,7 @@ use crate::report::{Lack, Report, count, lacking, since};
 use crate::{consts, consts::Const};
 use margay_isa::{Kind as TypeKind, Space, Type, Version};
 use margay_syntax::{
-    Span, Tree,
+    EvalError, Span, Tree,
     diag::{Code, Diagnostic, nearest},
     tree::{self, Declarator, Kind},
 };
@@ -190,6 +190,13 @@ fn vector(tree: &Tree, span: Option<Span>, ty: Type, ty_at: Span, report: &mut R
         );
         return 1;
     }
+    if ty.kind() == TypeKind::Opaque {
+        report.push(
+            Diagnostic::new(Code::VectorDeclaration, span, format!("there are no vectors of `{ty}`"))
+                .label(ty_at, "of this type"),
+        );
+        return 1;
+    }
     if ty.bits() * u32::from(n) > 128 {
         report.push(
             Diagnostic::new(
@@ -365,14 +372,19 @@ fn dimension(tree: &Tree, dim: &tree::Operand, report: &mut Report) -> Option<u6
 }
 
 /// Says why an expression has no value.
-pub(crate) fn constant_error(tree: &Tree, e: consts::ConstError, report: &mut Report) {
-    use consts::ConstError as E;
+pub(crate) fn constant_error(tree: &Tree, e: EvalError, report: &mut Report) {
+    let text = |span| tree.str(span);
     let (span, why) = match e {
-        E::NotConstant(span) => (span, format!("`{}` is no constant", tree.str(span))),
-        E::Mixed(span) => (span, "integers and floating-point values do not mix in a constant expression".to_owned()),
-        E::DivisionByZero(span) => (span, "division by zero in a constant expression".to_owned()),
-        E::TooDeep(span) => (span, "a constant expression nested too deeply".to_owned()),
-        E::Bad => return,
+        EvalError::NotConstant(span) => (span, format!("`{}` is no constant", text(span))),
+        EvalError::Mixed(span) => {
+            (span, "integers and floating-point values do not mix in a constant expression".to_owned())
+        }
+        EvalError::WantsInteger(span) => {
+            (span, format!("`{}` is floating point; this operator takes integers", text(span)))
+        }
+        EvalError::SelectOfDoubles(span) => (span, "`?:` chooses between integers only".to_owned()),
+        EvalError::DivisionByZero(span) => (span, "division by zero in a constant expression".to_owned()),
+        EvalError::Unreadable(_) => return,
     };
     report.push(Diagnostic::new(Code::ConstantExpression, span, why));
 }

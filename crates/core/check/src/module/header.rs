@@ -2,7 +2,7 @@
 
 use super::Module;
 use crate::{Options, report::Report};
-use margay_isa::{Since, Suffix, Target, Version};
+use margay_isa::{Since, Target, Version};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic, nearest},
@@ -94,19 +94,14 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
                 module.target = t;
                 module.target_at = Some(arg.span);
             }
-            None => {
-                // ptxas overlooks one letter too many: `sm_80x`.
-                let cut = text.char_indices().next_back().map_or("", |(at, _)| &text[..at]);
-                let plain = text.is_ascii() && !text.ends_with(['a', 'f']);
-                match Target::parse(cut).filter(|t| plain && t.suffix == Suffix::None) {
-                    Some(t) => {
-                        module.target = t;
-                        module.target_at = Some(arg.span);
-                        report.text_only(unknown(text, arg.span));
-                    }
-                    None => report.push(unknown(text, arg.span)),
+            None => match number(text) {
+                Some(t) => {
+                    module.target = t;
+                    module.target_at = Some(arg.span);
+                    report.text_only(unknown(text, arg.span));
                 }
-            }
+                None => report.push(unknown(text, arg.span)),
+            },
         }
     }
     if let (Some(unified), Some(independent)) = (options[0], options[1]) {
@@ -143,6 +138,15 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
     }
 }
 
+/// What ptxas makes of a name that it does not know, unless that ends in `a` or `f`: the number in it, `sm_80` of `sm_080` and of
+/// `sm_80ti`.
+fn number(text: &str) -> Option<Target> {
+    let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
+    let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
+    let target = Target::sm(digits.parse().ok()?);
+    (text.is_ascii() && !text.ends_with(['a', 'f'])).then_some(target).filter(|t| t.since().is_some())
+}
+
 fn unknown(text: &str, span: Span) -> Diagnostic {
     let names: Vec<String> = Target::ALL.iter().map(|(t, _)| t.to_string()).collect();
     let number =
@@ -166,6 +170,8 @@ fn address_size(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Re
     match tree.operands(d.args) {
         [arg] => match arg.kind {
             Kind::Int { value, .. } if matches!(value.get(), 32 | 64) => module.address_size = value.get() as u32,
+            // A constant of 32, for ptxas here as anywhere.
+            Kind::Name if tree.str(arg.span) == "WARP_SZ" => module.address_size = 32,
             Kind::Error => {}
             _ => report.push(Diagnostic::new(
                 Code::AddressSize,

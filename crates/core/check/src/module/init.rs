@@ -6,7 +6,7 @@ use crate::report::{Report, lacking, since};
 use crate::{consts, consts::Const};
 use margay_isa::{Kind as TypeKind, Space, Type};
 use margay_syntax::{
-    Span, Tree,
+    EvalError, Span, Tree,
     diag::{Code, Diagnostic, nearest},
     tree::{Kind, Operand},
 };
@@ -170,7 +170,7 @@ impl Filler<'_> {
             Kind::Apply { head, argument } => self.apply(head, argument, at, 0),
             _ => match consts::eval(tree, operand) {
                 Ok(value) => self.constant(value, operand.span, at),
-                Err(consts::ConstError::NotConstant(span)) => {
+                Err(EvalError::NotConstant(span)) => {
                     self.wrong(span, format!("`{}` is neither a constant nor an address", tree.str(span)));
                 }
                 Err(e) => {

@@ -5,7 +5,7 @@ use crate::report::{Report, lacking, since};
 use crate::{Function, Module};
 use margay_isa::Space;
 use margay_syntax::{
-    Tree,
+    Span, Tree,
     diag::{Code, Diagnostic},
     tree::{self, Directive, Kind, Operand},
 };
@@ -17,6 +17,11 @@ fn unified(tree: &Tree, o: &Operand) -> Option<(u64, u64)> {
     let [a, b] = tree.operands(list) else { return None };
     let value = |o| consts::eval(tree, o).ok().and_then(|c| c.as_int()).map(|v| v as u64);
     Some((value(a)?, value(b)?))
+}
+
+/// The first `.unified(a, b)` of an attribute.
+pub(crate) fn first_unified(tree: &Tree, d: &Directive) -> Option<Span> {
+    tree.operands(d.args).iter().find(|o| tree.str(o.span).starts_with(".unified")).map(|o| o.span)
 }
 
 /// The attributes of a function: `.unified` since 8.0 on sm_90.
@@ -94,6 +99,8 @@ mod tests {
         }
         let unified = module(".global .attribute(.unified(1, 2)) .u32 v;", "");
         assert_eq!(codes(&unified), ["E0129"]);
+        let inside = module("", ".global .attribute(.unified(1, 2)) .u32 v;");
+        assert_eq!(codes(&inside), ["E0129"]);
         let relocatable = Options { relocatable: true, ..Options::default() };
         assert!(crate::check(margay_syntax::parse(&unified), &relocatable).1.is_empty());
     }

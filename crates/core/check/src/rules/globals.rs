@@ -4,7 +4,7 @@
 use crate::module::{Shape, ShapeAt};
 use crate::report::{Report, lacking, since};
 use crate::{Abi, Extent, Global, Linkage, Module};
-use margay_isa::{Kind, Space, Version};
+use margay_isa::{Space, Version};
 use margay_syntax::{
     Span, Tree,
     diag::{Code, Diagnostic},
@@ -95,7 +95,7 @@ pub(crate) fn extent(
             Diagnostic::new(Code::ArrayExtent, d.span, format!("registers have no arrays: `{name}`"))
                 .help("a family of registers is declared `%r<8>`; an array lives in .local or .shared"),
         );
-    } else if extent == Extent::Unsized && linkage != Linkage::Extern && shape.ty.kind() != Kind::Opaque {
+    } else if extent == Extent::Unsized && linkage != Linkage::Extern {
         report.push(
             Diagnostic::new(Code::ArrayExtent, d.span, format!("`{name}` has no size"))
                 .help("only `.extern` arrays, and arrays with an initial value, may leave it open"),

@@ -28,7 +28,10 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
         _ => USUAL,
     };
     if end <= limit {
-        return alignment(f, end, report);
+        if module.target.sm < 90 {
+            alignment(f, end, report);
+        }
+        return;
     }
     let mut d = Diagnostic::new(
         Code::KernelParameterSpace,
@@ -55,7 +58,8 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
     report.push(d);
 }
 
-/// Parameters lie in a bank of 64 KiB, behind what the driver keeps there: an alignment of as much leaves no room for them.
+/// Up to sm_89, parameters lie in a bank of 64 KiB, behind what the driver keeps there: an alignment of as much leaves no room for
+/// them.
 fn alignment(f: &Function, end: u64, report: &mut Report) {
     const BANK: u64 = 64 << 10;
     let Some(p) = f.params.iter().max_by_key(|p| p.align).filter(|p| u64::from(p.align) >= BANK && end > 0) else {

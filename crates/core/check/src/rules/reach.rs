@@ -386,7 +386,7 @@ impl<'a> Graph<'a> {
         if self.options.relocatable {
             return;
         }
-        if let Some(at) = self.module.unified_at {
+        if let Some(at) = self.module.unified_at.or_else(|| self.facts.iter().find_map(|f| f.unified)) {
             let message = "`.unified` needs relocatable compilation";
             report.ptxas_only(Diagnostic::new(Code::Attribute, at, message).help("compile with `-c`"));
         }

@@ -113,6 +113,10 @@ impl Lexer<'_> {
     #[cold]
     fn trailing(&mut self, start: usize, kind: T) -> T {
         let number = self.at;
+        // A new token for ptxas; the one place where the grammar has a name behind a number is `.ptr .align 8 name`.
+        if kind == T::Int && self.text[..start].trim_end().ends_with(".align") {
+            return kind;
+        }
         self.follow(number);
         // ptxas, too, sees a new token where `%` or `$` begins a name; letters and digits can only be a mistake.
         let suffix = &self.text[number..self.at];

@@ -47,6 +47,16 @@ impl Parser<'_> {
                 func.braces = (open, close);
             }
             T::Semi => {
+                if kind == FuncKind::Entry && !func.directives.is_empty() && header.is_ok() {
+                    let message = "expected the body of the kernel, `{`, found `;`";
+                    let found = Diagnostic::new(Code::Syntax, self.t.span, message).here("not expected");
+                    let at = self.tree.directives[func.directives.range()].first().map_or(func.name, |d| d.name);
+                    self.report(
+                        found
+                            .label(at, "directives stand before a body only")
+                            .help("a kernel that is only declared ends behind its parameters"),
+                    );
+                }
                 self.bump();
             }
             _ if header.is_ok() && !in_body && self.begins_body() => {

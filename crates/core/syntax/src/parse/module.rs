@@ -409,12 +409,14 @@ impl Parser<'_> {
         }
     }
 
-    /// A number of debugging data must fit its type, as ptxas has it: large ones pass as `.b32` and `.b64`.
+    /// A number of debugging data must fit its type, as ptxas has it: it looks at the low 32 bits of what is not negative, so large
+    /// numbers pass as `.b32` and `.b64`; a negative one has at most 63 bits.
     fn section_value(&mut self, number: Operand, minus: Option<Span>, bits: u32) {
         let Kind::Int { value, .. } = number.kind else { return };
         let fits = match minus {
-            None => bits >= 32 || value.get() < 1 << bits,
-            Some(_) => bits >= 64 || value.get() <= 1 << (bits - 1),
+            None => bits >= 32 || value.get() & 0xffff_ffff < 1 << bits,
+            Some(_) if bits >= 64 => value.get() < 1 << 63,
+            Some(_) => value.get() <= 1 << (bits - 1),
         };
         if !fits {
             let span = minus.map_or(number.span, |m| m.to(number.span));

@@ -170,7 +170,7 @@ impl Parser<'_> {
                 }
                 Word::Align => {
                     self.bump();
-                    var.align = Some(self.integer("an alignment in bytes")?);
+                    self.alignment(&mut var.align)?;
                 }
                 Word::Attribute => var.attribute = Some(self.attribute(false)?),
                 Word::Vector => {
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 // ptxas takes it in kernels and prototypes, without `.ptr` too.
                 Word::Align if matches!(place, Place::Kernel | Place::Prototype) && var.ptr.is_none() => {
                     self.bump();
-                    var.align = Some(self.integer("an alignment in bytes")?);
+                    self.alignment(&mut var.align)?;
                     aligned = true;
                 }
                 Word::Align | Word::Vector | Word::Attribute | Word::Space | Word::Linkage => {
@@ -243,6 +243,19 @@ impl Parser<'_> {
         Ok(var)
     }
 
+    /// A number behind `.align`. Of two, the larger one counts, as for ptxas.
+    fn alignment(&mut self, align: &mut Option<u32>) -> Result<()> {
+        let found = self.integer("an alignment in bytes")?;
+        let value = |index: u32| match self.tree.operands.get(index as usize).map(|o| o.kind) {
+            Some(Kind::Int { value, .. }) => value.get(),
+            _ => 0,
+        };
+        if align.is_none_or(|before| value(found) > value(before)) {
+            *align = Some(found);
+        }
+        Ok(())
+    }
+
     /// `.b8 .align 8`: a word behind the type that belongs before it. Says so, with the right order, and heeds it.
     #[cold]
     fn misplaced(&mut self, var: &mut Var, from: Span) -> Result<()> {
@@ -250,7 +263,7 @@ impl Parser<'_> {
         match word::classify(self.word()) {
             Word::Align => {
                 self.bump();
-                var.align = Some(self.integer("an alignment in bytes")?);
+                self.alignment(&mut var.align)?;
             }
             Word::Vector => var.vector = Some(self.bump().span),
             Word::Attribute => var.attribute = Some(self.attribute(false)?),
