@@ -72,6 +72,7 @@ for program in basics graphs textures; do
         -allow-unsupported-compiler -cudadevrt none # its headers name the host compilers of its time
 done
 try separate "$toolkit13" "$sources"/separate/*.cu -rdc=true
+try launches "$toolkit13" "$sources/launches.cu" -rdc=true
 try all-major "$toolkit13" "$sources/basics.cu" -arch=all-major
 try per-thread "$toolkit13" "$sources/basics.cu" --default-stream per-thread
 exit $failed

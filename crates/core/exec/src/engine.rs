@@ -2,6 +2,7 @@
 
 use crate::{
     Counts, Fault, Log, Memory, Observer, Stop,
+    device::Queued,
     mem::{self, Allocation, Kind, Reach, Running},
 };
 use margay_ir::{FuncId, Ir, Placed, SourcePlace};
@@ -97,6 +98,8 @@ pub struct Grid<'a> {
     pub observer: Option<&'a dyn Observer>,
     /// Counters, if the launch counts.
     pub counts: Option<&'a Counts>,
+    /// What its threads have queued.
+    pub queued: Queued,
     /// See [`Grid::note_undefined`].
     undefined: OnceLock<Box<Fault>>,
     /// The parameter block, inside device memory (`cvta.param` yields a generic address of it).
@@ -149,6 +152,7 @@ impl<'a> Grid<'a> {
             output,
             observer: None,
             counts: None,
+            queued: Queued::default(),
             undefined: OnceLock::new(),
             params,
             workspace,

@@ -11,6 +11,7 @@ pub mod barrier;
 pub mod builtin;
 mod count;
 pub mod deadlock;
+pub mod device;
 mod engine;
 mod fault;
 pub mod lanes;

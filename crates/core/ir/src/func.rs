@@ -63,9 +63,32 @@ pub enum Builtin {
     Free,
     /// `void __assertfail(const void *message, const void *file, uint32 line, const void *function, size_t charsize)`
     AssertFail,
+    /// `uint64 __margay_parameter_bytes(void *kernel)`: size of a kernel's parameter block; all ones for what is no kernel.
+    ParameterBytes,
+    /// `uint32 __margay_launch(void *description, uint64 stream)`: queues a launch; `margay_exec::device::Launch` says how it is described.
+    Launch,
+    /// `uint32 __margay_copy(void *to, const void *from, uint64 bytes, uint64 stream)`: queues a copy.
+    Copy,
+    /// `uint32 __margay_fill(void *to, uint32 byte, uint64 bytes, uint64 stream)`: queues a fill.
+    Fill,
+    /// `uint32 __margay_last_error(uint32 keep)`: the last error of the calling thread, which is cleared unless `keep`.
+    LastError,
 }
 
 impl Builtin {
+    /// All of them.
+    pub const ALL: [Builtin; 9] = [
+        Builtin::Vprintf,
+        Builtin::Malloc,
+        Builtin::Free,
+        Builtin::AssertFail,
+        Builtin::ParameterBytes,
+        Builtin::Launch,
+        Builtin::Copy,
+        Builtin::Fill,
+        Builtin::LastError,
+    ];
+
     /// The function of that name.
     pub fn from_name(name: &str) -> Option<Builtin> {
         Some(match name {
@@ -73,6 +96,11 @@ impl Builtin {
             "malloc" => Builtin::Malloc,
             "free" => Builtin::Free,
             "__assertfail" => Builtin::AssertFail,
+            "__margay_parameter_bytes" => Builtin::ParameterBytes,
+            "__margay_launch" => Builtin::Launch,
+            "__margay_copy" => Builtin::Copy,
+            "__margay_fill" => Builtin::Fill,
+            "__margay_last_error" => Builtin::LastError,
             _ => return None,
         })
     }

@@ -5,7 +5,7 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Fault, Grid, Launch, Observer, Stop};
+use margay_exec::{Counts, Fault, Grid, Launch, Observer, Stop, device::Work};
 use std::time::{Duration, Instant};
 
 /// The configuration of a launch.
@@ -77,6 +77,8 @@ pub struct LaunchStats {
     pub time: Duration,
     /// The first use that PTX leaves undefined and that the launch tolerated, as GPUs do. Not an error.
     pub undefined: Option<Box<StopReport>>,
+    /// What the grid has queued: work, and work that comes after all of it. [`crate::Module::perform`] performs it.
+    pub queued: (Vec<Work>, Vec<Work>),
 }
 
 pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<LaunchStats, Error> {
@@ -111,7 +113,7 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
         Ok(()) => {
             let report = |f: &Fault| StopReport { stop: Stop::Fault(Box::new(f.clone())), image: kernel.image.clone() };
             let undefined = grid.undefined().map(|f| Box::new(report(f)));
-            Ok(LaunchStats { compile, time: start.elapsed(), undefined })
+            Ok(LaunchStats { compile, time: start.elapsed(), undefined, queued: grid.queued.take() })
         }
         Err(Ended::Cancelled) => Err(Error::Cancelled),
         Err(Ended::Stopped(stop)) => Err(stopped(stop)),

@@ -23,6 +23,7 @@ mod kernel;
 mod launch;
 mod module;
 mod params;
+mod queued;
 mod schedule;
 mod stream;
 mod texture;

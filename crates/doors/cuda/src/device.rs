@@ -81,7 +81,7 @@ fn processor() -> String {
 
 /// `CUdevice_attribute`: the values by which programs size their launches are those of a current device; attributes
 /// without a counterpart are 0.
-fn attribute(number: u32, device: i32) -> Option<i32> {
+pub fn attribute(number: u32, device: i32) -> Option<i32> {
     let limits = profile().limits;
     Some(match number {
         1 => 1024,                    // threads per block

@@ -120,7 +120,11 @@ impl Launch {
             ..LaunchConfig::new(grid, block)
         };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
-        let ended = kernel.launch(&config, &self.params);
+        let ended = kernel.launch(&config, &self.params).and_then(|mut stats| {
+            let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
+            self.function.module.loaded.perform(kernel, queued, cancel, &mut account::launched)?;
+            Ok(stats)
+        });
         if checker.as_ref().is_some_and(|checker| watch::report_findings(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);
         }

@@ -64,6 +64,18 @@ fn streams_run_beside_the_program() {
 }
 
 #[test]
+fn kernels_launch_kernels() {
+    let (folder, client) = build("launches");
+    for engine in margay::engines().iter().map(|e| e.name()).filter(|name| *name != "simd-full") {
+        let mut command = Command::new(&client);
+        let run = command.arg("deep").env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        assert!(run.status.success() && out == "right\n", "{engine}:\n{out}{err}");
+        assert!(err.contains("launches from device code nest deeper than 24: `deeper`"), "{err}");
+    }
+}
+
+#[test]
 fn operations_limits_and_names_are_as_documented() {
     let (folder, client) = build("operations");
     let launches = folder.join("launches");

@@ -1,9 +1,9 @@
-//! Functions of the device library: `vprintf`, `malloc`, `free`, `__assertfail`. Engines differ only in how they read a
-//! lane's memory.
+//! Functions of the device library: `vprintf`, `malloc`, `free`, `__assertfail`, and what our device runtime is made of
+//! ([`crate::device`]). Engines differ only in how they read a lane's memory.
 
 mod printf;
 
-use crate::{Access, FaultKind, Freer, Grid, LANES, mem::BadFree};
+use crate::{Access, FaultKind, Freer, Grid, LANES, device, mem::BadFree};
 use margay_ir::Builtin;
 use printf::format;
 
@@ -75,6 +75,21 @@ pub fn call(
             let kind = FaultKind::Assert(message, file, arg(2, lane) as u32, function);
             return Err(Failure { lane, kind, notes: Vec::new() });
         }
+        Builtin::ParameterBytes => lanes().for_each(|i| results[i] = device::parameter_bytes(grid.image, arg(0, i))),
+        Builtin::Launch => lanes().for_each(|i| results[i] = device::launch(grid, arg(0, i), arg(1, i), thread(i))),
+        Builtin::Copy => {
+            for i in lanes() {
+                let work = device::Work::Copy { to: arg(0, i), from: arg(1, i), bytes: arg(2, i) };
+                results[i] = grid.queued.push(work, arg(3, i));
+            }
+        }
+        Builtin::Fill => {
+            for i in lanes() {
+                let work = device::Work::Fill { to: arg(0, i), byte: arg(1, i) as u8, bytes: arg(2, i) };
+                results[i] = grid.queued.push(work, arg(3, i));
+            }
+        }
+        Builtin::LastError => lanes().for_each(|i| results[i] = grid.queued.last_error(thread(i), arg(0, i) != 0)),
     }
     Ok(results)
 }

@@ -11,7 +11,7 @@ use std::{
 const MOST: usize = 1 << 12;
 
 /// Who freed an allocation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Freer {
     /// The host.
     Host,

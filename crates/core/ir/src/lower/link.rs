@@ -493,7 +493,7 @@ impl Refs {
                 // Entry points of CUDA's device runtime, which NVIDIA's toolkit links with.
                 let launches = name.starts_with("__cudaCDP");
                 let message = match launches {
-                    true => format!("launches from device code (dynamic parallelism): `{user}` uses `{name}`"),
+                    true => format!("this part of the device runtime (dynamic parallelism): `{user}` uses `{name}`"),
                     false => format!("`{user}` uses the function `{name}`, which no module defines"),
                 };
                 let error = LowerError::new(&func.source, *span, message).and(program.source(e.module), declared);

@@ -133,7 +133,8 @@ fn lower_linked(mut program: link::Program, options: &LowerOptions<'_>) -> Resul
         if !options.relocatable {
             refs.check_defined(&program, &func)?;
         }
-        queue.extend(refs.funcs.iter().map(|r| r.0));
+        // The address of a kernel is for launching it: its code is none of this kernel's.
+        queue.extend(refs.funcs.iter().map(|r| r.0).filter(|f| !program.funcs[f.0 as usize].is_kernel()));
         if func.calls.iter().any(|call| matches!(call.callee, Callee::Indirect(_, None))) {
             queue.extend(&*program.address_taken);
         }
@@ -144,7 +145,9 @@ fn lower_linked(mut program: link::Program, options: &LowerOptions<'_>) -> Resul
             }
             for init in &program.globals[global.0 as usize].init {
                 match init {
-                    GlobalInit::Address { of: Pointee::Func(f), .. } => queue.push(*f),
+                    GlobalInit::Address { of: Pointee::Func(f), .. } => {
+                        queue.extend(Some(*f).filter(|f| !program.funcs[f.0 as usize].is_kernel()));
+                    }
                     GlobalInit::Address { of: Pointee::Global(g), .. } => globals.push(*g),
                     GlobalInit::Bytes(..) | GlobalInit::Property(..) => {}
                 }

@@ -10,8 +10,6 @@ const SPACES: [&str; 6] = [".shared", ".local", ".param", ".global", ".const", "
 /// Reductions of barriers; serialised by index.
 const REDUCTIONS: [Mod; 3] = [Mod::And, Mod::Or, Mod::Popc];
 
-/// Functions of the device library; serialised by index.
-const BUILTINS: [Builtin; 4] = [Builtin::Vprintf, Builtin::Malloc, Builtin::Free, Builtin::AssertFail];
 /// Fault kinds that carry a text; serialised by index.
 const FAULTS: [fn(String) -> FaultKind; 6] = [
     FaultKind::Stack,
@@ -99,7 +97,7 @@ impl Out {
             SiteKind::Jump => self.number(15),
             SiteKind::Held => self.number(16),
             SiteKind::Builtin { builtin, args } => {
-                let builtin = place(BUILTINS.iter().position(|b| b == builtin));
+                let builtin = place(Builtin::ALL.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
             }
             SiteKind::Fails(kind) => {
@@ -186,7 +184,7 @@ impl In<'_> {
             },
             5 => SiteKind::Fault(self.text()?.into()),
             6 => SiteKind::Poll,
-            7 => SiteKind::Builtin { builtin: *BUILTINS.get(self.small::<usize>()?)?, args: self.small()? },
+            7 => SiteKind::Builtin { builtin: *Builtin::ALL.get(self.small::<usize>()?)?, args: self.small()? },
             9 => SiteKind::Call,
             10 => SiteKind::Cluster { waits: self.bit()? },
             11 => SiteKind::Passed { size: self.small()? },

@@ -1,8 +1,10 @@
 //! Images that programs load: PTX text, fat binaries with PTX, and results of `cuLinkComplete`.
 
+mod device_runtime;
 mod fatbin;
 mod holder;
 
+pub use device_runtime::{own_runtime, with_own_runtime};
 pub use fatbin::inside;
 pub use holder::foreign_runtimes;
 pub use margay_image::linked::pack;
@@ -19,26 +21,6 @@ use margay_runtime::Error;
 /// The first word of an ELF file: machine code of a GPU.
 const ELF: u32 = u32::from_le_bytes(*b"\x7fELF");
 
-/// The replacement of the CUDA device runtime.
-const DEVICE_RUNTIME: &str = include_str!("devrt.ptx");
-/// A function that only the device runtime defines.
-const OF_DEVICE_RUNTIME: &str = ".func (.param .b64 func_retval0) cudaCGGetIntrinsicHandle(";
-
-/// Replaces the CUDA device runtime, which calls into a GPU's driver, by our own.
-pub fn with_own_runtime(text: String) -> String {
-    if text.contains(OF_DEVICE_RUNTIME) { DEVICE_RUNTIME.into() } else { text }
-}
-
-/// Declarations of functions of the device runtime that NVIDIA's assembler knows: a module may call them without being linked with it.
-const KNOWN_TO_ASSEMBLER: &str = ".extern .func cudaGraphSetConditional";
-
-/// The device runtime, for modules that call it and do not define it.
-pub fn own_runtime(texts: &[String]) -> Option<&'static str> {
-    let calls = texts.iter().any(|text| text.contains(KNOWN_TO_ASSEMBLER));
-    let is_there = texts.iter().any(|text| text == DEVICE_RUNTIME);
-    (calls && !is_there).then_some(DEVICE_RUNTIME)
-}
-
 /// The PTX texts of an image of unknown length.
 pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     // Any image has at least four bytes, even an invalid string.
@@ -46,7 +28,8 @@ pub fn texts(image: Host) -> Result<Vec<String>, Code> {
     if first == b'/'
         && let Some(texts) = unpack(&image.until_zero()?)
     {
-        return texts.map_err(|_| Code::INVALID_IMAGE);
+        let texts = texts.map_err(|_| Code::INVALID_IMAGE)?;
+        return Ok(texts.into_iter().map(with_own_runtime).collect());
     }
     match fatbin::read(image)? {
         Some(found) => Ok(found),

@@ -1,0 +1,162 @@
+//! Work that device code queues: launches (dynamic parallelism), copies and fills. A grid collects it; the runtime performs it when the
+//! grid has ended (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism"; headers `cuda_device_runtime_api.h`).
+//!
+//! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
+//! stream is performed in the order of the calls, and so is everything else here; the tail stream comes last.
+
+use crate::{Freer, Grid, Image};
+use margay_check::FuncKind;
+use margay_ir::FuncId;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// Bytes in front of a parameter block that describe its launch.
+const HEADER: u64 = 64;
+/// `cudaStreamTailLaunch`
+const TAIL: u64 = 3;
+
+/// Error codes (`cudaError_t`).
+mod error {
+    pub const INVALID_VALUE: u64 = 1;
+    pub const INVALID_CONFIGURATION: u64 = 9;
+    pub const INVALID_FUNCTION: u64 = 98;
+}
+
+/// One piece of queued work.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// A launch.
+    Launch(Launch),
+    /// Copies bytes.
+    Copy {
+        /// Destination.
+        to: u64,
+        /// Source.
+        from: u64,
+        /// Size in bytes.
+        bytes: u64,
+    },
+    /// Sets bytes.
+    Fill {
+        /// Destination.
+        to: u64,
+        /// The value of each byte.
+        byte: u8,
+        /// Size in bytes.
+        bytes: u64,
+    },
+}
+
+/// A launch from device code. Its description lies in front of the parameters: address of the kernel (8 bytes), grid and CTA (3 x 4
+/// bytes each), dynamic shared memory (4 bytes), size of the parameter block at byte 40 (8 bytes).
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The kernel, in the image of the launching grid.
+    pub kernel: FuncId,
+    /// Number of CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// Size of dynamic shared memory in bytes.
+    pub shared: u32,
+    /// The parameter block.
+    pub params: Vec<u8>,
+}
+
+/// What a grid has queued.
+#[derive(Default, Debug)]
+pub struct Queued {
+    lists: Mutex<Lists>,
+}
+
+#[derive(Default, Debug)]
+struct Lists {
+    work: Vec<Work>,
+    tail: Vec<Work>,
+    /// By thread.
+    errors: HashMap<Freer, u64>,
+}
+
+impl Queued {
+    fn lists(&self) -> std::sync::MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues work to a stream; returns `cudaSuccess`.
+    pub(crate) fn push(&self, work: Work, stream: u64) -> u64 {
+        let mut lists = self.lists();
+        if stream == TAIL { &mut lists.tail } else { &mut lists.work }.push(work);
+        0
+    }
+
+    /// The last error of a thread.
+    pub(crate) fn last_error(&self, thread: Freer, keep: bool) -> u64 {
+        let errors = &mut self.lists().errors;
+        let found = if keep { errors.get(&thread).copied() } else { errors.remove(&thread) };
+        found.unwrap_or(0)
+    }
+
+    /// Takes what is queued: all but the tail stream's work, and that.
+    pub fn take(&self) -> (Vec<Work>, Vec<Work>) {
+        let mut lists = self.lists();
+        (std::mem::take(&mut lists.work), std::mem::take(&mut lists.tail))
+    }
+}
+
+fn kernel_at(image: &Image, address: u64) -> Option<FuncId> {
+    image.function_at(address).filter(|f| image.ir.func(*f).kind == FuncKind::Kernel)
+}
+
+/// Size of the parameter block of the kernel at an address.
+pub(crate) fn parameter_bytes(image: &Image, address: u64) -> u64 {
+    let Some(kernel) = kernel_at(image, address) else { return u64::MAX };
+    let mut end = 0u64;
+    for value in &image.ir.func(kernel).sig.params {
+        end = end.next_multiple_of(u64::from(value.align.max(1))) + u64::from(value.size);
+    }
+    end
+}
+
+/// Queues the launch that is described in front of `params`, and frees the block. Returns the error code, which also becomes the
+/// thread's last error.
+pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -> u64 {
+    let queued = read(grid, params).and_then(|launch| {
+        let threads: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+        let fits = |n: [u32; 3], most: [u32; 3]| (0..3).all(|i| (1..=most[i]).contains(&n[i]));
+        let grid_fits = fits(launch.grid, [0x7fff_ffff, 65535, 65535]);
+        match grid_fits && fits(launch.block, [1024, 1024, 64]) && threads <= 1024 {
+            true => Ok(grid.queued.push(Work::Launch(launch), stream)),
+            false => Err(error::INVALID_CONFIGURATION),
+        }
+    });
+    let freed = grid.memory.heap_free(params.wrapping_sub(HEADER), thread);
+    let code = match (queued, freed) {
+        (Err(code), _) => code,
+        (Ok(_), Err(_)) => error::INVALID_VALUE,
+        (Ok(code), Ok(())) => code,
+    };
+    if code != 0 {
+        grid.queued.lists().errors.insert(thread, code);
+    }
+    code
+}
+
+fn read(grid: &Grid<'_>, params: u64) -> Result<Launch, u64> {
+    let invalid = |_| error::INVALID_VALUE;
+    let mut header = [0; HEADER as usize];
+    grid.memory.read(params.wrapping_sub(HEADER), &mut header).map_err(invalid)?;
+    let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| header[at + i]));
+    let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+    let kernel = kernel_at(grid.image, long(0)).ok_or(error::INVALID_FUNCTION)?;
+    // The block of `cudaGetParameterBuffer` has the size that the program says.
+    let size = parameter_bytes(grid.image, long(0));
+    if long(40) < size {
+        return Err(error::INVALID_VALUE);
+    }
+    let mut block = vec![0; size as usize];
+    grid.memory.read(params, &mut block).map_err(invalid)?;
+    let three = |at: usize| [word(at), word(at + 4), word(at + 8)];
+    Ok(Launch { kernel, grid: three(8), block: three(20), shared: word(32), params: block })
+}

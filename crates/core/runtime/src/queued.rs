@@ -1,0 +1,57 @@
+//! Performs what grids have queued (dynamic parallelism).
+
+use crate::{Cancel, Error, Kernel, LaunchConfig, LaunchStats, Module};
+use margay_exec::device::Work;
+
+/// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
+const DEPTH: u32 = 24;
+
+impl Module {
+    /// Performs what the grid of `parent` has queued, and what is queued by that, as if by one stream: a grid, then its work in the
+    /// order of the calls, then the work of its tail stream. `launched` hears of each launch.
+    pub fn perform(
+        &self,
+        parent: &Kernel,
+        queued: (Vec<Work>, Vec<Work>),
+        cancel: Option<&Cancel>,
+        launched: &mut dyn FnMut(&Kernel, &LaunchStats),
+    ) -> Result<(), Error> {
+        let mut next: Vec<(Kernel, u32, Work)> = Vec::new();
+        let add = |next: &mut Vec<_>, parent: &Kernel, depth: u32, (work, tail): (Vec<Work>, Vec<Work>)| {
+            next.extend(tail.into_iter().rev().map(|w| (parent.clone(), depth, w)));
+            next.extend(work.into_iter().rev().map(|w| (parent.clone(), depth + 1, w)));
+        };
+        add(&mut next, parent, 0, queued);
+        let memory = parent.inner.context.device().memory();
+        while let Some((parent, depth, work)) = next.pop() {
+            let launch = match work {
+                Work::Copy { to, from, bytes } => {
+                    let outside = |_| Error::BadAddress { address: to, size: bytes };
+                    memory.copy(to, from, bytes).map_err(outside)?;
+                    continue;
+                }
+                Work::Fill { to, byte, bytes } => {
+                    let outside = |_| Error::BadAddress { address: to, size: bytes };
+                    memory.fill(to, &[byte], bytes).map_err(outside)?;
+                    continue;
+                }
+                Work::Launch(launch) => launch,
+            };
+            let kernel = self.kernel(&parent.image().ir.func(launch.kernel).name)?;
+            if depth > DEPTH {
+                let name = kernel.name();
+                return Err(Error::BadLaunch(format!("launches from device code nest deeper than {DEPTH}: `{name}`")));
+            }
+            let config = LaunchConfig {
+                shared: launch.shared,
+                cancel: cancel.cloned(),
+                ..LaunchConfig::new(launch.grid, launch.block)
+            };
+            let mut stats = kernel.launch(&config, &launch.params)?;
+            let queued = std::mem::take(&mut stats.queued);
+            launched(&kernel, &stats);
+            add(&mut next, &kernel, depth, queued);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+/* Device code that calls the CUDA device runtime without being linked with it: launches (CUDA C++ Programming Guide, "CUDA Dynamic
+   Parallelism") and cooperative groups. Results follow from the guide. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long Ptr;
+typedef void *H;
+int cuInit(unsigned), cuDevicePrimaryCtxRetain(H *, int), cuCtxSetCurrent(H), cuCtxSynchronize(void);
+int cuMemAlloc_v2(Ptr *, size_t), cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32_v2(Ptr, unsigned, size_t);
+int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
+int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
+int cuLaunchCooperativeKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **);
+
+static int failures;
+#define CHECK(what) do { if (!(what)) { printf("launches.c:%d: %s\n", __LINE__, #what); failures++; } } while (0)
+#define OK(call) do { int r_ = (call); if (r_) { printf("launches.c:%d: %s = %d\n", __LINE__, #call, r_); exit(1); } } while (0)
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(.param .b64 f, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12], .param .b32 s);\n"
+    ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);\n"
+    ".extern .func (.param .b64 r) cudaCGGetIntrinsicHandle(.param .b32 scope);\n"
+    ".extern .func (.param .b32 r) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);\n"
+    /* Launches `kernel` with a grid of `ctas`, one pointer and one byte as parameters. */
+    ".func (.param .b32 error) launch(.param .b64 kernel, .param .b32 ctas, .param .b64 stream, .param .b64 to, .param .b32 value) {\n"
+    ".reg .b64 %k, %p, %s, %t; .reg .b32 %n, %v, %e;\n"
+    ".param .b64 a; .param .align 4 .b8 g[12]; .param .align 4 .b8 b[12]; .param .b32 s; .param .b64 buffer; .param .b64 on; .param .b32 code;\n"
+    "ld.param.b64 %k, [kernel]; ld.param.b32 %n, [ctas]; ld.param.b64 %s, [stream]; ld.param.b64 %t, [to]; ld.param.b32 %v, [value];\n"
+    "st.param.b64 [a], %k; st.param.b32 [g], %n; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+    "st.param.b32 [b], 32; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1; st.param.b32 [s], 0;\n"
+    "call (buffer), __cudaCDP2GetParameterBufferV2, (a, g, b, s); ld.param.b64 %p, [buffer];\n"
+    "st.b64 [%p], %t; st.b8 [%p+8], %v; st.param.b64 [a], %p; st.param.b64 [on], %s;\n"
+    "call (code), __cudaCDP2LaunchDeviceV2, (a, on); ld.param.b32 %e, [code]; st.param.b32 [error], %e; ret; }\n"
+    ".visible .entry append(.param .u64 to, .param .u8 value) {\n" /* to[0] counts, to[1...] says in which order they came */
+    ".reg .pred %p; .reg .b32 %t, %n, %v; .reg .b64 %d, %o;\n"
+    "mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p ret;\n"
+    "ld.param.u64 %d, [to]; ld.param.u8 %v, [value]; atom.global.add.u32 %n, [%d], 1;\n"
+    "mad.wide.u32 %o, %n, 4, %d; st.global.u32 [%o+4], %v; ret; }\n"
+    ".visible .entry parent(.param .u64 to) {\n"
+    ".reg .pred %p; .reg .b32 %t, %e; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p ret;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, append; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 3; st.param.b32 [v], 200; call (code), launch, (k, c, s, w, v);\n" /* to the tail stream */
+    "st.param.b64 [s], 0; st.param.b32 [v], 1; call (code), launch, (k, c, s, w, v);\n"
+    "st.param.b32 [v], 2; call (code), launch, (k, c, s, w, v);\n"
+    "st.param.b32 [c], 0; call (code), launch, (k, c, s, w, v);\n" /* a grid of nothing */
+    "ld.param.b32 %e, [code]; st.global.u32 [%d+60], %e; ret; }\n"
+    ".visible .entry deeper(.param .u64 to, .param .u8 value) {\n"
+    ".reg .pred %p; .reg .b32 %t, %n, %v; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p ret;\n"
+    "ld.param.u64 %d, [to]; ld.param.u8 %v, [value]; atom.global.add.u32 %n, [%d], 1;\n"
+    "setp.eq.u32 %p, %v, 0; @%p ret; sub.u32 %v, %v, 1; mov.u64 %f, deeper;\n"
+    "st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1; st.param.b64 [s], 4; st.param.b32 [v], %v;\n"
+    "call (code), launch, (k, c, s, w, v); ret; }\n"
+    ".visible .entry meet(.param .u64 to) {\n" /* every thread adds 1, all meet, and each sees all */
+    ".reg .b32 %c, %n, %t, %i, %v; .reg .b64 %h, %d, %o; .param .b32 g; .param .b64 h; .param .b32 f; .param .b32 code;\n"
+    "ld.param.u64 %d, [to]; red.global.add.u32 [%d], 1;\n"
+    "st.param.b32 [g], 1; call (h), cudaCGGetIntrinsicHandle, (g); ld.param.b64 %h, [h];\n"
+    "st.param.b64 [h], %h; st.param.b32 [f], 0; call (code), cudaCGSynchronize, (h, f);\n"
+    "ld.volatile.global.u32 %v, [%d]; mov.u32 %c, %ctaid.x; mov.u32 %n, %ntid.x; mov.u32 %t, %tid.x;\n"
+    "mad.lo.u32 %i, %c, %n, %t; mad.wide.u32 %o, %i, 4, %d; st.global.u32 [%o+4], %v; ret; }\n";
+
+int main(int argc, char **argv)
+{
+    H context, module, kernel;
+    Ptr to;
+    unsigned got[129], value;
+    void *params[] = { &to, &value };
+    OK(cuInit(0));
+    OK(cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cuCtxSetCurrent(context));
+    OK(cuMemAlloc_v2(&to, sizeof got));
+    OK(cuModuleLoadData(&module, ptx));
+
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuModuleGetFunction(&kernel, module, "parent"));
+    OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    CHECK(got[0] == 3 && got[1] == 1 && got[2] == 2 && got[3] == 200);
+    CHECK(got[15] == 9); /* cudaErrorInvalidConfiguration */
+
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuModuleGetFunction(&kernel, module, "meet"));
+    OK(cuLaunchCooperativeKernel(kernel, 4, 1, 1, 32, 1, 1, 0, 0, params));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    for (int i = 0; i <= 128; i++)
+        CHECK(got[i] == 128);
+
+    OK(cuMemsetD32_v2(to, 0, 129));
+    OK(cuModuleGetFunction(&kernel, module, "deeper"));
+    value = 20;
+    OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+    OK(cuMemcpyDtoH_v2(got, to, sizeof got));
+    CHECK(got[0] == 21);
+    if (argc > 1) {
+        value = 100; /* deeper than any device goes */
+        OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+        CHECK(cuCtxSynchronize() != 0);
+    }
+    if (!failures)
+        puts("right");
+    return failures != 0;
+}

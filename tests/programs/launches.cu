@@ -1,0 +1,136 @@
+// Launches from device code: recursion, the tail and the fire-and-forget stream, copies and fills, errors, attributes. The results
+// follow from the CUDA C++ Programming Guide, "CUDA Dynamic Parallelism".
+#include <cstdio>
+#include <cstring>
+
+static int failures = 0;
+#define CHECK(what) if (!(what)) { std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what); failures++; }
+
+struct Range { long long first; int count; char pad; };
+
+// Halves a range until it has one element.
+__global__ void halve(Range range, int *values, double factor)
+{
+    if (range.count == 1) {
+        values[range.first] = (int)(range.first * factor);
+    } else {
+        Range left = range, right = range;
+        left.count = range.count / 2;
+        right.first += left.count;
+        right.count -= left.count;
+        halve<<<1, 1>>>(left, values, factor);
+        halve<<<1, 1, 0, cudaStreamFireAndForget>>>(right, values, factor);
+    }
+}
+
+__global__ void add(int *sum, const int *values, int n)
+{
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        atomicAdd(sum, values[i]);
+}
+
+__global__ void compute(int *values, int *sum, int n)
+{
+    halve<<<1, 1>>>(Range { 0, n, 1 }, values, 3.0);
+    add<<<1, 64, 0, cudaStreamTailLaunch>>>(sum, values, n);
+}
+
+// Launches itself for as long as there is work: the tail stream may go on as long as it likes.
+__global__ void again(int *left, int *steps)
+{
+    extern __shared__ int shared[];
+    shared[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        steps[0] += shared[1];
+        if (--*left > 0)
+            again<<<1, 2, 2 * sizeof(int), cudaStreamTailLaunch>>>(left, steps);
+    }
+}
+
+__global__ void write(int *to, int value) { to[blockIdx.x * blockDim.x + threadIdx.x] = value; }
+
+__global__ void order(int *a, int *b, int n)
+{
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMemsetAsync(a, 0xff, n * sizeof(int), stream);
+    write<<<1, n / 2, 0, stream>>>(a, 7);
+    cudaMemcpyAsync(b, a, n * sizeof(int), cudaMemcpyDeviceToDevice, stream);
+    write<<<1, n, 0, stream>>>(a, 9);
+    cudaStreamDestroy(stream);
+}
+
+__global__ void errors(int *seen)
+{
+    write<<<1, 2048>>>(seen, 1);
+    seen[0] = cudaPeekAtLastError();
+    seen[1] = cudaGetLastError();
+    seen[2] = cudaGetLastError();
+    cudaDeviceGetAttribute(&seen[3], cudaDevAttrWarpSize, 0);
+    cudaDeviceGetAttribute(&seen[4], cudaDevAttrMultiProcessorCount, 0);
+    seen[5] = cudaDeviceGetAttribute(&seen[6], cudaDevAttrWarpSize, 17);
+    const char *text = cudaGetErrorString((cudaError_t)seen[1]), *wanted = "invalid configuration argument";
+    while (*text && *text == *wanted)
+        text++, wanted++;
+    seen[7] = *text == 0 && *wanted == 0;
+    cudaGetDevice(&seen[8]);
+}
+
+// Every thread of several CTAs launches.
+__global__ void many(int *counts)
+{
+    add<<<1, 1>>>(&counts[threadIdx.x], counts + 64, 1);
+}
+
+int main()
+{
+    const int n = 100;
+    int *values, *sum;
+    cudaMallocManaged(&values, n * sizeof(int));
+    cudaMallocManaged(&sum, sizeof(int));
+    *sum = 0;
+    compute<<<1, 1>>>(values, sum, n);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    for (int i = 0; i < n; i++)
+        CHECK(values[i] == 3 * i);
+    CHECK(*sum == 3 * n * (n - 1) / 2);
+
+    int *left, *steps;
+    cudaMallocManaged(&left, sizeof(int));
+    cudaMallocManaged(&steps, sizeof(int));
+    *left = 200;
+    *steps = 0;
+    again<<<1, 2, 2 * sizeof(int)>>>(left, steps);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    CHECK(*steps == 200);
+
+    int *other;
+    cudaMallocManaged(&other, n * sizeof(int));
+    order<<<1, 1>>>(values, other, n);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    for (int i = 0; i < n; i++)
+        CHECK(values[i] == 9 && other[i] == (i < n / 2 ? 7 : -1));
+
+    int *seen, multiprocessors;
+    cudaMallocManaged(&seen, 16 * sizeof(int));
+    std::memset(seen, 0x55, 16 * sizeof(int));
+    errors<<<1, 1>>>(seen);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    CHECK(seen[0] == cudaErrorInvalidConfiguration && seen[1] == cudaErrorInvalidConfiguration && seen[2] == cudaSuccess);
+    CHECK(seen[3] == 32 && seen[4] == multiprocessors && seen[5] == cudaErrorInvalidDevice && seen[7] == 1 && seen[8] == 0);
+
+    int *counts;
+    cudaMallocManaged(&counts, 65 * sizeof(int));
+    std::memset(counts, 0, 65 * sizeof(int));
+    counts[64] = 1;
+    many<<<8, 64>>>(counts);
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    for (int i = 0; i < 64; i++)
+        CHECK(counts[i] == 8);
+
+    if (!failures)
+        std::puts("ok");
+    return failures != 0;
+}
