@@ -364,7 +364,9 @@ impl Checker {
         });
     }
 
-    /// Operations on a barrier object are strong accesses to it; its initialisation is a plain write.
+    /// Operations on a barrier object are strong accesses to it; its initialisation is a plain write. Its invalidation is none:
+    /// the last warp that uses a `cuda::pipeline` knows of the others by an atomic of one lane of each, after a
+    /// `match.sync`, which orders no memory but shows that all lanes have come.
     pub(crate) fn access_object(
         &self,
         state: &mut State,

@@ -193,8 +193,10 @@ pub enum SyncKind {
 /// An operation on a barrier object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ObjectStep {
-    /// Initialisation or invalidation.
+    /// Initialisation.
     Initialise,
+    /// Invalidation.
+    Invalidate,
     /// An arrival.
     Arrive,
     /// An arrival triggered by the completion of earlier copies (`cp.async`).

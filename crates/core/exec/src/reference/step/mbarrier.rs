@@ -213,7 +213,8 @@ fn initialise(
         _ => 0,
     };
     ctx.cta.note_effect();
-    watch::object(ctx, lane, host, ObjectStep::Initialise, false);
+    let step = if b.kind == ObjectKind::Init { ObjectStep::Initialise } else { ObjectStep::Invalidate };
+    watch::object(ctx, lane, host, step, false);
     let found = find_allocation!(ctx, region, host, lane).filter(|a| a.kind.writable());
     match found.and_then(|a| mem::store(&a.block, host, new)) {
         Some(()) => Ok(0),
