@@ -2,7 +2,7 @@
 //! whose kernel failed (`MARGAY_FAULT_EXIT=1`).
 
 use crate::{
-    api::tell,
+    api::report_error,
     code::Code,
     raw::{Out, end_with, is_forked, when_it_ends},
 };
@@ -221,7 +221,7 @@ fn close(status: i32) {
         eprintln!("{stats}");
     }
     if (status != 0 || faults > 0) && !missed.is_empty() {
-        tell(&format!("margay: the program called what is not supported: {}", missed.join(", ")));
+        report_error(&format!("margay: the program called what is not supported: {}", missed.join(", ")));
     }
     if faults == 0 && findings == 0 {
         return;
@@ -238,7 +238,7 @@ fn close(status: i32) {
     };
     let words: Vec<&str> = [more.as_str(), ended.as_str()].into_iter().filter(|w| !w.is_empty()).collect();
     if !words.is_empty() {
-        tell(&format!("margay: {}", words.join("; ")));
+        report_error(&format!("margay: {}", words.join("; ")));
     }
     if let Some(code) = code {
         end_with(code);

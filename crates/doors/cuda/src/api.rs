@@ -147,12 +147,12 @@ pub fn logged() -> bool {
 }
 
 /// Reports an error on standard error, since the API returns a mere number. `MARGAY_LOG=quiet` silences it.
-pub fn tell(message: &str) {
-    tell_as("error", message);
+pub fn report_error(message: &str) {
+    report_as("error", message);
 }
 
 /// The same with a word for machines ([`crate::reports`]): `fault`, `finding` or `error`.
-pub fn tell_as(kind: &str, message: &str) {
+pub fn report_as(kind: &str, message: &str) {
     crate::reports::note(kind, message);
     if !asked("MARGAY_LOG", "quiet") {
         eprintln!("{}", message.trim_end());

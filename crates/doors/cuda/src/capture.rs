@@ -32,7 +32,7 @@ fn capturing() -> Option<&'static Mutex<Capturing>> {
         filter.kernels = kernels.split(',').map(|k| k.trim().to_owned()).filter(|k| !k.is_empty()).collect();
         match launches(&env::var("MARGAY_CAPTURE_LAUNCHES").unwrap_or_default()) {
             Ok((skip, count)) => (filter.skip, filter.count) = (skip, count),
-            Err(e) => api::tell(&format!("margay: MARGAY_CAPTURE_LAUNCHES: {e}")),
+            Err(e) => api::report_error(&format!("margay: MARGAY_CAPTURE_LAUNCHES: {e}")),
         }
         Some(Mutex::new(Capturing { folder: folder.into(), filter, passed: 0, number: 1, failed: false }))
     };
@@ -58,6 +58,6 @@ pub fn launch(function: &Function, kernel: &Kernel, context: &Context, config: &
     capturing.number = number;
     if let Err(e) = written {
         capturing.failed = true;
-        api::tell(&format!("margay: cannot write launches to {}: {e}", folder.display()));
+        api::report_error(&format!("margay: cannot write launches to {}: {e}", folder.display()));
     }
 }

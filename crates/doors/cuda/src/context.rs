@@ -255,7 +255,7 @@ impl Context {
         let words = crate::image::words(error);
         // Other errors are the call's own, which the program may expect.
         let stopped = matches!(error, Error::Stopped(_));
-        crate::api::tell_as(if stopped { "fault" } else { "error" }, &words);
+        crate::api::report_as(if stopped { "fault" } else { "error" }, &words);
         if stopped {
             crate::account::failed(&words);
             crate::watch::stopped(&words);

@@ -187,7 +187,7 @@ api! {
             return Err(Code::INVALID_VALUE);
         }
         if let Err(error) = check_environment() {
-            crate::api::tell(&format!("margay: {error}"));
+            crate::api::report_error(&format!("margay: {error}"));
             return Err(Code::NO_DEVICE);
         }
         initialise()
@@ -302,7 +302,7 @@ api! {
     /// cannot, and if one is linked into the program, that is reported once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
         static TOLD: Once = Once::new();
-        TOLD.call_once(|| crate::image::foreign_runtimes().iter().for_each(|words| crate::api::tell(words)));
+        TOLD.call_once(|| crate::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words)));
         table.offer(0);
         Err(Code::NOT_FOUND)
     }

@@ -73,7 +73,7 @@ impl Function {
     pub fn kernel(&self) -> Result<&Kernel, Code> {
         let made = self.kernel.get_or_init(|| {
             self.module.loaded.kernel(&self.name).map_err(|error| {
-                crate::api::tell(&crate::image::words(&error));
+                crate::api::report_error(&crate::image::words(&error));
                 Code::from(&error)
             })
         });
@@ -82,7 +82,7 @@ impl Function {
 
     /// Reports, once, that a launch did what PTX leaves undefined.
     pub fn tell_undefined(&self, report: &StopReport) {
-        self.told.call_once(|| crate::api::tell(&margay::render::undefined(report, false)));
+        self.told.call_once(|| crate::api::report_error(&margay::render::undefined(report, false)));
     }
 
     /// Size of the parameter block in bytes.

@@ -91,7 +91,7 @@ impl Launch {
         let Shape { grid, block, cluster, shared, cooperative } = self.shape;
         let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
         self.function.kernel()?.check(&config, &self.params).map_err(|error| {
-            crate::api::tell(&crate::image::words(&error));
+            crate::api::report_error(&crate::image::words(&error));
             Code::from(&error)
         })
     }

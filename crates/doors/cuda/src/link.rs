@@ -2,7 +2,7 @@
 //! result is loaded.
 
 use crate::{
-    api::{api, tell},
+    api::{api, report_error},
     code::{Code, Outcome},
     driver::{current, driver},
     handle::Handle,
@@ -35,7 +35,7 @@ fn add(link: Handle<Link>, kind: u32, data: impl FnOnce() -> Result<Vec<u8>, Cod
         _ => Vec::new(),
     };
     if texts.is_empty() {
-        tell("margay: only PTX can be linked; this is machine code or NVVM's intermediate code");
+        report_error("margay: only PTX can be linked; this is machine code or NVVM's intermediate code");
         return Err(Code::NO_BINARY_FOR_GPU);
     }
     link.texts.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);

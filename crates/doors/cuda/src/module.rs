@@ -43,7 +43,7 @@ impl Module {
                 let words = "a module with `.address_size 32` cannot be loaded: the driver's addresses have 64 bits";
                 options.report(words)?;
                 if !options.reads_errors() {
-                    crate::api::tell(words);
+                    crate::api::report_error(words);
                 }
                 Err(Code::NOT_SUPPORTED)
             }
@@ -55,7 +55,7 @@ impl Module {
                 let words = image::words(&error);
                 options.report(&words)?;
                 if !options.reads_errors() {
-                    crate::api::tell(&words);
+                    crate::api::report_error(&words);
                 }
                 Err(Code::from(&error))
             }

@@ -70,7 +70,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
             Some(path) => match std::fs::OpenOptions::new().create(true).append(true).open(path) {
                 Ok(file) => Box::new(file),
                 Err(e) => {
-                    api::tell(&format!("margay: cannot write {}: {e}", path.display()));
+                    api::report_error(&format!("margay: cannot write {}: {e}", path.display()));
                     Box::new(std::io::stderr())
                 }
             },

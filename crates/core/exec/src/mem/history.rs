@@ -1,6 +1,6 @@
 //! Recently freed allocations, for messages.
 
-use super::{Allocation, Kind, describe};
+use super::{Allocation, Kind, allocation::describe};
 use std::{
     collections::VecDeque,
     fmt,

@@ -8,6 +8,7 @@
 //! at the time have ended ([`launches`]). Until then, an access in progress is harmless.
 
 mod access;
+mod allocation;
 mod history;
 mod launches;
 mod ranges;
@@ -15,6 +16,7 @@ mod raw;
 mod written;
 
 pub use access::{Scalar, copy, fill, load, load_bytes, store, store_bytes};
+pub use allocation::{Allocation, Kind, Reach, nearest};
 pub use history::Freer;
 pub use launches::Running;
 pub use ranges::Ranges;
@@ -22,131 +24,16 @@ pub use raw::{AtomicU128, Block, Cell, RED_ZONE};
 pub use written::{Writes, Written};
 
 use crate::{Exhausted, texture::Objects};
+use allocation::new_block;
 use history::History;
 use launches::Launches;
 use std::{
     collections::BTreeMap,
     sync::{
         Arc, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence},
+        atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence},
     },
 };
-
-/// The purpose of an allocation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
-    /// Allocated through the host API.
-    Global,
-    /// On loan from the host, which lets device code only read it.
-    ReadOnly,
-    /// A `.global` variable of a module.
-    Variable,
-    /// A `.const` variable of a module: device code may not write it.
-    Const,
-    /// A launch's parameter block: device code may not write it.
-    Param,
-    /// Allocated by `malloc` in device code.
-    Heap,
-    /// A CTA's shared window.
-    Shared,
-    /// The local windows of a warp.
-    Local,
-    /// A CUDA array, the image of textures and surfaces. Device code has no address of it.
-    Array,
-}
-
-impl Kind {
-    /// Whether device code may write there.
-    pub const fn writable(self) -> bool {
-        !matches!(self, Kind::Const | Kind::Param | Kind::ReadOnly)
-    }
-}
-
-/// Where an allocation may be placed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Reach {
-    /// Anywhere.
-    #[default]
-    Full,
-    /// Below 4 GiB, for programs with addresses of 32 bits.
-    Low,
-}
-
-impl Reach {
-    /// The reach of addresses of so many bits.
-    pub fn of(address_size: u32) -> Reach {
-        if address_size == 32 { Reach::Low } else { Reach::Full }
-    }
-}
-
-/// An allocation of device memory.
-#[derive(Debug)]
-pub struct Allocation {
-    /// Its memory.
-    pub block: Block,
-    /// Its purpose.
-    pub kind: Kind,
-    /// Name of the variable; empty for others.
-    pub name: Box<str>,
-    /// Some engine may have cached its range ([`Memory::remember`]).
-    remembered: AtomicBool,
-}
-
-impl Allocation {
-    /// An allocation outside of any [`Memory`], such as a window.
-    pub fn new(reach: Reach, size: u64, align: u32, kind: Kind, name: &str) -> Result<Arc<Allocation>, Exhausted> {
-        Ok(Arc::new(Allocation::of(new_block(reach, size, align)?, kind, name)))
-    }
-
-    fn of(block: Block, kind: Kind, name: &str) -> Allocation {
-        Allocation { block, kind, name: name.into(), remembered: AtomicBool::new(false) }
-    }
-
-    /// Address behind the last byte.
-    pub fn end(&self) -> u64 {
-        self.block.base() + self.block.len() as u64
-    }
-}
-
-fn new_block(reach: Reach, size: u64, align: u32) -> Result<Block, Exhausted> {
-    let (make, where_): (fn(usize, usize) -> Option<Block>, _) = match reach {
-        Reach::Full => (Block::new, ""),
-        Reach::Low => (Block::low, " below 4 GiB, where 32-bit addresses reach"),
-    };
-    let block = usize::try_from(size).ok().and_then(|size| make(size, align as usize));
-    block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory{where_}")))
-}
-
-impl std::fmt::Display for Allocation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        describe(f, self.kind, &self.name, self.block.len(), self.block.base())
-    }
-}
-
-fn describe(
-    f: &mut std::fmt::Formatter<'_>,
-    kind: Kind,
-    name: &str,
-    len: usize,
-    base: u64,
-) -> Result<(), std::fmt::Error> {
-    let what = match kind {
-        Kind::Global => "allocation",
-        Kind::ReadOnly => "read-only allocation",
-        Kind::Variable => "variable",
-        Kind::Const => "constant variable",
-        Kind::Param => "parameter block",
-        Kind::Heap => "device-heap allocation",
-        Kind::Shared => "shared window",
-        Kind::Local => "local window",
-        Kind::Array => "array",
-    };
-    write!(f, "{what} ")?;
-    if !name.is_empty() {
-        write!(f, "`{name}` ")?;
-    }
-    write!(f, "of {len} bytes at {base:#x}")
-}
 
 /// Distance in bytes behind an allocation within which an access is probably an overrun.
 const JUST_BEHIND: u64 = 512;
@@ -583,21 +470,6 @@ fn adopt(
     }
     blocks.insert(block.base(), Arc::new(Allocation::of(block, kind, name)));
     Ok(())
-}
-
-/// Describes the position of an address relative to the nearest of some allocations.
-pub fn nearest<'a>(address: u64, among: impl Iterator<Item = &'a Allocation>) -> String {
-    let distance = |a: &Allocation| match () {
-        _ if address < a.block.base() => a.block.base() - address,
-        _ if address >= a.end() => address - a.end() + 1,
-        _ => 0,
-    };
-    match among.min_by_key(|a| distance(a)) {
-        None => "nothing is allocated".into(),
-        Some(a) if address < a.block.base() => format!("{} bytes before the {a}", a.block.base() - address),
-        Some(a) if address >= a.end() => format!("{} bytes after the end of the {a}", address - a.end()),
-        Some(a) => format!("{} bytes into the {a}", address - a.block.base()),
-    }
 }
 
 #[cfg(test)]

@@ -34,13 +34,13 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     } else {
         ADVICE
     };
-    crate::api::tell(&format!("margay: {who} holds no PTX, only code for {}; {advice}", kinds.join(", ")));
+    crate::api::report_error(&format!("margay: {who} holds no PTX, only code for {}; {advice}", kinds.join(", ")));
 }
 
 /// Reports that an image is machine code.
 pub fn machine_code(image: Host) {
     let who = holder(image).map_or_else(|| "this image".into(), |path| format!("an image of {path}"));
-    crate::api::tell(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
+    crate::api::report_error(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
 }
 
 /// Messages for NVIDIA's own runtimes, which ask for the driver's undocumented tables: the file that contains each, and

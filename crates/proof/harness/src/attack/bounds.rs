@@ -1,6 +1,6 @@
 //! Accesses at the bounds of every kind of object, in every width and form, and misaligned ones.
 
-use super::blow::Blow;
+use super::payload::Payload;
 use crate::random::Random;
 
 /// Distance from a host allocation within which nothing else can lie (`margay_exec::RED_ZONE`), less the widest access.
@@ -25,15 +25,15 @@ struct Object {
     unknown: bool,
 }
 
-pub fn make(r: &mut Random, b: &mut Blow, lean: bool) {
+pub fn make(r: &mut Random, b: &mut Payload, lean: bool) {
     let mut o = object(r, b, lean);
     let (lines, bytes) = access(r, &o);
     let offset = offset(r, &o, bytes);
-    strike(r, b, &mut o, offset, bytes, &lines);
+    body(r, b, &mut o, offset, bytes, &lines);
 }
 
 /// Misaligned accesses within an object.
-pub fn misaligned(r: &mut Random, b: &mut Blow, lean: bool) {
+pub fn misaligned(r: &mut Random, b: &mut Payload, lean: bool) {
     let mut o = object(r, b, lean);
     let (lines, bytes) = access(r, &o);
     let most = (o.bytes - bytes).max(1) as usize;
@@ -41,10 +41,10 @@ pub fn misaligned(r: &mut Random, b: &mut Blow, lean: bool) {
         0 => r.below(most) as i64 / bytes * bytes,
         _ => r.below(most) as i64,
     };
-    strike(r, b, &mut o, offset, bytes, &lines);
+    body(r, b, &mut o, offset, bytes, &lines);
 }
 
-fn strike(r: &mut Random, b: &mut Blow, o: &mut Object, offset: i64, bytes: i64, lines: &[String]) {
+fn body(r: &mut Random, b: &mut Payload, o: &mut Object, offset: i64, bytes: i64, lines: &[String]) {
     let inside = offset >= 0 && offset + bytes <= o.bytes;
     if !inside && o.unknown {
         b.quiet = true;
@@ -56,20 +56,20 @@ fn strike(r: &mut Random, b: &mut Blow, o: &mut Object, offset: i64, bytes: i64,
         0 | 1 if fits => format!("{}+{offset}", o.base),
         _ if o.constant => format!("{}+{}", o.base, offset.clamp(0, 1 << 20)),
         2 if o.base.starts_with('%') && fits => {
-            b.hit(format!("add.s64 %d2, {}, {};", o.base, offset.wrapping_sub(64)));
+            b.body(format!("add.s64 %d2, {}, {};", o.base, offset.wrapping_sub(64)));
             "%d2+64".into()
         }
         _ => {
-            b.hit(format!("mov.u64 %d2, {}; add.s64 %d2, %d2, {offset};", o.base));
+            b.body(format!("mov.u64 %d2, {}; add.s64 %d2, %d2, {offset};", o.base));
             "%d2".into()
         }
     };
     for line in lines {
-        b.hit(line.replace("@A", &place).replace("@S", o.space));
+        b.body(line.replace("@A", &place).replace("@S", o.space));
     }
     for line in std::mem::take(&mut b.rest) {
         // Code that the object's own scope needs after the access.
-        b.strike.push(line);
+        b.body.push(line);
     }
 }
 
@@ -199,7 +199,7 @@ fn atomic(r: &mut Random, o: &Object) -> (Vec<String>, i64) {
     }
 }
 
-fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
+fn object(r: &mut Random, b: &mut Payload, lean: bool) -> Object {
     let bytes = r.pick(&[16i64, 20, 32, 64, 100, 256]);
     let object = |space, base: &str| Object {
         bytes,
@@ -212,9 +212,9 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
         unknown: false,
     };
     let name = b.name("object");
-    let shown = |b: &mut Blow, space: &str, generic: bool| {
+    let shown = |b: &mut Payload, space: &str, generic: bool| {
         if generic {
-            b.hit(format!("mov.u64 %d1, {name}; cvta{space}.u64 %d1, %d1;"));
+            b.body(format!("mov.u64 %d1, {name}; cvta{space}.u64 %d1, %d1;"));
         }
     };
     let generic = r.chance(35);
@@ -255,9 +255,9 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             Object { unknown: true, ..object(space, &base) }
         }
         6 | 7 => {
-            b.hit(format!(".local .align 16 .b8 {name}[{bytes}];"));
+            b.body(format!(".local .align 16 .b8 {name}[{bytes}];"));
             for at in (0..bytes).step_by(4) {
-                b.hit(format!("st.local.u32 [{name}+{at}], {at};"));
+                b.body(format!("st.local.u32 [{name}+{at}], {at};"));
             }
             shown(b, ".local", generic);
             let (space, base) = spot(".local");
@@ -265,16 +265,16 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
         }
         8 => {
             // The words that are not compared are 576 bytes of an allocation.
-            b.hit("mov.u64 %d1, %counters;");
+            b.body("mov.u64 %d1, %counters;");
             let mut o = object(if generic { "" } else { ".global" }, "%d1");
             (o.bytes, o.host) = (576, true);
             o
         }
         9 => {
             b.module(".extern .func (.param .b64 r) malloc (.param .b64 a);");
-            b.hit("{ .param .b64 a; .param .b64 p;");
-            b.hit(format!("st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 %d1, [p]; }}"));
-            b.hit("setp.eq.u64 %p1, %d1, 0; @%p1 bra SAFE;");
+            b.body("{ .param .b64 a; .param .b64 p;");
+            b.body(format!("st.param.b64 [a], {bytes}; call (p), malloc, (a); ld.param.b64 %d1, [p]; }}"));
+            b.body("setp.eq.u64 %p1, %d1, 0; @%p1 bra SAFE;");
             Object { host: true, ..object(if generic { "" } else { ".global" }, "%d1") }
         }
         10 => {
@@ -283,9 +283,9 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             // All of it, since bytes that a function does not write are undefined.
             let words: Vec<String> = (0..bytes).step_by(4).map(|at| format!("st.param.b32 [y+{at}], %t;")).collect();
             b.module(format!(".func (.param .align 16 .b8 y[{bytes}]) {f}(.param .align 16 .b8 x[{bytes}])\n{{ .reg .b32 %t; ld.param.b32 %t, [x]; {} ret; }}", words.join(" ")));
-            b.hit(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
-            b.hit(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
-            b.behind("}");
+            b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .align 16 .b8 {name}[{bytes}];"));
+            b.body(format!("st.param.b32 [x], %gid; call ({name}), {f}, (x);"));
+            b.rest("}");
             Object { writable: false, atomic: false, constant: true, unknown: true, ..object(".param", &name) }
         }
         11 => {
@@ -293,14 +293,14 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
             let f = b.name("callee");
             let inside = formal(r, bytes);
             b.module(format!(".func (.param .b32 y) {f}(.param .align 16 .b8 x[{bytes}])\n{{\n{inside}\n}}"));
-            b.hit(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .b32 y;"));
+            b.body(format!("{{ .param .align 16 .b8 x[{bytes}]; .param .b32 y;"));
             for at in (0..bytes - 3).step_by(4) {
-                b.hit(format!("st.param.b32 [x+{at}], {at};"));
+                b.body(format!("st.param.b32 [x+{at}], {at};"));
             }
-            b.hit(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
+            b.body(format!("call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
             b.quiet = true;
             // The payload's own access is harmless here.
-            b.hit("mov.u64 %d1, %own;");
+            b.body("mov.u64 %d1, %own;");
             Object { bytes: 64, host: true, ..object(".global", "%d1") }
         }
         _ => {
@@ -311,7 +311,7 @@ fn object(r: &mut Random, b: &mut Blow, lean: bool) -> Object {
                 0 => o.constant = true,
                 1 => {}
                 _ => {
-                    b.hit(format!("mov.u64 %d1, {name}; cvta.param.u64 %d1, %d1;"));
+                    b.body(format!("mov.u64 %d1, {name}; cvta.param.u64 %d1, %d1;"));
                     (o.space, o.base) = ("", "%d1".into());
                 }
             }
@@ -337,7 +337,7 @@ fn formal(r: &mut Random, bytes: i64) -> String {
 }
 
 /// Initialises an array in shared memory, so that all threads of a CTA agree on its contents.
-fn zero(b: &mut Blow, name: &str, bytes: i64) {
+fn zero(b: &mut Payload, name: &str, bytes: i64) {
     for at in (0..bytes).step_by(4) {
         b.all(format!("st.shared.u32 [{name}+{at}], {at};"));
     }

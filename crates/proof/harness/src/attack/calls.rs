@@ -1,6 +1,6 @@
 //! Calls whose prototype, target list or address is wrong (manual, sections 9.7.12.5 `call`, 11.1.4 to 11.1.6).
 
-use super::blow::{Blow, Who};
+use super::payload::{Payload, Who};
 use crate::random::Random;
 
 /// A parameter.
@@ -168,7 +168,7 @@ impl Signature {
     }
 }
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     let (f, g) = (b.name("f"), b.name("g"));
     let said = Signature::draw(r);
     match r.below(12) {
@@ -177,15 +177,15 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let is = said.altered(r);
             b.module(is.function(&f, 3));
             address(r, b, &f);
-            b.hit(said.prototype("PROTO"));
-            b.hit(said.call("PROTO"));
+            b.body(said.prototype("PROTO"));
+            b.body(said.call("PROTO"));
         }
         // A correct one.
         4 => {
             b.module(said.function(&f, 3));
             address(r, b, &f);
-            b.hit(said.prototype("PROTO"));
-            b.hit(said.call("PROTO"));
+            b.body(said.prototype("PROTO"));
+            b.body(said.call("PROTO"));
         }
         // A target in or outside of the list.
         5 | 6 => {
@@ -195,18 +195,18 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             }
             let target = r.pick(&[&f, &g, &h]).clone();
             address(r, b, &target);
-            b.hit(format!("LIST: .calltargets {f}, {g};"));
-            b.hit(said.call("LIST"));
+            b.body(format!("LIST: .calltargets {f}, {g};"));
+            b.body(said.call("LIST"));
         }
         // Lanes call different functions, some of them correctly.
         7 => {
             let is = if r.chance(70) { said.altered(r) } else { said.clone() };
             b.module(said.function(&f, 1));
             b.module(is.function(&g, 2));
-            b.hit(format!("mov.u64 %d1, {f}; mov.u64 %d2, {g}; and.b32 %r1, %lane, {};", r.pick(&[1, 2, 16])));
-            b.hit("setp.ne.u32 %p1, %r1, 0; selp.b64 %d1, %d2, %d1, %p1;");
-            b.hit(said.prototype("PROTO"));
-            b.hit(said.call("PROTO"));
+            b.body(format!("mov.u64 %d1, {f}; mov.u64 %d2, {g}; and.b32 %r1, %lane, {};", r.pick(&[1, 2, 16])));
+            b.body("setp.ne.u32 %p1, %r1, 0; selp.b64 %d1, %d2, %d1, %p1;");
+            b.body(said.prototype("PROTO"));
+            b.body(said.call("PROTO"));
             let threads = b.threads();
             let (mask, warp) = (r.bits() as u32 | 1, r.below(threads.div_ceil(32) as usize) as u32);
             let exist = u32::MAX >> (32 - (threads - warp * 32).min(32));
@@ -222,8 +222,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let k = b.name("other");
             b.module(format!(".visible .entry {k}() {{ ret; }}"));
             address(r, b, &k);
-            b.hit(said.prototype("PROTO"));
-            b.hit(said.call("PROTO"));
+            b.body(said.prototype("PROTO"));
+            b.body(said.call("PROTO"));
         }
         // The callee is not a function.
         9 | 10 => {
@@ -241,31 +241,31 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 4 => format!("mov.u64 %d1, {f}; sub.u64 %d1, %d1, {};", r.pick(&[1, 4, 8, 16])),
                 _ => format!("mov.u64 %d1, {f}; or.b64 %d1, %d1, {:#x};", 1u64 << (33 + r.below(31))),
             };
-            b.hit(from);
-            b.hit(said.prototype("PROTO"));
-            b.hit(said.call("PROTO"));
+            b.body(from);
+            b.body(said.prototype("PROTO"));
+            b.body(said.call("PROTO"));
         }
         // Two prototypes for one function, one after the other: the check of the first call must not count for the
         // second.
         _ => {
             let is = said.altered(r);
             b.module(is.function(&f, 3));
-            b.hit(format!("mov.u64 %d1, {f};"));
-            b.hit(format!("{}\n    {}", is.prototype("RIGHT"), is.call("RIGHT")));
-            b.hit(format!("{}\n    {}", said.prototype("WRONG"), said.call("WRONG")));
+            b.body(format!("mov.u64 %d1, {f};"));
+            b.body(format!("{}\n    {}", is.prototype("RIGHT"), is.call("RIGHT")));
+            b.body(format!("{}\n    {}", said.prototype("WRONG"), said.call("WRONG")));
         }
     }
 }
 
 /// Loads a function's address into `%d1`: directly, through memory, or opaquely.
-fn address(r: &mut Random, b: &mut Blow, f: &str) {
+fn address(r: &mut Random, b: &mut Payload, f: &str) {
     match r.below(4) {
         0 => {
             let table = b.name("table");
             b.module(format!(".global .align 8 .u64 {table}[2] = {{{f}, {f}}};"));
-            b.hit(format!("ld.global.u64 %d1, [{table}+8];"));
+            b.body(format!("ld.global.u64 %d1, [{table}+8];"));
         }
-        1 => b.hit(format!("mov.u64 %d1, {f}; cvt.u64.u32 %d2, %lane; xor.b64 %d1, %d1, %d2; xor.b64 %d1, %d1, %d2;")),
-        _ => b.hit(format!("mov.u64 %d1, {f};")),
+        1 => b.body(format!("mov.u64 %d1, {f}; cvt.u64.u32 %d2, %lane; xor.b64 %d1, %d1, %d2; xor.b64 %d1, %d1, %d2;")),
+        _ => b.body(format!("mov.u64 %d1, {f};")),
     }
 }

@@ -1,51 +1,53 @@
 //! Branches beyond tables, traps and exits in odd places, undefined arithmetic, library functions with invalid
 //! arguments.
 
-use super::blow::{Blame, Blow};
+use super::payload::{Blame, Payload};
 use crate::random::Random;
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     let f = b.name("f");
     match r.below(14) {
         // `brx.idx` with an index beyond its table.
         0..2 => {
             let index = r.pick(&["0", "2", "3", "4", "100", "0xffffffff", "0x80000000", "%lane", "%r1"]);
-            b.hit(format!("and.b32 %r1, %lane, 7; mov.u32 %r2, {index};"));
-            b.hit("TABLE: .branchtargets ONE, TWO, THREE;");
-            b.hit("brx.idx %r2, TABLE;");
-            b.hit("ONE: mov.u32 %r0, 1; bra OVER;");
-            b.hit("TWO: mov.u32 %r0, 2; bra OVER;");
-            b.hit("THREE: mov.u32 %r0, 3;");
-            b.hit("OVER:");
+            b.body(format!("and.b32 %r1, %lane, 7; mov.u32 %r2, {index};"));
+            b.body("TABLE: .branchtargets ONE, TWO, THREE;");
+            b.body("brx.idx %r2, TABLE;");
+            b.body("ONE: mov.u32 %r0, 1; bra OVER;");
+            b.body("TWO: mov.u32 %r0, 2; bra OVER;");
+            b.body("THREE: mov.u32 %r0, 3;");
+            b.body("OVER:");
         }
-        2 => b.hit(r.pick(&["trap;", "brkpt;", "exit;", "@%p1 trap;", "trap; exit;"])),
+        2 => b.body(r.pick(&["trap;", "brkpt;", "exit;", "@%p1 trap;", "trap; exit;"])),
         // In functions, by some lanes.
         3 => {
             let how = r.pick(&["trap", "exit", "brkpt", "ret"]);
             b.module(format!(".func (.param .b32 y) {f}(.param .b32 x) {{ .reg .b32 %w; .reg .pred %p; ld.param.b32 %w, [x]; setp.eq.u32 %p, %w, 1; @%p {how}; st.param.b32 [y], %w; ret; }}"));
-            b.hit(format!("and.b32 %r1, %lane, {};", r.pick(&[0, 1, 3])));
-            b.hit(format!("{{ .param .b32 x, y; st.param.b32 [x], %r1; call (y), {f}, (x); ld.param.b32 %r1, [y]; }}"));
+            b.body(format!("and.b32 %r1, %lane, {};", r.pick(&[0, 1, 3])));
+            b.body(format!(
+                "{{ .param .b32 x, y; st.param.b32 [x], %r1; call (y), {f}, (x); ld.param.b32 %r1, [y]; }}"
+            ));
             // The result of a function that does not store one is undefined.
             b.quiet = how == "ret";
         }
         // Lanes stop at different places.
         4 => {
-            b.hit(format!("setp.lt.u32 %p1, %lane, {}; @%p1 bra LOW;", r.below(33)));
-            b.hit(format!("{}; bra OVER;", r.pick(&["trap", "exit", "brkpt"])));
-            b.hit(format!("LOW: {};", r.pick(&["trap", "exit", "brkpt"])));
-            b.hit("OVER:");
+            b.body(format!("setp.lt.u32 %p1, %lane, {}; @%p1 bra LOW;", r.below(33)));
+            b.body(format!("{}; bra OVER;", r.pick(&["trap", "exit", "brkpt"])));
+            b.body(format!("LOW: {};", r.pick(&["trap", "exit", "brkpt"])));
+            b.body("OVER:");
             b.blame = Blame::Anybody;
         }
         // Results that the manual leaves undefined: the engines must agree, and not crash.
         5..7 => {
             let x = r.pick(&["0", "1", "-1", "0x80000000", "%lane", "%gid"]);
             let y = r.pick(&["0", "-1", "0", "1", "%r1"]);
-            b.hit(format!("mov.u32 %r1, 0; mov.u32 %r2, {x}; mov.u32 %r3, {y};"));
-            b.hit("cvt.s64.s32 %d1, %r2; cvt.s64.s32 %d2, %r3; cvt.u16.u32 %h0, %r2; cvt.u16.u32 %h1, %r3;");
+            b.body(format!("mov.u32 %r1, 0; mov.u32 %r2, {x}; mov.u32 %r3, {y};"));
+            b.body("cvt.s64.s32 %d1, %r2; cvt.s64.s32 %d2, %r3; cvt.u16.u32 %h0, %r2; cvt.u16.u32 %h1, %r3;");
             if x == "0x80000000" {
-                b.hit("shl.b64 %d1, %d1, 32; shl.b16 %h0, %h0, 15; or.b16 %h0, %h0, 0x8000;");
+                b.body("shl.b64 %d1, %d1, 32; shl.b16 %h0, %h0, 15; or.b16 %h0, %h0, 0x8000;");
             }
-            b.hit(r.pick(&[
+            b.body(r.pick(&[
                 "div.s32 %r0, %r2, %r3;",
                 "rem.s32 %r0, %r2, %r3;",
                 "div.u32 %r0, %r2, %r3;",
@@ -80,8 +82,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "0x4f000000",
                 "0x80000000",
             ]);
-            b.hit(format!("mov.b32 %f0, {bits}; cvt.f64.f32 %g0, %f0;"));
-            b.hit(r.pick(&[
+            b.body(format!("mov.b32 %f0, {bits}; cvt.f64.f32 %g0, %f0;"));
+            b.body(r.pick(&[
                 "cvt.rzi.s32.f32 %r0, %f0;",
                 "cvt.rzi.u64.f32 %d0, %f0;",
                 "cvt.rni.s64.f64 %d0, %g0;",
@@ -93,7 +95,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // A function without a definition.
         8 => {
             b.module(format!(".extern .func (.param .b32 y) {f}(.param .b32 x);"));
-            b.hit(format!("{{ .param .b32 x, y; st.param.b32 [x], 1; call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
+            b.body(format!("{{ .param .b32 x, y; st.param.b32 [x], 1; call (y), {f}, (x); ld.param.b32 %r0, [y]; }}"));
         }
         // `vprintf` with an invalid format or arguments.
         9 | 10 => {
@@ -105,12 +107,12 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 .collect();
             b.module(format!(".global .align 1 .b8 {text}[{}] = {{{}}};", written.len(), written.join(", ")));
             b.module(".extern .func (.param .b32 y) vprintf(.param .b64 f, .param .b64 a);");
-            b.hit(format!(".local .align 8 .b8 arguments_{text}[16]; st.local.u64 [arguments_{text}], {}; st.local.u64 [arguments_{text}+8], 7;", r.pick(&["0", "%own", "0xdeadbeef", "-1"])));
-            b.hit(format!(
+            b.body(format!(".local .align 8 .b8 arguments_{text}[16]; st.local.u64 [arguments_{text}], {}; st.local.u64 [arguments_{text}+8], 7;", r.pick(&["0", "%own", "0xdeadbeef", "-1"])));
+            b.body(format!(
                 "mov.u64 %d1, {text}; cvta.global.u64 %d1, %d1; mov.u64 %d2, arguments_{text}; cvta.local.u64 %d2, %d2;"
             ));
             if r.chance(40) {
-                b.hit(r.pick(&[
+                b.body(r.pick(&[
                     "mov.u64 %d1, 0;",
                     "mov.u64 %d2, 0;",
                     "mov.u64 %d2, 0xdeadbeef;",
@@ -119,22 +121,22 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                     "mov.u64 %d1, %d2;",
                 ]));
             }
-            b.hit("{ .param .b64 f, a; .param .b32 y; st.param.b64 [f], %d1; st.param.b64 [a], %d2; call (y), vprintf, (f, a); ld.param.b32 %r1, [y]; }");
+            b.body("{ .param .b64 f, a; .param .b32 y; st.param.b64 [f], %d1; st.param.b64 [a], %d2; call (y), vprintf, (f, a); ld.param.b32 %r1, [y]; }");
         }
         11 => {
             b.module(".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);");
             let at = r.pick(&["0", "%own", "0xdeadbeef", "-1"]);
-            b.hit(format!("mov.u64 %d1, {at};"));
-            b.hit("{ .param .b64 m, f, n, s; .param .b32 l; st.param.b64 [m], %d1; st.param.b64 [f], %d1; st.param.b32 [l], 7; st.param.b64 [n], %d1; st.param.b64 [s], 1; call __assertfail, (m, f, l, n, s); }");
+            b.body(format!("mov.u64 %d1, {at};"));
+            b.body("{ .param .b64 m, f, n, s; .param .b32 l; st.param.b64 [m], %d1; st.param.b64 [f], %d1; st.param.b32 [l], 7; st.param.b64 [n], %d1; st.param.b64 [s], 1; call __assertfail, (m, f, l, n, s); }");
         }
         // A direct call of a function that does not return.
         12 => {
             b.module(format!(".func {f}() {{ .reg .pred %p; setp.eq.u32 %p, 0, 0; @%p exit; ret; }}"));
-            b.hit(format!("call {f}, ();"));
-            b.behind("bar.sync 0;");
+            b.body(format!("call {f}, ();"));
+            b.rest("bar.sync 0;");
         }
         // Special registers.
-        _ => b.hit(r.pick(&[
+        _ => b.body(r.pick(&[
             "mov.u32 %r0, %dynamic_smem_size; mov.u32 %r1, %total_smem_size;",
             "mov.u32 %r0, %cluster_ctarank; mov.u32 %r1, %is_explicit_cluster;",
             "mov.u32 %r0, %nsmid; mov.u32 %r0, 0;",

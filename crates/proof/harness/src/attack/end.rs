@@ -126,7 +126,7 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
             return Some(end.show());
         }
     }
-    if attack.blow.loose {
+    if attack.payload.loose {
         return None;
     }
     // Whether such a barrier completes is a matter of order; nothing else is.
@@ -135,12 +135,12 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
         End::Fault(f) => f.kind == "Barrier" || f.kind == "Deadlock",
         _ => false,
     };
-    if attack.blow.crowded && held(reference) && held(other) {
+    if attack.payload.crowded && held(reference) && held(other) {
         return None;
     }
     let differ = |what: &str| Some(format!("{what}: {} / {}", reference.show(), other.show()));
     match (reference, other) {
-        (End::Done(a), End::Done(b)) => (!attack.blow.quiet && a != b).then(|| differ("results")).flatten(),
+        (End::Done(a), End::Done(b)) => (!attack.payload.quiet && a != b).then(|| differ("results")).flatten(),
         (End::Fault(a), End::Fault(b)) => {
             if a.kind != b.kind {
                 return differ("kind");
@@ -161,7 +161,7 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
             if a.places != b.places {
                 return if parts(a) && parts(b) { None } else { differ("place") };
             }
-            if attack.blow.blame == Blame::Anybody && a.kind == "Barrier" {
+            if attack.payload.blame == Blame::Anybody && a.kind == "Barrier" {
                 // Which of the CTAs comes first that do the same at the same time is up to the host's threads, and which of the lanes that
                 // a random kernel has parted, to the engine.
                 let apart = attack.shape.threads > 1 && a.cta != b.cta || attack.host.is_some() && a.cta == b.cta;
@@ -170,14 +170,14 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
             }
             let block = attack.shape.block;
             let threads = block.iter().product::<u32>();
-            let strikes = |f: &Fault| {
+            let executes = |f: &Fault| {
                 let lin = (f.thread[2] * block[1] + f.thread[1]) * block[0] + f.thread[0];
                 let g = attack.shape.grid;
                 let cta = (f.cta[2] * g[1] + f.cta[1]) * g[0] + f.cta[0];
-                attack.who.strikes(cta, lin, threads)
+                attack.who.executes(cta, lin, threads)
             };
-            if !strikes(a) || !strikes(b) {
-                return differ("a thread that did not strike");
+            if !executes(a) || !executes(b) {
+                return differ("a thread that does not execute the payload");
             }
             // Lanes that a random kernel has parted come one after the other.
             let together = attack.host.is_none() && attack.who.in_a_warp() || matches!(attack.who, Who::One { .. });

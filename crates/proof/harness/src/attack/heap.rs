@@ -1,7 +1,7 @@
 //! Misuse of device `malloc` and `free` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and
 //! Operations").
 
-use super::blow::{Blame, Blow, Who};
+use super::payload::{Blame, Payload, Who};
 use crate::random::Random;
 
 const MALLOC: &str = ".extern .func (.param .b64 r) malloc (.param .b64 a);";
@@ -19,9 +19,9 @@ fn free(from: &str) -> String {
 }
 
 /// A 4-byte access at the address in a register; what it reads is kept only sometimes.
-fn touch(r: &mut Random, at: &str, b: &mut Blow) {
+fn touch(r: &mut Random, at: &str, b: &mut Payload) {
     let space = r.pick(&["", ".global"]);
-    b.hit(match r.below(6) {
+    b.body(match r.below(6) {
         0 => format!("st{space}.u32 [{at}], 5;"),
         1 => format!("st{space}.v4.u32 [{at}], {{%gid, %gid, %gid, %gid}};"),
         2 => format!("atom{space}.add.u32 %r1, [{at}], 1;"),
@@ -31,7 +31,7 @@ fn touch(r: &mut Random, at: &str, b: &mut Blow) {
     });
 }
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     b.module(MALLOC);
     b.module(FREE);
     // Blocks of all threads together fit on the heap: which thread finds it full would depend on the schedule.
@@ -39,20 +39,20 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     match r.below(13) {
         // Double free, immediately or with other operations in between.
         0 | 1 => {
-            b.hit(malloc("%d1", bytes));
-            b.hit(free("%d1"));
+            b.body(malloc("%d1", bytes));
+            b.body(free("%d1"));
             if r.chance(50) {
-                b.hit(malloc("%d2", r.pick(&["64", "300000"])));
+                b.body(malloc("%d2", r.pick(&["64", "300000"])));
                 // The address may have been reused.
                 b.loose = true;
             }
-            b.hit(free("%d1"));
+            b.body(free("%d1"));
         }
         // Not the first byte of the block.
         2 => {
-            b.hit(malloc("%d1", "64"));
-            b.hit(format!("add.u64 %d2, %d1, {};", r.pick(&[1, 4, 8, 16, 63, 64, 128, -1, -16])));
-            b.hit(free("%d2"));
+            b.body(malloc("%d1", "64"));
+            b.body(format!("add.u64 %d2, %d1, {};", r.pick(&[1, 4, 8, 16, 63, 64, 128, -1, -16])));
+            b.body(free("%d2"));
         }
         // Not returned by `malloc`.
         3 | 4 => {
@@ -80,26 +80,26 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 7 => format!("mov.u64 %d1, {};", r.bits() >> r.below(20)),
                 _ => format!("mov.u64 %d1, {};", r.pick(&[0u64, 1, 8, 16, 4096, u64::MAX, 1 << 63])),
             };
-            b.hit(what);
-            b.hit(free("%d1"));
+            b.body(what);
+            b.body(free("%d1"));
         }
         // Use after free: immediately, by an access that was valid before, or in a loop.
         5 => {
-            b.hit(malloc("%d1", bytes.max("16")));
-            b.hit("st.u32 [%d1], 1;");
-            b.hit(free("%d1"));
+            b.body(malloc("%d1", bytes.max("16")));
+            b.body("st.u32 [%d1], 1;");
+            b.body(free("%d1"));
             touch(r, "%d1", b);
         }
         6 | 7 => {
             let bytes = r.pick(&["16", "4000"]);
-            b.hit(malloc("%d1", bytes));
-            b.hit("mov.u32 %r2, 0;");
-            b.hit("AGAIN:");
+            b.body(malloc("%d1", bytes));
+            b.body("mov.u32 %r2, 0;");
+            b.body("AGAIN:");
             touch(r, "%d1", b);
-            b.hit(format!("add.u32 %r2, %r2, 1; setp.eq.u32 %p1, %r2, {};", 1 + r.below(3)));
-            b.hit("@!%p1 bra LATER;");
-            b.hit(free("%d1"));
-            b.hit("LATER: setp.lt.u32 %p1, %r2, 6; @%p1 bra AGAIN;");
+            b.body(format!("add.u32 %r2, %r2, 1; setp.eq.u32 %p1, %r2, {};", 1 + r.below(3)));
+            b.body("@!%p1 bra LATER;");
+            b.body(free("%d1"));
+            b.body("LATER: setp.lt.u32 %p1, %r2, 6; @%p1 bra AGAIN;");
         }
         // One thread frees, another one accesses.
         8 | 9 => {
@@ -152,19 +152,19 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "8388609",
                 "9000000",
             ]);
-            b.hit(malloc("%d1", size));
-            b.hit("setp.eq.u64 %p1, %d1, 0; selp.u32 %r0, 1, 2, %p1;");
+            b.body(malloc("%d1", size));
+            b.body("setp.eq.u64 %p1, %d1, 0; selp.u32 %r0, 1, 2, %p1;");
             if r.chance(40) {
                 touch(r, "%d1", b);
             }
         }
         _ => {
-            b.hit("mov.u32 %r2, 0;");
-            b.hit("AGAIN:");
-            b.hit(malloc("%d1", "1000000"));
-            b.hit("add.u32 %r2, %r2, 1; setp.ne.u64 %p1, %d1, 0; setp.lt.and.u32 %p1, %r2, 50, %p1; @%p1 bra AGAIN;");
+            b.body("mov.u32 %r2, 0;");
+            b.body("AGAIN:");
+            b.body(malloc("%d1", "1000000"));
+            b.body("add.u32 %r2, %r2, 1; setp.ne.u64 %p1, %d1, 0; setp.lt.and.u32 %p1, %r2, 50, %p1; @%p1 bra AGAIN;");
             if r.chance(50) {
-                b.hit("st.u32 [%d1], 1;");
+                b.body("st.u32 [%d1], 1;");
             } else {
                 b.quiet = true;
             }

@@ -10,7 +10,6 @@
 //! equivalent outcomes, and no signal, panic or hang ([`end`] defines equivalence). [`Attack::smaller`] leaves out
 //! pieces; variants that no longer pass the check are dropped when shrinking.
 
-mod blow;
 mod bounds;
 mod calls;
 mod control;
@@ -18,6 +17,7 @@ mod copies;
 pub mod end;
 mod heap;
 mod launch;
+mod payload;
 mod spins;
 mod stack;
 mod sync;
@@ -28,7 +28,7 @@ pub mod watch;
 mod windows;
 pub mod worker;
 
-pub use blow::{Blame, Blow, Who};
+pub use payload::{Blame, Payload, Who};
 
 use crate::{kernels, random::Random};
 
@@ -119,7 +119,7 @@ pub struct Attack {
     /// Its subject.
     pub class: Class,
     /// The payload.
-    pub blow: Blow,
+    pub payload: Payload,
     /// The threads that execute it.
     pub who: Who,
     /// Harmless code before it in a lean kernel; each piece can be left out.
@@ -142,24 +142,24 @@ impl Attack {
         let planted = r.chance(8) && class != Class::Launch;
         let (grid, block, threads) = (r.pick(GRIDS), r.pick(BLOCKS), 1 + r.below(2));
         let shape = Shape { grid, block, cluster: 1, shared: 0, stack: 64 << 10, threads };
-        let mut blow = Blow::new(shape);
+        let mut payload = Payload::new(shape);
         match class {
-            Class::Calls => calls::make(r, &mut blow),
-            Class::Bounds => bounds::make(r, &mut blow, !planted),
-            Class::Misaligned => bounds::misaligned(r, &mut blow, !planted),
-            Class::Heap => heap::make(r, &mut blow),
-            Class::Windows => windows::make(r, &mut blow),
-            Class::Recursion => stack::recursion(r, &mut blow),
-            Class::Alloca => stack::alloca(r, &mut blow),
-            Class::Barriers => sync::make(r, &mut blow),
-            Class::Warps => warps::make(r, &mut blow),
-            Class::Spins => spins::make(r, &mut blow),
-            Class::Control => control::make(r, &mut blow),
-            Class::Copies => copies::make(r, &mut blow),
-            Class::Tensor => tensor::make(r, &mut blow),
-            Class::Launch => launch::make(r, &mut blow),
+            Class::Calls => calls::make(r, &mut payload),
+            Class::Bounds => bounds::make(r, &mut payload, !planted),
+            Class::Misaligned => bounds::misaligned(r, &mut payload, !planted),
+            Class::Heap => heap::make(r, &mut payload),
+            Class::Windows => windows::make(r, &mut payload),
+            Class::Recursion => stack::recursion(r, &mut payload),
+            Class::Alloca => stack::alloca(r, &mut payload),
+            Class::Barriers => sync::make(r, &mut payload),
+            Class::Warps => warps::make(r, &mut payload),
+            Class::Spins => spins::make(r, &mut payload),
+            Class::Control => control::make(r, &mut payload),
+            Class::Copies => copies::make(r, &mut payload),
+            Class::Tensor => tensor::make(r, &mut payload),
+            Class::Launch => launch::make(r, &mut payload),
         }
-        let mut shape = blow.shape.clone();
+        let mut shape = payload.shape.clone();
         let host = planted.then(|| {
             let mut module = kernels::Module::new(r.bits());
             // Small ones only, since they are compiled for every seed.
@@ -168,17 +168,18 @@ impl Attack {
                     module.kernel.pop();
                 }
             }
-            shape.grid = if blow.fixed { shape.grid } else { module.grid };
-            shape.block = if blow.fixed { shape.block } else { module.block };
+            shape.grid = if payload.fixed { shape.grid } else { module.grid };
+            shape.block = if payload.fixed { shape.block } else { module.block };
             let at = r.below(module.kernel.len() + 1);
             (module, at)
         });
         let count = |v: [u32; 3]| v.iter().product::<u32>();
-        let who = blow.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid).max(1), count(shape.block).max(1)));
+        let who =
+            payload.who.clone().unwrap_or_else(|| Who::draw(r, count(shape.grid).max(1), count(shape.block).max(1)));
         // These have arrays for small blocks too.
         let most = if class == Class::Launch { 1 } else { 3 };
         let pieces = |r: &mut Random| (0..r.below(most)).map(|_| text::harmless(r)).collect();
-        Attack { class, who, before: pieces(r), after: pieces(r), host, shape, blow }
+        Attack { class, who, before: pieces(r), after: pieces(r), host, shape, payload }
     }
 
     /// Smaller attacks, the largest reductions first.
@@ -201,8 +202,8 @@ impl Attack {
             less.after.remove(i);
             out.push(less);
         }
-        for blow in self.blow.smaller() {
-            out.push(Attack { blow, ..self.clone() });
+        for payload in self.payload.smaller() {
+            out.push(Attack { payload, ..self.clone() });
         }
         for (grid, block) in
             [([1, 1, 1], self.shape.block), (self.shape.grid, [32, 1, 1]), (self.shape.grid, [1, 1, 1])]

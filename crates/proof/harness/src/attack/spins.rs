@@ -1,7 +1,7 @@
 //! Loops that poll memory, forever or until another thread writes (manual, section 8.9 and "independent thread
 //! scheduling").
 
-use super::blow::{Blame, Blow, Who};
+use super::payload::{Blame, Payload, Who};
 use crate::random::Random;
 
 /// Code that loads the flag into `%r3`.
@@ -32,7 +32,7 @@ fn signal(r: &mut Random, flag: &str, space: &str) -> String {
     }
 }
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     let flag = b.name("flag");
     let space = r.pick(&["global", "shared"]);
     b.module(format!(".{space} .align 4 .b32 {flag};"));
@@ -47,7 +47,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     let polls = poll(r, &flag, space);
     match r.below(7) {
         // The flag is never written.
-        0 | 1 => b.hit(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
+        0 | 1 => b.body(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;")),
         // Lanes of a warp wait for one of them.
         2 => {
             b.fix([1, 1, 1], r.pick(&[[32, 1, 1], [64, 1, 1]]));
@@ -58,10 +58,10 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 format!("{sets} bra DONE;"),
                 format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"),
             );
-            b.hit(format!("setp.eq.u32 %p2, %lane, {writer};"));
+            b.body(format!("setp.eq.u32 %p2, %lane, {writer};"));
             match r.chance(50) {
-                true => b.hit(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
-                false => b.hit(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
+                true => b.body(format!("@%p2 bra WRITE; {no} bra DONE; WRITE: {yes} DONE:")),
+                false => b.body(format!("@!%p2 bra READ; {yes} READ: {no} DONE:")),
             }
         }
         // Warps wait for one of them.
@@ -70,8 +70,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let warps = b.threads() / 32;
             b.who = Some(Who::One { gid: r.below(warps as usize) as u32 * 32 });
             let sets = signal(r, &flag, space);
-            b.hit(sets);
-            b.behind(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+            b.body(sets);
+            b.rest(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
         }
         // CTAs wait for a later or an earlier one.
         4 => {
@@ -80,22 +80,22 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let (polls, sets) = (poll(r, &flag, "global"), signal(r, &flag, "global"));
             b.fix([4, 1, 1], r.pick(&[[1, 1, 1], [32, 1, 1], [64, 1, 1]]));
             b.who = Some(Who::One { gid: b.threads() * r.below(4) as u32 });
-            b.hit(sets);
-            b.behind(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
+            b.body(sets);
+            b.rest(format!("AGAIN: {polls} {sleep} setp.eq.u32 %p1, %r3, 0; @%p1 bra AGAIN;"));
         }
         // A lock that its holder takes again, or that is never released.
         5 => {
-            b.hit(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
+            b.body(format!("TAKE: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra TAKE;"));
             if r.chance(50) {
-                b.hit(format!(
+                b.body(format!(
                     "AGAIN: atom.{space}.cas.b32 %r3, [{flag}], 0, 1; setp.ne.u32 %p1, %r3, 0; @%p1 bra AGAIN;"
                 ));
             } else {
-                b.hit(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
+                b.body(format!("atom.{space}.exch.b32 %r3, [{flag}], 0;"));
             }
         }
         // Endless loops without memory accesses.
-        _ => b.hit(r.pick(&[
+        _ => b.body(r.pick(&[
             "AGAIN: add.u32 %r3, %r3, 1; bra AGAIN;",
             "mov.u32 %r3, 0; AGAIN: add.u32 %r3, %r3, 2; setp.ne.u32 %p1, %r3, 7; @%p1 bra AGAIN;",
             "AGAIN: bra AGAIN;",

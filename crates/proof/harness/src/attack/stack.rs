@@ -1,9 +1,9 @@
 //! Stacks: recursion, large frames, `alloca`, `stacksave` and `stackrestore` (manual, section 9.7.17).
 
-use super::blow::{Blame, Blow};
+use super::payload::{Blame, Payload};
 use crate::random::Random;
 
-pub fn recursion(r: &mut Random, b: &mut Blow) {
+pub fn recursion(r: &mut Random, b: &mut Payload) {
     b.shape.stack = r.pick(&[1024, 4096, 65_536]);
     let frame = r.pick(&[0, 16, 256, 1024, 4000, 20_000]);
     let depth = r.pick(&[1, 3, 10, 100, 2000, 100_000, u32::MAX]);
@@ -58,13 +58,13 @@ pub fn recursion(r: &mut Random, b: &mut Blow) {
     };
     let more = if r.chance(30) { " and.b32 %r1, %gid, 3; add.u32 %r2, %r2, %r1;" } else { "" };
     let depth = if more.is_empty() { depth } else { depth.min(100_000) };
-    b.hit(format!("mov.u32 %r2, {depth};{more}"));
-    b.hit(format!(
+    b.body(format!("mov.u32 %r2, {depth};{more}"));
+    b.body(format!(
         "{{ .param .b32 p, q; {kept} st.param.b32 [p], %r2; call (q), {f}, (p{given}); ld.param.b32 %r0, [q]; }}"
     ));
 }
 
-pub fn alloca(r: &mut Random, b: &mut Blow) {
+pub fn alloca(r: &mut Random, b: &mut Payload) {
     b.shape.stack = r.pick(&[1024, 4096, 65_536]);
     match r.below(11) {
         // Various sizes, with accesses in and around the allocation.
@@ -86,12 +86,12 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
             ]);
             let wide = r.pick(&["64", "32"]);
             match wide {
-                "32" => b.hit(format!("mov.u32 %r1, {size}; cvt.u64.u32 %d2, %r1; alloca.u64 %d1, %d2;")),
-                _ => b.hit(format!("alloca.u64 %d1, {size};")),
+                "32" => b.body(format!("mov.u32 %r1, {size}; cvt.u64.u32 %d2, %r1; alloca.u64 %d1, %d2;")),
+                _ => b.body(format!("alloca.u64 %d1, {size};")),
             }
             if r.chance(70) {
                 let at = r.pick(&[0i64, 0, 8, 96, 4096, 65_536, -8, 1 << 31]);
-                b.hit(format!("add.s64 %d1, %d1, {at}; st.local.u32 [%d1], 5; ld.local.u32 %r0, [%d1];"));
+                b.body(format!("add.s64 %d1, %d1, {at}; st.local.u32 [%d1], 5; ld.local.u32 %r0, [%d1];"));
                 b.quiet = true;
             }
         }
@@ -103,30 +103,30 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
                 "0xffffffffffffffff",
                 "0xfffffffffffffff0",
             ]);
-            b.hit(format!("mov.u64 %d2, {size}; alloca.u64 %d1, %d2;"));
-            b.hit("st.local.u32 [%d1], 5;");
+            b.body(format!("mov.u64 %d2, {size}; alloca.u64 %d1, %d2;"));
+            b.body("st.local.u32 [%d1], 5;");
         }
         // Until the stack is full.
         4 => {
-            b.hit(format!(
+            b.body(format!(
                 "mov.u32 %r1, 0; AGAIN: alloca.u64 %d1, {}; st.local.u32 [%d1], %r1;",
                 r.pick(&[16, 64, 1000, 4096])
             ));
-            b.hit(format!(
+            b.body(format!(
                 "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {}; @%p1 bra AGAIN;",
                 r.pick(&[10, 100, 100_000])
             ));
-            b.hit("mov.u32 %r0, %r1;");
+            b.body("mov.u32 %r0, %r1;");
         }
         // Saved, allocated, restored in a loop: stays within the limit.
         5 => {
-            b.hit("mov.u32 %r1, 0; AGAIN: stacksave.u64 %d2; alloca.u64 %d1, 512; st.local.u32 [%d1], %r1; ld.local.u32 %r0, [%d1]; stackrestore.u64 %d2;");
-            b.hit("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 200; @%p1 bra AGAIN;");
+            b.body("mov.u32 %r1, 0; AGAIN: stacksave.u64 %d2; alloca.u64 %d1, 512; st.local.u32 [%d1], %r1; ld.local.u32 %r0, [%d1]; stackrestore.u64 %d2;");
+            b.body("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 200; @%p1 bra AGAIN;");
         }
         // Restoring a value that was not saved.
         6 | 7 => {
-            b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1;");
-            b.hit(match r.below(6) {
+            b.body("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1;");
+            b.body(match r.below(6) {
                 0 => format!("mov.u64 %d2, {};", r.bits() >> r.below(64)),
                 1 => format!("add.s64 %d2, %d2, {};", r.pick(&[4, 8, 16, 64, 4096, -4, -8, -16, -64, -4096])),
                 2 => "mov.u64 %d2, 0;".into(),
@@ -134,9 +134,9 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
                 4 => "cvta.local.u64 %d2, %d2;".into(),
                 _ => "not.b64 %d2, %d2;".into(),
             });
-            b.hit("stackrestore.u64 %d2;");
+            b.body("stackrestore.u64 %d2;");
             if r.chance(50) {
-                b.hit("alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
+                b.body("alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
             }
         }
         // Restoring what another function has saved that has returned.
@@ -145,13 +145,13 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
             b.module(format!(
                 ".func (.param .b64 y) {f}() {{ .reg .b64 %s, %t; alloca.u64 %t, 128; st.local.u32 [%t], 1; stacksave.u64 %s; st.param.b64 [y], %s; ret; }}"
             ));
-            b.hit(format!("{{ .param .b64 y; call (y), {f}, (); ld.param.b64 %d2, [y]; }}"));
-            b.hit("stackrestore.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
+            b.body(format!("{{ .param .b64 y; call (y), {f}, (); ld.param.b64 %d2, [y]; }}"));
+            b.body("stackrestore.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 2; ld.local.u32 %r0, [%d1];");
         }
         // Using an allocation after the restore.
         9 => {
-            b.hit("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1; stackrestore.u64 %d2;");
-            b.hit("ld.local.u32 %r0, [%d1];");
+            b.body("stacksave.u64 %d2; alloca.u64 %d1, 64; st.local.u32 [%d1], 1; stackrestore.u64 %d2;");
+            b.body("ld.local.u32 %r0, [%d1];");
             b.quiet = true;
         }
         // Sizes that vary by lane; a function's own allocations end when it returns.
@@ -162,13 +162,13 @@ pub fn alloca(r: &mut Random, b: &mut Blow) {
                  alloca.u64 %t, %n; st.local.u32 [%t], %w; ld.local.u32 %w, [%t]; st.param.b32 [y], %w; ret; }}",
                 r.pick(&[8, 100, 1000])
             ));
-            b.hit("mov.u32 %r1, 0; mov.u32 %r0, 0;");
-            b.hit(format!(
+            b.body("mov.u32 %r1, 0; mov.u32 %r0, 0;");
+            b.body(format!(
                 "AGAIN: {{ .param .b32 x, y; add.u32 %r2, %r1, %lane; add.u32 %r2, %r2, 1; st.param.b32 [x], %r2; call (y), {f}, (x); \
                  ld.param.b32 %r2, [y]; add.u32 %r0, %r0, %r2; }}"
             ));
-            b.hit("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20; @%p1 bra AGAIN;");
-            b.blame = Blame::Strikers;
+            b.body("add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20; @%p1 bra AGAIN;");
+            b.blame = Blame::Executors;
         }
     }
 }

@@ -1,9 +1,9 @@
 //! CTA barriers with wrong counts and numbers, in divergent code, in functions, after exits (manual, section 9.7.13.1).
 
-use super::blow::{Blame, Blow, Who};
+use super::payload::{Blame, Payload, Who};
 use crate::random::Random;
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     b.blame = Blame::Anybody;
     b.fix(r.pick(&[[1, 1, 1], [2, 1, 1]]), r.pick(&[[32, 1, 1], [64, 1, 1], [96, 1, 1], [128, 1, 1], [33, 1, 1]]));
     let threads = b.threads();
@@ -41,25 +41,25 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // Only the threads with the payload arrive.
         0..2 => {
             let text = barrier(r);
-            b.hit(text);
+            b.body(text);
         }
         // The others arrive at another barrier.
         2 | 3 => {
             let (one, other) = (barrier(r), barrier(r));
-            b.hit(format!("{one} bra.uni JOIN;"));
-            b.behind(format!("@!%strike {}", other));
-            b.behind("JOIN:");
+            b.body(format!("{one} bra.uni JOIN;"));
+            b.rest(format!("@!%executes {}", other));
+            b.rest("JOIN:");
         }
         // The others have exited, before or afterwards.
         4 => {
             let text = barrier(r);
-            b.hit(text);
-            b.behind("@!%strike exit; bar.sync 0;");
+            b.body(text);
+            b.rest("@!%executes exit; bar.sync 0;");
         }
         5 => {
-            b.hit("exit;");
+            b.body("exit;");
             let text = barrier(r);
-            b.behind(text);
+            b.rest(text);
         }
         // In a function from which lanes return at different times.
         6 => {
@@ -67,7 +67,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let text = r.pick(&["bar.sync 0;", "bar.sync 1, 32;", "bar.sync 2, 64;", "barrier.sync 3;"]);
             b.crowded = text.contains(',');
             b.module(format!(".func {f}(.param .b32 x) {{ .reg .b32 %w; .reg .pred %p; ld.param.b32 %w, [x]; setp.eq.u32 %p, %w, 1; @%p ret; {text} ret; }}"));
-            b.hit(format!(
+            b.body(format!(
                 "{{ .param .b32 x; and.b32 %r3, %lane, {}; st.param.b32 [x], %r3; call {f}, (x); }}",
                 r.pick(&[0, 1, 3])
             ));
@@ -78,8 +78,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             // Whether a warp arrives twice before the others arrive once is a race.
             b.loose = text.contains("arrive");
             b.all("mov.u32 %r4, 3;");
-            b.hit(format!("mov.u32 %r4, {};", r.pick(&[2, 4, 100])));
-            b.behind(format!("AGAIN: {text} sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra AGAIN;"));
+            b.body(format!("mov.u32 %r4, {};", r.pick(&[2, 4, 100])));
+            b.rest(format!("AGAIN: {text} sub.u32 %r4, %r4, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra AGAIN;"));
         }
     }
 }

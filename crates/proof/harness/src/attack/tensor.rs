@@ -1,10 +1,10 @@
 //! Matrices by descriptors, tensor memory, asynchronous stores and what else a machine of a later generation has, with descriptors,
 //! addresses and sizes that point anywhere (manual, sections 9.7.15, 9.7.16, 9.7.9.13 and 9.7.13.15).
 
-use super::blow::{Blame, Blow, Who};
+use super::payload::{Blame, Payload, Who};
 use crate::random::Random;
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     b.quiet = true;
     match r.below(10) {
         0..3 => warpgroup(r, b),
@@ -27,7 +27,7 @@ fn descriptor(r: &mut Random) -> u64 {
 }
 
 /// Products of a warpgroup (section 9.7.15.5).
-fn warpgroup(r: &mut Random, b: &mut Blow) {
+fn warpgroup(r: &mut Random, b: &mut Payload) {
     let name = b.name("matrix");
     let block = r.pick(&[[128, 1, 1], [128, 1, 1], [256, 1, 1], [32, 1, 1]]);
     b.fix(r.pick(&[[1, 1, 1], [2, 1, 1]]), block);
@@ -37,25 +37,25 @@ fn warpgroup(r: &mut Random, b: &mut Blow) {
         _ => Who::All,
     });
     b.module(format!(".shared .align 128 .b8 {name}[{}];", r.pick(&[256, 2048, 8192])));
-    b.hit("mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;");
-    b.hit(format!("mov.u64 %d1, {:#x}; mov.u64 %d2, {:#x};", descriptor(r), descriptor(r)));
-    b.hit("mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; setp.eq.u32 %p1, %r1, 0;");
+    b.body("mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;");
+    b.body(format!("mov.u64 %d1, {:#x}; mov.u64 %d2, {:#x};", descriptor(r), descriptor(r)));
+    b.body("mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0; mov.u32 %r4, 0; setp.eq.u32 %p1, %r1, 0;");
     if r.chance(80) {
-        b.hit("wgmma.fence.sync.aligned;");
+        b.body("wgmma.fence.sync.aligned;");
     }
-    b.hit(r.pick(&[
+    b.body(r.pick(&[
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d1, %d2, %p1, 1, 1, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %d1, %d2, %p1, -1, 1, 1, 1;",
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f0, %f1, %f2, %f3}, %d1, %d2, %p1, 1, 1;",
         "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {%r1, %r2, %r3, %r4}, %d1, %d2, %p1;",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, %d2, %p1, 1, 1, 0;",
     ]));
-    b.hit("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
+    b.body("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
     b.blame = Blame::Anybody;
 }
 
 /// Tensor memory (section 9.7.16).
-fn tensor_memory(r: &mut Random, b: &mut Blow) {
+fn tensor_memory(r: &mut Random, b: &mut Payload) {
     let (place, matrix) = (b.name("place"), b.name("matrix"));
     b.target = ("8.6", "sm_100a");
     b.fix(r.pick(&[[1, 1, 1], [2, 1, 1]]), r.pick(&[[32, 1, 1], [128, 1, 1], [128, 1, 1], [64, 1, 1]]));
@@ -67,20 +67,20 @@ fn tensor_memory(r: &mut Random, b: &mut Blow) {
     b.module(format!(".shared .align 8 .b8 {place}[16];"));
     b.module(format!(".shared .align 128 .b8 {matrix}[2048];"));
     let columns = r.pick(&["32", "64", "512", "0", "33", "16", "1024"]);
-    b.hit(format!("mov.u32 %r1, {place}; mov.u32 %r5, {columns}; mov.u32 %r2, 7; setp.eq.u32 %p1, %r2, 7;"));
+    b.body(format!("mov.u32 %r1, {place}; mov.u32 %r5, {columns}; mov.u32 %r2, 7; setp.eq.u32 %p1, %r2, 7;"));
     if r.chance(70) {
-        b.hit("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], %r5; ld.shared.u32 %r3, [%r1];");
+        b.body("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], %r5; ld.shared.u32 %r3, [%r1];");
     } else {
-        b.hit("mov.u32 %r3, 0;");
+        b.body("mov.u32 %r3, 0;");
     }
     if r.chance(60) {
-        b.hit(format!("add.u32 %r3, %r3, {};", r.pick(&["0", "1", "32", "511", "0x10000", "0x200000", "0x7fffffff"])));
+        b.body(format!("add.u32 %r3, %r3, {};", r.pick(&["0", "1", "32", "511", "0x10000", "0x200000", "0x7fffffff"])));
     }
-    b.hit(format!("mov.u64 %d1, {:#x}; mov.u64 %d2, {:#x};", descriptor(r), descriptor(r)));
+    b.body(format!("mov.u64 %d1, {:#x}; mov.u64 %d2, {:#x};", descriptor(r), descriptor(r)));
     let any = r.bits() & 0xffff_ffff;
-    b.hit(format!("mov.u32 %r4, {:#x};", r.pick(&[0x0410_0010, 0, any])));
+    b.body(format!("mov.u32 %r4, {:#x};", r.pick(&[0x0410_0010, 0, any])));
     for _ in 0..1 + r.below(3) {
-        b.hit(r.pick(&[
+        b.body(r.pick(&[
             "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%r3]; tcgen05.wait::ld.sync.aligned;",
             "tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r2}, [%r3]; tcgen05.wait::ld.sync.aligned;",
             "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r2}; tcgen05.wait::st.sync.aligned;",
@@ -93,7 +93,7 @@ fn tensor_memory(r: &mut Random, b: &mut Blow) {
         ]));
     }
     if r.chance(70) {
-        b.hit(r.pick(&[
+        b.body(r.pick(&[
             "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, %r5;",
             "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;",
             "mov.u32 %r3, 77; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, %r5;",
@@ -103,20 +103,20 @@ fn tensor_memory(r: &mut Random, b: &mut Blow) {
 }
 
 /// Stores that complete later, and other operations on addresses (sections 9.7.9.12, 9.7.9.13, 9.7.9.27 and 9.7.13.16).
-fn stores(r: &mut Random, b: &mut Blow) {
+fn stores(r: &mut Random, b: &mut Payload) {
     let (place, object) = (b.name("place"), b.name("object"));
     b.module(format!(".shared .align 16 .b8 {place}[64];"));
     b.module(format!(".shared .align 8 .b64 {object};"));
     b.module(format!(".global .align 128 .b8 {place}_g[256] = {{1, 2, 3}};"));
     let at = r.pick(&[0i64, 0, 4, 8, 60, 64, 1, -8, 4096, 1 << 24, 0x7fff_0000]);
-    b.hit(format!("mov.u32 %r1, {place}; add.s32 %r1, %r1, {at}; mov.u32 %r3, {object}; mov.u32 %r2, 5;"));
+    b.body(format!("mov.u32 %r1, {place}; add.s32 %r1, %r1, {at}; mov.u32 %r3, {object}; mov.u32 %r2, 5;"));
     let far = r.pick(&[0i64, 0, 8, 16, 240, 256, -8, 1, 1 << 50]);
-    b.hit(format!("mov.u64 %d1, {place}_g; add.s64 %d1, %d1, {far}; mov.u64 %d2, 9;"));
+    b.body(format!("mov.u64 %d1, {place}_g; add.s64 %d1, %d1, {far}; mov.u64 %d2, 9;"));
     if r.chance(70) {
-        b.hit("mbarrier.init.shared.b64 [%r3], 1;");
+        b.body("mbarrier.init.shared.b64 [%r3], 1;");
     }
     if r.chance(30) {
-        b.hit(format!("add.u32 %r3, %r3, {};", r.pick(&["4", "8", "-8", "4096", "0x1000000", "1"])));
+        b.body(format!("add.u32 %r3, %r3, {};", r.pick(&["4", "8", "-8", "4096", "0x1000000", "1"])));
     }
     let text = r.pick(&[
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r2, [%r3];",
@@ -137,9 +137,9 @@ fn stores(r: &mut Random, b: &mut Blow) {
         "ld.volatile.shared.v2.u64 {%d3, %d4}, [%r1];",
     ]);
     if text.contains("%big") {
-        b.hit("{ .reg .b128 %big; mov.b128 %big, {%d2, %d2};");
-        b.hit(format!("{text} }}"));
+        b.body("{ .reg .b128 %big; mov.b128 %big, {%d2, %d2};");
+        b.body(format!("{text} }}"));
     } else {
-        b.hit(text);
+        b.body(text);
     }
 }

@@ -14,7 +14,7 @@ const PASSED: u32 = 232;
 impl Attack {
     /// The text of the module.
     pub fn text(&self) -> String {
-        let (version, target) = self.blow.target;
+        let (version, target) = self.payload.target;
         let head = format!(".version {version}\n.target {target}\n.address_size 64\n");
         match &self.host {
             None => self.lean(&head),
@@ -23,13 +23,13 @@ impl Attack {
                 module.kernel.insert((*at).min(module.kernel.len()), Node::Straight(vec![self.scope()]));
                 let text = module.text();
                 let body = text.split_once(".address_size 64\n").map_or("", |(_, body)| body);
-                format!("{head}{}\n{body}", self.blow.module.join("\n"))
+                format!("{head}{}\n{body}", self.payload.module.join("\n"))
             }
         }
     }
 
     fn lean(&self, head: &str) -> String {
-        let mut out = format!("{head}{}\n", self.blow.module.join("\n"));
+        let mut out = format!("{head}{}\n", self.payload.module.join("\n"));
         let mut params = vec![
             ".param .u64 in".to_owned(),
             ".param .u64 out".into(),
@@ -37,8 +37,8 @@ impl Attack {
             ".param .u32 c".into(),
             ".param .u32 d".into(),
         ];
-        params.extend(self.blow.params.iter().cloned());
-        let _ = writeln!(out, ".visible .entry k({}) {}\n{{", params.join(", "), self.blow.entry);
+        params.extend(self.payload.params.iter().cloned());
+        let _ = writeln!(out, ".visible .entry k({}) {}\n{{", params.join(", "), self.payload.entry);
         for text in [
             ".reg .b32 %lin, %gid, %lane, %x<8>; .reg .b64 %input, %own, %counters; .reg .pred %q<4>; .reg .f32 %v<4>;",
             "ld.param.u64 %input, [in]; ld.param.u64 %own, [out]; ld.param.u64 %counters, [sums];",
@@ -70,17 +70,17 @@ impl Attack {
             let _ = writeln!(out, "    {text}");
         };
         line(".reg .b32 %r<16>, %nthreads; .reg .b64 %d<16>; .reg .b16 %h<4>; .reg .f32 %f<4>; .reg .f64 %g<4>;");
-        line(".reg .pred %p<8>, %strike;");
+        line(".reg .pred %p<8>, %executes;");
         line("mov.u32 %r0, 0; mov.u64 %d0, 0;");
         line("mov.u32 %nthreads, %ntid.x; mov.u32 %r9, %ntid.y; mul.lo.u32 %nthreads, %nthreads, %r9;");
         line("mov.u32 %r9, %ntid.z; mul.lo.u32 %nthreads, %nthreads, %r9;");
-        self.blow.setup.iter().for_each(|l| line(l));
+        self.payload.setup.iter().for_each(|l| line(l));
         line(&self.who.test());
-        line("@!%strike bra SAFE;");
-        self.blow.strike.iter().for_each(|l| line(l));
+        line("@!%executes bra SAFE;");
+        self.payload.body.iter().for_each(|l| line(l));
         line("SAFE:");
-        self.blow.rest.iter().for_each(|l| line(l));
-        if !self.blow.quiet {
+        self.payload.rest.iter().for_each(|l| line(l));
+        if !self.payload.quiet {
             line("cvt.u32.u64 %r9, %d0; xor.b32 %r0, %r0, %r9; shr.u64 %d0, %d0, 32; cvt.u32.u64 %r9, %d0;");
             line(&format!("xor.b32 %r0, %r0, %r9; st.global.u32 [%own+{RESULT}], %r0;"));
         }

@@ -1,7 +1,7 @@
 //! Warp operations whose masks name lanes that do not arrive, have exited or do not exist, or leave out the lane itself
 //! (manual, sections 9.7.9.6 `shfl.sync`, 9.7.13.5 to 9.7.13.8).
 
-use super::blow::{Blame, Blow, Who};
+use super::payload::{Blame, Payload, Who};
 use crate::random::Random;
 
 fn operation(r: &mut Random, mask: &str) -> String {
@@ -24,13 +24,13 @@ fn operation(r: &mut Random, mask: &str) -> String {
 }
 
 /// Has the payload's lanes poll a word that the other lanes of their warp write.
-fn late(b: &mut Blow) {
+fn late(b: &mut Payload) {
     b.module(".shared .align 4 .b8 turns[4];");
-    b.hit("POLL: ld.volatile.shared.u32 %r6, [turns]; setp.eq.u32 %p3, %r6, 0; @%p3 bra POLL;");
-    b.behind("@!%strike st.volatile.shared.u32 [turns], 1;");
+    b.body("POLL: ld.volatile.shared.u32 %r6, [turns]; setp.eq.u32 %p3, %r6, 0; @%p3 bra POLL;");
+    b.rest("@!%executes st.volatile.shared.u32 [turns], 1;");
 }
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     b.blame = Blame::Anybody;
     b.fix(
         r.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1]]),
@@ -75,39 +75,39 @@ pub fn make(r: &mut Random, b: &mut Blow) {
     match r.below(8) {
         0..3 => {
             let text = operation(r, &mask);
-            b.hit(text);
+            b.body(text);
         }
         // The payload's lanes come later than the others: they poll a word that these write.
         6 => {
             late(b);
             let text = operation(r, &mask);
-            b.behind(text);
+            b.rest(text);
         }
         // The same, and one part has another operation before.
         7 => {
             late(b);
             let (one, two) = (operation(r, &mask), operation(r, "0xffffffff"));
-            b.behind(format!("@{}%strike bra JOIN; {one} JOIN: {two}", r.pick(&["", "!"])));
+            b.rest(format!("@{}%executes bra JOIN; {one} JOIN: {two}", r.pick(&["", "!"])));
         }
         // The others arrive at another operation, of the same kind or not.
         3 => {
             let one = operation(r, &mask);
             let other = if r.chance(50) { one.clone() } else { operation(r, &mask) };
-            b.hit(format!("{one} bra JOIN;"));
-            b.behind(format!("{other} JOIN:"));
+            b.body(format!("{one} bra JOIN;"));
+            b.rest(format!("{other} JOIN:"));
         }
         // The others have exited.
         4 => {
-            b.hit("exit;");
+            b.body("exit;");
             let text = operation(r, &mask);
-            b.behind(text);
+            b.rest(text);
         }
         _ => {
             let text = operation(r, &mask);
-            b.hit(text);
-            b.behind("@!%strike exit;");
+            b.body(text);
+            b.rest("@!%executes exit;");
             let text = operation(r, "0xffffffff");
-            b.behind(text);
+            b.rest(text);
         }
     }
     // Shuffles from lanes that do not participate are undefined.

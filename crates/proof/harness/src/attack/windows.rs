@@ -1,25 +1,25 @@
 //! Addresses of one space used in another, and generic addresses at the bounds of windows (manual, sections 5.1,
 //! 9.7.9.20 `cvta`).
 
-use super::blow::Blow;
+use super::payload::Payload;
 use crate::random::Random;
 
 /// Loads the address of an object into `%d1`, in its space or as a generic one. Returns the space.
-fn source(r: &mut Random, b: &mut Blow, name: &str) -> &'static str {
+fn source(r: &mut Random, b: &mut Payload, name: &str) -> &'static str {
     let space = r.pick(&["global", "const", "shared", "local"]);
     match space {
-        "local" => b.hit(format!(".local .align 16 .b8 {name}[64]; st.local.u32 [{name}], 5;")),
+        "local" => b.body(format!(".local .align 16 .b8 {name}[64]; st.local.u32 [{name}], 5;")),
         "const" => b.module(format!(".const .align 16 .b8 {name}[64] = {{1, 2, 3}};")),
         _ => b.module(format!(".{space} .align 16 .b8 {name}[64];")),
     }
-    b.hit(format!("mov.u64 %d1, {name};"));
+    b.body(format!("mov.u64 %d1, {name};"));
     if r.chance(50) {
-        b.hit(format!("cvta.{space}.u64 %d1, %d1;"));
+        b.body(format!("cvta.{space}.u64 %d1, %d1;"));
     }
     space
 }
 
-pub fn make(r: &mut Random, b: &mut Blow) {
+pub fn make(r: &mut Random, b: &mut Payload) {
     let name = b.name("thing");
     match r.below(11) {
         // Any address, any access.
@@ -28,12 +28,12 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             let how = r.pick(&["", ".global", ".shared", ".local", ".const"]);
             if r.chance(30) {
                 let to = r.pick(&["global", "shared", "local", "const"]);
-                b.hit(format!("cvta.to.{to}.u64 %d1, %d1;"));
+                b.body(format!("cvta.to.{to}.u64 %d1, %d1;"));
                 // The distance between two allocations of the host may be an offset inside a window.
                 b.loose = to != of && to != "global";
             }
             let store = how != ".const" && r.chance(50);
-            b.hit(match store {
+            b.body(match store {
                 true => format!("st{how}.u32 [%d1], 5;"),
                 false => format!("ld{how}.u32 %r0, [%d1];"),
             });
@@ -58,8 +58,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 1 << 32,
                 -(1 << 32),
             ]);
-            b.hit(format!("mov.u64 %d1, 0; cvta.{space}.u64 %d1, %d1; add.s64 %d1, %d1, {offset};"));
-            b.hit(match r.below(5) {
+            b.body(format!("mov.u64 %d1, 0; cvta.{space}.u64 %d1, %d1; add.s64 %d1, %d1, {offset};"));
+            b.body(match r.below(5) {
                 0 => "st.u32 [%d1], 5;",
                 1 => "atom.add.u32 %r1, [%d1], 1;",
                 2 => "st.v4.u32 [%d1], {%r0, %r0, %r0, %r0};",
@@ -77,7 +77,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all(format!(".local .align 16 .b8 {name}[64]; st.local.u32 [{name}], %gid;"));
             b.all(format!("mov.u64 %d1, {name}; cvta.local.u64 %d1, %d1; setp.ne.u32 %p1, %lin, 0;"));
             b.all(format!("@!%p1 st.shared.u64 [{slot}], %d1; bar.sync 0; ld.shared.u64 %d2, [{slot}];"));
-            b.hit(r.pick(&[
+            b.body(r.pick(&[
                 "ld.u32 %r0, [%d2];",
                 "st.u32 [%d2], 7; ld.u32 %r0, [%d2];",
                 "atom.add.u32 %r0, [%d2], 7;",
@@ -93,7 +93,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
             b.all(format!("st.shared.u32 [{name}], %gid; barrier.cluster.arrive; barrier.cluster.wait;"));
             let rank = r.pick(&["0", "1", "2", "3", "4", "15", "0xffffffff"]);
             let way = r.below(3);
-            b.hit(match way {
+            b.body(match way {
                 0 => format!("mov.u32 %r1, {name}; mov.u32 %r2, {rank}; mapa.shared::cluster.u32 %r1, %r1, %r2;"),
                 1 => format!("mov.u64 %d1, {name}; cvta.shared.u64 %d1, %d1; mapa.u64 %d1, %d1, {rank};"),
                 _ => format!(
@@ -102,17 +102,17 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 ),
             });
             let at = if way == 1 { ("", "%d1") } else { (".shared::cluster", "%r1") };
-            b.hit(match r.below(3) {
+            b.body(match r.below(3) {
                 0 => format!("ld{}.u32 %r3, [{}];", at.0, at.1),
                 1 => format!("st{}.u32 [{}+4], 9;", at.0, at.1),
                 _ => format!("atom{}.add.u32 %r3, [{}+8], 9;", at.0, at.1),
             });
-            b.behind("barrier.cluster.arrive; barrier.cluster.wait;");
+            b.rest("barrier.cluster.arrive; barrier.cluster.wait;");
             b.quiet = true;
         }
         // A truncated pointer.
         9 => {
-            b.hit(r.pick(&[
+            b.body(r.pick(&[
                 "cvt.u32.u64 %r1, %own; cvt.u64.u32 %d1, %r1;",
                 "shr.u64 %d1, %own, 32;",
                 "not.b64 %d1, %own;",
@@ -121,7 +121,7 @@ pub fn make(r: &mut Random, b: &mut Blow) {
                 "mov.u64 %d1, 0x7fffffff;",
                 "mov.u64 %d1, 0xdeadbeefdeadbeef;",
             ]));
-            b.hit(r.pick(&[
+            b.body(r.pick(&[
                 "ld.global.u8 %r0, [%d1];",
                 "st.u8 [%d1], 4;",
                 "red.global.add.u32 [%d1], 4;",
@@ -133,8 +133,8 @@ pub fn make(r: &mut Random, b: &mut Blow) {
         // Null and nearby addresses.
         _ => {
             let at = r.pick(&[0i64, 4, 8, 256, 4096, 65_536, -4, -8, -256, 1 << 47, 1 << 48, (1 << 47) - 8]);
-            b.hit(format!("mov.u64 %d1, {at};"));
-            b.hit(r.pick(&[
+            b.body(format!("mov.u64 %d1, {at};"));
+            b.body(r.pick(&[
                 "ld.global.u32 %r0, [%d1];",
                 "st.global.u32 [%d1], 4;",
                 "ld.u32 %r0, [%d1];",

@@ -12,7 +12,7 @@ use super::super::{
     ctx::{Ctx, write},
     state::{FrameIndex, Select, lanes},
 };
-use super::watch::tell_of_call;
+use super::watch::report_call;
 use crate::{
     FaultKind, LANES, Row,
     lanes::{u32s, u32s_mut, u64s, u128s},
@@ -300,7 +300,7 @@ fn announce(ctx: &Ctx<'_>, base: &Row, offset: u32, size: u32, mask: u32) {
     let local = Local { block: ctx.warp.local.as_ref(), stride: ctx.windows.stride };
     let address = Address { space: MemSpace::Local, base: Base::Frame, offset: offset.into() };
     let hosts = std::array::from_fn(|i| local.host(i, base.0[i].wrapping_add(offset)));
-    tell_of_call(ctx, mask, &address, &hosts, size);
+    report_call(ctx, mask, &address, &hosts, size);
 }
 
 fn offset_row(base: &Row, by: u32) -> Row {

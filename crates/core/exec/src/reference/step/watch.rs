@@ -96,7 +96,7 @@ pub fn report_access(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; L
 
 /// Reports what a call or return writes to a frame, which no instruction does.
 #[cold]
-pub fn tell_of_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
+pub fn report_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LANES], size: u32) {
     access_by(ctx, None, (lanes, a, addresses), size, AccessKind::Store);
 }
 

@@ -186,7 +186,7 @@ impl Emitter<'_> {
         self.w.branch(&some, &wait, done);
         self.w.block(&wait);
         self.finish_others(&all);
-        self.tell_held();
+        self.report_held();
         let output = self.rendezvous_rows();
         let released = self.released(&here, output.as_ref(), true);
         self.resume(&released, output.as_ref())?;
@@ -207,7 +207,7 @@ impl Emitter<'_> {
             }
             self.finish_others(&all);
         }
-        self.tell_held();
+        self.report_held();
         self.helper(Helper::Yield, &[], true);
         if !self.waiting.is_empty() {
             let output = self.rendezvous_rows();

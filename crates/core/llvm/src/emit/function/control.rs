@@ -424,19 +424,19 @@ impl Emitter<'_> {
     }
 
     fn stop_if(&mut self, condition: &Val, kind: SiteKind) {
-        self.tell_if(condition, kind, "stop");
+        self.report_if(condition, kind, "stop");
     }
 
     /// Notes an undefined use in the active lanes for which the condition holds; execution continues.
     pub fn note_if(&mut self, condition: &Val, kind: SiteKind) {
         let on = self.w.label("noted");
-        self.tell_if(condition, kind, &on);
+        self.report_if(condition, kind, &on);
         self.w.jump(&on);
         self.w.block(&on);
     }
 
     /// Reports active lanes for which the condition holds to the host; returns the label at which execution continues.
-    fn tell_if(&mut self, condition: &Val, kind: SiteKind, told: &str) {
+    fn report_if(&mut self, condition: &Val, kind: SiteKind, reported: &str) {
         let bits = self.active_among(condition);
         let any = self.w.cmp("icmp ne", &bits, &int(Elem::I32, 0));
         let (bad, good) = (self.w.label("fault"), self.w.label("fine"));
@@ -445,7 +445,7 @@ impl Emitter<'_> {
         self.w.follow(&bad);
         let site = self.site(kind);
         self.helper(Helper::Fault, &[&int(Elem::I32, site as i128), &bits], true);
-        self.w.jump(told);
+        self.w.jump(reported);
         self.w.join(&good, mark);
     }
 

@@ -86,8 +86,8 @@ impl Emitter<'_> {
         Some(self.w.load(Ty::scalar(Elem::I32), &held.lanes, 4))
     }
 
-    /// Tells the host of held lanes, before the fiber suspends.
-    pub fn tell_held(&mut self) {
+    /// Reports held lanes to the host, before the fiber suspends.
+    pub fn report_held(&mut self) {
         let Some(held) = self.held.clone() else { return };
         for (from, to) in [(&held.site, at::HELD), (&held.first, at::HELD_LANES)] {
             let v = self.w.load(Ty::scalar(Elem::I32), from, 4);

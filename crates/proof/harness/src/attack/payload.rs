@@ -50,22 +50,22 @@ impl Who {
         }
     }
 
-    /// Code that sets `%strike` in these threads.
+    /// Code that sets `%executes` in these threads.
     pub fn test(&self) -> String {
         match self {
-            Who::One { gid } => format!("setp.eq.u32 %strike, %gid, {gid};"),
+            Who::One { gid } => format!("setp.eq.u32 %executes, %gid, {gid};"),
             Who::Lanes { cta, warp, mask } => format!(
-                "div.u32 %r9, %gid, %nthreads; setp.eq.u32 %strike, %r9, {cta};\n    shr.u32 %r9, %lin, 5; \
-                 setp.eq.and.u32 %strike, %r9, {warp}, %strike;\n    shl.b32 %r9, 1, %lane; and.b32 %r9, %r9, {mask}; \
-                 setp.ne.and.u32 %strike, %r9, 0, %strike;"
+                "div.u32 %r9, %gid, %nthreads; setp.eq.u32 %executes, %r9, {cta};\n    shr.u32 %r9, %lin, 5; \
+                 setp.eq.and.u32 %executes, %r9, {warp}, %executes;\n    shl.b32 %r9, 1, %lane; and.b32 %r9, %r9, {mask}; \
+                 setp.ne.and.u32 %executes, %r9, 0, %executes;"
             ),
-            Who::Cta { cta } => format!("div.u32 %r9, %gid, %nthreads; setp.eq.u32 %strike, %r9, {cta};"),
-            Who::All => "setp.eq.u32 %strike, 0, 0;".into(),
+            Who::Cta { cta } => format!("div.u32 %r9, %gid, %nthreads; setp.eq.u32 %executes, %r9, {cta};"),
+            Who::All => "setp.eq.u32 %executes, 0, 0;".into(),
         }
     }
 
     /// Whether a thread executes the payload, by the index of its CTA and its own index within.
-    pub fn strikes(&self, cta: u32, lin: u32, threads: u32) -> bool {
+    pub fn executes(&self, cta: u32, lin: u32, threads: u32) -> bool {
         match self {
             Who::One { gid } => cta * threads + lin == *gid,
             Who::Lanes { cta: c, warp, mask } => cta == *c && lin / 32 == *warp && mask >> (lin % 32) & 1 == 1,
@@ -85,20 +85,20 @@ impl Who {
 pub enum Blame {
     /// One of the threads that execute the payload; if they are lanes of one warp, both engines must blame the same
     /// one.
-    Strikers,
+    Executors,
     /// Any thread that is affected by the payload, at any place.
     Anybody,
 }
 
 /// The text of a payload.
 #[derive(Clone, Debug)]
-pub struct Blow {
+pub struct Payload {
     /// Declarations at module scope.
     pub module: Vec<String>,
     /// Code that all threads execute first, in the payload's scope.
     pub setup: Vec<String>,
     /// Code of the threads that execute the payload.
-    pub strike: Vec<String>,
+    pub body: Vec<String>,
     /// Code that all threads execute afterwards, still in its scope.
     pub rest: Vec<String>,
     /// Parameters of the kernel in the lean form.
@@ -125,20 +125,20 @@ pub struct Blow {
     labels: usize,
 }
 
-impl Blow {
+impl Payload {
     /// An empty payload.
-    pub fn new(shape: Shape) -> Blow {
-        Blow {
+    pub fn new(shape: Shape) -> Payload {
+        Payload {
             module: Vec::new(),
             setup: Vec::new(),
-            strike: Vec::new(),
+            body: Vec::new(),
             rest: Vec::new(),
             params: Vec::new(),
             entry: "",
             shape,
             fixed: false,
             who: None,
-            blame: Blame::Strikers,
+            blame: Blame::Executors,
             crowded: false,
             quiet: false,
             loose: false,
@@ -164,12 +164,12 @@ impl Blow {
     }
 
     /// Adds code for the threads that execute the payload.
-    pub fn hit(&mut self, text: impl Into<String>) {
-        self.strike.push(text.into());
+    pub fn body(&mut self, text: impl Into<String>) {
+        self.body.push(text.into());
     }
 
     /// Adds code for all threads, after the payload.
-    pub fn behind(&mut self, text: impl Into<String>) {
+    pub fn rest(&mut self, text: impl Into<String>) {
         self.rest.push(text.into());
     }
 
@@ -184,9 +184,9 @@ impl Blow {
     }
 
     /// Payloads with one piece left out.
-    pub fn smaller(&self) -> Vec<Blow> {
-        let lists: [fn(&mut Blow) -> &mut Vec<String>; 4] =
-            [|b| &mut b.module, |b| &mut b.setup, |b| &mut b.strike, |b| &mut b.rest];
+    pub fn smaller(&self) -> Vec<Payload> {
+        let lists: [fn(&mut Payload) -> &mut Vec<String>; 4] =
+            [|b| &mut b.module, |b| &mut b.setup, |b| &mut b.body, |b| &mut b.rest];
         let mut out = Vec::new();
         for list in lists {
             let n = list(&mut self.clone()).len();
