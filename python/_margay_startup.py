@@ -11,7 +11,11 @@ from __future__ import annotations
 import sys
 
 # Called after the import of a module: the part of margay that has a function `install`.
-_AFTER = {"torch": "margay.torch"}
+_AFTER = {
+    "torch": "margay.torch",
+    "cuda.bindings._internal.runtime": "margay._bindings",
+    "cuda.bindings._internal.runtime_ptds": "margay._bindings",
+}
 # Called before the import of a module: what `margay.enable()` has to say about it.
 _before = {}
 

@@ -56,7 +56,7 @@ pub fn foreign_runtimes() -> Vec<String> {
             Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
             Runtime::None => {
                 "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
-                 `libcudart.so` instead"
+                 `libcudart.so` instead, or, for NVIDIA's Python bindings, `pip install margay` beside them"
             }
             Runtime::Stripped => {
                 "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
