@@ -207,11 +207,17 @@ impl<'a> Walker<'a, '_> {
         let wants = if c.min == c.wants.len() {
             count(c.min, "operand")
         } else {
-            format!("{} to {} operands", c.min, c.wants.len())
+            let between = if c.wants.len() == c.min + 1 { "or" } else { "to" };
+            format!("{} {between} {} operands", c.min, c.wants.len())
         };
+        let wants = if c.wants.is_empty() { "no operands".to_owned() } else { wants };
         let names: Vec<String> = c.wants.iter().map(|w| w.opnd.name.to_owned()).collect();
         let form = format!("its operands are `{}`", names.join(", "));
-        let given = if ops.len() == 1 { "1 is given".to_owned() } else { format!("{} are given", ops.len()) };
+        let given = match ops.len() {
+            0 => "none is given".to_owned(),
+            1 => "1 is given".to_owned(),
+            n => format!("{n} are given"),
+        };
         let message = format!("`{name}` takes {wants}, {given}");
         let d = if ops.len() < c.min {
             let missing: Vec<String> = names[ops.len()..c.min].iter().map(|n| format!("`{n}`")).collect();
@@ -228,7 +234,15 @@ impl<'a> Walker<'a, '_> {
             let extra = ops[c.wants.len()].span.to(ops[ops.len() - 1].span);
             let d = Diagnostic::new(Code::OperandCount, extra, message).here("too many");
             match c.wants.len() {
-                0 => d,
+                0 => {
+                    let all = Span::new(instr.mnemonic.end, extra.end);
+                    return self.report.push(d.fix(all, "", "remove it"));
+                }
+                2 if c.variant.op == Opcode::Mov && matches!(ops.len(), 3 | 5) => {
+                    let parts = ops[1].span.to(extra);
+                    let braces = format!("{{{}}}", self.tree.str(parts));
+                    d.fix(parts, &braces, "several registers that become one stand in braces")
+                }
                 _ if c.variant.op == Opcode::Red && ops.len() == 3 => {
                     let name = Span::new(instr.mnemonic.start, instr.mnemonic.start + 3);
                     d.fix(name, "atom", "`red` has no result; `atom` yields the old value")

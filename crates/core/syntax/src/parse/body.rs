@@ -182,6 +182,8 @@ impl Parser<'_> {
             // `ret` without its semicolon.
             self.semicolon(After::End);
             Ok(())
+        } else if guard.is_none() && self.follows_label(opcode) {
+            return self.label_without_colon(opcode.span);
         } else {
             self.operands()
         };
@@ -211,6 +213,22 @@ impl Parser<'_> {
             && !word.contains('.')
             && !matches!(word, "ret" | "exit" | "trap" | "brkpt" | "membar")
             && matches!(self.t.kind, T::At | T::Ident)
+    }
+
+    /// Whether a word without dots is followed by what can only be an instruction: `L1 add.u32 %r1, ...`.
+    #[inline]
+    fn follows_label(&self, opcode: Token) -> bool {
+        if self.t.kind != T::Ident || self.prev != opcode.span || self.str(opcode.span).contains('.') {
+            return false;
+        }
+        let mut ahead = self.lex.ahead();
+        let mut next = ahead.next();
+        let mut dotted = self.str(self.t.span).contains('.');
+        while next.kind == T::Dot {
+            dotted = true;
+            next = ahead.next();
+        }
+        dotted && !self.str(self.t.span).starts_with('%') && matches!(next.kind, T::Ident | T::LBrace | T::LBrack)
     }
 
     #[cold]

@@ -19,6 +19,8 @@ pub(super) fn statement(word: &str) -> Option<&'static str> {
         "printf" => "call `vprintf`, with the arguments in a buffer",
         "atomicAdd" => "write `atom.global.add.u32 %r, [%rd], %r1;`",
         "return" => "write `ret;`",
+        "asm" => "the text of the string stands here by itself, with registers instead of `%0` and `%1`",
+        "clock" | "clock64" => "write `mov.u32 %r, %clock;` or `mov.u64 %rd, %clock64;`",
         _ => return None,
     })
 }

@@ -243,14 +243,18 @@ impl Parser<'_> {
         Ok(var)
     }
 
-    /// A number behind `.align`. Of two, the larger one counts, as for ptxas.
+    /// A number behind `.align`. Of two, the larger one counts, as for ptxas, and both must be powers of two.
     fn alignment(&mut self, align: &mut Option<u32>) -> Result<()> {
         let found = self.integer("an alignment in bytes")?;
         let value = |index: u32| match self.tree.operands.get(index as usize).map(|o| o.kind) {
             Some(Kind::Int { value, .. }) => value.get(),
             _ => 0,
         };
-        if align.is_none_or(|before| value(found) > value(before)) {
+        let counts = |before: u32| {
+            let wrong = [found, before].map(|n| !value(n).is_power_of_two());
+            !wrong[1] && (wrong[0] || value(found) > value(before))
+        };
+        if align.is_none_or(counts) {
             *align = Some(found);
         }
         Ok(())

@@ -275,16 +275,18 @@ impl<'a> Walker<'a, '_> {
 
 /// PTX's name for what CUDA C++, OpenCL and SASS call otherwise.
 fn foreign(name: &str) -> Option<&'static str> {
-    Some(match name {
+    Some(match name.strip_prefix('%').unwrap_or(name) {
         "threadIdx" | "tid" => "%tid",
         "blockIdx" | "ctaid" => "%ctaid",
         "blockDim" | "ntid" => "%ntid",
         "gridDim" | "nctaid" => "%nctaid",
-        "threadIdx.x" | "tid.x" | "SR_TID.X" => "%tid.x",
+        "threadIdx.x" | "tid.x" | "tidx" | "tid_x" | "SR_TID.X" => "%tid.x",
+        "ctaidx" | "ctaid_x" => "%ctaid.x",
+        "ntidx" | "ntid_x" => "%ntid.x",
         "warpSize" | "WARPSIZE" | "WARP_SIZE" => "WARP_SZ",
-        "laneid" | "SR_LANEID" => "%laneid",
-        "warpid" => "%warpid",
-        "smid" => "%smid",
+        "laneid" | "laneId" | "laneID" | "lane_id" | "SR_LANEID" => "%laneid",
+        "warpid" | "warpId" | "warp_id" => "%warpid",
+        "smid" | "smId" | "sm_id" => "%smid",
         "clock" => "%clock",
         "clock64" => "%clock64",
         _ => return None,
