@@ -282,3 +282,82 @@ fn access_word(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads::Threads;
+    use margay_exec::SyncKind;
+
+    const WARPS: u32 = 2;
+
+    /// A row of lanes leaves the same records, and finds the same races, line by line as word by word.
+    #[test]
+    fn lines_are_like_words() {
+        let mut state = 7u64;
+        let mut random = |below: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32 % below
+        };
+        let kind = |writes, element| Kind { writes, strong: false, volatile: false, scope: Scope::Cta, element };
+        let kinds = [kind(false, 4), kind(true, 4), kind(false, 8), kind(true, 8)];
+        let mut threads = Threads::new();
+        let mut ctas = [0, 1].map(|index| CtaThreads::new(index, index, WARPS));
+        let (mut lines, mut words, mut buffer) = (Shadow::default(), Shadow::default(), Vec::new());
+        let (mut compact, mut races) = (0, 0);
+        let told = |hits: &[Hit]| hits.iter().map(|h| (h.earlier, h.other, h.lane, h.word)).collect::<Vec<_>>();
+        for _ in 0..20_000 {
+            threads.advance();
+            let (index, warp, address) = (random(2), random(WARPS), 4096 + u64::from(random(3)) * LINE_BYTES);
+            let cta = &mut ctas[index as usize];
+            if random(3) == 0 {
+                let barrier = SyncKind::Barrier { id: 0, aligned: true, counted: false };
+                (0..WARPS).for_each(|warp| threads.sync(cta, Who { warp, lanes: u32::MAX }, barrier));
+                threads.complete(cta, 0, true, (&[u32::MAX; WARPS as usize], &[u32::MAX; WARPS as usize]));
+                continue;
+            }
+            let site = random(4);
+            let shift = site / 2;
+            let count = LINE as u32 >> shift;
+            let first = random(32 / count) * count;
+            let lanes = ((1 << count) - 1) << first;
+            let row = Row {
+                cta: index,
+                first: index * WARPS,
+                warps: WARPS,
+                warp,
+                site,
+                kind: kinds[site as usize],
+                agent: false,
+                now: threads.now,
+                seen: cta.seen(Who { warp, lanes: if random(2) == 0 { lanes } else { u32::MAX } }),
+                published: cta.published(warp),
+            };
+            let (mut one, mut each) = (Vec::new(), Vec::new());
+            let size = 4 << shift;
+            let at = |lane: u32| address + u64::from(lane * size);
+            if random(12) == 0 {
+                let word = random(count);
+                for (shadow, hits) in [(&mut lines, &mut one), (&mut words, &mut each)] {
+                    row.access((shadow, &mut buffer), (cta, &kinds), 1 << first, (at(word), size), hits);
+                }
+            } else {
+                row.access_line((&mut lines, &mut buffer), (cta, &kinds), (first, shift as u8), address, &mut one);
+                for lane in 0..count {
+                    let access = (at(lane), size);
+                    row.access((&mut words, &mut buffer), (cta, &kinds), 1 << (first + lane), access, &mut each);
+                }
+                compact += u32::from(matches!(lines.row(address, shift as u8), Rowed::One(_)));
+            }
+            assert_eq!(told(&one), told(&each));
+            races += one.len();
+        }
+        assert!(compact > 500 && races > 1000, "{compact} rows kept as such, {races} races");
+        for word in (0..3 * LINE as u64).map(|k| 4096 + k * WORD) {
+            let (mut one, mut each) = (Vec::new(), Vec::new());
+            lines.update(word, |list| one.clone_from(list), &mut buffer);
+            words.update(word, |list| each.clone_from(list), &mut buffer);
+            assert_eq!(one, each);
+        }
+    }
+}
