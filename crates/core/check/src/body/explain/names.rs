@@ -78,8 +78,10 @@ impl<'a> Walker<'a, '_> {
         let text = self.tree.str(instr.span);
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
         for (at, _) in text.match_indices(stem).filter(|(at, _)| !text[..*at].ends_with(word)) {
-            let end = at + text[at..].find(|c| !word(c)).unwrap_or(text.len() - at);
-            let digits = &text[at + stem.len()..end];
+            // The stem itself may have letters that no name has.
+            let rest = &text[at + stem.len()..];
+            let digits = &rest[..rest.find(|c| !word(c)).unwrap_or(rest.len())];
+            let end = at + stem.len() + digits.len();
             let place = Span::new(instr.span.start + at as u32, instr.span.start + end as u32);
             if place != span && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
                 edits.push((place, format!("{new}{digits}")));
