@@ -109,7 +109,9 @@ fn compute(kind: WarpKind, ty: Type, mask: u32, input: &Input) -> Output {
         WarpKind::Shuffle(mode) => {
             for i in lanes(mask) {
                 let (j, valid) = shuffle_source(mode, i as u32, input.b[i], input.c[i]);
-                out.d[i] = input.a[j as usize];
+                // Undefined for a lane that does not take part (manual, section 9.7.9.6). Programs that are right on GPUs add what they
+                // get from such lanes, so it has to be 0.
+                out.d[i] = if mask >> j & 1 == 1 { input.a[j as usize] } else { 0 };
                 out.truth |= u32::from(valid) << i;
             }
         }
@@ -187,8 +189,7 @@ pub fn redux_float(values: impl Iterator<Item = u32>, op: Mod, abs: bool, nan: b
 
 fn execute(ctx: &mut Ctx<'_>, w: &WarpOp, mask: u32) {
     let mut input = Input::default();
-    // Of all lanes: a shuffle may read an inactive one, with an undefined result.
-    gather(w, &ctx.regs, &ctx.func.consts, u32::MAX, &mut input);
+    gather(w, &ctx.regs, &ctx.func.consts, mask, &mut input);
     let output = compute(w.kind, w.ty, mask, &input);
     scatter(w, &mut ctx.regs, &mut ctx.warp.select, mask, &output);
 }

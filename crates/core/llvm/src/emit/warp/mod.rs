@@ -172,7 +172,12 @@ impl Emitter<'_> {
             Some(d) => self.copied_value(value, d, Elem::I32)?,
             None => self.value(value, Elem::I32)?,
         };
-        let a = self.w.splat(&a);
+        let mut a = self.w.splat(&a);
+        if self.mode == Mode::Masked {
+            // As in the reference engine, a shuffle gets 0 from inactive lanes.
+            let active = self.active.clone();
+            a = self.w.select(&active, &a, &constant(a.ty, 0));
+        }
         let way = Way::of(variant);
         if let (Some(b), Some(c)) = (constant_word(by), constant_word(bounds)) {
             let taken = self.permute(&a, |l| source_lane(way, l, b, c).0);
