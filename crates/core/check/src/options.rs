@@ -27,4 +27,7 @@ pub struct Options {
     pub target: Option<Target>,
     /// Check as if `.version` said this.
     pub version: Option<Version>,
+    /// Size in bits of the addresses of a module that does not say it. The manual has 32 (section 11.1.3); a driver takes the size of the
+    /// process's, as for modules older than `.address_size`.
+    pub address_size: Option<u32>,
 }

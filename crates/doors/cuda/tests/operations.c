@@ -54,6 +54,17 @@ static unsigned word_at(Ptr at) {
     return value;
 }
 
+static const char old[] =
+    ".version 1.4\n.target sm_13\n"
+    ".entry increment (.param .u64 word) {\n"
+    "  .reg .u64 %word; .reg .u32 %value;\n"
+    "  ld.param.u64 %word, [word];\n"
+    "  ld.global.u32 %value, [%word];\n"
+    "  add.u32 %value, %value, 1;\n"
+    "  st.global.u32 [%word], %value;\n"
+    "  exit;\n"
+    "}\n";
+
 static void memory_operations(void) {
     Ptr words;
     H waiting, other, graph, exec, node;
@@ -188,7 +199,7 @@ static void names(void) {
 }
 
 int main(int argc, char **argv) {
-    H first, second, module, twice, decide, graph;
+    H first, second, module, twice, increment, decide, graph;
     Ptr word, condition;
     unsigned value = 21;
     OK(cuInit(0));
@@ -201,6 +212,11 @@ int main(int argc, char **argv) {
     void *args[] = { &word };
     OK(cuLaunchKernel(twice, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
     CHECK(word_at(word) == 42);
+    /* A module older than `.address_size` has the process's addresses. */
+    OK(cuModuleLoadData(&module, old));
+    OK(cuModuleGetFunction(&increment, module, "increment"));
+    OK(cuLaunchKernel(increment, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL));
+    CHECK(word_at(word) == 43);
     OK(cuModuleLoadData(&module, sets_condition));
     OK(cuModuleGetFunction(&decide, module, "decide"));
     OK(cuGraphCreate(&graph, 0));

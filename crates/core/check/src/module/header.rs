@@ -35,7 +35,7 @@ pub(super) fn read(tree: &Tree, module: &mut Module, options: &Options, report: 
     }
     if !size {
         // Without a word about it addresses have 32 bits (section 11.1.3); nothing is known without a version.
-        module.address_size = if module.version_at.is_none() { 64 } else { 32 };
+        module.address_size = options.address_size.unwrap_or(if module.version_at.is_none() { 64 } else { 32 });
     }
     if let Some(v) = options.version {
         module.version = v;

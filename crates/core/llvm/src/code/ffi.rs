@@ -13,7 +13,7 @@ use std::{
     ffi::{CStr, c_int, c_void},
     ptr,
     sync::{
-        Mutex, Once, PoisonError,
+        Mutex, Once, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -81,8 +81,8 @@ struct CompilerThread {
 }
 
 static COMPILER_THREADS: Mutex<Vec<CompilerThread>> = Mutex::new(Vec::new());
-/// Set once the process is ending.
-static ENDING: AtomicBool = AtomicBool::new(false);
+/// The thread that ends the process, once it does.
+static ENDING: OnceLock<libc::pthread_t> = OnceLock::new();
 /// Counted by the signal handler: interruptions outside LLVM's code, and threads stopped.
 static ELSEWHERE: AtomicU32 = AtomicU32::new(0);
 static STOPPED: AtomicU32 = AtomicU32::new(0);
@@ -99,7 +99,8 @@ const UNSETTLED: u32 = 16;
 pub struct CompilerScope(());
 
 impl CompilerScope {
-    /// Registers the thread; `None` when the process is ending.
+    /// Registers the thread. When the process is ending, this does not return, as if the thread had been stopped while it compiled:
+    /// nobody is to be told of a failure. `None` for the thread that ends it, and for a child that cannot use LLVM.
     pub fn enter() -> Option<CompilerScope> {
         if LOCK_LOST.load(SeqCst) {
             return None;
@@ -108,14 +109,19 @@ impl CompilerScope {
         let thread = unsafe { libc::pthread_self() };
         compiler_threads().push(CompilerThread { thread, since: Instant::now() });
         let scope = CompilerScope(());
-        (!ENDING.load(SeqCst)).then_some(scope)
+        let Some(last) = ENDING.get() else { return Some(scope) };
+        drop(scope);
+        while *last != thread {
+            std::thread::park();
+        }
+        None
     }
 }
 
 impl Drop for CompilerScope {
     fn drop(&mut self) {
         static SCOPES: AtomicU32 = AtomicU32::new(0);
-        if SCOPES.load(SeqCst) < UNSETTLED && !ENDING.load(SeqCst) {
+        if SCOPES.load(SeqCst) < UNSETTLED && ENDING.get().is_none() {
             SCOPES.fetch_add(1, SeqCst);
             register();
         }
@@ -173,11 +179,11 @@ extern "C" fn forked() {
 static LOCK_LOST: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn at_end() {
-    if ENDING.swap(true, SeqCst) || LOCK_LOST.load(SeqCst) {
-        return;
-    }
     // SAFETY: always succeeds.
     let own = unsafe { libc::pthread_self() };
+    if ENDING.set(own).is_err() || LOCK_LOST.load(SeqCst) {
+        return;
+    }
     let began = Instant::now();
     let nap = || std::thread::sleep(Duration::from_micros(500));
     loop {
