@@ -111,10 +111,12 @@ impl CompilerScope {
         let scope = CompilerScope(());
         let Some(last) = ENDING.get() else { return Some(scope) };
         drop(scope);
-        while *last != thread {
+        if *last == thread {
+            return None;
+        }
+        loop {
             std::thread::park();
         }
-        None
     }
 }
 
