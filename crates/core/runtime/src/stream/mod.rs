@@ -40,6 +40,8 @@ struct Inner {
 #[derive(Default)]
 struct Queue {
     pieces: VecDeque<Piece>,
+    /// The mark behind the piece that is under way, if somebody has it.
+    mark: Option<Mark>,
     /// A thread works on it.
     taken: bool,
     /// The executor is to look at it.
@@ -117,19 +119,25 @@ impl Stream {
 
     /// The same, behind marks in other streams too.
     pub fn mark_after(&self, after: Vec<Mark>) -> Mark {
-        if self.is_idle() && after.iter().all(Mark::is_reached) {
+        let unreached: Vec<Mark> = after.into_iter().filter(|mark| !mark.is_reached()).collect();
+        if !unreached.is_empty() {
+            let mark = self.put(unreached, || ());
+            self.0.list();
+            return mark;
+        }
+        // No piece of its own, so asking leaves a stream as it is.
+        let mut queue = lock(&self.0.queue);
+        if self.is_idle() {
             return Mark::now();
         }
-        let mark = self.put(after, || ());
-        self.0.list();
-        mark
+        let new = || Mark::new(Arc::downgrade(&self.0), self.0.queued.load(SeqCst));
+        let Queue { pieces, mark, .. } = &mut *queue;
+        pieces.back_mut().map_or(mark, |last| &mut last.mark).get_or_insert_with(new).clone()
     }
 
     /// Waits until everything is done that was queued before.
     pub fn settle(&self) {
-        if !self.is_idle() {
-            self.run(Vec::new(), || ());
-        }
+        self.mark().wait();
     }
 
     /// Queues any piece of host work. After an error what was queued behind is not begun any more.
@@ -196,18 +204,22 @@ impl Inner {
         queue.taken = true;
         while !enough() {
             let Some(Piece { after, work, mark }) = queue.pieces.pop_front() else { break };
+            queue.mark = mark;
             drop(queue);
             after.iter().for_each(Mark::wait);
             // Whoever wants to know of a panic catches it.
             let _ = catch_unwind(AssertUnwindSafe(work));
+            queue = lock(&self.queue);
+            let mark = queue.mark.take();
             if let Some(mark) = &mark {
                 let _ = mark.0.time.set(Instant::now()); // nobody else does
             }
             self.done.fetch_add(1, SeqCst);
             if let Some(mark) = &mark {
+                drop(queue);
                 mark.wake();
+                queue = lock(&self.queue);
             }
-            queue = lock(&self.queue);
         }
         queue.taken = false;
         drop(queue);
@@ -468,6 +480,23 @@ mod tests {
         stream.record(&event);
         let end = catch_unwind(AssertUnwindSafe(|| stream.synchronize()));
         assert!(end.is_err() && event.query());
+    }
+
+    #[test]
+    fn asking_for_marks_leaves_a_stream_as_it_is() {
+        let stream = &streams(1)[0];
+        for _ in 0..100 {
+            let (open, door) = mpsc::channel::<()>();
+            stream.push(Vec::new(), move || door.recv().unwrap());
+            let behind = stream.mark();
+            // As queries and other streams' work ask.
+            let asked: Vec<Mark> = (0..20).map(|_| stream.mark()).collect();
+            assert!(!stream.is_idle() && !behind.is_reached());
+            open.send(()).unwrap();
+            behind.wait();
+            assert!(stream.is_idle() && stream.mark().is_reached());
+            asked.iter().for_each(Mark::wait);
+        }
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub fn options(args: &VerdictArgs) -> Result<Options> {
     };
     let target = args.target.as_deref().map(parse_target).transpose()?;
     let version = args.ptx_version.as_deref().map(parse_version).transpose()?;
-    Ok(Options { verdict, relocatable: args.relocatable, target, version, arch: None })
+    Ok(Options { verdict, relocatable: args.relocatable, target, version, ..Options::default() })
 }
 
 fn parse_target(text: &str) -> Result<Target> {
