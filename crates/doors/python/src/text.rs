@@ -41,7 +41,7 @@ pub fn options(verdict: &str, target: Option<&str>, version: Option<&str>, reloc
         relocatable,
         target: target.map(parse_target).transpose()?,
         version: version.map(parse_version).transpose()?,
-        arch: None,
+        ..Options::default()
     })
 }
 

@@ -76,6 +76,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
                     "mov.u64 %d1, -1;",
                 ])
             };
+            b.unordered = true;
             b.body("mov.u64 %d1, 0;");
             for _ in 0..1 + r.below(4) {
                 let text = operation(r);
@@ -85,6 +86,7 @@ pub fn make(r: &mut Random, b: &mut Payload) {
         }
         // Waits for a phase that completes or never does.
         7 => {
+            b.unordered = true;
             b.module(format!(".shared .align 8 .b64 {m};"));
             b.body(format!(
                 "mbarrier.init.shared.b64 [{m}], {}; mbarrier.arrive.shared.b64 %d1, [{m}];",

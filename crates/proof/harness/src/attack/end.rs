@@ -129,13 +129,14 @@ pub fn difference(attack: &Attack, reference: &End, other: &End) -> Option<Strin
     if attack.payload.loose {
         return None;
     }
-    // Whether such a barrier completes is a matter of order; nothing else is.
+    // Whether such a barrier completes, or an object is used wrongly, is a matter of order; nothing else is.
     let held = |e: &End| match e {
         End::Done(_) => true,
         End::Fault(f) => f.kind == "Barrier" || f.kind == "Deadlock",
         _ => false,
     };
-    if attack.payload.crowded && held(reference) && held(other) {
+    let by_order = attack.payload.crowded || attack.payload.unordered && !attack.who.in_a_warp();
+    if by_order && held(reference) && held(other) {
         return None;
     }
     let differ = |what: &str| Some(format!("{what}: {} / {}", reference.show(), other.show()));

@@ -116,6 +116,8 @@ pub struct Payload {
     /// More threads arrive at a barrier than it waits for. Which of them it counts depends on the order, so it may complete for some and
     /// leave others waiting, or be in use while it is used in another way (manual, section 9.7.13.1).
     pub crowded: bool,
+    /// Threads initialise and use one barrier object without waiting for each other, so what warps find there depends on their order.
+    pub unordered: bool,
     /// Results are undefined or depend on addresses, so they are not compared.
     pub quiet: bool,
     /// Even whether it faults is undefined: any outcome but a crash is correct.
@@ -140,6 +142,7 @@ impl Payload {
             who: None,
             blame: Blame::Executors,
             crowded: false,
+            unordered: false,
             quiet: false,
             loose: false,
             target: ("8.6", "sm_90a"),
