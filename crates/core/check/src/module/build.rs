@@ -11,7 +11,7 @@ use crate::{Checked, Options, Verdict, rules};
 use margay_isa::{Space, Special, Target, Version};
 use margay_syntax::{
     Parsed, Span, Tree,
-    diag::{Code, Diagnostic, Severity},
+    diag::{Code, Diagnostic, Label, Severity},
     tree::{self, Directive, Item, Kind},
 };
 use std::collections::HashMap;
@@ -59,10 +59,27 @@ pub(crate) fn check(parsed: Parsed, options: &Options) -> (Option<Checked>, Vec<
     module.address_taken.sort_unstable();
     module.address_taken.dedup();
     let passed = report.errors == 0;
+    report.diagnostics.iter_mut().for_each(|d| begin_at_mnemonic(&tree, d));
     diagnostics.append(&mut report.diagnostics);
     diagnostics.sort_by_key(Diagnostic::span);
     let checked = passed.then(|| Checked { tree: tree.clone(), module: Arc::new(module), memo: Arc::new(memo) });
     (checked, diagnostics)
+}
+
+/// An instruction that goes over several lines is wrong where it begins, as for ptxas; the operand on a later line stays as the
+/// second place.
+fn begin_at_mnemonic(tree: &Tree, d: &mut Diagnostic) {
+    let at = d.span();
+    let next = tree.instrs.partition_point(|i| i.span.start <= at.start);
+    let Some(instr) = next.checked_sub(1).map(|i| &tree.instrs[i]).filter(|i| at.start < i.span.end) else { return };
+    let mnemonic = instr.mnemonic;
+    if at.start < mnemonic.end || !tree.str(Span::new(mnemonic.end, at.start)).contains('\n') {
+        return;
+    }
+    if d.labels[0].text.is_empty() {
+        d.labels[0].text.push_str("this one");
+    }
+    d.labels.insert(0, Label { span: mnemonic, text: String::new() });
 }
 
 fn bodies(tree: &Tree, module: &Module, report: &mut Report) -> (Vec<Facts>, body::Memo) {
