@@ -266,7 +266,12 @@ impl Parser<'_> {
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message)
                     .here("names cannot be part of a constant expression");
                 let register = self.word().starts_with('%');
+                let alone =
+                    matches!(self.operators.last(), Some(Pending::Paren(open)) if open.end == self.t.span.start);
                 self.report(match register {
+                    true if alone => {
+                        d.help("parentheses hold constants, and the lists of a call; a register stands alone")
+                    }
                     true => {
                         d.help("an address is one register or one name plus a constant; add registers with `add` first")
                     }

@@ -310,9 +310,22 @@ impl Parser<'_> {
                 return Ok(());
             }
         }
+        if self.at(T::LParen) {
+            return Err(self.second_list());
+        }
         let targets = self.name("the label of a `.callprototype` or `.calltargets`")?;
         self.scratch.push(Operand { kind: Kind::Name, span: targets });
         Ok(())
+    }
+
+    /// `call f, (a), (r)`: the results stand where other languages have none.
+    #[cold]
+    fn second_list(&mut self) -> super::Reported {
+        let d =
+            Diagnostic::new(Code::Syntax, self.t.span, "a call has one list of arguments behind the function's name")
+                .here("expected the label of a `.callprototype` or `.calltargets`");
+        self.report(d.help("results come first: `call (result), function, (arguments);`"));
+        super::Reported
     }
 
     /// A comma inside a call; a forgotten one before `(` is put back.

@@ -32,12 +32,11 @@ impl<'a> Walker<'a, '_> {
             return self.report.push(Diagnostic::new(Code::WrongModifier, instr.mnemonic, message));
         }
         let forms = op.row().forms;
+        // In the table's order, which is the manual's: what is usual stands first.
         let possible = || {
+            let mut seen = std::collections::HashSet::new();
             let words = forms.iter().flat_map(|f| f.slots).flat_map(slot_words);
-            let mut all: Vec<Word> = words.collect();
-            all.sort();
-            all.dedup();
-            all
+            words.filter(|w| seen.insert(*w)).collect::<Vec<Word>>()
         };
         for (i, (_, word)) in parts.iter().enumerate().skip(1) {
             if Word::from_name(word).is_none() {
@@ -99,9 +98,15 @@ impl<'a> Walker<'a, '_> {
                 )
                 .here(format!("expected {takes}"));
                 let d = match found[i] {
-                    Word::Type(t) => match same_bits(op, t, &fits) {
-                        Some(other) => suggest(d, dot(i + 1), &other.to_string()),
-                        None => d,
+                    Word::Type(t) => match (same_bits(op, t, &fits), signs(t, &fits)) {
+                        (Some(other), _) => suggest(d, dot(i + 1), &other.to_string()),
+                        (None, Some([signed, unsigned])) => {
+                            d.help(format!("bits have no sign: `{signed}` or `{unsigned}`?"))
+                        }
+                        (None, None) if op == Opcode::Abs && t.is_int() => {
+                            d.help("an unsigned number is its own absolute value")
+                        }
+                        (None, None) => d,
                     },
                     Word::Mod(_) => d,
                 };
@@ -487,13 +492,22 @@ fn elsewhere(name: &str) -> Option<&'static str> {
 
 /// The type of the same width that stands for the same bits, where the instruction computes the same of them.
 fn same_bits(op: Opcode, found: Type, fits: &[Type]) -> Option<Type> {
-    use Opcode::{And, Atom, Lop3, Neg, Not, Or, Prmt, Red, Selp, Shfl, Shl, Xor};
+    use Opcode::{And, Atom, Bfi, Brev, Clz, Cnot, Lop3, Neg, Not, Or, Popc, Prmt, Red, Selp, Shfl, Shl, Xor};
     let bits = fits.iter().copied().find(|t| t.kind() == TypeKind::Bits && t.bits() == found.bits());
     match op {
-        And | Or | Xor | Not | Shl | Lop3 | Prmt | Shfl | Atom | Red | Selp => bits.filter(|_| found.is_int()),
+        And | Or | Xor | Not | Cnot | Shl | Lop3 | Prmt | Shfl | Atom | Red | Selp | Popc | Clz | Brev | Bfi => {
+            bits.filter(|_| found.is_int())
+        }
         Neg => fits.iter().copied().find(|t| t.is_signed() && t.is_int() && t.bits() == found.bits() && found.is_int()),
         _ => None,
     }
+}
+
+/// The signed and the unsigned type of as many bits, where those are what an instruction wants.
+fn signs(found: Type, fits: &[Type]) -> Option<[Type; 2]> {
+    let alike = |t: &Type| t.is_int() && t.bits() == found.bits();
+    let one = |signed: bool| fits.iter().copied().filter(alike).find(|t| t.is_signed() == signed);
+    (found.kind() == TypeKind::Bits).then_some([one(true)?, one(false)?])
 }
 
 /// What the choices mean, where their names do not say it.

@@ -161,7 +161,8 @@ impl<'a> Walker<'a, '_> {
         }
         // Another type of the same instruction?
         let slot = c.variant.words.iter().rposition(|w| matches!(w, Word::Type(_)));
-        if let (Some(slot), false) = (slot, have == Type::Pred && !dst) {
+        let fixed = matches!(want.opnd.ty, Ty::Is(Type::Pred));
+        if let (Some(slot), false) = (slot, fixed || have == Type::Pred && !dst) {
             let mut words: Vec<Word> = c.variant.words.to_vec();
             let typed = if have.kind() == TypeKind::Bits && have.bits() >= 16 && ty.is_int() {
                 [if ty.is_signed() { as_signed(have) } else { unsigned(have) }, have]
