@@ -11,7 +11,8 @@
 //! Options: `--mode available|words|blanks|operands`, `--fault TEXT` only faults of operands whose description has TEXT, `--seed N`, `--limit N` mnemonics a form, `--show N` examples a difference,
 //! `--listed` how often each listed difference was seen, with examples; a whole run names those that were not seen at all.
 //! Differences that are wanted stand in `tools/oracle_isa.keep`, one `opcode<TAB>part of the verdict<TAB>part of the instruction<TAB>reason`
-//! a line; `*` is any opcode.
+//! a line; `*` is any opcode. Instead of a part of the instruction there may stand what makes its mnemonic one of the table's:
+//! `+word word`: one or all of these words left out; `~`: the words in another order.
 
 use margay_isa::{Opcode, Shape, Space, Target, Type, Variant, Version, Word, resolve, sample};
 use std::{collections::BTreeMap, path::PathBuf, process::Command};
@@ -178,7 +179,8 @@ impl Differences {
             Ok(()) => format!("REFUSED  {}", ptxas.join(" | ")),
             Err(why) => format!("ACCEPTED although {why}"),
         };
-        let wanted = |[o, t, i]: &[String; 3]| (o == "*" || o == op.row().name) && said.contains(t) && at.contains(i);
+        let wanted =
+            |[o, t, i]: &[String; 3]| (o == "*" || o == op.row().name) && said.contains(t) && covers(op, i, &at);
         if let Some(kept) = self.keep.iter_mut().find(|k| wanted(&k.line)) {
             kept.times += 1;
             let mnemonic = at.split(' ').nth(2).unwrap_or_default().to_owned();
@@ -187,6 +189,39 @@ impl Differences {
         }
         self.found.entry((op.row().name.to_owned(), form, said)).or_default().push(at);
     }
+}
+
+/// Whether the third column of a listed difference covers an instruction, `version target: mnemonic operands`.
+fn covers(op: Opcode, part: &str, at: &str) -> bool {
+    let words = || -> Vec<Word> {
+        let mnemonic = at.split(' ').nth(2).unwrap_or_default();
+        mnemonic.split('.').skip(1).filter_map(Word::from_name).collect()
+    };
+    let fits = |words: &[Word]| resolve(op, words, |_| true).is_ok();
+    if let Some(extra) = part.strip_prefix('+') {
+        let is_extra = |w: &Word| extra.split(' ').any(|e| e == w.name());
+        let all = words();
+        let without = |i: usize| all.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, w)| *w).collect::<Vec<_>>();
+        let none: Vec<Word> = all.iter().copied().filter(|w| !is_extra(w)).collect();
+        return fits(&none) && none.len() < all.len() || (0..all.len()).any(|i| is_extra(&all[i]) && fits(&without(i)));
+    }
+    if part == "~" {
+        return any_order(&mut words(), 0, &fits);
+    }
+    at.contains(part)
+}
+
+/// Whether the words from `from` on fit in any order.
+fn any_order(words: &mut [Word], from: usize, fits: &dyn Fn(&[Word]) -> bool) -> bool {
+    if from == words.len() {
+        return fits(words);
+    }
+    (from..words.len()).any(|i| {
+        words.swap(from, i);
+        let found = any_order(words, from + 1, fits);
+        words.swap(from, i);
+        found
+    })
 }
 
 fn main() {
@@ -343,6 +378,7 @@ fn known(version: Version, target: Target, shapes: &[Shape]) -> bool {
         Shape::Reg(Type::F16 | Type::F16x2, _) => version >= Version::new(4, 2) && target.sm >= 53,
         Shape::Address(b) | Shape::Unified(b) | Shape::Not(b) => known(version, target, std::slice::from_ref(b)),
         Shape::Symbol(margay_isa::Space::Param) => version >= Version::new(1, 4),
+        Shape::Handle(Type::SamplerRef) => version >= Version::new(1, 5),
         Shape::Vector(v) | Shape::Group(v) => known(version, target, v),
         Shape::Pair(a, b) => known(version, target, &[(**a).clone(), (**b).clone()]),
         _ => true,

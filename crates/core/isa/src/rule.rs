@@ -34,6 +34,8 @@ pub enum Rule {
     HandleRegister,
     /// A predicate after `|` (is the texel resident?) needs PTX ISA 7.1 and `sm_60`.
     ResidentPredicate,
+    /// `tex`: coordinates in a vector of fewer than four elements came with PTX ISA 1.2.
+    ShortCoordinates,
     /// No sampler is named: the module must be in unified texturing mode.
     UnifiedMode,
     /// A sampler is named: the module must be in independent texturing mode.

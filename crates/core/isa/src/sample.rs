@@ -248,7 +248,9 @@ pub fn module(version: Version, target: Target, instructions: &[String]) -> (Str
     out +=
         "\n.global .align 16 .b8 global_v[64]; .const .align 16 .b8 const_v[64]; .shared .align 16 .b8 shared_v[64];";
     for t in [Type::TexRef, Type::SamplerRef, Type::SurfRef] {
-        if uses(&format!("{}_v", t.name())) {
+        if t == Type::TexRef && uses("texref_v") && version < Version::new(1, 5) {
+            out += " .tex .u32 texref_v;";
+        } else if uses(&format!("{}_v", t.name())) {
             let _ = write!(out, " .global .{} {}_v;", t.name(), t.name());
         }
     }

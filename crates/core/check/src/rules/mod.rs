@@ -59,6 +59,7 @@ pub(crate) fn instruction(rule: Rule, w: &mut Walker<'_, '_>, c: &Candidate, ins
         Rule::VmadNegation => vmad::check(w, c, inst),
         Rule::HandleRegister => texture::handle_register(w, c, inst),
         Rule::ResidentPredicate => texture::resident_predicate(w, c, inst),
+        Rule::ShortCoordinates => texture::short_coordinates(w, inst),
         Rule::UnifiedMode => texture::mode(w, c, inst, false),
         Rule::IndependentMode => texture::mode(w, c, inst, true),
         Rule::CopySourceSize => copy::source_size(w, c, inst),

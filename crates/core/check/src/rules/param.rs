@@ -24,8 +24,9 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
         Base::Sym(symbol) if space != Mod::Local && w.symbol_space(symbol) == Space::Param => {
             named(w, c, inst, Access { symbol, offset, space, store, span });
         }
-        Base::Reg(_) if space == Mod::ParamFunc => {
-            let message = format!("`{}` takes a parameter by its name only", c.variant);
+        // Functions have addresses of their parameters in registers, kernels name those of the functions that they call.
+        Base::Reg(_) if space == Mod::ParamFunc && w.func.kind == FuncKind::Kernel => {
+            let message = format!("`{}` in a kernel takes a parameter by its name only", c.variant);
             let found = Diagnostic::new(Code::ParameterQualifier, span, message).here("an address in a register");
             w.report.ptxas_only(found.help("write `.param` alone, or name the parameter"));
         }

@@ -2,10 +2,11 @@
 
 use crate::body::{Candidate, Inst, Operand, Walker};
 use crate::report::{lacking, since};
-use margay_isa::Role;
+use margay_isa::{Role, Version};
 use margay_syntax::{
     Span,
     diag::{Code, Diagnostic},
+    tree::Kind,
 };
 
 /// The span of operand `index` as written.
@@ -37,6 +38,23 @@ pub(crate) fn resident_predicate(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &
     if let (Some(lack), Some(span)) = (lacking(w.module, &since(7, 1, 60)), at(w, inst, 0)) {
         let d = lack.diagnose(w.module, "a predicate beside the texel", span);
         w.report.push(d);
+    }
+}
+
+/// Until PTX ISA 1.1 coordinates were one register or a vector of four.
+pub(crate) fn short_coordinates(w: &mut Walker<'_, '_>, inst: &Inst) {
+    if w.module.version >= Version::new(1, 2) || w.module.version_at.is_none() {
+        return;
+    }
+    let operands = w.tree.operands(w.tree.instrs[inst.node as usize].operands);
+    let Some(Kind::Brackets(list)) = operands.get(1).map(|o| o.kind) else { return };
+    let Some(coordinates) = w.tree.operands(list).last() else { return };
+    let Kind::Braces(elements) = coordinates.kind else { return };
+    if w.tree.operands(elements).len() < 4
+        && let Some(lack) = lacking(w.module, &since(1, 2, 0))
+    {
+        let d = lack.diagnose(w.module, "a vector of fewer than four coordinates", coordinates.span);
+        w.report.push(d.help("the other elements are not read: `{x, y, y, y}`"));
     }
 }
 
@@ -104,6 +122,24 @@ mod tests {
         assert_eq!(verdict("sm_60", "7.1", &resident), [""; 0]);
         assert_eq!(verdict("sm_60", "7.0", &resident).len(), 1);
         assert_eq!(verdict("sm_53", "7.1", &resident).len(), 1);
+    }
+
+    /// As ptxas 13.5 has it of a `.tex` variable.
+    #[test]
+    fn coordinates_of_the_first_versions() {
+        let old = |version: &str, rest: &str| {
+            codes(&format!(
+                ".version {version} .target sm_11 .tex .u32 tex0;
+                 .entry k() {{ .reg .f32 %f<16>; tex.{rest}; exit; }}"
+            ))
+        };
+        let texel = "v4.f32.f32 {%f0,%f1,%f2,%f3}";
+        for (version, short) in [("1.0", &["E0601"][..]), ("1.1", &["E0601"]), ("1.2", &[])] {
+            assert_eq!(old(version, &format!("2d.{texel}, [tex0, {{%f4,%f5}}]")), short);
+            assert_eq!(old(version, &format!("1d.{texel}, [tex0, {{%f4}}]")), short);
+            assert_eq!(old(version, &format!("2d.{texel}, [tex0, {{%f4,%f5,%f5,%f5}}]")), [""; 0]);
+            assert_eq!(old(version, &format!("1d.{texel}, [tex0, %f4]")), [""; 0]);
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ const fn gradient(name: &'static str) -> Opnd {
 }
 
 /// Registers as handles, the predicate, and the mode that leaves the sampler out or wants it.
-static UNIFIED: &[Rule] = &[Rule::HandleRegister, Rule::ResidentPredicate, Rule::UnifiedMode];
+static UNIFIED: &[Rule] = &[Rule::HandleRegister, Rule::ResidentPredicate, Rule::ShortCoordinates, Rule::UnifiedMode];
 static INDEPENDENT: &[Rule] = &[Rule::HandleRegister, Rule::ResidentPredicate, Rule::IndependentMode];
 
 static INTEGERS: &[Type] = &[U32, S32];
