@@ -41,6 +41,15 @@ const MODULE: &str = "\
     ret;
 }
 
+.func (.param .b32 r) next(.param .b32 i)
+{
+    .reg .b32 %i;
+    ld.param.b32 %i, [i];
+    add.u32 %i, %i, 1;
+    st.param.b32 [r], %i;
+    ret;
+}
+
 .visible .entry k(.param .u64 in, .param .u64 out, .param .u32 s)
 {
     .reg .b64 %in, %out, %o, %d;
@@ -81,6 +90,13 @@ const MODULE: &str = "\
         call (q), large, (p, w);
         ld.param.b64 %o, [q+192];
     }
+    {
+        .param .b32 i, r;
+        st.param.b32 [i], %s;
+        call (r), next, (i);
+        ld.param.b32 %s, [r];
+    }
+    add.u32 %x, %x, %s;
     shl.b64 %o, %o, 2;
     add.u64 %out, %out, %o;
     st.global.u32 [%out], %x;
@@ -137,7 +153,7 @@ fn llvm_functions_have_the_signatures_of_their_plans() {
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("convention.ptx");
     std::fs::write(&file, MODULE).unwrap();
     let file = file.to_str().unwrap();
-    let mut scalars = 0;
+    let (mut scalars, mut scalar_results) = (0, 0);
     for abi in ["simd", "ptx", "sm", "sysv", "legacy"] {
         let report: Value = serde_json::from_str(&margay(&["abi", file, "--abi", abi, "--json"])).unwrap();
         let code = margay(&["ir", file, "--kernel", "k", "--stage", "llvm", "--abi", abi, "--block", "32"]);
@@ -155,10 +171,12 @@ fn llvm_functions_have_the_signatures_of_their_plans() {
                 function["name"]
             );
             scalars += list.iter().filter(|a| a.contains(" %S")).count();
+            scalar_results += usize::from(result == "{ i32, i32 }");
         }
     }
-    // `base` and `factor` of `scaled`, `a` of `triple`, and the pointer to the large return: nothing else is uniform.
-    assert_eq!(scalars, 4, "the arguments that all lanes share travel in scalar registers of `simd`");
+    // `base` and `factor` of `scaled`, `a` of `triple`, the pointer to the large return, and `i` of `next`: nothing else is uniform.
+    assert_eq!(scalars, 5, "the arguments that all lanes share travel in scalar registers of `simd`");
+    assert_eq!(scalar_results, 1, "so does what `next` returns");
 }
 
 #[test]

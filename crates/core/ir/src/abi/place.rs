@@ -8,7 +8,7 @@ use super::{Abi, Buffer, FuncPlaces, NoPlan, Piece, Place, Plan, Signature, kern
 use crate::{
     Arg, CallSite, FrameId, FrameRole, Func, Ir, MemBase, Operand, Placed, Virtual,
     explicit::{self, Admitted, Interface, Target},
-    pass::mark_uniform_formals,
+    pass::mark_uniform_values,
 };
 use margay_check::FuncKind;
 use std::{collections::HashMap, sync::Arc};
@@ -29,7 +29,7 @@ const FIRST_LOCAL: u32 = 16;
 pub fn place(mut ir: Ir<Virtual>, abi: &dyn Abi) -> Result<Ir<Placed>, NoPlan> {
     abi.accepts(&ir)?;
     if abi.tells_uniform() {
-        mark_uniform_formals(&mut ir);
+        mark_uniform_values(&mut ir);
     }
     let mut plans: HashMap<Signature, Plan> = HashMap::new();
     let mut plan = |sig: &Signature| {

@@ -2,7 +2,7 @@
 //! travels, what each call site passes, and for kernels the block that cuLaunchKernel is given.
 
 use super::{Abi, NoPlan, Piece, Place, Reg, Value, kernel_layout, kernel_limit, kernel_plan};
-use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_formals, print::describe};
+use crate::{Arg, CallSite, Callee, Func, Ir, Operand, VReg, Virtual, pass::mark_uniform_values, print::describe};
 use margay_check::FuncKind;
 use std::{fmt::Write, ops::Range};
 
@@ -116,7 +116,7 @@ pub struct Passed {
 pub fn report(ir: &Ir<Virtual>, abi: &dyn Abi) -> Report {
     let mut ir = ir.clone();
     if abi.tells_uniform() {
-        mark_uniform_formals(&mut ir);
+        mark_uniform_values(&mut ir);
     }
     let functions = ir.funcs.iter().map(|f| function(&ir, f, abi)).collect();
     Report { abi: abi.name(), about: abi.about(), functions }

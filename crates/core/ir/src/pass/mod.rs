@@ -6,7 +6,8 @@
 //! * [`Liveness`]: which registers are live where blocks begin.
 //! * [`Uniformity`]: which registers are equal over the lanes of a warp, which are affine in the lane, which blocks only part
 //!   of a warp may reach.
-//! * [`mark_uniform_formals`]: the same of formals, over the call graph.
+//! * [`mark_uniform_values`]: the same of formals and returns, over the call graph.
+//! * [`spins`]: loops that may wait for other threads.
 //! * [`propagate_constants`]: constants in registers become operands.
 //! * [`split_after`], [`split_before`], [`branch_around`]: blocks made shorter.
 //! * [`Regions`]: the code between the barriers of a kernel.
@@ -14,19 +15,21 @@
 mod calls;
 pub mod cfg;
 mod constants;
-mod formals;
+mod interface;
 pub mod liveness;
 mod regions;
 mod shape;
+mod spin;
 mod split;
 mod uniformity;
 
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;
-pub use formals::{mark_uniform_formals, passes_uniform};
+pub use interface::{mark_uniform_values, passes_uniform, returns_uniform};
 pub use liveness::{BitSet, Liveness};
 pub use regions::{Region, Regions, is_cta_barrier, live_frame};
 pub use shape::{Shape, WarpShape};
+pub use spin::{observes_others, spins};
 pub use split::{Cut, branch_around, split_after, split_before};
 pub use uniformity::Uniformity;

@@ -8,10 +8,10 @@
 //! all of them together. This covers loops that lanes leave at different times: their uses outside lie under fewer sides.
 
 use crate::{
-    BlockId, Func, Operand, Terminator,
+    Arg, BlockId, Func, MemBase, Operand, Terminator,
     pass::{
         Cfg,
-        formals::uniform_variables,
+        interface::{ResultVariable, result_variables, uniform_variables},
         liveness::{BitSet, inst_reads, inst_writes, term_reads},
         shape::{self, Fact, Shape, WarpShape},
     },
@@ -76,6 +76,8 @@ struct Analysis<'a> {
     uses: Vec<Vec<u32>>,
     /// By frame variable: a formal that is the same in all lanes, and stays what it is.
     formals: Vec<bool>,
+    /// By frame variable: the call whose result it holds.
+    results: Vec<Option<ResultVariable>>,
 }
 
 impl Uniformity {
@@ -120,6 +122,7 @@ impl<'a> Analysis<'a> {
             defs: vec![Vec::new(); r],
             uses: vec![Vec::new(); r],
             formals: uniform_variables(func),
+            results: result_variables(func),
         }
     }
 }
@@ -154,13 +157,12 @@ impl Analysis<'_> {
         for b in &self.cfg.order {
             let block = &self.func.blocks[b.0 as usize];
             for inst in self.func.insts(block) {
+                if let [Operand::Call(c)] = self.func.operands(inst.srcs) {
+                    changed |= self.call(inst, *c);
+                    continue;
+                }
                 let Some(fact) = self.result(inst) else { continue };
-                let facts = &mut self.facts;
-                inst_writes(self.func, inst, &mut |r| {
-                    let old = &mut facts[r.0 as usize];
-                    let new = old.map_or(fact, |o| o.join(fact).widened(o));
-                    changed |= old.replace(new) != Some(new);
-                });
+                inst_writes(self.func, inst, &mut |r| changed |= define(&mut self.facts, r, fact));
             }
         }
         for r in 0..self.facts.len() {
@@ -186,6 +188,38 @@ impl Analysis<'_> {
         changed
     }
 
+    /// Defines the results of a call. Returns whether anything changed.
+    fn call(&mut self, inst: &crate::Inst, call: u32) -> bool {
+        let together = inst.guard.is_none_or(|(p, _)| !self.varies(self.facts[p.0 as usize]));
+        let site = &self.func.calls[call as usize];
+        let mut changed = false;
+        for (i, ret) in site.rets.iter().enumerate() {
+            let fact = if together && self.returns_uniform(call, i) { Fact::UNIFORM } else { Fact::VARYING };
+            if let Arg::Values(values) = ret {
+                for value in values {
+                    if let Operand::Reg(r) = value {
+                        changed |= define(&mut self.facts, *r, fact);
+                    }
+                }
+            }
+        }
+        changed
+    }
+
+    /// Whether a call returns one value to all lanes that call. Where lanes are not in step, a function may be called for some of
+    /// them after the others, and read memory each time.
+    fn returns_uniform(&self, call: u32, ret: usize) -> bool {
+        !self.warp.cta && !self.warp.divergent && !self.func.calls[call as usize].sig.rets[ret].varying
+    }
+
+    /// Whether a load from a frame variable reads the result of a call that is the same in all lanes.
+    fn loads_result(&self, variable: usize, offset: i64, bytes: u32) -> bool {
+        let Some(v) = &self.results[variable] else { return false };
+        let size = self.func.calls[v.call as usize].sig.rets[v.ret].size;
+        let inside = offset >= 0 && offset.saturating_add(bytes.into()) <= size.into();
+        inside && self.returns_uniform(v.call, v.ret) && self.see_together(&[v.block], &v.uses)
+    }
+
     /// What no definition reached holds nothing in particular, the same in all lanes.
     fn settle(&mut self) -> bool {
         let mut changed = false;
@@ -203,26 +237,31 @@ impl Analysis<'_> {
 
     /// Whether the lanes that see one definition of a register see all of its definitions and uses together.
     fn together(&self, r: usize) -> bool {
+        self.see_together(&self.defs[r], &self.uses[r])
+    }
+
+    /// The same of something that is defined and used in these blocks.
+    fn see_together(&self, defs: &[u32], uses: &[u32]) -> bool {
         if self.whole {
             return true;
         }
         let looped = |b: &u32| self.cfg.innermost(self.cfg.position[*b as usize]).is_some();
-        if self.warp.divergent && (self.defs[r].len() > 1 || self.defs[r].iter().any(looped)) {
+        if self.warp.divergent && (defs.len() > 1 || defs.iter().any(looped)) {
             return false;
         }
-        if self.warp.interleaved && self.defs[r].iter().any(looped) {
+        if self.warp.interleaved && defs.iter().any(looped) {
             return false;
         }
-        let mut blocks = self.defs[r].iter().chain(&self.uses[r]);
+        let mut blocks = defs.iter().chain(uses);
         let Some(first) = blocks.next() else { return true };
-        let single = self.defs[r].len() == 1;
+        let single = defs.len() == 1;
         let sides = &self.sides[*first as usize];
         let same = |b: &u32| self.sides[*b as usize] == *sides && !self.mixed[*b as usize];
-        if self.defs[r].len() + self.uses[r].len() == 1 {
+        if defs.len() + uses.len() == 1 {
             return true;
         }
         // A single definition is seen by every lane that uses it; it is only lost to lanes that left its loop earlier.
-        if single && self.uses[r].iter().all(|u| !self.leaves_loop(*first, *u)) {
+        if single && uses.iter().all(|u| !self.leaves_loop(*first, *u)) {
             return true;
         }
         !self.mixed[*first as usize] && blocks.all(same)
@@ -276,7 +315,7 @@ impl Analysis<'_> {
     /// What is known of an operand; `None` for a register before its first definition was seen.
     fn operand(&self, o: &Operand) -> Option<Fact> {
         match o {
-            Operand::Reg(r) | Operand::Not(r) | Operand::Mem(crate::MemBase::Reg(r), _) => self.facts[r.0 as usize],
+            Operand::Reg(r) | Operand::Not(r) | Operand::Mem(MemBase::Reg(r), _) => self.facts[r.0 as usize],
             Operand::Special(s, c) => Some(self.warp.fact(*s, *c)),
             Operand::Imm(v) => Some(Fact::constant(*v)),
             _ => Some(Fact::UNIFORM),
@@ -308,10 +347,11 @@ impl Analysis<'_> {
             _ => true,
         };
         let plain = exact && matches!(func.operands(inst.dsts), [d] if width(d, written));
-        if let ([Operand::Mem(crate::MemBase::Frame(f), _)], Opcode::Ld) = (ops, variant.op)
-            && self.formals[f.0 as usize]
-        {
-            return Some(Fact::UNIFORM);
+        if let ([Operand::Mem(MemBase::Frame(f), offset)], Opcode::Ld) = (ops, variant.op) {
+            let (variable, bytes) = (f.0 as usize, variant.t().bytes() * variant.vec());
+            if self.formals[variable] || self.loads_result(variable, *offset, bytes) {
+                return Some(Fact::UNIFORM);
+            }
         }
         let fact = shape::result(self.warp, inst.space, variant, &srcs, ops, plain);
         // A guarded definition merges with the old value, which `together` and the join over definitions see to; one in rows
@@ -320,4 +360,11 @@ impl Analysis<'_> {
         let call = variant.op.row().effect == Effect::Call;
         Some(if merged || call { Fact::VARYING } else { fact })
     }
+}
+
+/// Joins a definition to what is known of a register. Returns whether that changed anything.
+fn define(facts: &mut [Option<Fact>], r: crate::VReg, fact: Fact) -> bool {
+    let old = &mut facts[r.0 as usize];
+    let new = old.map_or(fact, |o| o.join(fact).widened(o));
+    old.replace(new) != Some(new)
 }

@@ -24,6 +24,9 @@ impl Module {
             w.needs.push(needs);
             let _ = writeln!(w.out, "{};", signature(".func", &format!("f{i}"), true));
         }
+        if !self.functions.is_empty() {
+            w.out.push_str(SHARED);
+        }
         for (i, f) in self.functions.iter().enumerate() {
             w.function(i, f);
         }
@@ -31,6 +34,31 @@ impl Module {
         w.out
     }
 }
+
+/// Functions that return one value to all lanes if they are given such.
+const SHARED: &str = "\
+.func (.param .b32 r) chosen(.param .b32 p, .param .b32 q)
+{
+.reg .pred %c;
+.reg .b32 %p, %q;
+ld.param.u32 %p, [p];
+ld.param.u32 %q, [q];
+setp.gt.u32 %c, %p, %q;
+@%c bra greater;
+mad.lo.u32 %p, %p, 3, %q;
+st.param.u32 [r], %p;
+ret;
+greater:
+sub.u32 %p, %p, %q;
+st.param.u32 [r], %p;
+ret;
+}
+.func (.reg .b32 %r) near(.reg .b32 %p)
+{
+mad.lo.u32 %r, %p, 5, 1;
+ret;
+}
+";
 
 /// The head of a function, a declaration or a prototype; the latter has no parameter names.
 fn signature(head: &str, name: &str, named: bool) -> String {
@@ -422,7 +450,21 @@ impl Writer {
         self.line("ld.param.u32 %v4, [to_r+4];");
         self.line("ld.param.u64 %w3, [to_r+8];");
         self.line("ld.param.f64 %g1, [to_r+16];");
-        self.line("}");
+        for text in [
+            ".param .b32 to_p; .param .b32 to_q; .param .b32 to_o;",
+            "st.param.u32 [to_p], %u0; st.param.u32 [to_q], %u1;",
+            "call (to_o), chosen, (to_p, to_q);",
+            "ld.param.u32 %x0, [to_o];",
+            "xor.b32 %v1, %v1, %x0;",
+            // Lanes that do not call keep what they have.
+            "mov.u32 %x0, %u0;",
+            "setp.lt.u32 %q9, %lane, 9;",
+            "@%q9 call (%x0), near, (%u1);",
+            "add.u32 %v1, %v1, %x0;",
+            "}",
+        ] {
+            self.line(text);
+        }
     }
 }
 

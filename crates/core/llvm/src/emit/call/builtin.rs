@@ -68,7 +68,12 @@ impl Emitter<'_> {
     /// The value of the first active lane; for values that are uniform over the active lanes.
     pub fn first_active(&mut self, v: &Val) -> Val {
         let bits = self.active_bits();
-        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[&bits, &int(Elem::I1, 0)]);
+        self.first_of(v, &bits)
+    }
+
+    /// The value of the first of some lanes, given as bits.
+    pub fn first_of(&mut self, v: &Val, bits: &Val) -> Val {
+        let lane = self.w.intrinsic_named("llvm.cttz.i32", Ty::scalar(Elem::I32), &[bits, &int(Elem::I1, 0)]);
         let lane = self.w.op_const("and", &lane, 31);
         self.w.extract(v, &lane)
     }

@@ -7,7 +7,7 @@
 use crate::ctx::Helper;
 use crate::emit::{
     call::Begun,
-    call::signature::{carried, slots},
+    call::signature::{slots, stored},
     function::{Emitter, Mode, Result, symbol},
     site::SiteKind,
     text::{Elem, Ty, Val, int, named},
@@ -138,14 +138,18 @@ impl Emitter<'_> {
         (self.mode, self.active) = (Mode::Masked, lanes.clone());
         let (offsets, _) = slots(&sequence.carriers.outputs);
         let mut outputs = Vec::new();
+        let bits = self.bits(lanes);
         for (c, at) in sequence.carriers.outputs.iter().zip(offsets) {
             let Some(rets) = &blocks.rets else { return self.refuse("a call without room for its results") };
             let p = self.w.offset_const(rets, at);
-            outputs.push(self.w.load(carried(c), &p, 64));
+            let v = self.w.load(stored(c), &p, 64);
+            outputs.push(match c.carries {
+                Carries::Uniform => self.first_of(&v, &bits),
+                Carries::Lanes | Carries::Pointer => v,
+            });
         }
-        let zero = int(Elem::I32, 0);
         let (inputs, beside) = (Vec::new(), Vec::new());
-        let call = Begun { site, sequence, lanes: zero.clone(), top: zero, inputs, beside, blocks };
+        let call = Begun { site, sequence, lanes: bits, top: int(Elem::I32, 0), inputs, beside, blocks };
         self.take_returns(&call, &outputs, Some(lanes))?;
         (self.mode, self.active) = (mode, active);
         Ok(())

@@ -21,7 +21,7 @@ use margay_ir::{
     Arg, CallSite, FormalHome, Func, Inst, Operand, VReg,
     abi::{Piece, Place, Reg},
     explicit::{Carries, Home, Sequence, Target, Transfer},
-    pass::passes_uniform,
+    pass::{Shape, passes_uniform, returns_uniform},
 };
 use margay_isa::{Opcode, Type};
 use std::{collections::HashMap, sync::Arc};
@@ -118,7 +118,10 @@ impl Emitter<'_> {
             ..Crossing::own()
         };
         let mut next = 0;
-        for ((t, home), value) in interface.rets.iter().zip(&homes).zip(&values.rets) {
+        for (i, ((t, home), value)) in interface.rets.iter().zip(&homes).zip(&values.rets).enumerate() {
+            if t.uniform && !returns_uniform(self.func, &self.cfg, &self.uniformity, i) {
+                return self.refuse("a return that the plan takes for the same in all lanes");
+            }
             let side = match home {
                 FormalHome::Regs(regs) => {
                     let srcs: Vec<Operand> = regs.iter().map(|r| Operand::Reg(*r)).collect();
@@ -134,9 +137,18 @@ impl Emitter<'_> {
                         let v = self.side_bytes(&side, &p.bytes)?;
                         let (ty, slot) = self.outputs[next].clone();
                         let v = self.w.resize(&v, ty.elem, false);
-                        let v = self.w.splat(&v);
-                        self.store_lanes(&v, &slot);
                         next += 1;
+                        match (ty.vector, v.ty.vector) {
+                            (true, _) => {
+                                let v = self.w.splat(&v);
+                                self.store_lanes(&v, &slot);
+                            }
+                            (false, true) => {
+                                let v = self.first_active(&v);
+                                self.w.store(&v, &slot, 64);
+                            }
+                            (false, false) => self.w.store(&v, &slot, 64),
+                        }
                     }
                 }
             }
@@ -156,7 +168,7 @@ impl Emitter<'_> {
             .iter()
             .zip(offsets)
             .map(|(c, at)| {
-                let ty = signature::carried(c);
+                let ty = if stores { signature::stored(c) } else { signature::carried(c) };
                 let slot = match stores {
                     true => {
                         let p = format_args!("getelementptr i8, ptr %returned, i64 {at}");
@@ -199,7 +211,13 @@ impl Emitter<'_> {
             let mut whole = None;
             for p in t.pieces.iter().filter(|p| p.bytes.start < end && first < p.bytes.end) {
                 let v = match places.memory(p) {
-                    Some((block, at)) => self.area_unit((&block, at + (first - p.bytes.start)), bytes),
+                    Some((block, at)) => {
+                        let v = self.area_unit((&block, at + (first - p.bytes.start)), bytes);
+                        match (self.slots[r.0 as usize].shape, &places.lanes) {
+                            (Shape::Uniform, Some(lanes)) => self.first_of(&v, lanes),
+                            _ => v,
+                        }
+                    }
                     None => {
                         let Some(v) = places.register(p) else { return self.refuse(NOWHERE) };
                         let below = i128::from(first.saturating_sub(p.bytes.start)) * 8;
@@ -311,7 +329,8 @@ impl Emitter<'_> {
         let blocks = self.blocks_of_call(&sequence, apart);
         let carriers = &sequence.carriers;
         let mut found: HashMap<Reg, Val> = blocks.behind.clone();
-        let places = Crossing { stack: blocks.stack.clone(), space: blocks.space.clone(), registers: found.clone() };
+        let (stack, space) = (blocks.stack.clone(), blocks.space.clone());
+        let places = Crossing { lanes: None, stack, space, registers: found.clone() };
         for (i, ((t, arg), value)) in sequence.args.iter().zip(&site.args).zip(&site.sig.params).enumerate() {
             if t.uniform && !passes_uniform(self.ir.func(self.id), &self.uniformity, number, i) {
                 return self.refuse("an argument that the plan takes for the same in all lanes");
@@ -372,8 +391,12 @@ impl Emitter<'_> {
     /// Takes the return values in the active lanes of `mask`.
     pub(in crate::emit) fn take_returns(&mut self, call: &Begun, outputs: &[Val], mask: Option<&Val>) -> Result<()> {
         let regs = call.sequence.carriers.outputs.iter().map(|c| c.reg).zip(outputs.iter().cloned());
-        let places =
-            Crossing { stack: call.blocks.stack.clone(), space: call.blocks.space.clone(), registers: regs.collect() };
+        let places = Crossing {
+            lanes: Some(call.lanes.clone()),
+            stack: call.blocks.stack.clone(),
+            space: call.blocks.space.clone(),
+            registers: regs.collect(),
+        };
         let behind = Crossing { registers: call.blocks.behind.clone(), ..places.clone() };
         for ((t, ret), value) in call.sequence.rets.iter().zip(&call.site.rets).zip(&call.site.sig.rets) {
             let hidden = t.pieces.iter().any(|p| matches!(p.at, Place::Behind(_)));
@@ -444,6 +467,8 @@ impl Emitter<'_> {
 /// The locations of values that cross a call: areas and registers.
 #[derive(Clone, Default)]
 struct Crossing {
+    /// Lanes that take part in the call, as bits.
+    lanes: Option<Val>,
     stack: Option<Val>,
     space: Option<Val>,
     registers: HashMap<Reg, Val>,
@@ -453,7 +478,8 @@ impl Crossing {
     /// The locations as the callee sees them.
     fn own() -> Crossing {
         let area = |name: &str| Some(named(Ty::scalar(Elem::Ptr), name));
-        Crossing { stack: area("%stack"), space: area("%space"), registers: HashMap::new() }
+        let lanes = Some(named(Ty::scalar(Elem::I32), "%mask"));
+        Crossing { lanes, stack: area("%stack"), space: area("%space"), registers: HashMap::new() }
     }
 
     /// The area that a piece lies in, and its offset there.

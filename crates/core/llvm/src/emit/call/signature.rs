@@ -4,7 +4,7 @@
 //! the ABI (`<32 x iN>` for a varying value, `iN` for a uniform one, `ptr` to the area of a large value); then, where
 //! the plan uses them, `ptr %stack` and `ptr %space`: areas (see [`super::area`]). A function with an unsized parameter
 //! also gets `i32 %incoming, i32 %passed`: the offset of its caller's outgoing area in the local window, and the number
-//! of bytes there. Result registers follow the status: `{ i32, <32 x iN>, … }`.
+//! of bytes there. Result registers follow the status, `iN` where all lanes get the same value: `{ i32, <32 x iN>, … }`.
 
 use crate::emit::{
     function::Emitter,
@@ -23,6 +23,14 @@ pub(in crate::emit) fn carried(c: &Carrier) -> Ty {
         Carries::Lanes => Ty::lanes(elem),
         Carries::Uniform => Ty::scalar(elem),
         Carries::Pointer => Ty::scalar(Elem::Ptr),
+    }
+}
+
+/// LLVM type of a carrier's value in an argument or result block: lanes that share it may be of several calls.
+pub(in crate::emit) fn stored(c: &Carrier) -> Ty {
+    match c.carries {
+        Carries::Lanes | Carries::Uniform => Ty::lanes(integer(c.bytes)),
+        Carries::Pointer => carried(c),
     }
 }
 
@@ -125,8 +133,7 @@ impl Emitter<'_> {
         let mut list = String::new();
         let (offsets, end) = slots(&carriers.inputs);
         for (i, (c, at)) in carriers.inputs.iter().zip(offsets).enumerate() {
-            let ty = carried(c);
-            let wide = if c.carries == Carries::Uniform { Ty::lanes(ty.elem) } else { ty };
+            let (ty, wide) = (carried(c), stored(c));
             line(format!("%p{i} = getelementptr i8, ptr %args, i64 {at}"));
             line(format!("%v{i} = load {wide}, ptr %p{i}, align 8"));
             match c.carries {
@@ -154,8 +161,13 @@ impl Emitter<'_> {
         } else {
             let (offsets, _) = slots(&carriers.outputs);
             for (i, (c, at)) in carriers.outputs.iter().zip(offsets).enumerate() {
-                let ty = carried(c);
-                line(format!("%new{i} = extractvalue {} %result, {}", result(carriers, false), i + 1));
+                let (one, ty) = (carried(c), stored(c));
+                let got = if one.vector { "new" } else { "got" };
+                line(format!("%{got}{i} = extractvalue {} %result, {}", result(carriers, false), i + 1));
+                if !one.vector {
+                    line(format!("%one{i} = insertelement {ty} poison, {one} %got{i}, i32 0"));
+                    line(format!("%new{i} = shufflevector {ty} %one{i}, {ty} poison, <32 x i32> zeroinitializer"));
+                }
                 line(format!("%to{i} = getelementptr i8, ptr %rets, i64 {at}"));
                 line(format!("%old{i} = load {ty}, ptr %to{i}, align 64"));
                 line(format!("%mix{i} = select <32 x i1> %lanes, {ty} %new{i}, {ty} %old{i}"));

@@ -3,14 +3,13 @@
 use crate::ctx::{Helper, at};
 use crate::emit::{
     function::prepare::trivial_exit,
-    function::reach::observes_others,
     function::{Emitter, Mode, Result, Role},
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int},
 };
 use margay_ir::{
     BlockId, Inst, Terminator,
-    pass::{Loop, Shape},
+    pass::{Loop, Shape, observes_others},
 };
 use margay_isa::{Effect, Mod, Opcode};
 

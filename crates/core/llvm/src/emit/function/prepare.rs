@@ -5,14 +5,14 @@ use crate::emit::{
     call::stack::moves_stack,
     function::Options,
     function::members::Members,
-    function::reach::{Reached, polls, spins, waits_at_barrier},
+    function::reach::{Reached, polls, waits_at_barrier},
 };
 use margay_exec::matrix;
 use margay_ir::{
     Block, BlockId, Func, FuncId, Inst, Operand, Terminator,
     pass::{
         Cfg, Cut, Shape, Uniformity, WarpShape, branch_around, cfg::successors, is_cta_barrier, propagate_constants,
-        split_after, split_before,
+        spins, split_after, split_before,
     },
 };
 use margay_isa::{Effect, Mod, Opcode};

@@ -1,0 +1,216 @@
+//! Loops in which threads may wait for others: an engine must let other threads overtake those that are in them.
+
+use crate::{
+    BlockId, Func, Inst, MemSpace, Operand, VReg,
+    pass::{Cfg, Liveness, Loop, cfg::successors, liveness},
+};
+use margay_isa::{Effect, Mod, Opcode};
+use std::collections::HashSet;
+
+/// Whether an instruction observes other threads: a lock taken by `atom.cas` or `atom.exch`, a strong load of a flag,
+/// or an atomic that stands for one.
+pub fn observes_others(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    let has = |mods: &[Mod]| mods.iter().any(|m| v.has(*m));
+    v.op == Opcode::Atom && (has(&[Mod::Cas, Mod::Exch]) || changes_nothing(func, inst))
+        || v.op == Opcode::Ld && has(&[Mod::Volatile, Mod::Acquire, Mod::Relaxed, Mod::Mmio])
+}
+
+/// Whether an atomic leaves memory unchanged whatever it reads: `atom.add` of 0 and the like.
+fn changes_nothing(func: &Func, inst: &Inst) -> bool {
+    let v = func.variant(inst);
+    let (bits, signed) = (v.t().bits(), v.t().is_signed());
+    let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+    let neutral = match () {
+        _ if v.t().is_float() || v.vec() > 1 => return false,
+        _ if v.has(Mod::Add) || v.has(Mod::Or) || v.has(Mod::Xor) => 0,
+        _ if v.has(Mod::And) => all,
+        _ if v.has(Mod::Max) => {
+            if signed {
+                1 << (bits - 1)
+            } else {
+                0
+            }
+        }
+        _ if v.has(Mod::Min) => {
+            if signed {
+                all >> 1
+            } else {
+                all
+            }
+        }
+        _ => return false,
+    };
+    let is = |o: &Operand| matches!(o, Operand::Imm(value) if value & all == neutral);
+    match func.operands(inst.srcs).get(1) {
+        Some(Operand::Reg(r)) => {
+            let (mut some, mut every) = (false, true);
+            for other in &func.insts {
+                liveness::inst_writes(func, other, &mut |w| {
+                    if w == *r {
+                        let srcs = func.operands(other.srcs);
+                        some = true;
+                        every &= func.variant(other).op == Opcode::Mov && srcs.len() == 1 && is(&srcs[0]);
+                    }
+                });
+            }
+            some && every
+        }
+        Some(o) => is(o),
+        None => false,
+    }
+}
+
+/// Whether some loop polls by atomics: its exit depends on what an atomic has read, and it has no other effect that
+/// threads could see.
+fn polls_by_atomics(func: &Func, cfg: &Cfg) -> bool {
+    let insts = |b: BlockId| func.insts(&func.blocks[b.0 as usize]);
+    let is_atom = |inst: &&Inst| func.variant(inst).op == Opcode::Atom;
+    let acts = |inst: &Inst| {
+        let v = func.variant(inst);
+        match v.op.row().effect {
+            Effect::Memory => !matches!(
+                v.op,
+                Opcode::Atom
+                    | Opcode::Ld
+                    | Opcode::Ldu
+                    | Opcode::Fence
+                    | Opcode::Membar
+                    | Opcode::Prefetch
+                    | Opcode::Prefetchu
+            ),
+            Effect::Call => true,
+            Effect::Pure | Effect::Machine | Effect::Control | Effect::Warp => false,
+        }
+    };
+    let ends_by_what_it_finds = |l: &Loop| {
+        let blocks = &cfg.order[l.first as usize..=l.last as usize];
+        if blocks.iter().any(|b| insts(*b).iter().any(acts)) {
+            return false;
+        }
+        let mut found: HashSet<VReg> = HashSet::new();
+        for b in blocks {
+            for inst in insts(*b).iter().filter(is_atom) {
+                liveness::inst_writes(func, inst, &mut |r| {
+                    found.insert(r);
+                });
+            }
+        }
+        spread(func, blocks, &mut found);
+        blocks.iter().any(|b| {
+            let leaves = successors(&func.blocks[b.0 as usize].term).iter().any(|to| !blocks.contains(to));
+            leaves && branches_on(func, *b, &found)
+        })
+    };
+    let holds_atom =
+        |l: &&Loop| cfg.order[l.first as usize..=l.last as usize].iter().any(|b| insts(*b).iter().any(|i| is_atom(&i)));
+    cfg.loops.iter().filter(holds_atom).any(ends_by_what_it_finds)
+}
+
+/// Adds the registers of some blocks that depend on registers of a set, transitively.
+fn spread(func: &Func, blocks: &[BlockId], found: &mut HashSet<VReg>) {
+    let mut before = 0;
+    while before != found.len() {
+        before = found.len();
+        for inst in blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])) {
+            let mut follows = false;
+            liveness::inst_reads(func, inst, &mut |r| follows |= found.contains(&r));
+            if follows {
+                liveness::inst_writes(func, inst, &mut |r| {
+                    found.insert(r);
+                });
+            }
+        }
+    }
+}
+
+/// Whether the end of a block depends on a register of a set.
+fn branches_on(func: &Func, b: BlockId, found: &HashSet<VReg>) -> bool {
+    let mut follows = false;
+    liveness::term_reads(func, &func.blocks[b.0 as usize].term, &mut |r| follows |= found.contains(&r));
+    follows
+}
+
+/// Whether lanes in loops of a function must let others overtake them: loops that may wait for other threads, and loops that never
+/// end.
+pub fn spins(func: &Func, cfg: &Cfg) -> bool {
+    polls_by_observing(func, cfg) || polls_by_loads(func, cfg) || polls_by_atomics(func, cfg) || never_ends(func, cfg)
+}
+
+/// Whether some loop has no exit, or does nothing that could change whether it ends: it has no effects, and carries no register
+/// from one iteration to the next. Threads in it must not keep the others from what they do.
+fn never_ends(func: &Func, cfg: &Cfg) -> bool {
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    let stays = |l: &Loop| {
+        let leaves = |to: &BlockId| !blocks(l).contains(to);
+        !blocks(l).iter().any(|b| successors(&func.blocks[b.0 as usize].term).iter().any(leaves))
+    };
+    let inert = |l: &&Loop| {
+        let acts = |i: &Inst| !matches!(func.variant(i).op.row().effect, Effect::Pure | Effect::Control);
+        !blocks(l).iter().any(|b| func.insts(&func.blocks[b.0 as usize]).iter().any(acts))
+    };
+    if cfg.loops.iter().any(stays) {
+        return true;
+    }
+    let inert: Vec<&Loop> = cfg.loops.iter().filter(inert).collect();
+    if inert.is_empty() {
+        return false;
+    }
+    let live = Liveness::new(func, cfg);
+    !inert.into_iter().all(|l| carries(func, cfg, &live, l))
+}
+
+/// Whether a loop carries a register from one iteration to the next.
+fn carries(func: &Func, cfg: &Cfg, live: &Liveness, l: &Loop) -> bool {
+    let entry = &live.live_in[cfg.order[l.first as usize].0 as usize];
+    let blocks = &cfg.order[l.first as usize..=l.last as usize];
+    blocks.iter().flat_map(|b| func.insts(&func.blocks[b.0 as usize])).any(|inst| {
+        let mut kept = false;
+        liveness::inst_writes(func, inst, &mut |r| kept |= entry.has(r.0));
+        kept
+    })
+}
+
+/// Whether some loop observes other threads, and some branch in it depends on memory. The others end whatever is observed.
+fn polls_by_observing(func: &Func, cfg: &Cfg) -> bool {
+    let insts = |b: &BlockId| func.insts(&func.blocks[b.0 as usize]).iter();
+    let watched = |b: &BlockId| insts(b).any(|i| observes_others(func, i));
+    if !cfg.reducible {
+        let looped = |b: &&BlockId| cfg.innermost(cfg.position[b.0 as usize]).is_some();
+        return cfg.order.iter().filter(looped).any(watched);
+    }
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    cfg.loops.iter().map(blocks).filter(|blocks| blocks.iter().any(watched)).any(|blocks| {
+        let effect = |i: &Inst| func.variant(i).op.row().effect;
+        if blocks.iter().flat_map(insts).any(|i| effect(i) == Effect::Call) {
+            return true;
+        }
+        let mut found: HashSet<VReg> = HashSet::new();
+        for inst in blocks.iter().flat_map(insts).filter(|i| matches!(effect(i), Effect::Memory | Effect::Machine)) {
+            liveness::inst_writes(func, inst, &mut |r| {
+                found.insert(r);
+            });
+        }
+        spread(func, blocks, &mut found);
+        blocks.iter().any(|b| branches_on(func, *b, &found))
+    })
+}
+
+/// Whether some loop loads from memory and carries no register from one iteration to the next: only another thread's
+/// write can end it, even if its loads are weak.
+fn polls_by_loads(func: &Func, cfg: &Cfg) -> bool {
+    let reads = |b: &BlockId| {
+        let loads = |i: &Inst| {
+            let constant = matches!(i.space, Some(MemSpace::KernelParam | MemSpace::Const | MemSpace::Local));
+            func.variant(i).op == Opcode::Ld && !constant
+        };
+        func.insts(&func.blocks[b.0 as usize]).iter().any(loads)
+    };
+    let blocks = |l: &Loop| &cfg.order[l.first as usize..=l.last as usize];
+    let candidates: Vec<&Loop> = cfg.loops.iter().filter(|l| blocks(l).iter().any(reads)).collect();
+    if candidates.is_empty() {
+        return false;
+    }
+    let live = Liveness::new(func, cfg);
+    !candidates.into_iter().all(|l| carries(func, cfg, &live, l))
+}
