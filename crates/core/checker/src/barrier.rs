@@ -3,12 +3,14 @@
 //! * Threads of a warp, or of a CTA, that wait at different `bar.sync` (`.aligned`) for the same completion: all must
 //!   be at the same one (manual, section 9.7.13.1).
 //! * Threads that have skipped a barrier and exited, which completes it. That is correct for threads that exit early,
-//!   so the place of their last memory access decides: a thread has skipped the barrier if that place follows the
-//!   barrier and cannot lead back to it.
+//!   so the place of their last memory access or barrier decides: a thread has skipped the barrier if that place follows the
+//!   barrier and cannot lead back to it, or if all ways from there to the kernel's end that avoid the barrier lead through
+//!   such places.
 
 use crate::{Checker, Finding, FindingKind, State, lanes, site::Place};
 use margay_exec::{Actor, BarrierEvent, Frame, LANES};
-use margay_ir::{Func, FuncId, SourcePlace, Terminator};
+use margay_ir::{Func, FuncId, Inst, SourcePlace, Terminator};
+use margay_isa::Effect;
 use std::collections::HashMap;
 
 /// An arrival at a barrier that has not completed.
@@ -29,10 +31,10 @@ impl Arrival {
     }
 }
 
-/// The arrivals at a CTA's barriers, and each thread's last memory access.
+/// The arrivals at a CTA's barriers, and each thread's last memory access or arrival.
 pub struct Arrivals {
     open: HashMap<u32, Vec<Arrival>>,
-    /// By warp: where in the kernel its lanes last accessed memory. No lane stands in two.
+    /// By warp: where in the kernel its lanes last accessed memory or arrived. No lane stands in two.
     last: Vec<Vec<(u32, Place)>>,
 }
 
@@ -42,7 +44,7 @@ impl Arrivals {
         Arrivals { open: HashMap::new(), last: vec![Vec::new(); warps as usize] }
     }
 
-    /// Records a memory access.
+    /// Records a memory access or an arrival.
     pub fn touch(&mut self, actor: &Actor<'_>) {
         let place = actor.callers.last().map_or(actor.at, |f| (f.func, f.at));
         let last = &mut self.last[actor.warp as usize];
@@ -65,6 +67,7 @@ impl Arrivals {
 
     /// Records an arrival; returns a conflicting one from another place, if all threads must be at the same barrier.
     pub fn arrive(&mut self, actor: &Actor<'_>, id: u32, (aligned, counted): (bool, bool)) -> Option<Arrival> {
+        self.touch(actor);
         let list = self.open.entry(id).or_default();
         let differs = |a: &&Arrival| {
             a.aligned
@@ -92,16 +95,27 @@ struct Graph {
     /// Block of the instruction at a source position.
     blocks: HashMap<u32, u32>,
     next: Vec<Vec<u32>>,
+    /// Whether a block does more than to lead to the kernel's end.
+    acts: Vec<bool>,
+    /// Answers of [`Graph::has_skipped`], by the positions of the barrier and of the last event.
+    known: HashMap<(u32, u32), bool>,
 }
 
 impl Graph {
     fn new(func: &Func) -> Graph {
         let mut blocks = HashMap::new();
-        let mut next = Vec::new();
+        let (mut next, mut acts) = (Vec::new(), Vec::new());
         for (i, block) in func.blocks.iter().enumerate() {
             for inst in func.insts(block) {
                 blocks.insert(func.places[inst.at as usize].span.start, i as u32);
             }
+            let acting = |inst: &Inst| {
+                matches!(func.variant(inst).op.row().effect, Effect::Memory | Effect::Call | Effect::Warp)
+            };
+            acts.push(
+                func.insts(block).iter().any(acting)
+                    || matches!(block.term, Terminator::Branch { .. } | Terminator::Switch { .. }),
+            );
             next.push(match &block.term {
                 Terminator::Jump(to) => vec![to.0],
                 Terminator::Branch { then, other, .. } => vec![then.0, other.0],
@@ -109,20 +123,48 @@ impl Graph {
                 Terminator::Ret | Terminator::Exit => Vec::new(),
             });
         }
-        Graph { blocks, next }
+        Graph { blocks, next, acts, known: HashMap::new() }
     }
 
-    fn is_reachable(&self, from: u32, to: u32) -> bool {
+    /// The blocks that can follow one, by ways whose blocks `may_pass`.
+    fn reachable(&self, from: u32, may_pass: impl Fn(u32) -> bool) -> Vec<bool> {
         let (mut seen, mut todo) = (vec![false; self.next.len()], self.next[from as usize].clone());
         while let Some(block) = todo.pop() {
-            if block == to {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[block as usize], true) {
+            if may_pass(block) && !std::mem::replace(&mut seen[block as usize], true) {
                 todo.extend(&self.next[block as usize]);
             }
         }
-        false
+        seen
+    }
+
+    fn is_reachable(&self, from: u32, to: u32) -> bool {
+        self.reachable(from, |_| true)[to as usize]
+    }
+
+    /// Whether a thread that has ended, and did something at `last` before, has skipped a barrier.
+    fn has_skipped(&mut self, (barrier, last): (SourcePlace, SourcePlace)) -> bool {
+        let key = (barrier.span.start, last.span.start);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let skipped = self.follows((barrier, last)) || self.is_skipped((barrier, last));
+        self.known.insert(key, skipped);
+        skipped
+    }
+
+    /// Whether a thread that goes from `last` to the kernel's end and not to a barrier must pass code that strictly follows the
+    /// barrier: the barrier stands in a condition or loop that has ended. Else it may have ended early.
+    fn is_skipped(&self, (barrier, last): (SourcePlace, SourcePlace)) -> bool {
+        let (Some(b), Some(l)) = (self.blocks.get(&barrier.span.start), self.blocks.get(&last.span.start)) else {
+            return false;
+        };
+        let behind = self.reachable(*b, |_| true);
+        let joins = |block: u32| {
+            self.acts[block as usize] && behind[block as usize] && !self.is_reachable(block, *b) && block != *b
+        };
+        let ways = self.reachable(*l, |block| block != *b && !joins(block));
+        let ends = |block: usize| self.next[block].is_empty();
+        !(0..self.next.len()).any(|block| ends(block) && (ways[block] || block == *l as usize))
     }
 
     /// Whether `after` strictly follows `before`: it is reachable from there, but not the other way round.
@@ -204,7 +246,7 @@ impl Checker {
             let graph = reach.entry(place.0).or_insert_with(|| Graph::new(self.image.ir.func(place.0)));
             skipped = lanes(gone).find_map(|lane| {
                 let last = cta.arrivals.last(warp, lane).filter(|l| l.0 == place.0)?;
-                graph.follows((place.1, last.1)).then_some((warp as u32, lane, last))
+                graph.has_skipped((place.1, last.1)).then_some((warp as u32, lane, last))
             });
             if skipped.is_some() {
                 break;

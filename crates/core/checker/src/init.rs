@@ -1,11 +1,11 @@
 //! Reads of uninitialised memory: shared, local, global and the device heap.
 //!
 //! An element counts as uninitialised if none of its bytes was written, since compilers copy structures with their
-//! padding. Host writes, copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of
+//! padding. An element of a vector may be padding as a whole. Host writes, copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of
 //! variables. Each memory location is reported once.
 //!
-//! Loads of shared memory yield undefined values, which the engine follows: they are reported if they are used or
-//! stored.
+//! Loads of shared memory, and of vectors in global memory of which a part was written, yield undefined values, which the
+//! engine follows: they are reported if they are used or stored.
 
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, site::Place};
 use margay_exec::{AccessKind, LANES, MemoryEvent, Undefined, UndefinedEvent};
@@ -13,9 +13,16 @@ use margay_exec::{AccessKind, LANES, MemoryEvent, Undefined, UndefinedEvent};
 /// Limit of the loads that are remembered.
 const MOST_LOADED: usize = 1 << 18;
 
-/// The offset in shared memory and the element's size that a thread has read at a place and that was undefined. The
-/// thread is the CTA's linear index, its warp and lane.
-pub type Loaded = Map<(u32, u32, u64), (u64, u32)>;
+/// What a thread has read at a place that was undefined. The thread is the CTA's linear index, its warp and lane.
+pub type Loaded = Map<(u32, u32, u64), What>;
+
+/// What was read, to be named.
+pub enum What {
+    /// An offset in shared memory, and the element's size.
+    Shared(u64, u32),
+    /// A name.
+    Global(String),
+}
 
 /// The memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,16 +58,18 @@ impl Checker {
             if e.tracked && matches!(home, Home::Shared(_)) {
                 continue;
             }
-            if e.access != AccessKind::Store {
+            if matches!(e.access, AccessKind::Load | AccessKind::Atomic) {
                 let step = u64::from(e.element.clamp(1, 8)).min(size);
                 let elements = (0..size.div_ceil(step)).map(|i| (address + i * step, step.min(size - i * step)));
                 let mut blank = |(at, bytes): &(u64, u64)| match home {
                     Home::Global => state.written.as_ref().is_some_and(|w| w.is_blank(*at, *bytes)),
                     _ => state.marks.is_blank(*at, *bytes),
                 };
-                // A local access may copy a structure with padding: it is initialised if any element was written.
+                // An access of several elements may copy a structure with padding: it is initialised if any element was
+                // written. What is loaded from global memory is followed.
                 let missing = match home {
-                    Home::Local => elements.clone().all(|x| blank(&x)).then_some((address, step)),
+                    Home::Global if !e.tracked => elements.clone().find(|x| blank(x)),
+                    Home::Local | Home::Global => elements.clone().all(|x| blank(&x)).then_some((address, step)),
                     _ => elements.clone().find(|x| blank(x)),
                 };
                 if let Some((at, _)) = missing {
@@ -68,6 +77,9 @@ impl Checker {
                 }
             }
             match (&state.written, home) {
+                // The parts that are missing are to be found again.
+                (Some(written), Home::Global)
+                    if e.tracked && e.size > e.element && !written.is_blank(address, size) => {}
                 (Some(written), Home::Global) => written.mark(address, size),
                 (None, Home::Global) => {}
                 _ => state.marks.mark(address, size),
@@ -75,7 +87,7 @@ impl Checker {
         }
     }
 
-    /// The lanes that load undefined values from shared memory, by element.
+    /// The lanes that load undefined values, by element.
     pub(crate) fn find_undefined(&self, state: &mut State, e: &MemoryEvent<'_>) -> Undefined {
         let mut all = Undefined::default();
         if state.whole {
@@ -84,15 +96,30 @@ impl Checker {
         let step = e.element.max(1);
         for lane in lanes(e.actor.lanes) {
             let address = e.addresses[lane as usize];
-            let Home::Shared(base) = home(e, address) else { continue };
+            let home = home(e, address);
+            let written = state.written.as_ref().filter(|w| home == Home::Global && w.contains(address));
+            match home {
+                Home::Shared(_) => {}
+                // One that is blank as a whole was reported, and is marked now.
+                Home::Global if e.size > step && written.is_some_and(|w| !w.is_blank(address, e.size.into())) => {}
+                _ => continue,
+            }
             for (i, lanes) in all.iter_mut().enumerate().take((e.size / step) as usize) {
                 let at = address + i as u64 * u64::from(step);
-                if state.marks.is_blank(at, step.into()) {
+                let blank = match written {
+                    Some(written) => written.is_blank(at, step.into()),
+                    None => state.marks.is_blank(at, step.into()),
+                };
+                if blank {
                     *lanes |= 1 << lane;
                     let (func, place) = e.actor.at;
                     let key = (func.0, place.span.start, self.number(e.actor.cta, e.actor.warp, lane));
                     if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
-                        state.loaded.insert(key, (at - base, e.element));
+                        let what = match home {
+                            Home::Shared(base) => What::Shared(at - base, e.element),
+                            _ => What::Global(name::global(e.memory, self.names, at, e.element)),
+                        };
+                        state.loaded.insert(key, what);
                     }
                 }
             }
@@ -108,16 +135,19 @@ impl Checker {
     pub(crate) fn report_use(&self, state: &mut State, e: &UndefinedEvent<'_>, origin: Place) {
         let lane = e.actor.lanes.trailing_zeros();
         let key = (origin.0.0, origin.1.span.start, self.number(e.actor.cta, e.actor.warp, lane));
-        let what = match state.loaded.get(&key) {
-            Some((offset, element)) => name::shared(&self.image, self.names, *offset, *element),
-            None => "shared memory".to_owned(),
+        let (what, nobody) = match state.loaded.get(&key) {
+            Some(What::Shared(offset, element)) => {
+                (name::shared(&self.image, self.names, *offset, *element), "nobody in the CTA has")
+            }
+            Some(What::Global(name)) => (name.clone(), "neither the host nor the kernel has"),
+            None => ("shared memory".to_owned(), "nobody in the CTA has"),
         };
         let kind = FindingKind::Uninitialised;
         state.report(kind, (origin, None), || {
             let load = crate::Party { at: origin, ..self.party(&e.actor, lane, "reads") };
             Finding {
                 kind,
-                title: format!("uninitialised: reads {what}, which nobody in the CTA has written"),
+                title: format!("uninitialised: reads {what}, which {nobody} written"),
                 parties: vec![load, self.party(&e.actor, lane, "uses the value")],
                 notes: vec![e.what.replace(", whose value comes from no write", ", which derives from it")],
                 help: Some(format!("{what} must be written before this access")),

@@ -15,6 +15,7 @@
 
 mod barrier;
 mod clock;
+mod ended;
 mod finding;
 mod hash;
 mod init;
@@ -85,6 +86,8 @@ struct Cta {
     shared: (u64, u64),
     /// Number of threads that have not exited.
     live: u32,
+    /// What those knew that have.
+    end: ended::End,
 }
 
 /// Identifies a finding: its kind and two [line keys](line_key).
@@ -98,6 +101,9 @@ struct State {
     shadow: Shadow,
     /// Bytes of shared and local memory that were written.
     marks: Marks,
+    /// The CTAs of clusters by the host address of their shared memory, and the accesses of others to it.
+    windows: Map<u64, u32>,
+    remotes: Map<u32, Vec<ended::Remote>>,
     /// What loads have read that was undefined.
     loaded: init::Loaded,
     sites: Sites,
@@ -333,7 +339,11 @@ impl Observer for Checker {
         };
         if e.kind == SyncKind::Exit {
             cta.live = cta.live.saturating_sub(e.actor.lanes.count_ones());
-            if cta.live == 0 {
+            let last = cta.live == 0;
+            if self.what.races && self.cluster != [1; 3] {
+                self.end(state, &e.actor, last);
+            }
+            if last {
                 state.ctas.remove(&self.index(e.actor.cta));
             }
             return;
@@ -371,10 +381,12 @@ impl Observer for Checker {
         // Records cannot tell more warps apart.
         state.over |= u64::from(index) * u64::from(self.warps) >= shadow::MOST_WARPS;
         let threads = CtaThreads::new(index, cluster, self.warps);
-        state.ctas.insert(
-            index,
-            Cta { threads, arrivals: Arrivals::new(self.warps), shared: e.shared, live: self.block.iter().product() },
-        );
+        let (arrivals, live) = (Arrivals::new(self.warps), self.block.iter().product());
+        state.ctas.insert(index, Cta { threads, arrivals, shared: e.shared, live, end: ended::End::default() });
+        if self.cluster != [1; 3] {
+            state.windows.insert(e.shared.0, index);
+            state.remotes.remove(&index);
+        }
         state.advance();
     }
 

@@ -148,6 +148,9 @@ impl Checker {
                 follow_order(threads, &mut cta.threads, e, group, address);
             }
         }
+        if e.windows.len() > 1 {
+            self.look_for_ended(state, e, site);
+        }
         self.judge_all(state, e);
         // What is released here must be distinguishable from what follows.
         if e.access.writes() && e.order.semantics != Semantics::Weak {
@@ -238,6 +241,7 @@ impl Checker {
             (AccessKind::Load, false) => "reads",
             (AccessKind::Store, false) => "writes",
             (AccessKind::Atomic, false) => "updates atomically",
+            (AccessKind::Free, _) => "frees",
             (AccessKind::Load, true) => "reads by an asynchronous copy",
             (_, true) => "writes by an asynchronous copy",
         };
@@ -425,6 +429,7 @@ fn short(access: AccessKind) -> &'static str {
         AccessKind::Load => "read",
         AccessKind::Store => "write",
         AccessKind::Atomic => "atomic update",
+        AccessKind::Free => "`free()`",
     }
 }
 

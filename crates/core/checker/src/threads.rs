@@ -58,8 +58,9 @@ struct Thread {
     pending: Vec<(Release, Scope)>,
     /// Commit times of groups of copies: small ones, bulk ones.
     groups: [VecDeque<Time>; 2],
-    /// Number of arrivals at the cluster barrier.
+    /// Number of arrivals at the cluster barrier, and of those when it last returned from waiting there.
     phase: u64,
+    passed: u64,
 }
 
 /// The threads of a CTA.
@@ -203,8 +204,18 @@ impl CtaThreads {
         None
     }
 
+    /// How often a thread has arrived at the cluster's barrier.
+    pub fn phase(&self, warp: u32, lane: u32) -> u64 {
+        self.threads[warp as usize * LANES + lane as usize].phase
+    }
+
+    /// The phase of the cluster's barrier that a thread has last waited for.
+    pub fn passed(&self, warp: u32, lane: u32) -> u64 {
+        self.threads[warp as usize * LANES + lane as usize].passed
+    }
+
     /// Joins all that lanes have seen and done into a clock.
-    fn gather(&self, who: Who, time: Time, to: &mut Clock) {
+    pub fn gather(&self, who: Who, time: Time, to: &mut Clock) {
         let mut last: Option<&Arc<Clock>> = None;
         for lane in lanes(who.lanes) {
             let t = &self.threads[who.warp as usize * LANES + lane as usize];
@@ -394,7 +405,9 @@ impl Threads {
             }
             SyncKind::ClusterPassed => {
                 for lane in lanes(who.lanes) {
-                    let phase = cta.thread(who.warp, lane).phase;
+                    let t = cta.thread(who.warp, lane);
+                    t.passed = t.phase;
+                    let phase = t.phase;
                     if let Some(clock) = self.clusters.get(&(cta.cluster, phase)) {
                         cta.learn(who.warp, lane, clock);
                     }

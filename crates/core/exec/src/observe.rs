@@ -65,6 +65,8 @@ pub enum AccessKind {
     Store,
     /// Atomic read-modify-write.
     Atomic,
+    /// The end of an allocation of the device's heap, of all of its bytes.
+    Free,
 }
 
 impl AccessKind {

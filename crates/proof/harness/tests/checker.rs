@@ -2,14 +2,16 @@
 //!
 //! A kernel is a line that begins with `K NAME(`. It is wrong if lines of it end in `//~ KIND`: then findings of that kind must come,
 //! at seed 0, whose threads stand on those lines. In functions that a kernel calls `//~ KIND KERNEL` says whose it is. A kernel without marks is
-//! right, and nothing may be found under any seed. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
+//! right, and nothing may be found under any seed. The kind `fault` is a fault, which ends the launch. `//@ WORDS` on the line before says how to launch it: `grid=4`, `block=32`,
 //! `cluster=2`, `shared=512`, `coop`; `zero` for buffers of zeros (else elements are 0 to 7 in turn), `uninit=0` for an
 //! argument that the host does not write; `findings=1` how many there are. Numbers are 4.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
-use margay::{Context, Device, DeviceOptions, LaunchConfig, LoadOptions, Options, SourceText};
+use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LoadOptions, Options, SourceText};
 use margay_checker::{Checker, Finding, Shape, What};
+use margay_exec::Stop;
+use margay_ir::{FuncId, SourcePlace};
 use margay_isa::Type;
 use margay_runtime::Module;
 use std::{
@@ -71,7 +73,10 @@ fn labels(text: &str) -> Vec<Label> {
     all
 }
 
-fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> Result<Vec<Finding>, String> {
+/// The findings, and where the kernel faulted.
+type Outcome = (Vec<Finding>, Option<(FuncId, SourcePlace)>);
+
+fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> Result<Outcome, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut arguments = kernel.arguments();
     let mut buffers = Vec::new();
@@ -107,8 +112,14 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
         observer: Some(&checker),
         ..LaunchConfig::new(grid, threads)
     };
-    kernel.launch(&config, &block).map_err(|e| format!("seed {seed}: {e}"))?;
-    Ok(checker.findings())
+    match kernel.launch(&config, &block) {
+        Ok(_) => Ok((checker.findings(), None)),
+        Err(Error::Stopped(report)) if label.marks.iter().any(|(kind, _)| kind == "fault") => match report.stop {
+            Stop::Fault(fault) => Ok((checker.findings(), fault.at)),
+            other => Err(format!("seed {seed}: {other:?}")),
+        },
+        Err(e) => Err(format!("seed {seed}: {e}")),
+    }
 }
 
 /// Kinds and CUDA lines of the findings' threads.
@@ -153,10 +164,10 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     let name = ptx.display().to_string();
     let options = LoadOptions { check: Options::default(), abi: None, engine: None };
     let module = context.load(&[SourceText { name: &name, text: &text }], &options).map_err(|e| e.to_string())?;
-    let found = launch(&context, &module, label, 0)?;
+    let (found, fault) = launch(&context, &module, label, 0)?;
     if label.marks.is_empty() {
         for seed in SEEDS {
-            let found = if seed == 0 { found.clone() } else { launch(&context, &module, label, seed)? };
+            let found = if seed == 0 { found.clone() } else { launch(&context, &module, label, seed)?.0 };
             if !found.is_empty() {
                 return Err(format!("it is right, and with seed {seed}:\n{}", show(&module, label, &found)).into());
             }
@@ -166,7 +177,12 @@ fn run(path: &Path, label: &Label) -> Result<(), Failed> {
     if label.number("findings", found.len() as u32) != found.len() as u32 {
         return Err(format!("another number of findings:\n{}", show(&module, label, &found)).into());
     }
-    let lines = seen(&module, label, &found)?;
+    let mut lines = seen(&module, label, &found)?;
+    if let Some(fault) = fault {
+        let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
+        let places = cuda(kernel.image(), fault, &mut Files::default());
+        lines.extend(places.iter().map(|line| ("fault".to_owned(), line.line)));
+    }
     let missing: Vec<_> = label.marks.difference(&lines).collect();
     if !missing.is_empty() {
         return Err(format!("nothing found at {missing:?}; there is\n{}", show(&module, label, &found)).into());

@@ -6,6 +6,7 @@ use super::{
     step::{
         address::{Region, find_allocation},
         call::{argument, result},
+        watch::report_free,
     },
 };
 use crate::{
@@ -19,6 +20,9 @@ use margay_ir::Builtin;
 pub fn call(ctx: &mut Ctx<'_>, site: &CallOp, builtin: Builtin) -> Flow {
     let args = [0, 1, 2, 3].map(|k| argument(ctx, site, k));
     let (grid, active) = (ctx.grid, ctx.active);
+    if builtin == Builtin::Free && grid.observer.is_some() {
+        report_free(ctx, &args[0]);
+    }
     let (tid, cta) = (ctx.warp.tid, ctx.cta.id);
     let thread = |lane: usize| Freer::Thread(std::array::from_fn(|d| tid[d].0[lane]), cta);
     let mut byte = |at: u64, lane: usize| {

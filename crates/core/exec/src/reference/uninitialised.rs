@@ -179,6 +179,14 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32], origins: &mut [O
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
             let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
+            // A vector may copy a structure with padding.
+            let value = |o: &&Operand| !matches!(o, Operand::Mem(..));
+            let whole = |r: VReg| written[r.0 as usize];
+            let mut partial = 0;
+            if variant.op == Opcode::St && operands.iter().filter(value).count() > 1 {
+                let defined = |o: &Operand| if let Operand::Reg(r) = o { whole(*r) } else { u32::MAX };
+                partial = operands.iter().filter(value).fold(0, |any, o| any | defined(o));
+            }
             let values = is_observable(inst, variant.op, base);
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
@@ -188,11 +196,12 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32], origins: &mut [O
                 if !address && !values && variant.op == Opcode::St {
                     reads(operand, &mut |r| {
                         if loaded(&r) {
-                            report_once(ctx, r, active, (written, origins), "stores");
+                            report_once(ctx, r, active & !partial, (written, origins), "stores");
                         }
                     });
                 }
                 if address || values {
+                    let active = if address { active } else { active & !partial };
                     reads(operand, &mut |r| report_once(ctx, r, active, (written, origins), verb));
                 }
             }

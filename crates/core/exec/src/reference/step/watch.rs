@@ -100,6 +100,19 @@ pub fn report_call(ctx: &Ctx<'_>, lanes: u32, a: &Address, addresses: &[u64; LAN
     access_by(ctx, None, (lanes, a, addresses), size, AccessKind::Store);
 }
 
+/// Reports what `free` ends: allocations of the device's heap, by lane.
+#[cold]
+pub fn report_free(ctx: &Ctx<'_>, addresses: &[u64; LANES]) {
+    let a = Address { space: MemSpace::Global, base: Base::Fixed, offset: 0 };
+    for lane in lanes(ctx.active) {
+        let found = ctx.grid.memory.find(addresses[lane]);
+        if let Some(block) = found.filter(|f| f.kind == mem::Kind::Heap && f.block.base() == addresses[lane]) {
+            let size = u32::try_from(block.block.len()).unwrap_or(u32::MAX);
+            access_by(ctx, None, (1 << lane, &a, addresses), size, AccessKind::Free);
+        }
+    }
+}
+
 fn access_by(
     ctx: &Ctx<'_>,
     op: Option<&Op>,
