@@ -1,6 +1,6 @@
 //! A cluster in flight: its CTAs with their warps and windows, and the rounds in which they run.
 
-use super::step::matrix::abandoned;
+use super::step::matrix::{abandoned, let_go};
 use super::{
     Memories, ReferenceKernel,
     code::{BarrierKind, Code},
@@ -163,6 +163,7 @@ impl<'a> Cluster<'a> {
         loop {
             if warp.ended {
                 warp.ended = false;
+                let_go(code, warp);
                 recheck(code, warp, Witness::of(self.grid, state.id));
                 if let Some(stop) = incomplete(code, state, warp) {
                     return Err(stop);

@@ -1,7 +1,7 @@
 //! Every pure row of the table has its lane function.
 
 use crate::harness::widths;
-use margay_exec::{LANES, Row, lanes, sem::pure};
+use margay_exec::{LANES, Row, lanes, matrix, sem::pure};
 use margay_isa::{Effect, Mod, Opcode, Slot, Variant, Word, resolve};
 
 /// Every choice of a slot.
@@ -58,4 +58,22 @@ fn every_pure_variant_is_there_and_total() {
     }
     assert!(count > 1000);
     assert!(missing.is_empty(), "{} of {count} variants lack semantics: {missing:#?}", missing.len());
+}
+
+/// `.sync`: "the executing thread waits until all threads in the warp execute the same instruction", or those of a member mask (manual,
+/// sections 9.7.9.6, 9.7.13.2, 9.7.14 to 9.7.16, 9.7.19.5). Barriers of the CTA count threads.
+#[test]
+fn every_form_with_sync_waits_for_its_warp() {
+    let mut waits = 0;
+    for op in Opcode::ALL {
+        for v in op.row().forms.iter().flat_map(|f| variants(*op, f)) {
+            let sync = v.has(Mod::Sync);
+            let members = v.operands().any(|o| o.name == "membermask");
+            let barrier = matches!(op, Opcode::Bar | Opcode::Barrier);
+            assert_eq!(matrix::needs_warp(&v), sync && !members && !barrier, "{v}");
+            assert!(!matrix::only_gathers(&v) || matrix::needs_warp(&v), "{v}");
+            waits += u32::from(matrix::needs_warp(&v));
+        }
+    }
+    assert!(waits > 1000);
 }

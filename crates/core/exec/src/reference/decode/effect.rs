@@ -71,9 +71,12 @@ impl Decoder<'_> {
             | Opcode::Applypriority
             | Opcode::Discard
             | Opcode::Pmevent
-            | Opcode::Setmaxnreg
             | Opcode::Griddepcontrol => {
                 self.emit(inst, step::memory::nothing, 0);
+                Ok(())
+            }
+            Opcode::Setmaxnreg => {
+                self.emit(inst, step::matrix::together, 0);
                 Ok(())
             }
             Opcode::Bar | Opcode::Barrier if v.has(Mod::Cluster) => {

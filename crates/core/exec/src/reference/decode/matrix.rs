@@ -32,7 +32,7 @@ impl Decoder<'_> {
     /// `wgmma`: only the products do anything; what orders and awaits them is a no-op, since they are done at issue.
     pub(super) fn warpgroup(&mut self, func: &Func, inst: &Inst) -> Result<(), Stop> {
         if !func.variant(inst).has(Mod::MmaAsync) {
-            self.emit(inst, step::memory::nothing, 0);
+            self.emit(inst, step::matrix::together, 0);
             return Ok(());
         }
         let op = self.matrix_operands(func, inst)?;

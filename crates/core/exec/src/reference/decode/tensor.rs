@@ -110,7 +110,7 @@ impl Decoder<'_> {
             let copy = CopyOp { to, from: Some(from), mbarrier: None, size, extra: None, kind: CopyKind::Bulk };
             self.code.copies.push(copy);
             let x = self.code.copies.len() - 1;
-            self.emit(inst, step::copy::copy, x);
+            self.emit(inst, step::copy::copy_together, x);
             return Ok(());
         }
         let address = operands.iter().find(|n| matches!(n.operand, Operand::Mem(..)));

@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::address::{Region, WINDOW_BITS, addresses, bad_access, find_allocation, rank_of};
 use super::watch::{notify, report_access};
-use super::{atomic, mbarrier};
+use super::{atomic, matrix, mbarrier};
 use crate::{
     AccessKind, FaultKind, LANES, SyncKind,
     mem::{self, Kind},
@@ -62,6 +62,14 @@ pub fn copy(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let c: &CopyOp = &ctx.func.copies[op.x as usize];
     match run(ctx, c) {
         Ok(()) => Flow::Next,
+        Err(flow) => flow,
+    }
+}
+
+/// `tensormap.cp_fenceproxy`, which the whole warp executes together.
+pub fn copy_together(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    match matrix::gather(ctx, op) {
+        Ok(()) => copy(ctx, op),
         Err(flow) => flow,
     }
 }

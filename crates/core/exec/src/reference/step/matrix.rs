@@ -19,7 +19,7 @@ use margay_isa::Mod;
 
 /// Blocks until all lanes of the warp are at this instruction, and then makes them one group.
 ///
-/// The instructions are `.aligned`: all threads execute the same one. Lanes that arrive in groups (after a divergent
+/// The instructions are `.sync.aligned`: all threads execute the same one. Lanes that arrive in groups (after a divergent
 /// branch whose paths have not joined) wait for the rest; lanes that have exited can never arrive.
 pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     if ctx.active == u32::MAX {
@@ -47,7 +47,38 @@ pub fn gather(ctx: &mut Ctx<'_>, op: &Op) -> Result<(), Flow> {
     Err(Flow::Park)
 }
 
-/// A group that waits for the rest of the warp at a matrix instruction, and the message if they never come.
+/// Instructions that only wait for the rest of the warp ([`matrix::only_gathers`]). What they do needs no lane that has ended.
+pub fn together(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
+    if ctx.warp.live != u32::MAX {
+        return Flow::Next;
+    }
+    match gather(ctx, op) {
+        Ok(()) => Flow::Next,
+        Err(flow) => flow,
+    }
+}
+
+/// Lets groups go on that only wait for the rest of their warp, of which some lanes have ended.
+pub fn let_go(code: &Code, warp: &mut Warp) {
+    if !warp.blocked.iter().any(|(_, why)| *why == Wait::Warp) {
+        return;
+    }
+    let frames = &warp.frames;
+    let only_gathers = |g: &Group| {
+        let func = frames.get(g.frame as usize).and_then(|f| code.funcs.get(f.func as usize)?.as_ref());
+        func.is_some_and(|f| f.ops.get(g.pc as usize).is_some_and(|op| matrix::only_gathers(f.variant(op))))
+    };
+    let ready = &mut warp.ready;
+    warp.blocked.retain(|(g, why)| {
+        let stays = *why != Wait::Warp || !only_gathers(g);
+        if !stays {
+            ready.push(*g);
+        }
+        stays
+    });
+}
+
+/// A group that waits for the rest of the warp at an instruction that all its lanes execute together, and the message if they never come.
 pub fn abandoned(code: &Code, warp: &Warp) -> Option<(Group, String)> {
     let at_matrix = || warp.blocked.iter().filter(|(_, why)| *why == Wait::Warp).map(|(g, _)| *g);
     let mut group = at_matrix().min_by_key(|g| g.mask.trailing_zeros())?;

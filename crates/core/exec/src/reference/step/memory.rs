@@ -533,7 +533,7 @@ pub fn barrier(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`, `setmaxnreg`.
+/// No-ops: `prefetch`, `applypriority`, `discard`, `pmevent`, `griddepcontrol`.
 pub fn nothing(_: &mut Ctx<'_>, _: &Op) -> Flow {
     Flow::Next
 }

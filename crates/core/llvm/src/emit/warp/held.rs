@@ -1,9 +1,10 @@
-//! Instructions that all lanes of a warp execute together (`.sync.aligned`: matrices, tensor memory), in code where lanes of a warp may
-//! come to them one after the other.
+//! Instructions that all lanes of a warp execute together (`.sync.aligned`: matrices, tensor memory, fences of both), in code where
+//! lanes of a warp may come to them one after the other.
 //!
 //! Such an instruction begins a block. Lanes that come before the rest are held: they stay pending at the block while the sweep
 //! continues for the others, until all 32 are pending there. If the others end, the block runs for the lanes that have come, where the
-//! instruction faults. If all others wait or have left the function, the fiber suspends, and the host judges (`run/cta.rs`).
+//! instruction faults if it needs the others' data. If all others wait or have left the function, the fiber suspends, and the host
+//! judges (`run/cta.rs`).
 
 use crate::ctx::at;
 use crate::emit::{

@@ -17,6 +17,7 @@ use crate::emit::{
     site::SiteKind,
     text::{Elem, Ty, Val, constant, int, per_lane},
 };
+use margay_exec::matrix::only_gathers;
 use margay_ir::{Inst, Operand, pass::Shape};
 use margay_isa::{Mod, Opcode, Variant};
 
@@ -114,7 +115,9 @@ impl Emitter<'_> {
             Opcode::Mma | Opcode::Wmma | Opcode::Ldmatrix | Opcode::Stmatrix | Opcode::Movmatrix => {
                 return self.matrix(inst);
             }
-            Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent | Opcode::Setmaxnreg => return Ok(()),
+            Opcode::Nanosleep | Opcode::Griddepcontrol | Opcode::Pmevent => return Ok(()),
+            // Lanes have waited (`held`), unless some of the warp have ended.
+            _ if only_gathers(&variant) => return Ok(()),
             _ => return self.effect(inst),
         };
         self.write_all(&dsts, &results);
