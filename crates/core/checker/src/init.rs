@@ -1,14 +1,16 @@
 //! Reads of uninitialised memory: shared, local, global and the device heap.
 //!
 //! An element counts as uninitialised if none of its bytes was written, since compilers copy structures with their
-//! padding. An element of a vector may be padding as a whole. Host writes, copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of
-//! variables. Each memory location is reported once.
+//! padding. An element of a vector, or of several that are loaded together, may be padding as a whole. Host writes,
+//! copies and fills count as writes ([`margay_exec::mem::Writes`]), and so do initial values of variables. Each memory
+//! location is reported once.
 //!
-//! Loads of shared memory, and of vectors in global memory of which a part was written, yield undefined values, which the
-//! engine follows: they are reported if they are used or stored.
+//! Loads of shared and local memory, and of global memory that was written in part, yield undefined values, which the
+//! engine follows: they are reported if they are used.
 
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, site::Place};
-use margay_exec::{AccessKind, LANES, MemoryEvent, Undefined, UndefinedEvent};
+use margay_exec::{AccessKind, Actor, Image, LANES, MemoryEvent, Undefined, UndefinedEvent};
+use margay_ir::pass::adjacent;
 
 /// Limit of the loads that are remembered.
 const MOST_LOADED: usize = 1 << 18;
@@ -20,8 +22,30 @@ pub type Loaded = Map<(u32, u32, u64), What>;
 pub enum What {
     /// An offset in shared memory, and the element's size.
     Shared(u64, u32),
+    /// Local memory.
+    Local,
     /// A name.
     Global(String),
+}
+
+/// Runs of loads that adjoin, by function and position.
+#[derive(Default)]
+pub struct Runs(Map<u32, Map<u32, (i64, i64)>>);
+
+impl Runs {
+    /// Start and size of what a load reads together with those that it adjoins.
+    fn around(&mut self, image: &Image, actor: &Actor<'_>, (address, size): (u64, u64)) -> (u64, u64) {
+        let (id, place) = actor.at;
+        let known = self.0.entry(id.0).or_insert_with(|| {
+            let func = image.ir.func(id);
+            let position = |index: u32| func.places[func.insts[index as usize].at as usize].span.start;
+            adjacent(func).into_iter().map(|(index, run)| (position(index), (run.from, run.to))).collect()
+        });
+        match known.get(&place.span.start) {
+            Some((from, to)) => (address.wrapping_add_signed(*from), to.abs_diff(*from)),
+            None => (address, size),
+        }
+    }
 }
 
 /// The memory that an address belongs to.
@@ -42,7 +66,7 @@ fn home(e: &MemoryEvent<'_>, address: u64) -> Home {
 impl Checker {
     pub(crate) fn look_for_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>) {
         let size = u64::from(e.size);
-        state.whole = self.is_whole_row(state, e);
+        state.whole = e.undefined == Undefined::default() && self.is_whole_row(state, e);
         if state.whole {
             return;
         }
@@ -55,9 +79,10 @@ impl Checker {
                     continue;
                 }
             }
-            if e.tracked && matches!(home, Home::Shared(_)) {
+            if e.tracked && home != Home::Global {
                 continue;
             }
+            let mut reported = false;
             if matches!(e.access, AccessKind::Load | AccessKind::Atomic) {
                 let step = u64::from(e.element.clamp(1, 8)).min(size);
                 let elements = (0..size.div_ceil(step)).map(|i| (address + i * step, step.min(size - i * step)));
@@ -65,24 +90,45 @@ impl Checker {
                     Home::Global => state.written.as_ref().is_some_and(|w| w.is_blank(*at, *bytes)),
                     _ => state.marks.is_blank(*at, *bytes),
                 };
-                // An access of several elements may copy a structure with padding: it is initialised if any element was
-                // written. What is loaded from global memory is followed.
+                // An access of several elements, or one that adjoins others, may copy a structure with padding: it is
+                // initialised if any element was written. What is loaded is followed.
                 let missing = match home {
                     Home::Global if !e.tracked => elements.clone().find(|x| blank(x)),
-                    Home::Local | Home::Global => elements.clone().all(|x| blank(&x)).then_some((address, step)),
+                    Home::Global => {
+                        let (from, bytes) = state.runs.around(&self.image, &e.actor, (address, size));
+                        blank(&(from, bytes)).then_some((address, step))
+                    }
+                    Home::Local => elements.clone().all(|x| blank(&x)).then_some((address, step)),
                     _ => elements.clone().find(|x| blank(x)),
                 };
                 if let Some((at, _)) = missing {
                     self.report_uninitialised(state, e, lane, (home, at));
+                    reported = true;
                 }
             }
+            let undefined = e.undefined.iter().any(|lanes| lanes >> lane & 1 == 1);
             match (&state.written, home) {
+                _ if undefined => self.store_undefined(state, e, lane, home),
                 // The parts that are missing are to be found again.
-                (Some(written), Home::Global)
-                    if e.tracked && e.size > e.element && !written.is_blank(address, size) => {}
+                (Some(written), Home::Global) if e.tracked && !reported && !written.is_whole(address, size) => {}
                 (Some(written), Home::Global) => written.mark(address, size),
                 (None, Home::Global) => {}
                 _ => state.marks.mark(address, size),
+            }
+        }
+    }
+
+    /// Marks what a lane stores of a value some of whose elements are undefined: these are as if nobody had written them.
+    fn store_undefined(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, home: Home) {
+        let step = u64::from(e.element.max(1));
+        for (i, lanes) in e.undefined.iter().enumerate().take((u64::from(e.size) / step) as usize) {
+            let at = e.addresses[lane as usize] + i as u64 * step;
+            match (&state.written, home) {
+                (_, Home::Local) if lanes >> lane & 1 == 1 => state.marks.forget(at, step),
+                (_, Home::Global) if lanes >> lane & 1 == 1 => {}
+                (Some(written), Home::Global) => written.mark(at, step),
+                (None, Home::Global) => {}
+                _ => state.marks.mark(at, step),
             }
         }
     }
@@ -99,10 +145,10 @@ impl Checker {
             let home = home(e, address);
             let written = state.written.as_ref().filter(|w| home == Home::Global && w.contains(address));
             match home {
-                Home::Shared(_) => {}
-                // One that is blank as a whole was reported, and is marked now.
-                Home::Global if e.size > step && written.is_some_and(|w| !w.is_blank(address, e.size.into())) => {}
-                _ => continue,
+                Home::Shared(_) | Home::Local => {}
+                // What was reported is marked now.
+                Home::Global if written.is_some() => {}
+                Home::Global => continue,
             }
             for (i, lanes) in all.iter_mut().enumerate().take((e.size / step) as usize) {
                 let at = address + i as u64 * u64::from(step);
@@ -117,7 +163,8 @@ impl Checker {
                     if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
                         let what = match home {
                             Home::Shared(base) => What::Shared(at - base, e.element),
-                            _ => What::Global(name::global(e.memory, self.names, at, e.element)),
+                            Home::Local => What::Local,
+                            Home::Global => What::Global(name::global(e.memory, self.names, at, e.element)),
                         };
                         state.loaded.insert(key, what);
                     }
@@ -139,6 +186,7 @@ impl Checker {
             Some(What::Shared(offset, element)) => {
                 (name::shared(&self.image, self.names, *offset, *element), "nobody in the CTA has")
             }
+            Some(What::Local) => ("local memory".to_owned(), "the thread has not"),
             Some(What::Global(name)) => (name.clone(), "neither the host nor the kernel has"),
             None => ("shared memory".to_owned(), "nobody in the CTA has"),
         };
@@ -150,7 +198,7 @@ impl Checker {
                 title: format!("uninitialised: reads {what}, which {nobody} written"),
                 parties: vec![load, self.party(&e.actor, lane, "uses the value")],
                 notes: vec![e.what.replace(", whose value comes from no write", ", which derives from it")],
-                help: Some(format!("{what} must be written before this access")),
+                help: (what != "local memory").then(|| format!("{what} must be written before this access")),
                 times: 1,
             }
         });

@@ -106,6 +106,7 @@ struct State {
     remotes: Map<u32, Vec<ended::Remote>>,
     /// What loads have read that was undefined.
     loaded: init::Loaded,
+    runs: init::Runs,
     sites: Sites,
     /// The program, once the launch is known, and the line key of each place.
     image: Option<Arc<Image>>,

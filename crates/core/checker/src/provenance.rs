@@ -63,6 +63,8 @@ fn result(func: &Func, inst: &Inst, of: impl Fn(&Operand) -> Option<Source>) -> 
             (_, _, third) => third,
         },
         Opcode::Selp => at(0)?.join(at(1)?),
+        // `-G` has addresses of shared variables in 32 bits, and extends them.
+        Opcode::Cvt if variant.t().bits() == 64 && matches!(at(0)?, Source::Variable(_)) => at(0)?,
         // A size passed as an argument.
         Opcode::Mul | Opcode::Shl | Opcode::Cvt | Opcode::Div | Opcode::Rem => Source::Number,
         Opcode::Ld | Opcode::Ldu | Opcode::Atom => Source::Number,

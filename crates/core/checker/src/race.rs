@@ -409,6 +409,7 @@ impl Checker {
             windows: window.as_ref().map_or(&[], |w| &w[..]),
             local: (0, 0),
             values: None,
+            undefined: Default::default(),
             peek: &|_, _| false,
             memory: &memory,
             tracked: false,

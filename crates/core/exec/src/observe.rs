@@ -44,6 +44,9 @@ pub struct MemoryEvent<'a> {
     pub local: (u64, u64),
     /// The stored values by lane and byte of the access, if they are in registers.
     pub values: Option<&'a dyn Fn(usize, usize) -> u8>,
+    /// The lanes whose stored value is undefined, by element, and which were not reported: copies of padding, and values that
+    /// stay in the thread's own memory.
+    pub undefined: Undefined,
     /// Reads the current contents of memory at a host address; false if it is not accessible.
     pub peek: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// The device's memory.

@@ -69,8 +69,8 @@ pub struct Ctx<'a> {
     pub executed: u64,
     /// Active lanes summed over these ops, if the launch counts.
     pub lanes: u64,
-    /// Lanes for which the op has loaded undefined values, in observed launches.
-    pub unwritten: Cell<Undefined>,
+    /// Lanes for which the op has loaded undefined values, in observed launches, and whether from the thread's own memory.
+    pub unwritten: Cell<(Undefined, bool)>,
     /// Why the execution stops.
     pub stop: Option<Stop>,
 }
@@ -102,7 +102,7 @@ impl<'a> Ctx<'a> {
             }
             match (op.run)(self, op) {
                 Flow::Next => {
-                    if told && self.unwritten.get() != Undefined::default() {
+                    if told && self.unwritten.get().0 != Undefined::default() {
                         super::uninitialised::note_loaded(self);
                     }
                     self.pc += 1;

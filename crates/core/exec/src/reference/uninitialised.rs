@@ -5,18 +5,21 @@
 //! than the thread's own. Compilers move and combine bits that nobody uses later, so a combination of bits counts as
 //! defined if one operand is.
 //!
-//! Loads of shared memory that nobody wrote yield undefined values too ([`note_loaded`]): algorithms read behind the
-//! end of their tiles and drop what they got. From the first such load on, a frame is tracked.
+//! Loads of memory that nobody wrote yield undefined values too ([`note_loaded`]): algorithms read behind the end of their
+//! tiles and drop what they got, and `-G` keeps variables in local memory. From the first such load on, a frame is
+//! tracked. Copies of structures copy their padding, word by word ([`partial`]).
 
-use super::{code::FuncCode, ctx::Ctx, state::lanes};
+use super::{code::FuncCode, ctx::Ctx, state::lanes, step::address::offsets};
+use crate::{LANES, Undefined, mem::Block};
 use margay_ir::{
     FormalHome, Func, Inst, MemBase, MemSpace, Operand, VReg,
     pass::{
-        Cfg,
+        Adjacent, Cfg, adjacent,
         liveness::{Liveness, inst_reads, inst_writes, reads, term_reads},
     },
 };
-use margay_isa::{Effect, Opcode, Type};
+use margay_isa::{Effect, Mod, Opcode, Type, Variant};
+use std::collections::HashMap;
 
 /// What starts at an op.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +40,10 @@ fn may_read_undefined(func: &Func) -> bool {
     live.is_some_and(|live| live.iter().any(|r| !formals.contains(&r)))
 }
 
-/// Where an undefined value was loaded: the op's index plus one; 0 if it was not.
+/// Where an undefined value was loaded: the op's index plus one; 0 if it was not. With [`OWN`] for local memory.
 pub type Origin = u32;
+/// Set in the [`Origin`] of values that were loaded from the thread's own memory.
+const OWN: Origin = 1 << 31;
 
 /// What starts at each op of a function.
 pub struct Sites {
@@ -48,6 +53,8 @@ pub struct Sites {
     /// Whether loaded values are followed. Not where matrix instructions are: rows of their operands that nobody uses
     /// may be undefined, and a whole row of lanes would be so after them.
     follows: bool,
+    /// Runs of stores.
+    runs: HashMap<u32, Adjacent>,
 }
 
 /// Whether the uses of uninitialised values that the group loads are reported.
@@ -70,7 +77,8 @@ fn sites(func: &FuncCode) -> Sites {
     }
     let f = &func.func;
     let matrix = |i: &Inst| matches!(f.variant(i).op, Opcode::Mma | Opcode::Wmma | Opcode::Wgmma);
-    Sites { list: sites, partial: may_read_undefined(f), follows: !f.insts.iter().any(matrix) }
+    let follows = !f.insts.iter().any(matrix);
+    Sites { list: sites, partial: may_read_undefined(f), follows, runs: adjacent(f) }
 }
 
 /// Whether one defined operand suffices for a defined result.
@@ -78,11 +86,60 @@ fn combines(op: Opcode) -> bool {
     matches!(op, Opcode::And | Opcode::Or | Opcode::Lop3 | Opcode::Prmt | Opcode::Bfi | Opcode::Slct | Opcode::Mov)
 }
 
-/// Whether an access makes values visible beyond the CTA. Shared memory does not count: tiles have rows that are never
-/// used.
-fn is_observable(inst: &Inst, op: Opcode, base: Option<MemBase>) -> bool {
-    let shared = matches!(inst.space, Some(MemSpace::Shared | MemSpace::SharedCluster)) && op == Opcode::St;
-    inst.space != Some(MemSpace::Local) && !shared && !matches!(base, Some(MemBase::Frame(_)))
+/// Lanes whose access makes values visible beyond the CTA, and lanes that access shared memory, which does not count: tiles have rows
+/// that are never used. Arguments and results of calls are like shared memory.
+fn reach(ctx: &Ctx<'_>, inst: &Inst, variant: &Variant, base: Option<MemBase>) -> (u32, u32) {
+    let op = variant.op;
+    match inst.space {
+        _ if op == Opcode::St && (variant.has(Mod::Param) || variant.has(Mod::ParamFunc)) => (0, u32::MAX),
+        Some(MemSpace::Local) => (0, 0),
+        _ if matches!(base, Some(MemBase::Frame(_))) => (0, 0),
+        Some(MemSpace::Shared | MemSpace::SharedCluster) if op == Opcode::St => (0, u32::MAX),
+        Some(MemSpace::Generic) if op == Opcode::St => {
+            let found = ctx.func.ops.get(ctx.pc as usize).and_then(|op| ctx.func.mems.get(op.x as usize));
+            let Some(m) = found else { return (u32::MAX, 0) };
+            let mut at = [0; LANES];
+            offsets(ctx, &m.address, &mut at);
+            let mask = |b: &Block| {
+                let within = |l: &usize| at[*l].wrapping_sub(b.base()) < b.len() as u64;
+                lanes(ctx.mask).filter(within).fold(0, |mask, lane| mask | 1 << lane)
+            };
+            let own = ctx.warp.local.as_ref().map_or(0, |l| mask(&l.block));
+            let shared = mask(&ctx.cta.shared.block);
+            (!(own | shared), shared)
+        }
+        _ => (u32::MAX, 0),
+    }
+}
+
+/// Lanes in which a store, or one that it adjoins, stores some defined value: copies of structures copy their padding.
+fn partial(func: &Func, run: Option<&Adjacent>, inst: &Inst, written: &[u32]) -> u32 {
+    let values = |inst: &Inst| -> (usize, u32) {
+        let values = func.operands(inst.srcs).iter().filter(|o| !matches!(o, Operand::Mem(..)));
+        let defined = |o: &Operand| if let Operand::Reg(r) = o { written[r.0 as usize] } else { u32::MAX };
+        values.fold((0, 0), |(count, any), o| (count + 1, any | defined(o)))
+    };
+    match (run, values(inst)) {
+        (Some(run), _) => run.members.iter().fold(0, |any, i| any | values(&func.insts[*i as usize]).1),
+        (None, (2.., any)) => any,
+        _ => 0,
+    }
+}
+
+/// The lanes in which the current instruction stores undefined values, by element.
+#[cold]
+pub fn stored(ctx: &Ctx<'_>) -> Undefined {
+    let mut all = Undefined::default();
+    let written = &ctx.warp.frames[ctx.frame as usize].written;
+    let Some(inst) = inst_at(ctx).filter(|_| !written.is_empty()) else { return all };
+    let operands = ctx.func.func.operands(inst.srcs);
+    let values = operands.iter().filter(|o| !matches!(o, Operand::Mem(..)));
+    for (lanes, value) in all.iter_mut().zip(values) {
+        if let Operand::Reg(r) = value {
+            *lanes = !written[r.0 as usize] & ctx.active;
+        }
+    }
+    all
 }
 
 /// Checks the op that a group is about to execute.
@@ -103,7 +160,7 @@ pub fn check_uses(ctx: &mut Ctx<'_>) {
     }
     let mut origins = std::mem::take(&mut ctx.warp.frames[ctx.frame as usize].origins);
     match site {
-        Site::Inst(i) => instruction(ctx, &func.insts[i as usize], &mut written, &mut origins),
+        Site::Inst(i) => instruction(ctx, i, &mut written, &mut origins),
         Site::Term(block) => {
             let term = &func.blocks[block as usize].term;
             let mut sources = Vec::new();
@@ -130,7 +187,7 @@ fn inst_at<'c>(ctx: &Ctx<'c>) -> Option<&'c Inst> {
 /// Records that the load that was just executed has yielded undefined values.
 #[cold]
 pub fn note_loaded(ctx: &mut Ctx<'_>) {
-    let undefined = ctx.unwritten.take();
+    let (undefined, own) = ctx.unwritten.take();
     let Some(inst) = inst_at(ctx) else { return };
     let func: &Func = &ctx.func.func;
     let frame = &mut ctx.warp.frames[ctx.frame as usize];
@@ -143,13 +200,14 @@ pub fn note_loaded(ctx: &mut Ctx<'_>) {
             && lanes != 0
         {
             frame.written[r.0 as usize] &= !lanes;
-            frame.origins[r.0 as usize] = ctx.pc + 1;
+            frame.origins[r.0 as usize] = (ctx.pc + 1) | if own { OWN } else { 0 };
         }
     }
 }
 
-fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32], origins: &mut [Origin]) {
+fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [Origin]) {
     let func: &Func = &ctx.func.func;
+    let inst = &func.insts[number as usize];
     let variant = func.variant(inst);
     let effect = variant.op.row().effect;
     let mut active = ctx.mask;
@@ -179,31 +237,29 @@ fn instruction(ctx: &Ctx<'_>, inst: &Inst, written: &mut [u32], origins: &mut [O
         Effect::Memory | Effect::Control | Effect::Warp => {
             let operands = func.operands(inst.srcs);
             let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
-            // A vector may copy a structure with padding.
-            let value = |o: &&Operand| !matches!(o, Operand::Mem(..));
-            let whole = |r: VReg| written[r.0 as usize];
-            let mut partial = 0;
-            if variant.op == Opcode::St && operands.iter().filter(value).count() > 1 {
-                let defined = |o: &Operand| if let Operand::Reg(r) = o { whole(*r) } else { u32::MAX };
-                partial = operands.iter().filter(value).fold(0, |any, o| any | defined(o));
-            }
-            let values = is_observable(inst, variant.op, base);
+            let incomplete = |o: &Operand| match o {
+                Operand::Reg(r) | Operand::Mem(MemBase::Reg(r), _) => active & !written[r.0 as usize] != 0,
+                _ => false,
+            };
+            let operands = if operands.iter().any(incomplete) { operands } else { &[] };
+            let store = variant.op == Opcode::St && !operands.is_empty();
+            let sites = ctx.func.sites.get_or_init(|| sites(ctx.func));
+            let partial = if store { partial(func, sites.runs.get(&number), inst, written) } else { 0 };
+            let (far, shared) = if operands.is_empty() { (0, 0) } else { reach(ctx, inst, variant, base) };
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };
                 // What was loaded from shared memory without being written there must not go back.
-                let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0);
-                if !address && !values && variant.op == Opcode::St {
+                let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0 && *o & OWN == 0);
+                if !address && store {
                     reads(operand, &mut |r| {
                         if loaded(&r) {
-                            report_once(ctx, r, active & !partial, (written, origins), "stores");
+                            report_once(ctx, r, active & shared & !partial, (written, origins), "stores");
                         }
                     });
                 }
-                if address || values {
-                    let active = if address { active } else { active & !partial };
-                    reads(operand, &mut |r| report_once(ctx, r, active, (written, origins), verb));
-                }
+                let active = if address { active } else { active & far & !partial };
+                reads(operand, &mut |r| report_once(ctx, r, active, (written, origins), verb));
             }
         }
     }
@@ -282,6 +338,6 @@ fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, (written, origins): (&mut [u
     let func = &ctx.func.func;
     let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
     let what = format!("{verb} `{name}`, whose value comes from no write");
-    let origin = origins.get(r.0 as usize).and_then(|o| o.checked_sub(1));
+    let origin = origins.get(r.0 as usize).and_then(|o| (o & !OWN).checked_sub(1));
     super::step::watch::undefined(ctx, lane, what, origin);
 }

@@ -9,9 +9,11 @@
 //! * [`mark_uniform_values`]: the same of formals and returns, over the call graph.
 //! * [`spins`]: loops that may wait for other threads.
 //! * [`propagate_constants`]: constants in registers become operands.
+//! * [`adjacent`]: loads and stores of elements that adjoin.
 //! * [`split_after`], [`split_before`], [`branch_around`]: blocks made shorter.
 //! * [`Regions`]: the code between the barriers of a kernel.
 
+mod adjacent;
 mod calls;
 pub mod cfg;
 mod constants;
@@ -23,6 +25,7 @@ mod spin;
 mod split;
 mod uniformity;
 
+pub use adjacent::{Adjacent, adjacent};
 pub use calls::{Reached, pointee, reachable, reached, recursive};
 pub use cfg::{Cfg, Loop};
 pub use constants::propagate_constants;

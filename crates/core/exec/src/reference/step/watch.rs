@@ -160,7 +160,7 @@ fn access_by(
         }
     };
     let moves = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red));
-    if moves && (a.space == MemSpace::Local || matches!(a.base, Base::Frame)) {
+    if moves && (matches!(a.space, MemSpace::Local | MemSpace::Generic) || matches!(a.base, Base::Frame)) {
         overrun(ctx, lanes, addresses, size, access);
     }
     let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
@@ -177,13 +177,16 @@ fn access_by(
             windows: &windows[..count],
             local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
             values: stored.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
+            undefined: if stored.is_some() { uninitialised::stored(ctx) } else { Default::default() },
             peek: &peek,
             memory: ctx.grid.memory,
             tracked,
         };
         observer.memory(&event);
         if tracked {
-            ctx.unwritten.set(observer.unwritten(&event));
+            let (base, size) = event.local;
+            let own = lanes.checked_ilog2().is_some_and(|lane| addresses[lane as usize].wrapping_sub(base) < size);
+            ctx.unwritten.set((observer.unwritten(&event), own));
         }
     });
 }
