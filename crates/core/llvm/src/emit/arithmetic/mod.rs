@@ -15,7 +15,7 @@ pub(in crate::emit) mod integer;
 pub(in crate::emit) mod nan;
 
 use crate::emit::{
-    function::affine::rows_of,
+    function::affine::affine_form,
     function::{Emitter, Result},
     text::{Elem, Val},
 };
@@ -39,7 +39,7 @@ impl Emitter<'_> {
                 };
                 matches!(shape, Shape::Affine { .. })
             };
-            if let Some((width, _)) = rows_of(slot.shape)
+            if let Some((width, _)) = affine_form(slot.shape)
                 && (width < 32 || srcs.iter().any(|s| in_rows(self, s)))
                 && inst.guard.is_none()
             {

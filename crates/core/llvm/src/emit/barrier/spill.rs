@@ -6,7 +6,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::affine::rows_of,
+    function::affine::affine_form,
     function::{Emitter, Result},
     text::{Elem, Ty, Val, constant, int},
 };
@@ -182,7 +182,7 @@ impl Emitter<'_> {
     fn slot_parts(&mut self, r: u32) -> (Ty, Val, Vec<u64>, u64) {
         let slot = self.slots[r as usize].clone();
         let bytes = |ty: Ty| u64::from(ty.elem.bits().div_ceil(8)) * if ty.vector { 32 } else { 1 };
-        match rows_of(slot.shape) {
+        match affine_form(slot.shape) {
             Some((width, _)) => {
                 let ty = Ty::scalar(slot.elem);
                 let parts: Vec<u64> = (0..u64::from(32 / width)).map(|i| i * bytes(ty)).collect();

@@ -51,7 +51,7 @@ pub(in crate::emit) fn rows(width: u32) -> impl Iterator<Item = Row> {
 }
 
 /// Row width and stride of a shape; `None` if it is varying.
-pub(in crate::emit) fn rows_of(shape: Shape) -> Option<(u32, i64)> {
+pub(in crate::emit) fn affine_form(shape: Shape) -> Option<(u32, i64)> {
     match shape {
         Shape::Uniform => Some((32, 0)),
         Shape::Affine { width, stride } => Some((width, stride)),
@@ -72,7 +72,7 @@ impl Emitter<'_> {
     pub fn make_shadows(&mut self) {
         let wanted = self.wanted_hints();
         for r in wanted.iter() {
-            let Some((width, stride)) = rows_of(self.uniformity.hints[r as usize]) else { continue };
+            let Some((width, stride)) = affine_form(self.uniformity.hints[r as usize]) else { continue };
             let elem = self.slots[r as usize].elem;
             let bases = self.w.alloca(&slot_type(width, elem), 8);
             let wrapped = self.w.alloca("i1", 1);
@@ -130,7 +130,7 @@ impl Emitter<'_> {
     /// The value of a register in the first lane of a row; `None` if it has no affine form.
     pub fn read_row(&mut self, r: VReg, row: Row) -> Option<Val> {
         let slot = self.slots[r.0 as usize].clone();
-        match (rows_of(slot.shape), &slot.shadow) {
+        match (affine_form(slot.shape), &slot.shadow) {
             (Some(rows), _) => Some(self.row_scalar(&slot.pointer, slot.elem, rows, row)),
             (None, Some(s)) => Some(self.row_scalar(&s.bases, slot.elem, (s.width, s.stride), row)),
             (None, None) => None,
@@ -215,7 +215,7 @@ impl Emitter<'_> {
 
     /// Writes an affine register from a scalar, the same for all rows, or from a vector.
     pub fn write_shaped(&mut self, slot: &Slot, v: &Val, mask: Option<&Val>) {
-        let Some((width, _)) = rows_of(slot.shape) else { return };
+        let Some((width, _)) = affine_form(slot.shape) else { return };
         for row in rows(width) {
             let v = if v.ty.vector { self.w.extract(v, &int(Elem::I32, i128::from(row.lane()))) } else { v.clone() };
             let offset = Self::row_offset(slot.elem, row.index);
@@ -307,9 +307,9 @@ impl Emitter<'_> {
             let stride = match s {
                 Operand::Reg(r) => {
                     let slot = &self.slots[r.0 as usize];
-                    slot.shadow.as_ref().map(|s| s.stride).or(rows_of(slot.shape).map(|(_, s)| s))
+                    slot.shadow.as_ref().map(|s| s.stride).or(affine_form(slot.shape).map(|(_, s)| s))
                 }
-                Operand::Special(s, c) => rows_of(self.options.warp.special(*s, *c)).map(|(_, s)| s),
+                Operand::Special(s, c) => affine_form(self.options.warp.special(*s, *c)).map(|(_, s)| s),
                 _ => None,
             };
             let Some(stride) = stride.filter(|s| *s != 0) else { continue };

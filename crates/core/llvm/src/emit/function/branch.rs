@@ -4,7 +4,7 @@
 //! shows that, and only divergent warps compare all lanes.
 
 use crate::emit::{
-    function::affine::{Row, rows_of},
+    function::affine::{Row, affine_form},
     function::{Emitter, Result},
     text::{Elem, Val, int},
 };
@@ -69,7 +69,7 @@ impl Emitter<'_> {
             Operand::Imm(_) => margay_ir::pass::Shape::Uniform,
             _ => return Ok(None),
         };
-        let Some((32, stride)) = rows_of(shape) else { return Ok(None) };
+        let Some((32, stride)) = affine_form(shape) else { return Ok(None) };
         self.row = Some(Row { width: 32, index: 0 });
         let first = self.raw_value(operand, Elem::I32);
         self.row = None;

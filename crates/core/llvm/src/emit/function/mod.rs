@@ -14,7 +14,7 @@ use crate::ctx::{at, status};
 use crate::emit::{
     call::signature::{parameters, result},
     call::stack::moves_stack,
-    function::affine::{Row, Shadow, rows_of},
+    function::affine::{Row, Shadow, affine_form},
     function::prepare::Prepared,
     function::reach::{Reached, Waits, is_cluster_barrier},
     memory::group::Grouped,
@@ -237,8 +237,8 @@ pub fn emit(
         (true, None) => Role::Warp,
     };
     let whole = kernel && options.warp.block.is_some_and(|b| b[0].wrapping_mul(b[1]).wrapping_mul(b[2]) % 32 == 0);
-    let parts = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
-    let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || parts;
+    let diverges = uniformity.branches.iter().any(|b| *b) || loses.contains(&true);
+    let masks = !whole || spins || role != Role::Grid && (!barriers.is_empty() || holds.contains(&true)) || diverges;
     let mut barrier_at = vec![None; func.blocks.len()];
     barriers.iter().enumerate().for_each(|(k, b)| barrier_at[b.block.0 as usize] = Some(k as u32));
     let spills = crate::emit::barrier::spill::SpillPlan::new(func, &cfg, &uniformity, cta);
@@ -530,7 +530,7 @@ impl Emitter<'_> {
         match (shape, elem) {
             (Shape::Varying, Elem::I1) => self.packed_type().to_string(),
             (Shape::Varying, e) => Ty::lanes(e).to_string(),
-            (shape, e) => affine::slot_type(rows_of(shape).map_or(32, |(w, _)| w), e),
+            (shape, e) => affine::slot_type(affine_form(shape).map_or(32, |(w, _)| w), e),
         }
     }
 

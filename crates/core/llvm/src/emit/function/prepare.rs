@@ -121,7 +121,7 @@ impl Prepared {
         let mut spins = spins(&func, &cfg);
         let analyse = |interleaved| Uniformity::new(&func, &cfg, WarpShape { interleaved, ..warp });
         let mut uniformity = analyse(spins);
-        if polls && !spins && parts_while_polling(&func, &cfg, &uniformity) {
+        if polls && !spins && diverges_while_polling(&func, &cfg, &uniformity) {
             spins = true;
             uniformity = analyse(true);
         }
@@ -200,7 +200,7 @@ impl Prepared {
 }
 
 /// Whether lanes of a warp may be divergent while some of them poll in a loop.
-fn parts_while_polling(func: &Func, cfg: &Cfg, uniformity: &Uniformity) -> bool {
+fn diverges_while_polling(func: &Func, cfg: &Cfg, uniformity: &Uniformity) -> bool {
     let varies = |o: &Operand| matches!(o, Operand::Reg(r) if uniformity.shapes[r.0 as usize] != Shape::Uniform);
     cfg.order.iter().any(|b| {
         let looped = cfg.innermost(cfg.position[b.0 as usize]).is_some();

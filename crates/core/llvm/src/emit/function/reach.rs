@@ -36,11 +36,11 @@ pub struct Reached {
     /// Threads may exit in some of them.
     some_exit: bool,
     /// Per function: lanes may wait, in it or in its callees, for lanes that have not called it.
-    holds: Vec<bool>,
+    blocking: Vec<bool>,
     /// Lanes may so wait in some of them.
-    some_hold: bool,
+    some_blocking: bool,
     /// Per function: lanes of a warp may return from it at different times.
-    parts: Vec<bool>,
+    staggered: Vec<bool>,
 }
 
 impl Reached {
@@ -51,11 +51,19 @@ impl Reached {
         let waits = callees().map(|f| waits(ir.func(f))).max().unwrap_or(Waits::Never);
         let ends = |f: &Func| f.kind != FuncKind::Kernel && f.blocks.iter().any(|b| b.term == Terminator::Exit);
         let exits = ir.funcs.iter().map(|f| ends(f)).collect();
-        let (holds, parts) = (vec![false; n], vec![false; n]);
+        let (blocking, staggered) = (vec![false; n], vec![false; n]);
         let mut compiled = vec![false; n];
         functions.iter().for_each(|f| compiled[f.0 as usize] = true);
-        let mut reached =
-            Reached { waits, compiled, exits, some_exit: false, fibers: false, holds, some_hold: false, parts };
+        let mut reached = Reached {
+            waits,
+            compiled,
+            exits,
+            some_exit: false,
+            fibers: false,
+            blocking,
+            some_blocking: false,
+            staggered,
+        };
         reached.some_exit = callees().any(|f| reached.exits[f.0 as usize]);
         let mut changed = reached.some_exit;
         while changed {
@@ -84,23 +92,23 @@ impl Reached {
         }
         let made = |f: FuncId| prepared[f.0 as usize].as_ref();
         for f in callees() {
-            self.holds[f.0 as usize] = waits(ir.func(f)) || made(f).is_some_and(|p| p.spins);
+            self.blocking[f.0 as usize] = waits(ir.func(f)) || made(f).is_some_and(|p| p.spins);
         }
-        self.some_hold = callees().any(|f| self.holds[f.0 as usize]);
-        let mut changed = self.some_hold;
+        self.some_blocking = callees().any(|f| self.blocking[f.0 as usize]);
+        let mut changed = self.some_blocking;
         while changed {
             changed = false;
             for f in callees() {
                 let calls = ir.func(f).calls.iter().any(|c| self.may_block(&c.callee));
-                changed |= calls && !std::mem::replace(&mut self.holds[f.0 as usize], true);
+                changed |= calls && !std::mem::replace(&mut self.blocking[f.0 as usize], true);
             }
         }
-        changed = self.some_hold;
+        changed = self.some_blocking;
         while changed {
             changed = false;
-            for f in callees().filter(|f| self.holds[f.0 as usize]) {
-                let parts = made(f).is_some_and(|p| p.returns_divergent(self));
-                changed |= parts && !std::mem::replace(&mut self.parts[f.0 as usize], true);
+            for f in callees().filter(|f| self.blocking[f.0 as usize]) {
+                let apart = made(f).is_some_and(|p| p.returns_divergent(self));
+                changed |= apart && !std::mem::replace(&mut self.staggered[f.0 as usize], true);
             }
         }
         self.fibers = functions.iter().any(|f| made(*f).is_some_and(|p| p.calls_apart(self)));
@@ -112,14 +120,14 @@ impl Reached {
     /// Whether lanes may wait in a callee for lanes that have not called it.
     pub fn may_block(&self, callee: &Callee) -> bool {
         match callee {
-            Callee::Direct(f) => self.holds[f.0 as usize],
-            Callee::Indirect(..) => self.some_hold,
+            Callee::Direct(f) => self.blocking[f.0 as usize],
+            Callee::Indirect(..) => self.some_blocking,
         }
     }
 
     /// Whether lanes of a warp may return from a function at different times.
     pub fn returns_divergent(&self, f: FuncId) -> bool {
-        self.parts[f.0 as usize]
+        self.staggered[f.0 as usize]
     }
 
     /// Whether lanes of a warp may return from a callee at different times.
@@ -133,7 +141,7 @@ impl Reached {
     /// Whether lanes may leave a function, or calls in it, group by group, so that the sweep passes blocks more than
     /// once.
     pub fn is_apart(&self, id: FuncId, func: &Func) -> bool {
-        self.fibers && (self.holds[id.0 as usize] || func.calls.iter().any(|c| self.may_block(&c.callee)))
+        self.fibers && (self.blocking[id.0 as usize] || func.calls.iter().any(|c| self.may_block(&c.callee)))
     }
 
     fn may_end(&self, callee: &Callee) -> bool {

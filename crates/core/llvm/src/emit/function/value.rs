@@ -2,7 +2,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::affine::rows_of,
+    function::affine::affine_form,
     function::{Emitter, Mode, Result, elem_of},
     text::{Elem, Ty, Val, int, named, per_lane},
 };
@@ -40,7 +40,7 @@ impl Emitter<'_> {
             _ => self.invalidate_shadow(r),
         }
         let v = self.w.splat(v);
-        let keep = match (self.mode, mask) {
+        let blend = match (self.mode, mask) {
             (Mode::Full, None) => None,
             (Mode::Full, Some(m)) => Some(self.w.splat(m)),
             (Mode::Masked, None) => self.blended[r.0 as usize].then(|| self.active.clone()),
@@ -49,7 +49,7 @@ impl Emitter<'_> {
                 Some(self.w.op("and", &active, m))
             }
         };
-        let v = match keep {
+        let v = match blend {
             Some(mask) => {
                 let old = self.read(r);
                 self.w.select(&mask, &v, &old)
@@ -299,7 +299,7 @@ impl Emitter<'_> {
     /// `%tid` of all lanes.
     fn tid(&mut self, c: Component) -> Val {
         if let (Some([x, y, z]), Some((width, stride))) =
-            (self.options.warp.block, rows_of(self.options.warp.special(Special::Tid, c)))
+            (self.options.warp.block, affine_form(self.options.warp.special(Special::Tid, c)))
         {
             if (width, stride) == (32, 0) {
                 return self.tid_of(c, 0);

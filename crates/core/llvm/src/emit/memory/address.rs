@@ -2,7 +2,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::affine::{rows, rows_of},
+    function::affine::{affine_form, rows},
     function::{Emitter, Mode, Result},
     memory::bounds::Check,
     memory::group::{Grouped, Member},
@@ -170,7 +170,7 @@ impl Emitter<'_> {
         };
         // Rows whose addresses span too much to be compared without overflow are checked lane by lane.
         let near = |width: u32, stride: i64| stride.checked_mul(i64::from(width)).is_some_and(|r| r.abs() < 1 << 48);
-        if let Some((width, stride)) = rows_of(slot.shape).filter(|(w, s)| near(*w, *s)) {
+        if let Some((width, stride)) = affine_form(slot.shape).filter(|(w, s)| near(*w, *s)) {
             let address = in_rows(self, width, stride);
             return f(self, &address);
         }

@@ -2,7 +2,7 @@
 
 use crate::ctx::at;
 use crate::emit::{
-    function::affine::rows_of,
+    function::affine::affine_form,
     function::{Emitter, Result},
     text::{Elem, Val, int},
 };
@@ -23,7 +23,7 @@ impl Emitter<'_> {
             return self.refuse("cvta");
         };
         let slot = self.slots[dst.0 as usize].clone();
-        if let Some((width, _)) = rows_of(slot.shape)
+        if let Some((width, _)) = affine_form(slot.shape)
             && inst.guard.is_none()
         {
             let bases = self.by_rows(width, |e| e.convert_address(&variant, &src, slot.elem))?;
