@@ -265,3 +265,5 @@ K vector_part_dropped_right(const int* in, int4* v, int* out) {
   v[t + 64] = q;
   out[t] = q.x + q.z;
 }
+//@ block=32 findings=0
+K far_outside_wrong(int* g, int n) { g[threadIdx.x + n * 100000000] = 1; }          //~ fault

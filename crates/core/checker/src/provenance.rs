@@ -166,9 +166,11 @@ impl Checker {
         };
         let Some((base, end)) = *arguments.targets.entry(offset).or_insert_with(pointer) else { return };
         let size = u64::from(e.size);
+        let inside = |address: u64| e.memory.find(address).is_some_and(|a| address + size <= a.end());
         let stray = lanes(e.actor.lanes).find(|l| {
             let address = e.addresses[*l as usize];
-            address < base || address + size > end
+            // An access outside of all allocations is a fault.
+            (address < base || address + size > end) && inside(address)
         });
         let Some(lane) = stray else { return };
         let address = e.addresses[lane as usize];

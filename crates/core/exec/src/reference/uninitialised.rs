@@ -127,11 +127,13 @@ fn partial(func: &Func, run: Option<&Adjacent>, inst: &Inst, written: &[u32]) ->
 }
 
 /// The lanes in which the current instruction stores undefined values, by element.
-#[cold]
 pub fn stored(ctx: &Ctx<'_>) -> Undefined {
     let mut all = Undefined::default();
     let written = &ctx.warp.frames[ctx.frame as usize].written;
-    let Some(inst) = inst_at(ctx).filter(|_| !written.is_empty()) else { return all };
+    if written.is_empty() {
+        return all;
+    }
+    let Some(inst) = inst_at(ctx) else { return all };
     let operands = ctx.func.func.operands(inst.srcs);
     let values = operands.iter().filter(|o| !matches!(o, Operand::Mem(..)));
     for (lanes, value) in all.iter_mut().zip(values) {
