@@ -335,7 +335,9 @@ impl Observer for Checker {
         }
         let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta)) else { return };
         let apart = match e.kind {
-            SyncKind::Barrier { id, aligned, counted } => cta.arrivals.arrive(&e.actor, id, (aligned, counted)),
+            SyncKind::Barrier { id, aligned, counted } if self.what.sync => {
+                cta.arrivals.arrive(&e.actor, id, (aligned, counted))
+            }
             _ => None,
         };
         if e.kind == SyncKind::Exit {
@@ -349,9 +351,12 @@ impl Observer for Checker {
             }
             return;
         }
-        state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
-        state.advance();
-        if let Some(apart) = apart.filter(|_| self.what.sync) {
+        // Only races need the order.
+        if self.what.races {
+            state.threads.sync(&mut cta.threads, who(&e.actor), e.kind);
+            state.advance();
+        }
+        if let Some(apart) = apart {
             self.report_apart(state, &e.actor, &apart);
         }
     }
@@ -360,12 +365,18 @@ impl Observer for Checker {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
         let Some(cta) = state.ctas.get_mut(&self.index(e.cta)) else { return };
-        state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
-        let arrived = cta.arrivals.complete(e.id);
-        if self.what.sync && e.all {
-            self.look_for_skipped(state, e, &arrived);
+        if self.what.races {
+            state.threads.complete(&mut cta.threads, e.id, e.all, (e.arrived, e.waited));
         }
-        state.advance();
+        if self.what.sync {
+            let arrived = cta.arrivals.complete(e.id);
+            if e.all {
+                self.look_for_skipped(state, e, &arrived);
+            }
+        }
+        if self.what.races {
+            state.advance();
+        }
     }
 
     fn cta(&self, e: &CtaEvent<'_>) {
