@@ -319,7 +319,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         ("add.u32 %v, %u, 1;\nst.global.u32 [%o], %v;", "makes known `%v`"),
         ("setp.eq.u32 %p, %i, 3;\n@%p mov.u32 %u, 1;\nst.global.u32 [%o], %u;", "makes known `%u`"),
         ("@%p st.global.u32 [%o], %i;", "is guarded by `%p`"),
-        ("ld.local.u32 %v, [l+4];", "reads local memory, which the thread has not written"),
+        ("ld.local.u32 %v, [l+4];\nst.global.u32 [%o], %v;", "reads local memory, which the thread has not written"),
         // The lane that is read ends after the others have come.
         (
             "setp.eq.u32 %p, %i, 20;\n@!%p bra W;\nbar.warp.sync 0x100000;\nexit;\n\
@@ -333,6 +333,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         assert!(text.contains(what), "{body}:\n{text}");
     }
     let quiet = [
+        "ld.local.u32 %v, [l+4];",
         "call (%v), f, (%i);\nst.global.u32 [%o], %v;",
         "st.local.u32 [l], %u;\nst.local.u32 [l+4], %i;\nld.local.u64 %o, [l];",
         "bfi.b32 %v, %i, %u, 0, 8;\nst.global.u32 [%o], %v;",
