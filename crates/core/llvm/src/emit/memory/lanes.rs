@@ -19,13 +19,49 @@ pub(in crate::emit) fn lane_loop(header: &str, before: &str, step: &str, after: 
 
 /// A helper unrolled over all 32 lanes; in `step`, `#` stands for the lane.
 pub(in crate::emit) fn lane_list(header: &str, before: &str, step: &str, after: &str) -> String {
+    row_list(header, "", before, step, after)
+}
+
+/// The same after code that may have handled all lanes together.
+fn row_list(header: &str, together: &str, before: &str, step: &str, after: &str) -> String {
     let mut body = String::new();
     for lane in 0..32 {
         let one = "  %ap# = getelementptr i64, ptr %addresses, i32 #\n  %a# = load volatile i64, ptr %ap#, align 8\n  \
                    %p# = inttoptr i64 %a# to ptr\n";
         body.push_str(&format!("{one}{step}").replace('#', &lane.to_string()));
     }
-    format!("define internal {header} #1 {{\nentry:\n{SPILL}{before}{body}{after}}}")
+    let spills = format!("{SPILL}{before}");
+    // Only what the entry block allocates is part of the frame.
+    let (variables, spills): (Vec<&str>, Vec<&str>) =
+        spills.split_inclusive('\n').partition(|l| l.contains(" alloca "));
+    let (variables, spills) = (variables.concat(), spills.concat());
+    format!("define internal {header} #1 {{\nentry:\n{variables}{together}{spills}{body}{after}}}")
+}
+
+/// Lanes whose addresses are compared with consecutive ones at run time: a row of a tile, or the part of it that a swizzle
+/// keeps together.
+const ROW: u32 = 8;
+
+/// The begin of an unrolled helper that handles rows of consecutive addresses at once and goes on with single lanes otherwise;
+/// `rows` is the code for rows that begin at `%b0`, `%b8`, `%b16`, `%b24`.
+fn consecutive(bytes: u32, rows: &str) -> String {
+    let list = |f: &dyn Fn(u32) -> String| (0..32).map(f).collect::<Vec<_>>().join(", ");
+    let (firsts, steps) =
+        (list(&|lane| format!("i32 {}", lane / ROW * ROW)), list(&|lane| format!("i64 {}", lane % ROW * bytes)));
+    let starts: String = (0..32)
+        .step_by(ROW as usize)
+        .map(|lane| {
+            format!(
+                "  %s{lane} = extractelement <32 x i64> %at, i32 {lane}\n  %b{lane} = inttoptr i64 %s{lane} to ptr\n"
+            )
+        })
+        .collect();
+    format!(
+        "  %firsts = shufflevector <32 x i64> %at, <32 x i64> poison, <32 x i32> <{firsts}>\n  \
+         %wanted = add <32 x i64> %firsts, <{steps}>\n  %differ = icmp ne <32 x i64> %at, %wanted\n  \
+         %apart = bitcast <32 x i1> %differ to i32\n  %scattered = icmp ne i32 %apart, 0\n  \
+         br i1 %scattered, label %single, label %rows\nrows:\n{starts}{rows}single:\n"
+    )
 }
 
 const SPILL: &str =
@@ -51,8 +87,9 @@ pub(super) fn gather_some(elem: Elem, kind: Kind) -> String {
 pub(super) fn gather_all(elem: Elem, kind: Kind) -> String {
     let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
     let load = kind.load(&t.to_string(), "%p#", align);
-    let mut text = lane_list(
+    let mut text = row_list(
         &format!("<32 x {t}> @margay.gather.all.{t}{}(<32 x i64> %at)", kind.suffix()),
+        &if kind == Kind::Weak { consecutive(align, &load_rows(elem)) } else { String::new() },
         "",
         &format!("  %v# = {load}\n  %r# = insertelement <32 x {t}> %r^, {t} %v#, i32 #\n"),
         &format!("  ret <32 x {t}> %r31\n"),
@@ -62,6 +99,36 @@ pub(super) fn gather_all(elem: Elem, kind: Kind) -> String {
         text = text.replacen("%r^", &format!("%r{lane}"), 1);
     }
     text
+}
+
+fn load_rows(elem: Elem) -> String {
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let mut text = String::new();
+    for lane in (0..32).step_by(ROW as usize) {
+        text.push_str(&format!("  %l{lane} = load <{ROW} x {t}>, ptr %b{lane}, align {align}\n"));
+    }
+    let join = |n: u32, name: &str, a: &str, b: &str| {
+        let picks = (0..n).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        let half = n / 2;
+        format!("  %{name} = shufflevector <{half} x {t}> %{a}, <{half} x {t}> %{b}, <{n} x i32> <{picks}>\n")
+    };
+    text.push_str(&join(16, "low", "l0", "l8"));
+    text.push_str(&join(16, "high", "l16", "l24"));
+    text.push_str(&join(32, "whole", "low", "high"));
+    text + &format!("  ret <32 x {t}> %whole\n")
+}
+
+fn store_rows(elem: Elem) -> String {
+    let (t, align) = (Ty::scalar(elem), elem.bits() / 8);
+    let mut text = String::new();
+    for lane in (0..32).step_by(ROW as usize) {
+        let picks = (lane..lane + ROW).map(|l| format!("i32 {l}")).collect::<Vec<_>>().join(", ");
+        text.push_str(&format!(
+            "  %w{lane} = shufflevector <32 x {t}> %values, <32 x {t}> poison, <{ROW} x i32> <{picks}>\n  \
+             store <{ROW} x {t}> %w{lane}, ptr %b{lane}, align {align}\n"
+        ));
+    }
+    text + "  ret void\n"
 }
 
 pub(super) fn scatter_some(elem: Elem, kind: Kind) -> String {
@@ -86,8 +153,9 @@ pub(super) fn scatter_all(elem: Elem, kind: Kind) -> String {
     let step = format!(
         "  %ip# = getelementptr {t}, ptr %in, i32 #\n  %v# = load volatile {t}, ptr %ip#, align {align}\n  {store}\n"
     );
-    lane_list(
+    row_list(
         &format!("void @margay.scatter.all.{t}{}(<32 x i64> %at, <32 x {t}> %values)", kind.suffix()),
+        &if kind == Kind::Weak { consecutive(align, &store_rows(elem)) } else { String::new() },
         &before,
         &step,
         "  ret void\n",
