@@ -7,6 +7,7 @@ mod convert;
 pub(in crate::emit) mod copy;
 pub(in crate::emit) mod group;
 mod lanes;
+mod prefetch;
 mod unit;
 
 use crate::code::target;
@@ -115,6 +116,7 @@ impl Emitter<'_> {
         }
         let kind = self.ordered(inst, &variant);
         self.access(inst, &source, (total, false), mask, |e, address| {
+            e.prefetch(inst, address, total, kind);
             let values = e.fetch(address, elem, dsts.len() as u32, mask, kind);
             for (d, v) in dsts.iter().zip(&values) {
                 e.write_extended(d, v, ty, mask);
