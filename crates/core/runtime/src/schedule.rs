@@ -44,6 +44,8 @@ const MAX_LIVE: usize = 256;
 
 /// Limit of the first range of a batch, in CTAs.
 const FIRST_RANGE: u64 = 64;
+/// Limit of the first range of one worker if the whole grid took less than [`SHORT`] before.
+const FIRST_RANGE_ALONE: u64 = 1024;
 /// Shorter ranges are followed by longer ones.
 const SHORT: Duration = Duration::from_micros(200);
 /// Longer ranges are followed by shorter ones.
@@ -165,11 +167,17 @@ struct Idle {
     since: Instant,
 }
 
+impl Default for Idle {
+    fn default() -> Idle {
+        Idle { epoch: 0, certain: true, slices: 0, since: Instant::now() }
+    }
+}
+
 impl Idle {
     /// A unit has only polled; returns whether that is true of all units of the worker, for too long.
     fn waited(&mut self, epoch: u64, certain: bool, units: usize, stall: Duration) -> bool {
         if epoch != self.epoch {
-            *self = Idle { epoch, certain: true, slices: 0, since: Instant::now() };
+            *self = Idle { epoch, ..Idle::default() };
         }
         self.slices += 1;
         // In its first slices, a unit cannot know yet whether its state repeats.
@@ -259,7 +267,10 @@ impl<'a> Shared<'a> {
             true => kernel.clone().batch(self.grid, self)?,
             false => None,
         };
-        let size = (self.units / (self.workers as u64 * 4)).clamp(1, FIRST_RANGE);
+        let size = match self.workers == 1 && self.known_cost() < SHORT {
+            true => self.units.clamp(1, FIRST_RANGE_ALONE),
+            false => (self.units / (self.workers as u64 * 4)).clamp(1, FIRST_RANGE),
+        };
         Ok(Tool { kernel, tier, version, batch, size })
     }
 
@@ -274,7 +285,7 @@ impl<'a> Shared<'a> {
         let mut random = Random(self.grid.launch.seed);
         let mut live = VecDeque::new();
         let mut waiting_since = None;
-        let mut idle = Idle { epoch: 0, certain: true, slices: 0, since: Instant::now() };
+        let mut idle = None;
         let max_live = if self.grid.launch.cooperative { usize::MAX } else { MAX_LIVE };
         let eager = self.grid.launch.cooperative || random.0 != 0;
         loop {
@@ -348,6 +359,7 @@ impl<'a> Shared<'a> {
                             fuel /= 64;
                             let all_started = self.left() == 0;
                             let (epoch, stall) = (self.epoch.load(Relaxed), self.schedule.stall);
+                            let idle = idle.get_or_insert_with(Idle::default);
                             if idle.waited(epoch, certain, live.len() + 1, stall)
                                 && all_started
                                 && self.all_wait(worker, epoch)
@@ -409,11 +421,15 @@ impl<'a> Shared<'a> {
         held
     }
 
+    /// What the grid takes on one thread if its CTAs cost as much as those of the kernel's last launch.
+    fn known_cost(&self) -> Duration {
+        Duration::from_nanos(self.schedule.cost.0.load(Relaxed).saturating_mul(self.units))
+    }
+
     /// Whether a grid that runs in ranges is too small to be worth waking other threads: probably as cheap as before,
     /// which the first range confirms.
     fn is_small(&'a self, tool: &mut Tool<'a>) -> bool {
-        let known = Duration::from_nanos(self.schedule.cost.0.load(Relaxed).saturating_mul(self.units));
-        if tool.batch.is_none() || known >= WORTH_WAKING {
+        if tool.batch.is_none() || self.known_cost() >= WORTH_WAKING {
             return false;
         }
         let (start, size) = (Instant::now(), tool.size);
