@@ -88,6 +88,7 @@ impl Emitter<'_> {
         let over = self.w.cmp("icmp eq", &here, &end);
         self.w.branch(&over, "finished", "cta.begin");
         self.w.block("finished");
+        self.end_combining();
         self.w.line(format_args!("ret i32 {}", status::DONE));
         self.w.block("cta.begin");
         let indices = cta.clone().map(|p| self.w.load(Ty::scalar(Elem::I32), &p, 4));

@@ -167,6 +167,8 @@ pub(in crate::emit) struct Emitter<'a> {
     pub at: u32,
     /// Accesses that share a check, by instruction.
     pub groups: HashMap<u32, Grouped>,
+    /// The additions that are combined, if there are any.
+    pub combined: Option<crate::emit::memory::combine::Combined>,
     /// The row of lanes for which affine operands are read as scalars.
     pub row: Option<Row>,
     /// Some code accesses the local windows.
@@ -287,6 +289,7 @@ pub fn emit(
         inst: 0,
         at: 0,
         groups: crate::emit::memory::group::find(func),
+        combined: None,
         row: None,
         uses_local: false,
         buffers: HashMap::new(),
@@ -300,11 +303,13 @@ impl Emitter<'_> {
     fn function(&mut self) -> Result<Emitted> {
         self.allocate();
         self.w.block("start");
+        self.begin_combining();
         match self.role {
             Role::Grid => self.grid()?,
             Role::Warp | Role::Device => self.whole()?,
         }
         self.w.block("stop");
+        self.end_combining();
         self.return_status(status::STOP, false);
         Ok(self.assemble())
     }

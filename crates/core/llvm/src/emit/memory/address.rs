@@ -95,6 +95,7 @@ impl Emitter<'_> {
         };
         let mut f = |e: &mut Self, address: &Address| {
             e.count_access(space, bytes, address, mask);
+            e.settle(space, bytes, address, mask);
             f(e, address)
         };
         let here = self.inst;

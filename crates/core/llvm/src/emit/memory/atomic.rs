@@ -18,6 +18,7 @@ use margay_exec::sem::{
     fp,
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
+use margay_isa::{Opcode, Variant};
 
 /// Where single-precision additions flush subnormals.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,7 @@ impl Emitter<'_> {
     pub fn atomic(&mut self, inst: &Inst, mask: Option<&Val>) -> Result<()> {
         let variant = self.func.variant(inst).clone();
         let ty = variant.t();
-        let Some(rmw) = Rmw::of(&variant).filter(|_| variant.vec() == 1) else { return self.effect(inst) };
-        let Some((name, elem)) = operation(rmw) else { return self.effect(inst) };
+        let (Some(rmw), Some((name, elem))) = (Rmw::of(&variant), native(&variant)) else { return self.effect(inst) };
         let flush = Flush::of(rmw, inst.space);
         if flush == Flush::OutsideShared && self.options.cluster.is_some() {
             // With clusters there are several shared windows.
@@ -80,12 +80,24 @@ impl Emitter<'_> {
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
-            if let Address::Affine { bases, width: 32, stride: 0 } = address
-                && !code.result
-                && let Some(v) = e.reduced(name, &operands, mask)
-            {
-                let p = e.pointer(&bases[0]);
-                e.once(code, &p, &v);
+            let one = match address {
+                Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
+                    e.reduced(name, &operands, mask).map(|v| (bases[0].clone(), v))
+                }
+                _ => None,
+            };
+            let directly = |e: &mut Self| match &one {
+                Some((at, v)) => {
+                    let p = e.pointer(at);
+                    e.once(code, &p, v);
+                }
+                None => _ = e.each(code, address, &operands, mask),
+            };
+            if e.combine(address, &operands, one.as_ref(), mask, directly) {
+                return Ok(());
+            }
+            if one.is_some() {
+                directly(e);
                 return Ok(());
             }
             if e.in_line(code, address, &operands, mask) {
@@ -99,6 +111,15 @@ impl Emitter<'_> {
             }
             Ok(())
         })
+    }
+
+    /// The type of an integer addition whose old value is unused, of 32 or 64 bits.
+    pub(super) fn unused_sum(&self, inst: &Inst) -> Option<Elem> {
+        let variant = self.func.variant(inst);
+        let atomic = matches!(variant.op, Opcode::Atom | Opcode::Red);
+        let (name, elem) = native(variant).filter(|_| atomic)?;
+        let used = matches!(self.func.operands(inst.dsts).first(), Some(Operand::Reg(r)) if self.read_somewhere(r.0));
+        (name == "add" && matches!(elem, Elem::I32 | Elem::I64) && !used).then_some(elem)
     }
 
     /// Whether any instruction reads a register.
@@ -422,6 +443,16 @@ fn sum(flush: Flush) -> String {
          %found = extractvalue {{ i32, i1 }} %pair, 0\n  %done = extractvalue {{ i32, i1 }} %pair, 1\n  \
          br i1 %done, label %end, label %again\nend:\n  %old = bitcast i32 %seen to float\n  ret float %old\n}}"
     )
+}
+
+/// Whether an atomic operation has native code outside of clusters.
+pub(super) fn is_native(variant: &Variant) -> bool {
+    native(variant).is_some()
+}
+
+/// The operation and type of a variant with native code.
+fn native(variant: &Variant) -> Option<(&'static str, Elem)> {
+    operation(Rmw::of(variant).filter(|_| variant.vec() == 1)?)
 }
 
 /// The `atomicrmw` operation and its type; `None` where the reference engine executes it.
