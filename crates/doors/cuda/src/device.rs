@@ -14,7 +14,7 @@ use margay::profile::Profile;
 use std::{
     collections::HashMap,
     ffi::c_char,
-    sync::{Mutex, Once, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 /// The API version of this library: 13.5.
@@ -301,8 +301,7 @@ api! {
     /// The tables behind this are not documented. Programs that can do without them continue; NVIDIA's own runtime
     /// cannot, and if one is linked into the program, that is reported once.
     3000 fn cuGetExportTable(table: Out<usize>, _id: In<Uuid>) {
-        static TOLD: Once = Once::new();
-        TOLD.call_once(|| crate::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words)));
+        crate::image::foreign_runtimes().iter().for_each(|words| crate::api::report_error(words));
         table.offer(0);
         Err(Code::NOT_FOUND)
     }

@@ -5,7 +5,12 @@ use margay_image::{
     fatbin::{Entry, Kind},
     object::{self, Runtime},
 };
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 /// How to obtain PTX.
 const ADVICE: &str =
@@ -43,33 +48,76 @@ pub fn machine_code(image: Host) {
     crate::api::report_error(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
 }
 
+/// NVIDIA's libraries of kernels, by the names of their files up to the first dot. They come as machine code, with a
+/// runtime inside or with driver calls of their own.
+const KERNEL_LIBRARIES: [&str; 15] = [
+    "libcublas",
+    "libcublasLt",
+    "libcudnn",
+    "libcufft",
+    "libcufftw",
+    "libcurand",
+    "libcusolver",
+    "libcusolverMg",
+    "libcusparse",
+    "libcusparseLt",
+    "libcutensor",
+    "libcutensorMg",
+    "libnccl",
+    "libnppc",
+    "libnvshmem_host",
+];
+
 /// Messages for NVIDIA's own runtimes, which ask for the driver's undocumented tables: the file that contains each, and
-/// what to do.
+/// what to do. A file is named in the first answer after it was loaded.
 pub fn foreign_runtimes() -> Vec<String> {
+    static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let mut paths: Vec<&str> = maps.lines().filter_map(|line| Some(&line[line.find('/')?..])).collect();
-    paths.sort_unstable();
-    paths.dedup();
-    let found = paths.into_iter().filter_map(|path| {
-        let elf = object::open(Path::new(path)).ok()??;
-        let why = match object::runtime(&elf) {
-            Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
-            Runtime::None => {
-                "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
-                 `libcudart.so` instead, or, for NVIDIA's Python bindings, `pip install margay` beside them"
-            }
-            Runtime::Stripped => {
-                "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
-                 `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
-            }
-            Runtime::TooOld => "brings a CUDA runtime of a release before 11; build it with CUDA 11, 12 or 13",
-            Runtime::Inside(..) if own(path) || redirected() => return None,
-            Runtime::Inside(..) => "brings a CUDA runtime of its own; start the program with `margay exec`, which takes its place",
-            Runtime::Shared => return None,
-        };
-        Some(format!("margay: {path} {why}"))
-    });
-    found.collect()
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let paths = maps.lines().filter_map(|line| Some(line[line.find('/')?..].to_string()));
+    let new: BTreeSet<String> = paths.filter(|path| seen.insert(path.clone())).collect();
+    drop(seen);
+    let (libraries, others): (Vec<&String>, Vec<&String>) = new.iter().partition(|path| is_kernel_library(path));
+    let mut found: Vec<String> = others.into_iter().filter_map(|path| foreign_runtime(path)).collect();
+    if !libraries.is_empty() {
+        let names: Vec<_> = libraries.iter().filter_map(|path| Path::new(path).file_name()?.to_str()).collect();
+        found.push(format!(
+            "margay: calls of {} fail: NVIDIA's libraries of kernels need NVIDIA's driver; PyTorch's operators and kernels of \
+             your own do without them",
+            names.join(", ")
+        ));
+    }
+    found
+}
+
+/// Whether a file is one of NVIDIA's libraries of kernels.
+fn is_kernel_library(path: &str) -> bool {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    name.contains(".so") && (KERNEL_LIBRARIES.contains(&stem) || stem.starts_with("libcudnn_"))
+}
+
+/// The message for one file that brings a runtime which margay cannot replace.
+fn foreign_runtime(path: &str) -> Option<String> {
+    let elf = object::open(Path::new(path)).ok()??;
+    let why = match object::runtime(&elf) {
+        Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
+        Runtime::None => {
+            "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
+             `libcudart.so` instead, or, for NVIDIA's Python bindings, `pip install margay` beside them"
+        }
+        Runtime::Stripped => {
+            "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
+             `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
+        }
+        Runtime::TooOld => "brings a CUDA runtime of a release before 11; build it with CUDA 11, 12 or 13",
+        Runtime::Inside(..) if own(path) || redirected() => return None,
+        Runtime::Inside(..) => {
+            "brings a CUDA runtime of its own; start the program with `margay exec`, which takes its place"
+        }
+        Runtime::Shared => return None,
+    };
+    Some(format!("margay: {path} {why}"))
 }
 
 /// Whether a file is one of margay's libraries, which are installed in one folder.
@@ -83,4 +131,19 @@ fn own(path: &str) -> bool {
 fn redirected() -> bool {
     cfg!(target_arch = "x86_64")
         && std::env::var_os("LD_AUDIT").is_some_and(|v| v.to_string_lossy().contains("libmargay_redirect"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_kernel_library;
+
+    #[test]
+    fn libraries_of_kernels_are_known_by_their_files() {
+        for path in ["/usr/lib/libcublasLt.so.13", "/opt/x/libcufft.so.12.0.1", "/a/libcudnn_ops.so.9", "libnccl.so"] {
+            assert!(is_kernel_library(path), "{path}");
+        }
+        for path in ["/usr/lib/libcudart.so.13", "/usr/lib/libc.so.6", "/a/libcublas_of_mine.so", "/a/libcufft.a", ""] {
+            assert!(!is_kernel_library(path), "{path}");
+        }
+    }
 }
