@@ -47,8 +47,8 @@ macro_rules! absent {
 
 /// The lists of this file.
 #[rustfmt::skip]
-pub const LISTS: [&[Entry]; 14] = [
-    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS, PROCESSES, LOGS,
+pub const LISTS: [&[Entry]; 13] = [
+    PLANES, CHECKPOINTS, CORE_DUMPS, PARTS, OTHERS, INTEROPERATION, FABRICS, OLDER, GRAPHICS, REFERENCES, MULTICAST, STREAMS, LOGS,
 ];
 
 // Sparse arrays and planes.
@@ -127,8 +127,8 @@ absent! {
     cuMemAlloc cuMemAllocHost cuMemAllocPitch cuMemFree cuMemGetAddressRange cuMemHostGetDevicePointer cuModuleGetGlobal
     cuTexRefGetAddress cuTexRefSetAddress cuTexRefSetAddress2D 
     cuMemBatchDecompressAsync + ptsz
-    cuMemGetHandleForAddressRange cuMemGetLocationInfo cuMemPoolExportPointer cuMemPoolExportToShareableHandle
-    cuMemPoolImportFromShareableHandle cuMemPoolImportPointer cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D
+    cuMemGetHandleForAddressRange cuMemGetLocationInfo
+    cuMemcpy2D cuMemcpy2DAsync cuMemcpy2DUnaligned cuMemcpy3D
     cuMemcpy3DAsync cuMemcpyAtoA cuMemcpyAtoD cuMemcpyAtoH cuMemcpyAtoHAsync cuMemcpyDtoA cuMemcpyDtoD cuMemcpyDtoDAsync
     cuMemcpyDtoH cuMemcpyDtoHAsync cuMemcpyHtoA cuMemcpyHtoAAsync cuMemcpyHtoD cuMemcpyHtoDAsync cuMemsetD16
     cuMemsetD2D16 cuMemsetD2D32 cuMemsetD2D8 cuMemsetD32 cuMemsetD8 cuMulticastBindMem cuMulticastBindMem_v2
@@ -169,14 +169,6 @@ absent! {
 absent! {
     STREAMS:
     cuStreamBeginCaptureToCig + ptsz cuStreamBeginRecaptureToGraph + ptsz cuStreamEndCaptureToCig + ptsz
-}
-
-// Memory of other processes: device memory is the process's own.
-#[rustfmt::skip]
-absent! {
-    PROCESSES:
-    cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcGetMemHandle cuIpcOpenEventHandle cuIpcOpenMemHandle
-    cuIpcOpenMemHandle_v2
 }
 
 // Logs.

@@ -143,7 +143,8 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         131 | 134 => -1, // NUMA nodes: none
         34 => device,    // on the bus
         17 | 20 | 32 | 33 | 35 | 50 | 84 | 85 | 88 | 96 | 98 | 100 | 104 | 105 | 107..=110 | 112..=114 => 0,
-        116..=119 | 121 | 124 | 125 | 128 | 129 | 132 | 133 | 135..=160 => 0,
+        119 | 125 => 1, // memory pools for other processes by file descriptors; events for other processes
+        116..=118 | 121 | 124 | 128 | 129 | 132 | 133 | 135..=160 => 0,
         _ => return None,
     })
 }

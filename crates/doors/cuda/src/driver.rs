@@ -9,6 +9,7 @@ use crate::{
     function::Function,
     graph::{Condition, Exec, Graph, GraphMemories, NodeRef, UserObject},
     handle::{Handle, Table},
+    ipc::Ipc,
     library::Library,
     link::Link,
     module::Module,
@@ -77,6 +78,8 @@ pub struct Driver {
     pub physical: Table<Physical>,
     /// Reserved address ranges.
     pub address_space: Mutex<AddressSpace>,
+    /// Memory of this process that others share, and of others that this one maps.
+    pub ipc: Mutex<Ipc>,
     /// Primary contexts by device number.
     primaries: Vec<Mutex<Primary>>,
 }
@@ -155,6 +158,7 @@ impl Driver {
             advice: Mutex::default(),
             physical: Table::default(),
             address_space: Mutex::default(),
+            ipc: Mutex::default(),
             primaries: (0..profile().count)
                 .map(|_| Mutex::new(Primary { handle: Handle::NULL, users: 0, flags: 0 }))
                 .collect(),

@@ -7,6 +7,7 @@ use crate::{
     driver::{current, driver},
     graph::CapturedAt,
     handle::Handle,
+    ipc::SharedEvent,
     raw::Out,
     stream::StreamHandle,
     work::Work,
@@ -16,6 +17,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// `CU_EVENT_DISABLE_TIMING`
 const NO_TIMING: u32 = 2;
+/// `CU_EVENT_INTERPROCESS`
+const INTERPROCESS: u32 = 4;
 
 /// An event.
 pub struct Event {
@@ -23,6 +26,8 @@ pub struct Event {
     pub context: Handle<Context>,
     flags: u32,
     state: Mutex<State>,
+    /// What other processes know of it.
+    shared: Option<Arc<SharedEvent>>,
 }
 
 #[derive(Default)]
@@ -51,6 +56,11 @@ impl Event {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
 
+    /// Whether its last record, by whatever process, has happened.
+    fn is_reached_anywhere(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.is_reached(shared.recorded()))
+    }
+
     fn capture(&self, at: CapturedAt) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).captured = Some(at);
     }
@@ -62,9 +72,59 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
     let stream = stream.get()?;
     match &*stream.stream().capture() {
         Some(capture) => event.capture(capture.here()),
-        None => event.record(stream.mark()),
+        None => {
+            let mark = stream.mark();
+            event.record(mark.clone());
+            if let Some(shared) = event.shared.clone() {
+                let number = shared.record();
+                stream.after(mark, move || shared.reach(number));
+            }
+        }
     }
     Ok(())
+}
+
+/// Makes a stream wait for an event.
+pub fn wait(event: Handle<Event>, stream: StreamHandle) -> Outcome {
+    let stream = stream.get()?;
+    let event = driver()?.events.get(event)?;
+    match (event.captured(), event.mark(), &event.shared) {
+        (Some(at), ..) => at.join(stream.stream())?,
+        (None, _, Some(shared)) => {
+            let (shared, number) = (shared.clone(), shared.recorded());
+            if !shared.is_reached(number) {
+                stream.work_later(move |context| {
+                    shared.wait(number, || context.failure().is_some());
+                    Ok(())
+                });
+            }
+        }
+        (None, Some(mark), None) => stream.wait_for(mark),
+        (None, None, None) => {}
+    }
+    Ok(())
+}
+
+fn create(flags: u32) -> Result<Handle<Event>, Code> {
+    let context = current()?;
+    let shared = match flags & INTERPROCESS != 0 {
+        true if flags & NO_TIMING == 0 => return Err(Code::INVALID_VALUE),
+        true => Some(Arc::new(SharedEvent::new()?)),
+        false => None,
+    };
+    Ok(driver()?.events.add(Event { context: context.handle, flags, state: Mutex::default(), shared }))
+}
+
+/// An event of another process.
+pub fn import(shared: SharedEvent) -> Result<Handle<Event>, Code> {
+    let context = current()?;
+    let (flags, shared) = (NO_TIMING | INTERPROCESS, Some(Arc::new(shared)));
+    Ok(driver()?.events.add(Event { context: context.handle, flags, state: Mutex::default(), shared }))
+}
+
+/// What other processes know of an event; an error for one that is not for them.
+pub fn export(event: Handle<Event>) -> Result<Arc<SharedEvent>, Code> {
+    driver()?.events.get(event)?.shared.clone().ok_or(Code::INVALID_VALUE)
 }
 
 /// Records an event behind all work of a context.
@@ -97,6 +157,10 @@ fn happened(event: &Event) -> Outcome {
 
 fn query(event: Handle<Event>) -> Outcome {
     match outside(event)? {
+        (event, _) if event.shared.is_some() => match event.is_reached_anywhere() {
+            true => happened(&event),
+            false => Err(Code::NOT_READY),
+        },
         (_, Some(mark)) if !mark.is_reached() => Err(Code::NOT_READY),
         (event, _) => happened(&event),
     }
@@ -107,6 +171,10 @@ fn synchronize(event: Handle<Event>) -> Outcome {
     if let Some(mark) = mark.filter(|mark| !mark.is_reached()) {
         not_at_work()?;
         mark.wait();
+    }
+    if let Some(shared) = &event.shared {
+        not_at_work()?;
+        shared.wait(shared.recorded(), || false);
     }
     happened(&event)
 }
@@ -123,9 +191,7 @@ fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
 
 api! {
     2000 fn cuEventCreate(event: Out<Handle<Event>>, flags: u32) {
-        let context = current()?;
-        let made = Event { context: context.handle, flags, state: Mutex::default() };
-        event.set(driver()?.events.add(made))
+        event.set(create(flags)?)
     }
     2000 + ptsz fn cuEventRecord(event: Handle<Event>, stream: StreamHandle) { record(event, stream) }
     11010 + ptsz fn cuEventRecordWithFlags(event: Handle<Event>, stream: StreamHandle, flags: u32) {

@@ -31,6 +31,7 @@ mod function;
 mod graph;
 mod handle;
 mod image;
+mod ipc;
 mod launch;
 mod library;
 mod link;

@@ -17,6 +17,7 @@ const LISTS: &[&[Entry]] = &[
     crate::event::ENTRIES,
     crate::function::ENTRIES,
     crate::launch::ENTRIES,
+    crate::ipc::ENTRIES,
     crate::library::ENTRIES,
     crate::link::ENTRIES,
     crate::memory::ENTRIES,

@@ -23,13 +23,17 @@ use margay_exec::mem::Kind;
 /// A device address.
 pub type DevicePtr = u64;
 
+/// Up to so many allocations, small ones get pages of their own too.
+const FEW: usize = 4096;
+
 /// Alignment of an allocation. `cuMemAlloc` guarantees 256 bytes; GPUs map large allocations in large pages, and some
 /// programs rely on page-aligned addresses.
-fn alignment(bytes: usize, owner: Owner) -> u32 {
+fn alignment(bytes: usize, owner: Owner, few: bool) -> u32 {
     match bytes {
         0x20_0000.. => 0x20_0000,
         0x1000.. => 0x1000,
-        _ if owner == Owner::Device => 512,
+        // Memory with pages of its own can be shared with other processes; of so many, that would cost too much.
+        _ if owner == Owner::Device && !few => 512,
         _ => 0x1000,
     }
 }
@@ -59,7 +63,8 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
             return Err(Code::OUT_OF_MEMORY);
         }
     }
-    let alignment = alignment(bytes, owner);
+    let few = context.memory().len() < FEW;
+    let alignment = alignment(bytes, owner, few);
     let made = context.device_memory().alloc_as(accessible(bytes, alignment) as u64, alignment, Kind::Global, "");
     let address = made.map_err(|_| Code::OUT_OF_MEMORY)?.block.base();
     if owner != Owner::Device {
@@ -76,7 +81,9 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
     let stream = stream.get()?;
     match &mut *stream.stream().capture() {
         None => {
-            driver()?.pools.get(pool)?;
+            if driver()?.pools.get(pool)?.is_imported {
+                return Err(Code::INVALID_VALUE); // its memory comes from its own process only
+            }
             let address = allocate(bytes, Owner::Device)?;
             crate::pool::took(pool, address, bytes)?;
             Ok(address)
@@ -147,6 +154,9 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
     }
     if let Some(freed) = driver()?.graph_memories.free(address) {
         return freed;
+    }
+    if crate::ipc::close_unless_own(context, address)? {
+        return Ok(());
     }
     let known = {
         let mut memory = context.memory();

@@ -1,16 +1,17 @@
 //! Reservation and mapping of address space; besides `raw.rs` the only file of this crate with `unsafe`, for `mmap`.
 #![allow(unsafe_code)]
 
-use crate::code::Code;
+use crate::code::{Code, Outcome};
 use margay_exec::mem::Block;
 use rustix::{
-    fs::{MemfdFlags, ftruncate, memfd_create},
+    fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create},
     mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap},
 };
 use std::{
     ffi::c_void,
-    os::fd::{BorrowedFd, IntoRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd},
     ptr,
+    sync::atomic::AtomicU64,
 };
 
 /// Memory that can be mapped several times and in several processes: an anonymous file.
@@ -27,6 +28,47 @@ impl Backing {
         let file = memfd_create("margay", MemfdFlags::CLOEXEC).map_err(|_| Code::OUT_OF_MEMORY)?;
         ftruncate(&file, len as u64).map_err(|_| Code::OUT_OF_MEMORY)?;
         Ok(Backing { file, len })
+    }
+
+    /// Creates memory with the bytes that `read` gives for a part from an offset on, in as many pages as `len` bytes need.
+    pub fn filled(len: usize, mut read: impl FnMut(usize, &mut [u8]) -> Outcome) -> Result<Backing, Code> {
+        let backing = Backing::new(len.next_multiple_of(PAGE))?;
+        let mut part = vec![0; len.min(1 << 20)];
+        for at in (0..len).step_by(part.len().max(1)) {
+            let part = &mut part[..(len - at).min(1 << 20)];
+            read(at, part)?;
+            let mut written = 0;
+            // What is zero already takes no memory.
+            while written < part.len() && part.iter().any(|b| *b != 0) {
+                let more = rustix::io::pwrite(&backing.file, &part[written..], (at + written) as u64);
+                written += more.map_err(|_| Code::OUT_OF_MEMORY)?;
+            }
+        }
+        Ok(backing)
+    }
+
+    /// Where other processes of the same user find the memory.
+    pub fn address(&self) -> Result<FileAddress, Code> {
+        let stat = rustix::fs::fstat(&self.file).map_err(|_| Code::OPERATING_SYSTEM)?;
+        let descriptor = self.file.as_raw_fd();
+        Ok(FileAddress { process: std::process::id(), descriptor, device: stat.st_dev, file: stat.st_ino })
+    }
+
+    /// The memory at an address that another process gave, if it is still there.
+    pub fn find(at: FileAddress) -> Result<Backing, Code> {
+        let path = format!("/proc/{}/fd/{}", at.process, at.descriptor);
+        let file =
+            rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|_| Code::MAP_FAILED)?;
+        let stat = rustix::fs::fstat(&file).map_err(|_| Code::MAP_FAILED)?;
+        match (stat.st_dev, stat.st_ino) == (at.device, at.file) {
+            true => Ok(Backing { file, len: usize::try_from(stat.st_size).map_err(|_| Code::MAP_FAILED)? }),
+            false => Err(Code::INVALID_HANDLE),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// A new file descriptor for the memory, to be owned by the caller.
@@ -46,6 +88,50 @@ impl Backing {
         Ok(Backing { file, len: usize::try_from(len).map_err(|_| Code::INVALID_VALUE)? })
     }
 }
+
+/// A file of this machine by the process that holds it open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileAddress {
+    /// Number of the process.
+    pub process: u32,
+    /// Number of its file descriptor.
+    pub descriptor: i32,
+    /// Device and number of the file, since descriptors are reused.
+    pub device: u64,
+    /// See `device`.
+    pub file: u64,
+}
+
+/// Words that several processes share: a page.
+#[derive(Debug)]
+pub struct SharedWords {
+    pages: Reserved,
+    /// The page.
+    pub backing: Backing,
+}
+
+impl SharedWords {
+    /// Maps the first page of `backing`.
+    pub fn new(backing: Backing) -> Result<SharedWords, Code> {
+        if backing.len < PAGE {
+            return Err(Code::INVALID_VALUE);
+        }
+        let pages = Reserved::new(PAGE, PAGE)?;
+        pages.map(pages.start(), PAGE, &backing, 0)?;
+        pages.grant(pages.start(), PAGE, true)?;
+        Ok(SharedWords { pages, backing })
+    }
+
+    /// A word.
+    pub fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < PAGE / 8);
+        // SAFETY: an aligned word of a page that is mapped while `self` lives; every process accesses it atomically.
+        unsafe { AtomicU64::from_ptr(pointer(self.pages.start()).cast::<u64>().add(index)) }
+    }
+}
+
+/// The page size of the processors that margay knows.
+pub const PAGE: usize = 4096;
 
 /// A reserved address range. Its pages are accessible where memory is mapped and access was granted.
 #[derive(Debug)]

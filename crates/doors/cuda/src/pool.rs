@@ -7,18 +7,37 @@ use crate::{
     driver::driver,
     handle::Handle,
     memory::{DevicePtr, Location},
+    pages::Backing,
     raw::{Host, In, Out},
 };
+use bytemuck::AnyBitPattern;
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
+
+/// The bytes of the file that stands for a pool.
+const MARK: [u8; 16] = *b"margay's pool 1\0";
 
 /// A memory pool.
 #[derive(Default)]
 pub struct Pool {
     attributes: Mutex<HashMap<u32, u64>>,
     usage: Mutex<Usage>,
+    /// What identifies a pool that other processes may use.
+    pub token: Option<Backing>,
+    /// A pool of another process: it yields that process's memory only.
+    pub is_imported: bool,
+}
+
+/// `CUmemPoolProps` as far as it matters.
+#[repr(C)]
+#[derive(Clone, Copy, AnyBitPattern)]
+pub struct Properties {
+    kind: u32,
+    /// Ways in which other processes get at it: a set of `CUmemAllocationHandleType`.
+    handles: u32,
+    location: Location,
 }
 
 #[derive(Default)]
@@ -31,9 +50,37 @@ struct Usage {
 pub type Pooled = Mutex<HashMap<DevicePtr, (Handle<Pool>, usize)>>;
 
 impl Pool {
+    fn new(properties: Properties) -> Result<Pool, Code> {
+        let token = match properties.handles {
+            0 => None,
+            1 => Some(Backing::filled(MARK.len(), |_, to| {
+                to.copy_from_slice(&MARK);
+                Ok(())
+            })?),
+            _ => return Err(Code::NOT_SUPPORTED),
+        };
+        Ok(Pool { token, ..Pool::default() })
+    }
+
+    /// The pool of another process that a file stands for.
+    pub fn imported(token: Backing) -> Result<Pool, Code> {
+        let mut mark = MARK;
+        let read = rustix::io::pread(token.file(), &mut mark, 0);
+        match read == Ok(mark.len()) && mark == MARK {
+            true => Ok(Pool { is_imported: true, ..Pool::default() }),
+            false => Err(Code::INVALID_VALUE),
+        }
+    }
+
     fn usage(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The pool that memory came from.
+pub fn of(address: DevicePtr) -> Option<Handle<Pool>> {
+    let pooled = driver().ok()?.pooled.lock().unwrap_or_else(PoisonError::into_inner);
+    pooled.get(&address).map(|(pool, _)| *pool)
 }
 
 /// Records an allocation from a pool.
@@ -78,7 +125,9 @@ pub fn current() -> Result<Handle<Pool>, Code> {
 
 /// Sets the current pool.
 pub fn set_current(pool: Handle<Pool>) -> Outcome {
-    driver()?.pools.get(pool)?;
+    if driver()?.pools.get(pool)?.is_imported {
+        return Err(Code::INVALID_VALUE);
+    }
     *driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
     Ok(())
 }
@@ -88,7 +137,9 @@ fn check(location: In<Location>) -> Outcome {
 }
 
 api! {
-    11020 fn cuMemPoolCreate(pool: Out<Handle<Pool>>, _properties: Host) { pool.set(driver()?.pools.add(Pool::default())) }
+    11020 fn cuMemPoolCreate(pool: Out<Handle<Pool>>, properties: In<Properties>) {
+        pool.set(driver()?.pools.add(Pool::new(properties.get()?)?))
+    }
     11020 fn cuMemPoolDestroy(pool: Handle<Pool>) {
         if pool == driver()?.default_pool {
             return Err(Code::INVALID_VALUE);

@@ -218,8 +218,13 @@ impl StreamRef {
         self.queue().mark_after(turn)
     }
 
+    /// Does something on the driver's own account behind a mark of this stream, also after a fault.
+    pub fn after(&self, mark: Mark, work: impl FnOnce() + Send + 'static) {
+        self.queue().push(vec![mark], work);
+    }
+
     /// Makes it wait for a mark.
-    fn wait_for(&self, mark: Mark) {
+    pub fn wait_for(&self, mark: Mark) {
         if !mark.is_reached() {
             self.queue().push(vec![mark], || ());
         }
@@ -343,14 +348,7 @@ api! {
         context.set(stream.get()?.context().handle)
     }
     3020 + ptsz fn cuStreamWaitEvent(stream: StreamHandle, event: Handle<Event>, _flags: u32) {
-        let stream = stream.get()?;
-        let event = driver()?.events.get(event)?;
-        match (event.captured(), event.mark()) {
-            (Some(at), _) => at.join(stream.stream())?,
-            (None, Some(mark)) => stream.wait_for(mark),
-            (None, None) => {}
-        }
-        Ok(())
+        crate::event::wait(event, stream)
     }
     5000 + ptsz fn cuStreamAddCallback(stream: StreamHandle, callback: StreamCallback, data: UserData, _flags: u32) {
         let (used, number) = (stream.get()?, stream.0.number());

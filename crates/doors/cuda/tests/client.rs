@@ -66,6 +66,14 @@ fn streams_run_beside_the_program() {
 }
 
 #[test]
+fn processes_share_memory_and_events() {
+    let (folder, client) = build("processes");
+    let run = Command::new(&client).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n", "{out}{err}");
+}
+
+#[test]
 fn kernels_launch_kernels() {
     let (folder, client) = build("launches");
     for engine in margay::engines().iter().map(|e| e.name()).filter(|name| *name != "simd-full") {

@@ -56,14 +56,6 @@ absent! {
     cudaSubgridWorkerGridCreate cudaSubgridWorksetCreate
 }
 
-// Memory of other processes: device memory is the process's own.
-#[rustfmt::skip]
-absent! {
-    cudaIpcCloseMemHandle cudaIpcGetEventHandle cudaIpcGetMemHandle cudaIpcOpenEventHandle cudaIpcOpenMemHandle
-    cudaMemPoolExportPointer cudaMemPoolExportToShareableHandle cudaMemPoolImportFromShareableHandle
-    cudaMemPoolImportPointer
-}
-
 // Logs.
 #[rustfmt::skip]
 absent! {

@@ -33,6 +33,11 @@ fn find(name: &CStr) -> usize {
     unsafe { dlsym(std::ptr::with_exposed_provenance_mut(library), name.as_ptr()) }.expose_provenance()
 }
 
+/// `cudaIpcMemHandle_t` and `cudaIpcEventHandle_t`, which travel by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct IpcHandle([u64; 8]);
+
 /// Conversion of arguments for the driver: a default stream becomes the one meant by the function that was called.
 trait Crossing: Sized {
     fn crossing(self) -> Self {
@@ -46,6 +51,7 @@ impl Crossing for u64 {}
 impl Crossing for u32 {}
 impl Crossing for i32 {}
 impl Crossing for u8 {}
+impl Crossing for IpcHandle {}
 impl Crossing for Stream {
     fn crossing(self) -> Stream {
         self.driver_handle()
@@ -197,6 +203,15 @@ driver! {
         stream: Stream,
     );
     cuMemPoolCreate(pool: Ptr, properties: Ptr);
+    cuMemPoolExportToShareableHandle(handle: Ptr, pool: usize, kind: u32, flags: u64);
+    cuMemPoolImportFromShareableHandle(pool: Ptr, handle: Ptr, kind: u32, flags: u64);
+    cuMemPoolExportPointer(handle: Ptr, address: Ptr);
+    cuMemPoolImportPointer(address: Ptr, pool: usize, handle: Ptr);
+    cuIpcGetMemHandle(handle: Ptr, address: Ptr);
+    cuIpcOpenMemHandle_v2(address: Ptr, handle: IpcHandle, flags: u32);
+    cuIpcCloseMemHandle(address: Ptr);
+    cuIpcGetEventHandle(handle: Ptr, event: usize);
+    cuIpcOpenEventHandle(event: Ptr, handle: IpcHandle);
     cuMemPoolDestroy(pool: usize);
     cuMemPoolTrimTo(pool: usize, bytes: usize);
     cuMemPoolSetAttribute(pool: usize, attribute: u32, value: Ptr);

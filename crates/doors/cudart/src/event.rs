@@ -2,7 +2,7 @@
 
 use crate::{
     api::{api, same},
-    driver,
+    driver::{self, IpcHandle},
     raw::Ptr,
     stream::Stream,
 };
@@ -10,6 +10,8 @@ use crate::{
 same! {
     cudaEventCreateWithFlags(event: Ptr, flags: u32) = cuEventCreate;
     + ptsz cudaEventRecordWithFlags(event: usize, stream: Stream, flags: u32) = cuEventRecordWithFlags;
+    cudaIpcGetEventHandle(handle: Ptr, event: usize) = cuIpcGetEventHandle;
+    cudaIpcOpenEventHandle(event: Ptr, handle: IpcHandle) = cuIpcOpenEventHandle;
     cudaEventQuery(event: usize) = cuEventQuery;
     cudaEventSynchronize(event: usize) = cuEventSynchronize;
     cudaEventDestroy(event: usize) = cuEventDestroy_v2;

@@ -4,7 +4,7 @@ use crate::{
     api::{api, same},
     array::{Copy3d, Extent, PitchedPtr},
     device::peer,
-    driver,
+    driver::{self, IpcHandle},
     error::{Code, Outcome},
     raw::Ptr,
     register::variable,
@@ -104,6 +104,11 @@ same! {
     cudaHostGetFlags(flags: Ptr, address: Ptr) = cuMemHostGetFlags;
     cudaFreeHost(address: Ptr) = cuMemFreeHost;
     cudaMemPoolCreate(pool: Ptr, properties: Ptr) = cuMemPoolCreate;
+    cudaMemPoolExportPointer(handle: Ptr, address: Ptr) = cuMemPoolExportPointer;
+    cudaMemPoolImportPointer(address: Ptr, pool: usize, handle: Ptr) = cuMemPoolImportPointer;
+    cudaIpcGetMemHandle(handle: Ptr, address: Ptr) = cuIpcGetMemHandle;
+    cudaIpcOpenMemHandle(address: Ptr, handle: IpcHandle, flags: u32) = cuIpcOpenMemHandle_v2;
+    cudaIpcCloseMemHandle(address: Ptr) = cuIpcCloseMemHandle;
     cudaMemPoolDestroy(pool: usize) = cuMemPoolDestroy;
     cudaMemPoolTrimTo(pool: usize, bytes: usize) = cuMemPoolTrimTo;
     cudaMemPoolSetAttribute(pool: usize, number: u32, value: Ptr) = cuMemPoolSetAttribute;
@@ -148,6 +153,12 @@ same! {
 }
 
 api! {
+    fn cudaMemPoolExportToShareableHandle(handle: Ptr, pool: usize, kind: u32, flags: u32) {
+        driver::cuMemPoolExportToShareableHandle(handle, pool, kind, flags.into())
+    }
+    fn cudaMemPoolImportFromShareableHandle(pool: Ptr, handle: Ptr, kind: u32, flags: u32) {
+        driver::cuMemPoolImportFromShareableHandle(pool, handle, kind, flags.into())
+    }
     fn cudaMalloc(out: Ptr, bytes: usize) { allocate(out, bytes, || driver::cuMemAlloc_v2(out, bytes)) }
     fn cudaMallocManaged(out: Ptr, bytes: usize, flags: u32) { driver::cuMemAllocManaged(out, bytes, flags) }
     fn cudaMallocHost(out: Ptr, bytes: usize) { allocate(out, bytes, || driver::cuMemHostAlloc(out, bytes, 0)) }

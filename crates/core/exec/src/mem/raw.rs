@@ -15,7 +15,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes reserved on either side of a block, so that no two blocks touch and an access past the end hits nothing.
@@ -34,6 +34,8 @@ pub struct Block {
     layout: Option<Layout>,
     /// Pages of its own, below 4 GiB ([`Block::low`]).
     mapped: bool,
+    /// Its pages are a file's ([`Block::share`]).
+    shared: AtomicBool,
 }
 
 // SAFETY: a block owns its memory, or has it on loan until `end_loan` or its drop. Shared references access it through
@@ -161,6 +163,8 @@ fn wide_lock() -> MutexGuard<'static, ()> {
     WIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The page size of the processors that blocks can be shared on.
+const PAGE: usize = 4096;
 /// What the system's allocator aligns everything to.
 const OWN_ALIGN: usize = 16;
 
@@ -170,12 +174,22 @@ impl Block {
         // More than the allocator's own alignment would make it write the zeros itself, and touch every page; the system's fresh pages
         // are zero, and cost nothing until they are used.
         let front = RED_ZONE.checked_add(align.max(OWN_ALIGN))?;
-        let size = len.checked_add(front)?.checked_add(RED_ZONE)?;
+        // Aligned to pages, it has its pages to itself, so that they can be replaced (`share`).
+        let rounded = if align >= PAGE { len.checked_next_multiple_of(PAGE)? } else { len };
+        let size = rounded.checked_add(front)?.checked_add(RED_ZONE)?;
         let layout = Layout::from_size_align(size, OWN_ALIGN).ok()?;
         // SAFETY: the layout's size is at least the red zones', so not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let base = (start.as_ptr().expose_provenance() + RED_ZONE).next_multiple_of(align.max(OWN_ALIGN)) as u64;
-        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout), mapped: false })
+        Some(Block {
+            start,
+            base,
+            len: AtomicUsize::new(len),
+            room: len,
+            layout: Some(layout),
+            mapped: false,
+            shared: AtomicBool::new(false),
+        })
     }
 
     /// The same below 4 GiB, where addresses of 32 bits reach; `None` where the system has no such place.
@@ -186,7 +200,15 @@ impl Block {
         let layout = Layout::from_size_align(size, align).ok()?;
         let start = low::map(layout)?;
         let base = start.as_ptr().expose_provenance() as u64 + front as u64;
-        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: Some(layout), mapped: true })
+        Some(Block {
+            start,
+            base,
+            len: AtomicUsize::new(len),
+            room: len,
+            layout: Some(layout),
+            mapped: true,
+            shared: AtomicBool::new(false),
+        })
     }
 
     /// Capacity: the largest length that it can have.
@@ -224,7 +246,54 @@ impl Block {
     /// writes by device programs.
     pub unsafe fn on_loan(base: u64, len: usize) -> Option<Block> {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(usize::try_from(base).ok()?))?;
-        Some(Block { start, base, len: AtomicUsize::new(len), room: len, layout: None, mapped: false })
+        Some(Block {
+            start,
+            base,
+            len: AtomicUsize::new(len),
+            room: len,
+            layout: None,
+            mapped: false,
+            shared: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether the block has its pages to itself, as owned blocks do that are aligned to pages.
+    pub fn has_own_pages(&self) -> bool {
+        self.is_owned() && self.base.is_multiple_of(PAGE as u64) && (self.mapped || self.has_page_layout())
+    }
+
+    /// Whether the allocation reaches to the end of the last page.
+    fn has_page_layout(&self) -> bool {
+        let end = (self.base as usize).saturating_add(self.room.next_multiple_of(PAGE));
+        self.layout.is_some_and(|layout| end <= self.start.as_ptr().addr() + layout.size())
+    }
+
+    /// Puts a file's pages in the place of the block's, from then on: what other processes map that file, they share. The file holds the
+    /// block's bytes already, and is as long as its pages. `None` if the block does not have its pages to itself, or the system refuses.
+    #[cfg(target_os = "linux")]
+    pub fn share(&self, file: std::os::fd::BorrowedFd<'_>) -> Option<()> {
+        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        if !self.has_own_pages() {
+            return None;
+        }
+        let (at, len) = (self.pointer(self.base).cast_mut().cast(), self.room.next_multiple_of(PAGE));
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::FIXED);
+        self.shared.store(true, Relaxed);
+        // SAFETY: whole pages of which every byte belongs to this block; they stay readable, writable and initialised.
+        unsafe { mmap(at, len, access, flags, file, 0) }.ok().map(drop)
+    }
+
+    /// Puts private pages back, so that the allocator gets what it gave; whether that was possible.
+    fn unshare(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        if self.shared.load(Relaxed) && !self.mapped {
+            use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+            let (at, len) = (self.pointer(self.base).cast_mut().cast(), self.room.next_multiple_of(PAGE));
+            let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+            // SAFETY: as in `share`; nothing borrows the block any more.
+            return unsafe { mmap_anonymous(at, len, access, flags) }.is_ok();
+        }
+        true
     }
 
     /// Whether the block owns its memory.
@@ -292,8 +361,8 @@ impl Drop for Block {
             // SAFETY: mapped in `low` with this size, and nothing borrows it any more.
             Some(layout) if self.mapped => unsafe { low::unmap(self.start, layout.size()) },
             // SAFETY: allocated in `new` with this layout, and nothing borrows it any more.
-            Some(layout) => unsafe { dealloc(self.start.as_ptr(), layout) },
-            None => {}
+            Some(layout) if self.unshare() => unsafe { dealloc(self.start.as_ptr(), layout) },
+            _ => {}
         }
     }
 }
@@ -380,6 +449,28 @@ pub fn lent(owner: &Block) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn blocks_with_pages_of_their_own_can_be_shared() {
+        use std::os::fd::AsFd;
+        let file = rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::fs::ftruncate(&file, 8192).unwrap();
+        rustix::io::pwrite(&file, &[5; 5000], 0).unwrap();
+        for block in [Block::new(5000, 4096).unwrap(), Block::low(5000, 16).unwrap()] {
+            assert!(block.has_own_pages());
+            block.share(file.as_fd()).unwrap();
+            let last = block.cell::<AtomicU8>(block.base() + 4999).unwrap();
+            assert_eq!(last.swap(5, Relaxed), 5);
+            let mut seen = [0; 2];
+            last.store(7, Relaxed);
+            rustix::io::pread(&file, &mut seen, 4998).unwrap();
+            assert_eq!(seen, [5, 7]);
+            last.store(5, Relaxed);
+        }
+        let small = Block::new(100, 256).unwrap();
+        assert!(small.has_own_pages() || small.share(file.as_fd()).is_none());
+    }
 
     #[test]
     #[cfg(all(target_os = "linux", not(miri)))]
