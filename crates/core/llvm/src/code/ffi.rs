@@ -72,7 +72,7 @@ impl Drop for Listener<'_> {
 //
 // `atexit` functions run in the reverse order of their registration, so what LLVM registers while it compiles runs
 // before ours. Thread destructors run first of all: those of the thread that calls `exit`, which is usually the main
-// thread and has usually asked for a kernel.
+// thread. It is watched from the moment when the program or library is loaded, since others may ask for all kernels.
 
 /// A thread that is executing code of LLVM.
 struct CompilerThread {
@@ -159,6 +159,18 @@ pub fn watch_thread() {
     let _ = THREAD_EXIT.try_with(|_| ());
 }
 
+extern "C" fn watch_loading_thread() {
+    watch_thread();
+}
+
+/// Called by the dynamic loader in the thread that loads this code, which is the main thread but for libraries that another one
+/// opens.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the section holds pointers to functions that the loader calls; this one ignores the arguments that it is given.
+#[unsafe(link_section = ".init_array")]
+static WATCH_LOADING_THREAD: extern "C" fn() = watch_loading_thread;
+
 /// Registers `at_end` with `atexit`, so that it runs before everything registered earlier.
 pub fn register() {
     static FORK: Once = Once::new();
@@ -196,6 +208,9 @@ extern "C" fn at_end() {
             break;
         }
         nap();
+    }
+    if !compiler_threads().iter().any(|g| g.thread != own) {
+        return;
     }
     // SAFETY: `action` is zeroed and then filled in; the handler has the signature that `SA_SIGINFO` requires.
     unsafe {
