@@ -113,10 +113,12 @@ pub(crate) fn parameter(
             report.push(crate::module::no_samplers(ty_at));
         }
     } else if !ty.is_register() {
-        report.push(
-            refuse(format!("`{ty}` is a type of instructions, not of variables"))
-                .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
-        );
+        let d = refuse(format!("`{ty}` is a type of instructions, not of variables"))
+            .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two()));
+        // ptxas looks at the type where a definition makes a variable of it. These three it does not even read.
+        let read = !matches!(ty, Type::Bf16 | Type::Bf16x2 | Type::Tf32);
+        let unused = declared() || (space == Space::Param && !scalar && at != ShapeAt::Kernel);
+        if read && unused { report.text_only(d) } else { report.push(d) }
     } else if space == Space::Param && vector > 1 && scalar {
         let bytes = shape.element();
         if !declared() {

@@ -119,7 +119,10 @@ impl Parser<'_> {
             let d = Diagnostic::new(Code::MissingSemicolon, place, format!("expected `;` before {}", self.found()))
                 .here("expected `;`")
                 .fix(place, ";", "end the statement with `;`");
-            self.report(d);
+            // ptxas names the line of what follows: it is shown where blank lines and comments part the two.
+            let gap = self.text.as_bytes().get(place.end as usize..self.t.span.start as usize).unwrap_or_default();
+            let apart = gap.iter().filter(|&&b| b == b'\n').count() > 1;
+            self.report(if apart { d.label(self.here(), "before this") } else { d });
             return true;
         }
         let operand = matches!(

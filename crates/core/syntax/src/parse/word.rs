@@ -41,7 +41,9 @@ pub(super) fn classify(word: &str) -> Word {
         ".reg" | ".param" | ".local" | ".shared" | ".global" | ".const" | ".tex" => Word::Space,
         ".b8" | ".b16" | ".b32" | ".b64" | ".b128" | ".u8" | ".u16" | ".u32" | ".u64" | ".s8" | ".s16" | ".s32"
         | ".s64" | ".f16" | ".f16x2" | ".f32" | ".f64" | ".bf16" | ".bf16x2" | ".tf32" | ".e4m3" | ".e5m2"
-        | ".e4m3x2" | ".e5m2x2" | ".pred" | ".texref" | ".samplerref" | ".surfref" => Word::Type,
+        | ".e4m3x2" | ".e5m2x2" | ".e3m2x2" | ".e2m3x2" | ".e2m1x2" | ".ue8m0x2" | ".s2f6x2" | ".e4m3x4"
+        | ".e5m2x4" | ".e3m2x4" | ".e2m3x4" | ".e2m1x4" | ".u16x2" | ".s16x2" | ".f32x2" | ".pred" | ".texref"
+        | ".samplerref" | ".surfref" => Word::Type,
         ".v2" | ".v4" => Word::Vector,
         ".loc" | ".loc_intermediate" => Word::Loc,
         ".align" => Word::Align,
