@@ -33,8 +33,8 @@ pub use finding::{Finding, FindingKind, Party, What};
 use barrier::Arrivals;
 use hash::Map;
 use margay_exec::{
-    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, MemoryEvent, Observer, SyncEvent, SyncKind, Undefined,
-    UndefinedEvent,
+    Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, SyncEvent, SyncKind,
+    Undefined, UndefinedEvent,
 };
 use margay_ir::MemSpace;
 use marks::Marks;
@@ -65,17 +65,6 @@ pub struct Checker {
     /// The parameter block; empty if unknown.
     params: Vec<u8>,
     state: Mutex<State>,
-}
-
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// CTAs of a cluster in x, y, z; ones where there are no clusters.
-    pub cluster: [u32; 3],
 }
 
 /// A CTA in flight.
@@ -147,19 +136,18 @@ fn who(actor: &Actor<'_>) -> Who {
 }
 
 impl Checker {
-    /// Creates a checker for a launch with these grid, block and cluster shapes (clusters of one CTA if there are
-    /// none).
-    pub fn new(what: What, image: Arc<Image>, names: Names, shape: Shape) -> Checker {
+    /// Creates a checker for a launch of that shape (clusters of one CTA if there are none).
+    pub fn new(what: What, image: Arc<Image>, names: Names, shape: LaunchShape) -> Checker {
         let state = Mutex::new(State { threads: Threads::new(), image: Some(image.clone()), ..State::default() });
-        let Shape { grid, block, cluster } = shape;
-        let warps = block.iter().product::<u32>().div_ceil(LANES as u32);
+        let LaunchShape { grid, block, .. } = shape;
+        let warps = shape.threads().div_ceil(LANES as u32);
         Checker {
             what,
             image,
             names,
             grid,
             block,
-            cluster: cluster.map(|n| n.max(1)),
+            cluster: shape.cluster_size(),
             warps,
             sample: 1,
             params: Vec::new(),

@@ -4,7 +4,7 @@
 //! No grid can wait for what it has queued, so performing it later is one of the orders that the guide allows. What is queued to one
 //! stream is performed in the order of the calls, and so is everything else here; the tail stream comes last.
 
-use crate::{Freer, Grid, Image};
+use crate::{Freer, Grid, Image, LaunchShape};
 use margay_check::FuncKind;
 use margay_ir::FuncId;
 use std::{
@@ -55,12 +55,8 @@ pub enum Work {
 pub struct Launch {
     /// The kernel, in the image of the launching grid.
     pub kernel: FuncId,
-    /// Number of CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// Size of dynamic shared memory in bytes.
-    pub shared: u32,
+    /// Its shape.
+    pub shape: LaunchShape,
     /// The parameter block.
     pub params: Vec<u8>,
 }
@@ -123,10 +119,11 @@ pub(crate) fn parameter_bytes(image: &Image, address: u64) -> u64 {
 /// thread's last error.
 pub(crate) fn launch(grid: &Grid<'_>, params: u64, stream: u64, thread: Freer) -> u64 {
     let queued = read(grid, params).and_then(|launch| {
-        let threads: u64 = launch.block.iter().map(|n| u64::from(*n)).product();
+        let LaunchShape { grid: ctas, block, .. } = launch.shape;
+        let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         let fits = |n: [u32; 3], most: [u32; 3]| (0..3).all(|i| (1..=most[i]).contains(&n[i]));
-        let grid_fits = fits(launch.grid, [0x7fff_ffff, 65535, 65535]);
-        match grid_fits && fits(launch.block, [1024, 1024, 64]) && threads <= 1024 {
+        let grid_fits = fits(ctas, [0x7fff_ffff, 65535, 65535]);
+        match grid_fits && fits(block, [1024, 1024, 64]) && threads <= 1024 {
             true => Ok(grid.queued.push(Work::Launch(launch), stream)),
             false => Err(error::INVALID_CONFIGURATION),
         }
@@ -158,5 +155,6 @@ fn read(grid: &Grid<'_>, params: u64) -> Result<Launch, u64> {
     let mut block = vec![0; size as usize];
     grid.memory.read(params, &mut block).map_err(invalid)?;
     let three = |at: usize| [word(at), word(at + 4), word(at + 8)];
-    Ok(Launch { kernel, grid: three(8), block: three(20), shared: word(32), params: block })
+    let shape = LaunchShape { shared: word(32), ..LaunchShape::new(three(8), three(20)) };
+    Ok(Launch { kernel, shape, params: block })
 }

@@ -61,25 +61,49 @@ pub struct Unsupported {
     pub at: Option<SourcePlace>,
 }
 
-/// One launch of a kernel.
-#[derive(Clone, Debug)]
-pub struct Launch {
+/// The shape of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchShape {
     /// Number of CTAs in x, y, z.
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// CTAs of a cluster in x, y, z; all 1 without clusters.
-    pub cluster: [u32; 3],
+    /// CTAs of a cluster in x, y, z; `None` for the kernel's own cluster shape, if any.
+    pub cluster: Option<[u32; 3]>,
     /// Size of dynamic shared memory in bytes.
-    pub dynamic_shared: u32,
+    pub shared: u32,
+    /// CTAs may wait for each other, so all must make progress.
+    pub cooperative: bool,
+}
+
+impl LaunchShape {
+    /// An ordinary launch of `grid` CTAs of `block` threads.
+    pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchShape {
+        LaunchShape { grid, block, cluster: None, shared: 0, cooperative: false }
+    }
+
+    /// CTAs of a cluster in x, y, z; all 1 without clusters.
+    pub fn cluster_size(&self) -> [u32; 3] {
+        self.cluster.map_or([1; 3], |size| size.map(|n| n.max(1)))
+    }
+
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+}
+
+/// One launch of a kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Its shape.
+    pub shape: LaunchShape,
     /// The parameter block, laid out by offset.
     pub params: Vec<u8>,
     /// Scheduling seed; 0 for the natural order.
     pub seed: u64,
     /// Size of a thread's stack in bytes, for what the kernel calls and allocates; the kernel's own frame comes on top.
     pub stack_limit: u32,
-    /// CTAs may wait for each other, so all must make progress.
-    pub cooperative: bool,
     /// The launch counts what it executes.
     pub count: bool,
 }
@@ -115,7 +139,7 @@ pub struct Grid<'a> {
 impl<'a> Grid<'a> {
     /// Size of a CTA's shared window in bytes.
     pub fn shared_size(&self) -> u64 {
-        u64::from(self.image.static_shared) + u64::from(self.launch.dynamic_shared)
+        u64::from(self.image.static_shared) + u64::from(self.launch.shape.shared)
     }
 
     /// Prepares a launch: copies the parameter block into device memory, where it lives as long as the grid.
@@ -131,7 +155,7 @@ impl<'a> Grid<'a> {
         let params = memory.alloc_in(reach, size, 128, Kind::Param, "").map_err(Stop::Exhausted)?;
         mem::store_bytes(&params.block, params.block.base(), &launch.params);
         // `struct grid_workspace { unsigned size, barrier; }` of the toolkit's cooperative_groups/details/driver_abi.h.
-        let workspace = match launch.cooperative {
+        let workspace = match launch.shape.cooperative {
             true => match memory.alloc_in(reach, 8, 16, Kind::Global, "grid workspace") {
                 Ok(workspace) => Some(workspace),
                 Err(e) => {
@@ -253,7 +277,7 @@ pub enum Effort {
 
 /// The properties of a launch that code is specialised for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Shape {
+pub struct CodeShape {
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
     /// CTAs of a cluster in x, y, z; all 1 without clusters.
@@ -264,11 +288,16 @@ pub struct Shape {
     pub count: bool,
 }
 
-impl Shape {
+impl CodeShape {
     /// The shape of a launch.
-    pub fn of(launch: &Launch) -> Shape {
-        let turns = launch.cooperative || launch.seed != 0;
-        Shape { block: launch.block, cluster: launch.cluster.map(|n| n.max(1)), turns, count: launch.count }
+    pub fn of(launch: &Launch) -> CodeShape {
+        let LaunchShape { block, cooperative, .. } = launch.shape;
+        CodeShape {
+            block,
+            cluster: launch.shape.cluster_size(),
+            turns: cooperative || launch.seed != 0,
+            count: launch.count,
+        }
     }
 }
 
@@ -295,10 +324,10 @@ pub trait Program: Send + Sync {
     fn instructions(&self) -> usize;
 
     /// The best code in the cache on disk, of effort `least` or better. Cheap if there is none.
-    fn find(&self, shape: &Shape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)>;
+    fn find(&self, shape: &CodeShape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)>;
 
     /// Compiles the kernel and stores the code in the cache.
-    fn compile(&self, shape: &Shape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode>;
+    fn compile(&self, shape: &CodeShape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode>;
 }
 
 /// A kernel ready to run: decoded, or code for one shape of launches.

@@ -28,8 +28,8 @@ mod work;
 
 pub use count::{COUNTED_SPACES, COUNTS, Count, Counts};
 pub use engine::{
-    Batch, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, Meter, NoCode, Program, Progress,
-    RESERVED_SHARED, Shape, Unsupported,
+    Batch, CodeShape, Compiler, Cta, Effort, Engine, Grid, Image, Kernel, Launch, LaunchShape, Meter, NoCode, Program,
+    Progress, RESERVED_SHARED, Unsupported,
 };
 pub use fault::{Access, Bug, Exhausted, Fault, FaultKind, Frame, Stop};
 pub use lanes::{LANES, Row};

@@ -15,7 +15,7 @@ use code::{
     callable::Code,
     compile::{Draft, Recipe},
 };
-use margay_exec::{Compiler, Effort, Image, Kernel, Log, NoCode, Program, Shape, Unsupported};
+use margay_exec::{CodeShape, Compiler, Effort, Image, Kernel, Log, NoCode, Program, Unsupported};
 use margay_ir::{
     FuncId, Ir, Placed,
     pass::{WarpShape, reachable},
@@ -36,7 +36,7 @@ impl SimdEngine {
         effort: Effort,
         form: Form,
     ) -> Result<String, String> {
-        let options = options(&Shape { block, cluster: [1; 3], turns: false, count: false }, effort);
+        let options = options(&CodeShape { block, cluster: [1; 3], turns: false, count: false }, effort);
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -64,7 +64,7 @@ pub enum Form {
 }
 
 /// The emission options of an effort for launches of a shape.
-fn options(shape: &Shape, effort: Effort) -> emit::Options {
+fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
     let cluster = Some(shape.cluster).filter(|c| *c != [1; 3]);
     emit::Options {
         warp: WarpShape { block: Some(shape.block), ..WarpShape::default() },
@@ -93,7 +93,7 @@ struct Source {
 }
 
 impl Source {
-    fn recipe(&self, shape: &Shape, effort: Effort) -> Recipe {
+    fn recipe(&self, shape: &CodeShape, effort: Effort) -> Recipe {
         Recipe::new(self.image.clone(), self.kernel, options(shape, effort))
     }
 }
@@ -103,7 +103,7 @@ impl Program for Source {
         self.instructions
     }
 
-    fn find(&self, shape: &Shape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {
+    fn find(&self, shape: &CodeShape, least: Effort, log: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {
         let with = |effort| {
             let recipe = self.recipe(shape, effort);
             Some((recipe.cached(effort)?, recipe, effort))
@@ -114,7 +114,7 @@ impl Program for Source {
         Some((Code::new(&recipe, &object, log).ok()?, effort))
     }
 
-    fn compile(&self, shape: &Shape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
+    fn compile(&self, shape: &CodeShape, effort: Effort, log: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
         let recipe = self.recipe(shape, effort);
         let refused = |r: emit::Refused| {
             let at = self.image.ir.func(r.func).places.get(r.at as usize).copied();

@@ -4,7 +4,7 @@ use crate::{
     Context, Error, LaunchConfig, LaunchStats, Params, launch,
     tiers::{TierTime, Tiers},
 };
-use margay_exec::Image;
+use margay_exec::{Image, LaunchShape};
 use margay_ir::{FormalHome, FuncId};
 use margay_isa::Type;
 use std::{sync::Arc, time::Duration};
@@ -107,6 +107,11 @@ impl Kernel {
     /// A parameter block to be filled.
     pub fn arguments(&self) -> Params<'_> {
         Params::new(&self.inner.params)
+    }
+
+    /// A launch's shape with the kernel's own cluster shape where none is given.
+    pub fn shape_of(&self, shape: LaunchShape) -> LaunchShape {
+        LaunchShape { cluster: shape.cluster.or(self.inner.image.ir.func(self.inner.func).reqnctapercluster), ..shape }
     }
 
     /// Whether a device would take the launch: [`Error::BadLaunch`] says why not.

@@ -5,25 +5,16 @@ use crate::{
     kernel::Prepared,
     schedule::{self, Ended, Progress, Schedule, Spans},
 };
-use margay_exec::{Counts, Fault, Grid, Launch, Observer, Stop, device::Work};
+use margay_exec::{Counts, Fault, Grid, Launch, LaunchShape, Observer, Stop, device::Work};
 use std::time::{Duration, Instant};
 
 /// The configuration of a launch.
 #[derive(Clone)]
 pub struct LaunchConfig<'a> {
-    /// Number of CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// CTAs of a cluster; `None` for the kernel's own cluster shape, if any.
-    pub cluster: Option<[u32; 3]>,
-    /// Size of dynamic shared memory in bytes.
-    pub shared: u32,
+    /// Its shape. Kernels that use the grid's workspace (`cooperative_groups::this_grid().sync()`) are cooperative anyhow.
+    pub shape: LaunchShape,
     /// Scheduling seed: 0 for the natural order on all threads, else one reproducible interleaving.
     pub seed: u64,
-    /// CTAs may wait for each other. Set implicitly for kernels that use the grid's workspace
-    /// (`cooperative_groups::this_grid().sync()`).
-    pub cooperative: bool,
     /// Limit of threads that run CTAs; `None` for all of the device.
     pub threads: Option<usize>,
     /// Cancels the launch.
@@ -41,13 +32,14 @@ pub struct LaunchConfig<'a> {
 impl LaunchConfig<'static> {
     /// A launch of `grid` CTAs of `block` threads with default settings.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig<'static> {
+        LaunchConfig::of(LaunchShape::new(grid, block))
+    }
+
+    /// A launch of that shape with default settings.
+    pub fn of(shape: LaunchShape) -> LaunchConfig<'static> {
         LaunchConfig {
-            grid,
-            block,
-            cluster: None,
-            shared: 0,
+            shape,
             seed: 0,
-            cooperative: false,
             threads: None,
             cancel: None,
             progress: None,
@@ -60,11 +52,8 @@ impl LaunchConfig<'static> {
 
 impl std::fmt::Debug for LaunchConfig<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let LaunchConfig { grid, block, cluster, shared, seed, .. } = self;
-        write!(
-            f,
-            "LaunchConfig {{ grid: {grid:?}, block: {block:?}, cluster: {cluster:?}, shared: {shared}, seed: {seed} .. }}"
-        )
+        let LaunchConfig { shape, seed, .. } = self;
+        write!(f, "LaunchConfig {{ shape: {shape:?}, seed: {seed} .. }}")
     }
 }
 
@@ -124,41 +113,34 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
 pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]) -> Result<Launch, String> {
     let limits = kernel.context.limits();
     let func = kernel.image.ir.func(kernel.func);
-    let (grid, block) = (config.grid, config.block);
-    let shape = |v: [u32; 3]| format!("{} x {} x {}", v[0], v[1], v[2]);
+    let LaunchShape { grid, block, shared: dynamic, .. } = config.shape;
+    let by = |v: [u32; 3]| format!("{} x {} x {}", v[0], v[1], v[2]);
     if grid.contains(&0) || block.contains(&0) {
-        return Err(format!("grid {} of CTAs {} has a size of zero", shape(grid), shape(block)));
+        return Err(format!("grid {} of CTAs {} has a size of zero", by(grid), by(block)));
     }
     if grid[0] > 0x7fff_ffff || grid[1] > 65535 || grid[2] > 65535 {
-        return Err(format!("grid {} is larger than 2147483647 x 65535 x 65535", shape(grid)));
+        return Err(format!("grid {} is larger than 2147483647 x 65535 x 65535", by(grid)));
     }
     let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
     if threads > u64::from(limits.threads_per_block) || block[0] > 1024 || block[1] > 1024 || block[2] > 64 {
         let most = limits.threads_per_block;
-        return Err(format!(
-            "a CTA of {} has {threads} threads; the most are {most}, in 1024 x 1024 x 64",
-            shape(block)
-        ));
+        return Err(format!("a CTA of {} has {threads} threads; the most are {most}, in 1024 x 1024 x 64", by(block)));
     }
     if let Some(required) = func.reqntid.filter(|r| *r != block) {
-        return Err(format!(
-            "the kernel says `.reqntid {}`, and CTAs of {} were asked for",
-            shape(required),
-            shape(block)
-        ));
+        return Err(format!("the kernel says `.reqntid {}`, and CTAs of {} were asked for", by(required), by(block)));
     }
     let most = func.maxntid.map(|m| m.iter().map(|n| u64::from(*n)).product::<u64>());
     if let Some(most) = most.filter(|most| threads > *most) {
         return Err(format!("the kernel says `.maxntid` of {most} threads, and CTAs of {threads} were asked for"));
     }
-    let cluster = config.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
+    let cluster = config.shape.cluster.or(func.reqnctapercluster).unwrap_or([1; 3]);
     if cluster.contains(&0) || cluster.iter().product::<u32>() > 16 || (0..3).any(|i| grid[i] % cluster[i] != 0) {
-        return Err(format!("clusters of {} CTAs do not fill a grid of {}, or exceed 16", shape(cluster), shape(grid)));
+        return Err(format!("clusters of {} CTAs do not fill a grid of {}, or exceed 16", by(cluster), by(grid)));
     }
     let fixed = kernel.image.static_shared - kernel.image.reserved_shared;
-    let shared = u64::from(fixed) + u64::from(config.shared);
+    let shared = u64::from(fixed) + u64::from(dynamic);
     if shared > u64::from(limits.shared_per_block) {
-        let (dynamic, most) = (config.shared, limits.shared_per_block);
+        let most = limits.shared_per_block;
         return Err(format!("{fixed} static and {dynamic} dynamic bytes of shared memory exceed the {most} of a CTA"));
     }
     let size = kernel.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0) as usize;
@@ -166,14 +148,14 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         return Err(format!("a parameter block of {} bytes was given, and the kernel reads {size}", params.len()));
     }
     Ok(Launch {
-        grid,
-        block,
-        cluster,
-        dynamic_shared: config.shared,
+        shape: LaunchShape {
+            cluster: Some(cluster),
+            cooperative: config.shape.cooperative || kernel.cooperative,
+            ..config.shape
+        },
         params: params.to_vec(),
         seed: config.seed,
         stack_limit: limits.stack,
-        cooperative: config.cooperative || kernel.cooperative,
         count: config.counts.is_some(),
     })
 }

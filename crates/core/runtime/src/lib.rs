@@ -37,6 +37,7 @@ pub use engine::Engine;
 pub use error::{Error, Rejected, StopReport};
 pub use kernel::{Kernel, Param};
 pub use launch::{LaunchConfig, LaunchStats};
+pub use margay_exec::LaunchShape;
 pub use module::{LoadOptions, Module, SourceText, Variable, check, check_shared, find_abi};
 pub use params::{Params, ParamsError};
 pub use schedule::{Cancel, Progress, Span, Spans};

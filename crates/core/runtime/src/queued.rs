@@ -42,11 +42,7 @@ impl Module {
                 let name = kernel.name();
                 return Err(Error::BadLaunch(format!("launches from device code nest deeper than {DEPTH}: `{name}`")));
             }
-            let config = LaunchConfig {
-                shared: launch.shared,
-                cancel: cancel.cloned(),
-                ..LaunchConfig::new(launch.grid, launch.block)
-            };
+            let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(launch.shape) };
             let mut stats = kernel.launch(&config, &launch.params)?;
             let queued = std::mem::take(&mut stats.queued);
             launched(&kernel, &stats);

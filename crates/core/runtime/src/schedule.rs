@@ -212,7 +212,8 @@ struct Tool<'a> {
 /// Runs all CTAs of a grid.
 pub(crate) fn run(code: &dyn CodeSource, grid: &Grid<'_>, schedule: &Schedule<'_>) -> Result<(), Ended> {
     let launch = grid.launch;
-    let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i].max(1));
+    let size = launch.shape.cluster_size();
+    let clusters: [u32; 3] = std::array::from_fn(|i| launch.shape.grid[i] / size[i]);
     let units = clusters.iter().map(|n| u64::from(*n)).product();
     let workers = match launch.seed {
         0 => schedule.workers.clamp(1, usize::try_from(units).unwrap_or(usize::MAX).max(1)),
@@ -286,8 +287,8 @@ impl<'a> Shared<'a> {
         let mut live = VecDeque::new();
         let mut waiting_since = None;
         let mut idle = None;
-        let max_live = if self.grid.launch.cooperative { usize::MAX } else { MAX_LIVE };
-        let eager = self.grid.launch.cooperative || random.0 != 0;
+        let max_live = if self.grid.launch.shape.cooperative { usize::MAX } else { MAX_LIVE };
+        let eager = self.grid.launch.shape.cooperative || random.0 != 0;
         loop {
             if live.is_empty() {
                 if tool.version != self.code.version() {
@@ -478,16 +479,16 @@ impl<'a> Shared<'a> {
             return Ok(None);
         }
         let [x, y, _] = self.clusters.map(u64::from);
-        let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.cluster);
-        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i].max(1));
+        let (at, size) = ([index % x, index / x % y, index / (x * y)], self.grid.launch.shape.cluster_size());
+        let first: [u32; 3] = std::array::from_fn(|i| at[i] as u32 * size[i]);
         let cta = tool.kernel.clone().start(self.grid, first)?;
         let [x, y, z] = first.map(u64::from);
-        let [width, height, _] = self.grid.launch.grid.map(u64::from);
+        let [width, height, _] = self.grid.launch.shape.grid.map(u64::from);
         Ok(Some(Unit { cta, first: x + width * (y + height * z), slices: 0, waits: false, tier: tool.tier }))
     }
 
     fn ctas_of_unit(&self) -> u64 {
-        u64::from(self.grid.launch.cluster.iter().map(|n| (*n).max(1)).product::<u32>())
+        u64::from(self.grid.launch.shape.cluster_size().iter().product::<u32>())
     }
 
     /// Reports a time span.

@@ -3,11 +3,11 @@
 //! The compiler of these tests makes code of the reference engine's form of a kernel, when it is told to, and counts what runs on it.
 
 use margay_exec::{
-    Batch, Compiler, Cta, Effort, Engine as _, Grid, Image, Kernel, Launch, Log, MemoryEvent, Meter, NoCode, Observer,
-    Program, Progress, Reference, Shape, Stop, Unsupported,
+    Batch, CodeShape, Compiler, Cta, Effort, Engine as _, Grid, Image, Kernel, Launch, Log, MemoryEvent, Meter, NoCode,
+    Observer, Program, Progress, Reference, Stop, Unsupported,
 };
 use margay_ir::FuncId;
-use margay_runtime::{Buffer, Device, DeviceOptions, Engine, LaunchConfig, LoadOptions, SourceText, Tier};
+use margay_runtime::{Buffer, Device, DeviceOptions, Engine, LaunchConfig, LaunchShape, LoadOptions, SourceText, Tier};
 use std::{
     ops::Range,
     sync::{
@@ -82,11 +82,11 @@ impl Program for FakeProgram {
         1
     }
 
-    fn find(&self, _: &Shape, _: Effort, _: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {
+    fn find(&self, _: &CodeShape, _: Effort, _: &Log) -> Option<(Arc<dyn Kernel>, Effort)> {
         None
     }
 
-    fn compile(&self, _: &Shape, _: Effort, _: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
+    fn compile(&self, _: &CodeShape, _: Effort, _: &Log) -> Result<Arc<dyn Kernel>, NoCode> {
         self.state.compilations.fetch_add(1, SeqCst);
         drop(self.state.opened.wait_while(self.state.open.lock().unwrap(), |open| !*open).unwrap());
         if self.state.refuses {
@@ -235,7 +235,7 @@ fn launches_that_could_tell_stay_on_one_engine() {
     let s = setting(State::default(), tiered);
     s.state.open();
     // All CTAs of a cooperative launch begin at once; with a seed and under observation everything is the reference engine's.
-    s.launch(64, 200_000, |c| LaunchConfig { cooperative: true, ..c });
+    s.launch(64, 200_000, |c| LaunchConfig { shape: LaunchShape { cooperative: true, ..c.shape }, ..c });
     assert_eq!(s.state.ctas.load(SeqCst), 0);
     s.launch(64, 2000, |c| LaunchConfig { seed: 3, ..c });
     let witness = Witness(AtomicU64::new(0));
@@ -268,18 +268,15 @@ fn an_engine_for_tests_alternates() {
 /// The launch is what the shape is of.
 #[test]
 fn shapes_tell_what_code_depends_on() {
+    let shape = LaunchShape { cluster: Some([1, 0, 1]), ..LaunchShape::new([7, 1, 1], [32, 2, 1]) };
     let launch = Launch {
-        grid: [7, 1, 1],
-        block: [32, 2, 1],
-        cluster: [1, 0, 1],
-        dynamic_shared: 0,
+        shape: LaunchShape { cooperative: true, ..shape },
         params: Vec::new(),
         seed: 0,
         stack_limit: 0,
-        cooperative: true,
         count: false,
     };
-    assert_eq!(Shape::of(&launch), Shape { block: [32, 2, 1], cluster: [1; 3], turns: true, count: false });
-    let larger = Launch { grid: [9, 1, 1], cooperative: false, ..launch };
-    assert_eq!(Shape::of(&larger), Shape { block: [32, 2, 1], cluster: [1; 3], turns: false, count: false });
+    assert_eq!(CodeShape::of(&launch), CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: true, count: false });
+    let larger = Launch { shape: LaunchShape { grid: [9, 1, 1], ..shape }, ..launch };
+    assert_eq!(CodeShape::of(&larger), CodeShape { block: [32, 2, 1], cluster: [1; 3], turns: false, count: false });
 }

@@ -14,7 +14,7 @@ use crate::{
     work::Work,
 };
 use bytemuck::AnyBitPattern;
-use margay_exec::Observer;
+use margay_exec::{LaunchShape, Observer};
 use margay_runtime::{LaunchConfig, Progress};
 use std::sync::Arc;
 
@@ -24,45 +24,33 @@ pub struct Launch {
     /// The kernel.
     pub function: Arc<Function>,
     /// Grid, block, cluster and dynamic shared memory.
-    pub shape: Shape,
+    pub shape: LaunchShape,
     /// The parameter block.
     pub params: Vec<u8>,
 }
 
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Number of CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// CTAs of a cluster in x, y, z, if specified.
-    pub cluster: Option<[u32; 3]>,
-    /// Size of dynamic shared memory in bytes.
-    pub shared: u32,
-    /// CTAs may wait for each other.
-    pub cooperative: bool,
+/// The shape of an ordinary launch.
+pub fn shape(grid: [u32; 3], block: [u32; 3], shared: u32) -> LaunchShape {
+    LaunchShape { shared, ..LaunchShape::new(grid, block) }
 }
 
-impl Shape {
-    /// An ordinary launch shape.
-    pub fn new(grid: [u32; 3], block: [u32; 3], shared: u32) -> Shape {
-        Shape { grid, block, cluster: None, shared, cooperative: false }
-    }
-
-    /// Applies a launch attribute; hints have no effect.
-    pub fn set(&mut self, id: u32, value: [u32; 16]) {
-        match id {
-            attribute::COOPERATIVE => self.cooperative = value[0] != 0,
-            attribute::CLUSTER_DIMENSION => self.cluster = Some([value[0], value[1], value[2]]),
-            _ => {}
-        }
+/// Applies a launch attribute to a shape; hints have no effect.
+pub fn set_attribute(shape: &mut LaunchShape, id: u32, value: [u32; 16]) {
+    match id {
+        attribute::COOPERATIVE => shape.cooperative = value[0] != 0,
+        attribute::CLUSTER_DIMENSION => shape.cluster = Some([value[0], value[1], value[2]]),
+        _ => {}
     }
 }
 
 impl Launch {
     /// Collects the arguments: an address per parameter, or one block (`CU_LAUNCH_PARAM_BUFFER_POINTER`).
-    pub fn new(function: Handle<Function>, shape: Shape, params: In<u64>, extra: In<u64>) -> Result<Launch, Code> {
+    pub fn new(
+        function: Handle<Function>,
+        shape: LaunchShape,
+        params: In<u64>,
+        extra: In<u64>,
+    ) -> Result<Launch, Code> {
         let function = driver()?.functions.get(function)?;
         let shared = i32::try_from(shape.shared).map_err(|_| Code::INVALID_VALUE)?;
         if shared > function.dynamic_shared()? {
@@ -88,9 +76,7 @@ impl Launch {
 
     /// Whether a device would take it.
     pub fn check(&self) -> Outcome {
-        let Shape { grid, block, cluster, shared, cooperative } = self.shape;
-        let config = LaunchConfig { cluster, shared, cooperative, ..LaunchConfig::new(grid, block) };
-        self.function.kernel()?.check(&config, &self.params).map_err(|error| {
+        self.function.kernel()?.check(&LaunchConfig::of(self.shape), &self.params).map_err(|error| {
             crate::api::report_error(&crate::image::words(&error));
             Code::from(&error)
         })
@@ -98,27 +84,15 @@ impl Launch {
 
     /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
-        let Shape { grid, block, cluster, shared, cooperative } = self.shape;
         let kernel = self.function.kernel()?;
-        let own = kernel.image().ir.func(kernel.func()).reqnctapercluster;
-        let whole = margay_checker::Shape { grid, block, cluster: cluster.or(own).unwrap_or([1; 3]) };
-        let checker = watch::checker(kernel, whole, &self.params);
+        let checker = watch::checker(kernel, self.shape, &self.params);
         let observer = checker.as_ref().map(|c| c as &dyn Observer);
         let seed = if observer.is_some() { watch::seed() } else { 0 };
         let clock = watch::Clock::new(kernel);
         let progress = |done, total| clock.tell(done, total);
         let progress: Option<Progress<'_>> = if observer.is_some() { Some(&progress) } else { None };
         let cancel = Some(context.cancel.clone());
-        let config = LaunchConfig {
-            cluster,
-            shared,
-            seed,
-            cooperative,
-            observer,
-            progress,
-            cancel,
-            ..LaunchConfig::new(grid, block)
-        };
+        let config = LaunchConfig { seed, observer, progress, cancel, ..LaunchConfig::of(self.shape) };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
         let ended = kernel.launch(&config, &self.params).and_then(|mut stats| {
             let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
@@ -190,17 +164,23 @@ pub mod attribute {
 }
 
 impl Config {
-    fn shape(&self) -> Result<Shape, Code> {
-        let mut shape = Shape::new(self.grid, self.block, self.shared);
+    fn shape(&self) -> Result<LaunchShape, Code> {
+        let mut shape = shape(self.grid, self.block, self.shared);
         for i in 0..self.attribute_count as usize {
             let Attribute { id, value, .. } = self.attributes.nth(i)?;
-            shape.set(id, value);
+            set_attribute(&mut shape, id, value);
         }
         Ok(shape)
     }
 }
 
-fn launch(function: Handle<Function>, shape: Shape, stream: StreamHandle, params: In<u64>, extra: In<u64>) -> Outcome {
+fn launch(
+    function: Handle<Function>,
+    shape: LaunchShape,
+    stream: StreamHandle,
+    params: In<u64>,
+    extra: In<u64>,
+) -> Outcome {
     stream.get()?;
     stream.submit(Work::Kernel(Launch::new(function, shape, params, extra)?))
 }
@@ -210,7 +190,7 @@ api! {
         function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
         params: In<u64>, extra: In<u64>,
     ) {
-        launch(function, Shape::new([gx, gy, gz], [bx, by, bz], shared), stream, params, extra)
+        launch(function, shape([gx, gy, gz], [bx, by, bz], shared), stream, params, extra)
     }
     11060 + ptsz fn cuLaunchKernelEx(config: In<Config>, function: Handle<Function>, params: In<u64>, extra: In<u64>) {
         let config = config.get()?;
@@ -220,7 +200,7 @@ api! {
         function: Handle<Function>, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: StreamHandle,
         params: In<u64>,
     ) {
-        let shape = Shape { cooperative: true, ..Shape::new([gx, gy, gz], [bx, by, bz], shared) };
+        let shape = LaunchShape { cooperative: true, ..shape([gx, gy, gz], [bx, by, bz], shared) };
         launch(function, shape, stream, params, In::null())
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     driver::driver,
     function::Function,
     handle::Handle,
-    launch::{Launch, Shape},
+    launch::{self, Launch},
     raw::Host,
     stream::StreamHandle,
     work::Work,
@@ -49,7 +49,7 @@ fn launch(function: Handle<Function>, width: i32, height: i32, stream: StreamHan
     let of = driver()?.functions.get(function)?;
     let Setting { block, shared, mut params } = of.setting.lock().unwrap_or_else(PoisonError::into_inner).clone();
     params.resize(of.params_size()?, 0);
-    let shape = Shape::new([positive(width)?, positive(height)?, 1], block, shared);
+    let shape = launch::shape([positive(width)?, positive(height)?, 1], block, shared);
     stream.submit(Work::Kernel(Launch { function: of, shape, params }))
 }
 

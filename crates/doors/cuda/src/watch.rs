@@ -7,8 +7,8 @@ use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
     render::{demangled, short_name},
 };
-use margay_checker::{Checker, Finding, FindingKind, Shape, What};
-use margay_exec::Image;
+use margay_checker::{Checker, Finding, FindingKind, What};
+use margay_exec::{Image, LaunchShape};
 use margay_ir::FrameRole;
 use margay_runtime::Kernel;
 use std::{
@@ -110,7 +110,7 @@ pub fn seed() -> u64 {
 }
 
 /// Creates the checker of a launch, if it is to be checked.
-pub fn checker(kernel: &Kernel, shape: Shape, params: &[u8]) -> Option<Checker> {
+pub fn checker(kernel: &Kernel, shape: LaunchShape, params: &[u8]) -> Option<Checker> {
     let mut watch = watch()?;
     let settings = &watch.settings;
     if !needs_events(settings.what, kernel) || !settings.watches(kernel.name()) {
@@ -123,7 +123,11 @@ pub fn checker(kernel: &Kernel, shape: Shape, params: &[u8]) -> Option<Checker> 
         return None;
     }
     watch.watched += 1;
-    Some(Checker::new(what, kernel.image().clone(), short_name, shape).with_params(params).sampled(sample))
+    Some(
+        Checker::new(what, kernel.image().clone(), short_name, kernel.shape_of(shape))
+            .with_params(params)
+            .sampled(sample),
+    )
 }
 
 /// Says from time to time how far a watched launch is: it takes much longer than one that nobody watches.

@@ -104,7 +104,7 @@ fn operations_limits_and_names_are_as_documented() {
     let module = margay::Module::parse(&capture.modules[0].1).unwrap().check().unwrap().load(&context).unwrap();
     let kernel = module.kernel("twice").unwrap();
     let (params, restored) = capture.restore(&context, &kernel).unwrap();
-    kernel.launch(&margay::LaunchConfig::new(capture.grid, capture.block), &params).unwrap();
+    kernel.launch(&margay::LaunchConfig::of(capture.shape), &params).unwrap();
     let after = restored.contents(&capture, context.device().memory()).unwrap();
     assert_eq!(after[0][..4], 42u32.to_le_bytes());
     assert_eq!(Capture::read(&launches.join("0002")).unwrap().kernel, "increment");

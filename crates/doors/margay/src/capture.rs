@@ -16,7 +16,7 @@ use margay_exec::{
     mem::{Kind, Reach},
 };
 use margay_isa::Space;
-use margay_runtime::{Context, Kernel, LaunchConfig, Module};
+use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, Module};
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
@@ -36,16 +36,8 @@ const FORMAT: u64 = 1;
 pub struct Capture {
     /// Name of the kernel.
     pub kernel: String,
-    /// Number of CTAs in x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z.
-    pub block: [u32; 3],
-    /// CTAs of a cluster.
-    pub cluster: Option<[u32; 3]>,
-    /// Dynamic shared memory in bytes.
-    pub shared: u32,
-    /// CTAs may wait for each other.
-    pub cooperative: bool,
+    /// Its shape.
+    pub shape: LaunchShape,
     /// Stack of a thread in bytes.
     pub stack: u32,
     /// Limit of the device heap in bytes.
@@ -153,11 +145,7 @@ impl Capture {
         let limits = context.limits();
         Capture {
             kernel: kernel.name().into(),
-            grid: config.grid,
-            block: config.block,
-            cluster: config.cluster,
-            shared: config.shared,
-            cooperative: config.cooperative,
+            shape: config.shape,
             stack: limits.stack,
             heap: memory.heap_limit(),
             device,
@@ -203,11 +191,11 @@ impl Capture {
         json!({
             "format": FORMAT,
             "kernel": self.kernel,
-            "grid": self.grid,
-            "block": self.block,
-            "cluster": self.cluster,
-            "shared": self.shared,
-            "cooperative": self.cooperative,
+            "grid": self.shape.grid,
+            "block": self.shape.block,
+            "cluster": self.shape.cluster,
+            "shared": self.shape.shared,
+            "cooperative": self.shape.cooperative,
             "stack": self.stack,
             "heap": self.heap,
             "device": self.device,
@@ -251,11 +239,13 @@ impl Capture {
         }
         Ok(Capture {
             kernel: word("kernel")?,
-            grid: three("grid")?,
-            block: three("block")?,
-            cluster: if json["cluster"].is_null() { None } else { Some(three("cluster")?) },
-            shared: small("shared")?,
-            cooperative: json["cooperative"].as_bool().ok_or_else(|| lacking("cooperative"))?,
+            shape: LaunchShape {
+                grid: three("grid")?,
+                block: three("block")?,
+                cluster: if json["cluster"].is_null() { None } else { Some(three("cluster")?) },
+                shared: small("shared")?,
+                cooperative: json["cooperative"].as_bool().ok_or_else(|| lacking("cooperative"))?,
+            },
             stack: small("stack")?,
             heap: number("heap")?,
             device: word("device")?,

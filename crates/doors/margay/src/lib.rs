@@ -65,8 +65,8 @@ mod waiting;
 pub use margay_check::{Options, Verdict};
 pub use margay_exec::{Fault, FaultKind, Stop};
 pub use margay_runtime::{
-    Buffer, Cancel, Context, Device, DeviceOptions, Engine, Error, Event, Kernel, LaunchConfig, LaunchStats, Limits,
-    LoadOptions, Param, Params, SourceText, Stream,
+    Buffer, Cancel, Context, Device, DeviceOptions, Engine, Error, Event, Kernel, LaunchConfig, LaunchShape,
+    LaunchStats, Limits, LoadOptions, Param, Params, SourceText, Stream,
 };
 pub use margay_syntax::{Code, Diagnostic, Severity};
 

@@ -1,9 +1,9 @@
 //! A launch: Python's lock is free while it runs, Ctrl-C ends it, and what kernels print appears where Python prints.
 
 use crate::{device::Device, errors, loans::Range};
-use margay_checker::{Checker, Shape, What};
+use margay_checker::{Checker, What};
 use margay_exec::Observer;
-use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchStats};
+use margay_runtime::{Cancel, Error, Kernel, LaunchConfig, LaunchShape, LaunchStats};
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyBytes};
 use serde_json::Value;
 use std::{
@@ -17,17 +17,13 @@ pub const LOOK: Duration = Duration::from_millis(50);
 
 /// What a launch is made of.
 pub struct Arguments<'a> {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
+    pub shape: LaunchShape,
     /// The bytes of each parameter.
     pub params: Vec<Vec<u8>>,
     /// Memory that the kernel may use, and the object that keeps it alive.
     pub ranges: Vec<Range>,
     pub owner: Py<PyAny>,
-    pub cluster: Option<[u32; 3]>,
-    pub shared: u32,
     pub seed: u64,
-    pub cooperative: bool,
     pub threads: Option<usize>,
     /// Python's signals are this thread's to look after.
     pub watch: bool,
@@ -50,22 +46,17 @@ pub fn run(py: Python<'_>, device: &Device, kernel: &Kernel, a: Arguments<'_>) -
     if what.is_some_and(|what| what.init) {
         context.device().memory().track_writes();
     }
-    let required = kernel.image().ir.func(kernel.func()).reqnctapercluster;
-    let cluster = a.cluster.or(required).unwrap_or([1; 3]);
     let checker = what.map(|what| {
-        let shape = Shape { grid: a.grid, block: a.block, cluster };
+        let shape = kernel.shape_of(a.shape);
         Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block)
     });
     let cancel = Cancel::default();
     let config = LaunchConfig {
-        cluster: a.cluster,
-        shared: a.shared,
         seed: a.seed,
-        cooperative: a.cooperative,
         threads: a.threads,
         cancel: Some(cancel.clone()),
         observer: checker.as_ref().map(|c| c as &dyn Observer),
-        ..LaunchConfig::new(a.grid, a.block)
+        ..LaunchConfig::of(a.shape)
     };
     // Waiting for another launch's loans must not hold Python's lock: that launch may need it to end.
     let lent = py.detach(|| device.loans.take(context.device(), a.ranges, a.owner))?;

@@ -7,7 +7,7 @@ use crate::{
     loans::Range,
     text,
 };
-use margay_runtime::{LoadOptions, SourceText};
+use margay_runtime::{LaunchShape, LoadOptions, SourceText};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -122,15 +122,11 @@ impl Kernel {
         let ranges = ranges.into_iter();
         let ranges = ranges.map(|(address, len, readonly, name)| Range { address, len, readonly, name }).collect();
         let arguments = Arguments {
-            grid,
-            block,
+            shape: LaunchShape { grid, block, cluster, shared, cooperative },
             params,
             ranges,
             owner,
-            cluster,
-            shared,
             seed,
-            cooperative,
             threads,
             checks,
             watch,

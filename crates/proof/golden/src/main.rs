@@ -27,7 +27,8 @@ impl Machine for Gpu {
         Gpu::read(self, address, bytes)
     }
     fn launch(&mut self, launch: &Launch, arguments: &[Vec<u8>]) -> Result<(), String> {
-        Gpu::launch(self, &launch.kernel, (launch.grid, launch.block, launch.shared), arguments)
+        let shape = launch.shape;
+        Gpu::launch(self, &launch.kernel, (shape.grid, shape.block, shape.shared), arguments)
     }
 }
 

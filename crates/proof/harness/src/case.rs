@@ -2,6 +2,7 @@
 
 use crate::expr::Expr;
 use margay::{
+    LaunchShape,
     element::Element,
     image::{ImageSpec, Role, Sampler},
     spec::{Fill, parse_shape},
@@ -36,16 +37,8 @@ pub struct Launch {
     pub line: usize,
     /// Name of the kernel.
     pub kernel: String,
-    /// Grid in CTAs.
-    pub grid: [u32; 3],
-    /// Threads of a CTA.
-    pub block: [u32; 3],
-    /// Size of dynamic shared memory in bytes.
-    pub shared: u32,
-    /// CTAs of a cluster.
-    pub cluster: Option<[u32; 3]>,
-    /// Cooperative launch.
-    pub cooperative: bool,
+    /// Its shape.
+    pub shape: LaunchShape,
     /// Stack size in bytes.
     pub stack: Option<u32>,
     /// Arguments, in the kernel's order.
@@ -231,11 +224,10 @@ fn launch(line: usize, text: &str) -> Result<Launch, String> {
     let mut launch = Launch {
         line,
         kernel: kernel.trim().into(),
-        grid: dim3(config[0])?,
-        block: dim3(config[1])?,
-        shared: config.get(2).map_or(Ok(0), |s| number(s))?,
-        cluster: None,
-        cooperative: false,
+        shape: LaunchShape {
+            shared: config.get(2).map_or(Ok(0), |s| number(s))?,
+            ..LaunchShape::new(dim3(config[0])?, dim3(config[1])?)
+        },
         stack: None,
         args: split(args).into_iter().map(arg).collect::<Result<_, _>>()?,
         expects: Vec::new(),
@@ -247,9 +239,9 @@ fn launch(line: usize, text: &str) -> Result<Launch, String> {
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
         match word {
-            "cluster" => launch.cluster = Some(dim3(value()?)?),
+            "cluster" => launch.shape.cluster = Some(dim3(value()?)?),
             "stack" => launch.stack = Some(number(value()?)?),
-            "cooperative" => launch.cooperative = true,
+            "cooperative" => launch.shape.cooperative = true,
             _ => return Err(format!("no option `{word}` of a launch")),
         }
     }
@@ -428,7 +420,8 @@ mod tests {
         )
         .unwrap();
         let l = &case.launches[0];
-        assert_eq!((l.grid, l.block, l.shared, l.cluster), ([2, 3, 1], [32, 1, 1], 64, Some([2, 1, 1])));
+        let shape = LaunchShape { cluster: Some([2, 1, 1]), shared: 64, ..LaunchShape::new([2, 3, 1], [32, 1, 1]) };
+        assert_eq!(l.shape, shape);
         assert_eq!(l.args.len(), 4);
         assert_eq!(l.args[2].value, Value::Bytes(vec![0, 255]));
         assert_eq!(l.expects.len(), 3);

@@ -96,7 +96,9 @@ fn suits(case: &Case) -> Result<(), &'static str> {
         () if case.launches.is_empty() => Err("it launches nothing"),
         () if !case.links.is_empty() || case.relocatable => Err("it is linked"),
         () if each(&|l| l.fault.is_some() || l.prints.is_some()) => Err("it faults or prints"),
-        () if each(&|l| l.cluster.is_some() || l.cooperative) => Err("it needs a cluster or a cooperative launch"),
+        () if each(&|l| l.shape.cluster.is_some() || l.shape.cooperative) => {
+            Err("it needs a cluster or a cooperative launch")
+        }
         () if each(&|l| l.args.iter().any(|a| !plain(&a.value))) => Err("it has textures, surfaces or tensor maps"),
         () => Ok(()),
     }
@@ -170,7 +172,7 @@ impl Machine for Simulated {
             block.push(bytes).map(drop).map_err(|e| e.to_string())?;
         }
         let block = block.finish().map_err(|e| e.to_string())?;
-        let config = LaunchConfig { shared: launch.shared, ..LaunchConfig::new(launch.grid, launch.block) };
+        let config = LaunchConfig::of(launch.shape);
         kernel.launch(&config, &block).map(drop).map_err(|e| e.to_string())
     }
 }

@@ -50,7 +50,7 @@ pub fn run_text(path: &Path, text: String) -> Result<(), String> {
     // Cases are too small for tiers: each engine runs alone, and with several CTAs also both in turn.
     let mut engines = margay::engines();
     engines.retain(|e| e.name() != "tiered");
-    if case.launches.iter().any(|l| l.grid != [1; 3]) {
+    if case.launches.iter().any(|l| l.shape.grid != [1; 3]) {
         engines.extend(margay::alternating());
     }
     let options = DeviceOptions { threads: Some(2), engines: engines.clone(), ..DeviceOptions::default() };
@@ -133,13 +133,7 @@ fn under(
             .map_err(|e| fail(&e))?;
         }
         let block = block.finish().map_err(|e| format!("line {}: {e}", launch.line))?;
-        let config = LaunchConfig {
-            shared: launch.shared,
-            cluster: launch.cluster,
-            cooperative: launch.cooperative,
-            seed,
-            ..LaunchConfig::new(launch.grid, launch.block)
-        };
+        let config = LaunchConfig { seed, ..LaunchConfig::of(launch.shape) };
         let result = kernel.launch(&config, &block);
         verdict(launch, result)?;
         buffers.refresh()?;

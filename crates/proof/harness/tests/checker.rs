@@ -8,8 +8,8 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use margay::findings::{Files, Item, cuda, human};
-use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LoadOptions, Options, SourceText};
-use margay_checker::{Checker, Finding, Shape, What};
+use margay::{Context, Device, DeviceOptions, Error, LaunchConfig, LaunchShape, LoadOptions, Options, SourceText};
+use margay_checker::{Checker, Finding, What};
 use margay_exec::Stop;
 use margay_ir::{FuncId, SourcePlace};
 use margay_isa::Type;
@@ -97,21 +97,15 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
     let block = arguments.finish().map_err(|e| e.to_string())?;
     let line = |word: &str, otherwise: u32| [label.number(word, otherwise), 1, 1];
     let (grid, threads, cluster) = (line("grid", 1), line("block", 128), line("cluster", 1));
-    let checker = Checker::new(
-        What::ALL,
-        kernel.image().clone(),
-        margay::render::short_name,
-        Shape { grid, block: threads, cluster },
-    )
-    .with_params(&block);
-    let config = LaunchConfig {
-        seed,
+    let shape = LaunchShape {
         shared: label.number("shared", 0),
         cluster: (cluster != [1; 3]).then_some(cluster),
         cooperative: label.has("coop"),
-        observer: Some(&checker),
-        ..LaunchConfig::new(grid, threads)
+        ..LaunchShape::new(grid, threads)
     };
+    let checker =
+        Checker::new(What::ALL, kernel.image().clone(), margay::render::short_name, shape).with_params(&block);
+    let config = LaunchConfig { seed, observer: Some(&checker), ..LaunchConfig::of(shape) };
     match kernel.launch(&config, &block) {
         Ok(_) => Ok((checker.findings(), None)),
         Err(Error::Stopped(report)) if label.marks.iter().any(|(kind, _)| kind == "fault") => match report.stop {

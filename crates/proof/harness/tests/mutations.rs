@@ -2,7 +2,7 @@
 //!
 //! `MARGAY_MUTATIONS=10000` runs the full number; by default fewer are run.
 
-use margay::{LaunchConfig, Limits, LoadOptions, SourceText};
+use margay::{LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText};
 use margay_harness::{files, mutate::Mutator, parallel};
 use margay_runtime::Device;
 use std::time::{Duration, Instant};
@@ -54,7 +54,8 @@ fn attempt(device: &std::sync::Arc<Device>, name: &str, text: &str) -> (bool, bo
             block[p.offset as usize..][..8].copy_from_slice(&buffer.address().to_le_bytes());
         }
         // A fault is an acceptable outcome.
-        let _ = kernel.launch(&LaunchConfig { shared: 1024, ..LaunchConfig::new([2, 1, 1], [64, 1, 1]) }, &block);
+        let _ = kernel
+            .launch(&LaunchConfig::of(LaunchShape { shared: 1024, ..LaunchShape::new([2, 1, 1], [64, 1, 1]) }), &block);
         ran = true;
     }
     (true, ran)

@@ -73,9 +73,9 @@ impl<'a> Cluster<'a> {
     /// Creates the cluster whose first CTA is `first`, with its windows and warps.
     pub fn new(kernel: Arc<ReferenceKernel>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Cluster<'a>, Stop> {
         let launch = grid.launch;
-        let size = launch.cluster.map(|n| n.max(1));
+        let size = launch.shape.cluster_size();
         let code = &kernel.code;
-        let threads = launch.block.iter().product::<u32>();
+        let threads = launch.shape.threads();
         let warps = threads.div_ceil(LANES as u32);
         let Some(entry) = code.funcs.get(code.kernel.0 as usize).and_then(Option::as_ref) else {
             let name = code.image.ir.func(code.kernel).name.to_string();
@@ -121,7 +121,7 @@ impl<'a> Cluster<'a> {
                     warp.local = Some(Allocation::new(reach, bytes, 256, Kind::Local, "").map_err(Stop::Exhausted)?);
                 }
                 let end = u64::from(start) + u64::from(entry.frame_size);
-                begin(&mut warp, index, launch.block, code, start, end as u32);
+                begin(&mut warp, index, launch.shape.block, code, start, end as u32);
                 list.push(warp);
             }
             members.push(Member { state, warps: list });

@@ -51,7 +51,7 @@ impl SingleStep {
         };
         machine.enter(cta_id);
         let Machine { cta, windows, rendezvous, .. } = machine;
-        let new = || Rendezvous { warp: standing(code, grid.launch.block, warp_index), at: HashMap::new() };
+        let new = || Rendezvous { warp: standing(code, grid.launch.shape.block, warp_index), at: HashMap::new() };
         let rendezvous = rendezvous[warp_index as usize].get_or_insert_with(new);
         rendezvous.update_live(self, live);
         let warp = &mut rendezvous.warp;

@@ -162,7 +162,7 @@ impl SingleStep {
     /// shared windows of the cluster by rank.
     pub fn machine(&self, grid: &Grid<'_>, windows: Vec<Arc<Allocation>>, rank: u32) -> Machine {
         let shared = windows[rank as usize].clone();
-        let warps = grid.launch.block.iter().product::<u32>().div_ceil(LANES as u32) as usize;
+        let warps = grid.launch.shape.threads().div_ceil(LANES as u32) as usize;
         let windows = Windows {
             tensor: windows.iter().map(|_| Mutex::default()).collect(),
             shared: windows,
@@ -170,7 +170,7 @@ impl SingleStep {
             stride: 0,
             params: grid.params().block.base(),
             cluster: [0; 3],
-            cluster_size: grid.launch.cluster.map(|n| n.max(1)),
+            cluster_size: grid.launch.shape.cluster_size(),
         };
         let cta = CtaState {
             id: [u32::MAX; 3],
@@ -204,7 +204,7 @@ impl SingleStep {
         let Some((func, [start, end], plan)) = self.plan((id, inst)) else {
             return Err(bug("an instruction of a function that is not there"));
         };
-        let (block, code) = (grid.launch.block, &self.code);
+        let (block, code) = (grid.launch.shape.block, &self.code);
         machine.enter(cta);
         let Machine { cta: state, warps, windows, .. } = machine;
         let warp = warps[warp_index as usize].get_or_insert_with(|| {

@@ -24,7 +24,7 @@ pub struct SimdCluster<'a> {
 impl<'a> SimdCluster<'a> {
     /// Starts the CTAs of the cluster whose first CTA is `first`.
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<SimdCluster<'a>, Stop> {
-        let [x, y, z] = grid.launch.cluster.map(|n| n.max(1));
+        let [x, y, z] = grid.launch.shape.cluster_size();
         let windows = (0..x * y * z).map(|_| code.pool.take(&code.compiled, grid)).collect::<Result<Vec<_>, Stop>>()?;
         let cluster: Arc<[_]> = windows.iter().map(|w| w.shared.clone()).collect();
         let member = |(rank, windows)| {

@@ -81,7 +81,7 @@ impl<'a> SimdCta<'a> {
     pub fn new(code: Arc<Code>, grid: &'a Grid<'a>, windows: Windows, place: CtaPosition) -> Result<SimdCta<'a>, Stop> {
         let shared = &windows.shared.block;
         mem::fill(shared, shared.base(), &[0], shared.len());
-        let warps = grid.launch.block.iter().product::<u32>().div_ceil(32);
+        let warps = grid.launch.shape.threads().div_ceil(32);
         let host = Host::of_cta(grid, code, windows, place);
         let contexts = (0..warps).map(|warp| Context::new(&host, warp)).collect();
         let mut this = SimdCta { warps: Vec::new(), contexts, host };

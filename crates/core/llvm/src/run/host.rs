@@ -93,7 +93,7 @@ impl<'a> Host<'a> {
 
     /// Creates the state of a CTA whose warps run on fibers.
     pub fn of_cta(grid: &'a Grid<'a>, code: Arc<Code>, windows: Windows, place: CtaPosition) -> Rc<Host<'a>> {
-        Host::new(grid, code, windows, None, BarrierState::new(grid.launch.block), place)
+        Host::new(grid, code, windows, None, BarrierState::new(grid.launch.shape.block), place)
     }
 
     fn new(
@@ -210,7 +210,7 @@ impl Host<'_> {
         let place = func.places.get(site.at as usize).copied().unwrap_or_default();
         Fault {
             kind,
-            thread: thread(self.grid.launch.block, ctx.warp.get(), lane),
+            thread: thread(self.grid.launch.shape.block, ctx.warp.get(), lane),
             cta: ctx.cta.get(),
             at: Some((FuncId(site.func), place)),
             stack: Vec::new(),
@@ -479,8 +479,9 @@ impl Host<'_> {
                 None => mem::load::<u8>(&self.grid.memory.find(address)?.block, address),
             }
         };
-        let thread =
-            |lane: usize| Freer::Thread(thread(self.grid.launch.block, ctx.warp.get(), lane as u32), ctx.cta.get());
+        let thread = |lane: usize| {
+            Freer::Thread(thread(self.grid.launch.shape.block, ctx.warp.get(), lane as u32), ctx.cta.get())
+        };
         builtin::call(builtin, self.grid, mask, args, &mut byte, &thread)
             .map_err(|f| Box::new(self.fault_at(ctx, site, f.lane as u32, f.kind, f.notes)))
     }

@@ -87,7 +87,7 @@ fn sizes(compiled: &Compiled, grid: &Grid<'_>) -> (u64, u64) {
 impl Windows {
     fn new(compiled: &Compiled, grid: &Grid<'_>) -> Result<Windows, Stop> {
         let (shared, stride) = sizes(compiled, grid);
-        let block = grid.launch.block;
+        let block = grid.launch.shape.block;
         let warps = block.iter().product::<u32>().div_ceil(32);
         let shared = Allocation::new(grid.reach(), shared, 1024, Kind::Shared, "").map_err(Stop::Exhausted)?;
         let locals = stride * 32 * u64::from(warps);
@@ -154,13 +154,13 @@ impl Windows {
             end: Cell::new(0),
             yielder: Cell::new(0),
             counts: 0,
-            block: launch.block,
-            grid: launch.grid,
+            block: launch.shape.block,
+            grid: launch.shape.grid,
             environment: [1, 2].map(|i| grid.environment(i)),
             cta: Cell::new(cta),
-            alive: Cell::new(alive(warp, launch.block.iter().product())),
+            alive: Cell::new(alive(warp, launch.shape.threads())),
             warp: Cell::new(warp),
-            dynamic_shared: launch.dynamic_shared,
+            dynamic_shared: launch.shape.shared,
             calls: Cell::new(PERIOD),
             reduced: Cell::new(0),
             waits: Cell::new(0),

@@ -1,7 +1,7 @@
 //! The scheduler with CTAs that do what a test tells them.
 
 use super::*;
-use margay_exec::{Image, Launch, Memory};
+use margay_exec::{Image, Launch, LaunchShape, Memory};
 use margay_ir::{Ir, Placed};
 use margay_isa::{Target, Version};
 
@@ -40,7 +40,7 @@ struct FakeCta {
 
 impl Kernel for Fake {
     fn start<'a>(self: Arc<Self>, grid: &'a Grid<'a>, first: [u32; 3]) -> Result<Box<dyn Cta + 'a>, Stop> {
-        let [x, y, _] = grid.launch.grid.map(u64::from);
+        let [x, y, _] = grid.launch.shape.grid.map(u64::from);
         let number = u64::from(first[0]) + x * (u64::from(first[1]) + y * u64::from(first[2]));
         self.log.lock().unwrap().push((number, false));
         Ok(Box::new(FakeCta { fake: self, number, runs: 0 }))
@@ -93,14 +93,14 @@ fn launch(code: &dyn CodeSource, setting: &Setting) -> Result<(), Ended> {
     };
     let image = Image { ir: Arc::new(ir), addresses: Vec::new(), static_shared: 0, reserved_shared: 0 };
     let launch = Launch {
-        grid: setting.grid,
-        block: [1; 3],
-        cluster: setting.cluster,
-        dynamic_shared: 0,
+        shape: LaunchShape {
+            cluster: Some(setting.cluster),
+            cooperative: setting.cooperative,
+            ..LaunchShape::new(setting.grid, [1; 3])
+        },
         params: Vec::new(),
         seed: setting.seed,
         stack_limit: 0,
-        cooperative: setting.cooperative,
         count: false,
     };
     let (memory, pool) = (Memory::default(), rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap());

@@ -17,7 +17,7 @@ mod slot;
 pub use slot::Tier;
 
 use crate::engine::{Engine, Policy};
-use margay_exec::{Bug, Effort, Image, Kernel, Launch, Log, NoCode, Program, Shape, Stop, Unsupported, Work};
+use margay_exec::{Bug, CodeShape, Effort, Image, Kernel, Launch, Log, NoCode, Program, Stop, Unsupported, Work};
 use margay_ir::FuncId;
 use queue::Queue;
 use slot::Slot;
@@ -54,7 +54,7 @@ pub(crate) struct Tiers {
     program: Option<Arc<dyn Program>>,
     queue: Arc<Queue>,
     waiting: Option<Waiting>,
-    slots: Mutex<HashMap<Shape, Arc<Slot>>>,
+    slots: Mutex<HashMap<CodeShape, Arc<Slot>>>,
     /// Why launches ran on the reference engine although compiled code was requested.
     refused: OnceLock<String>,
     /// Run times of launches without a slot.
@@ -115,7 +115,7 @@ impl Tiers {
                 let what = "a watched launch".into();
                 return alone(Some(&NoCode::Refused(Unsupported { what, func: Some(self.kernel), at: None })));
             }
-            let slot = self.slot(Shape::of(launch), program);
+            let slot = self.slot(CodeShape::of(launch), program);
             let code = match slot.code() {
                 Some(code) => Ok(code),
                 None => self.run_observed(|| slot.make(effort, &self.log)),
@@ -128,8 +128,8 @@ impl Tiers {
         if observed || launch.seed != 0 {
             return alone(None);
         }
-        let slot = self.slot(Shape::of(launch), program);
-        let alternate = self.engine.policy == Policy::Alternate && !launch.cooperative;
+        let slot = self.slot(CodeShape::of(launch), program);
+        let alternate = self.engine.policy == Policy::Alternate && !launch.shape.cooperative;
         if alternate && let Err(why @ NoCode::Bug(_)) = slot.make(Effort::Light, &self.log) {
             return alone(Some(&why));
         }
@@ -141,16 +141,16 @@ impl Tiers {
             slot.begins();
         }
         let turns = alternate.then(Default::default);
-        Ok(Ready { tiers: self, slot: Some(slot), first, moves: !launch.cooperative, turns })
+        Ok(Ready { tiers: self, slot: Some(slot), first, moves: !launch.shape.cooperative, turns })
     }
 
-    fn slot(&self, shape: Shape, program: &Arc<dyn Program>) -> Arc<Slot> {
+    fn slot(&self, shape: CodeShape, program: &Arc<dyn Program>) -> Arc<Slot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(slot) = slots.get(&shape) {
             return slot.clone();
         }
         // Code that runs CTAs one by one also serves launches whose CTAs take turns.
-        let plain = Shape { turns: false, ..shape };
+        let plain = CodeShape { turns: false, ..shape };
         if let Some(slot) = slots.get(&plain)
             && slot.code().is_some_and(|(kernel, _)| !kernel.by_range())
         {

@@ -2,7 +2,7 @@
 
 use super::queue::{Job, Queue};
 use crate::engine::Policy;
-use margay_exec::{Effort, Kernel, Log, NoCode, Program, Shape};
+use margay_exec::{CodeShape, Effort, Kernel, Log, NoCode, Program};
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -63,7 +63,7 @@ impl Account {
 
 /// The code of a kernel for launches of one shape.
 pub(super) struct Slot {
-    shape: Shape,
+    shape: CodeShape,
     program: Arc<dyn Program>,
     queue: Arc<Queue>,
     policy: Policy,
@@ -86,7 +86,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn new(shape: Shape, program: Arc<dyn Program>, queue: Arc<Queue>, log: &Log, policy: Policy) -> Slot {
+    pub fn new(shape: CodeShape, program: Arc<dyn Program>, queue: Arc<Queue>, log: &Log, policy: Policy) -> Slot {
         Slot {
             shape,
             program,

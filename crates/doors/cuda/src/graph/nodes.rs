@@ -12,7 +12,7 @@ use crate::{
     driver::driver,
     event::Event,
     handle::Handle,
-    launch::attribute,
+    launch::{attribute, set_attribute},
     memory_operation::Batch,
     raw::{Host, In, Out},
     work::Work,
@@ -212,7 +212,7 @@ api! {
     }
     11000 fn cuGraphKernelNodeSetAttribute(of: Node, number: u32, value: In<[u32; 16]>) {
         let value = value.get()?;
-        with_launch(of, |launch| launch.shape.set(number, value))
+        with_launch(of, |launch| set_attribute(&mut launch.shape, number, value))
     }
     11000 fn cuGraphKernelNodeCopyAttributes(to: Node, from: Node) {
         let from = with_launch(from, |launch| launch.shape)?;

@@ -13,12 +13,13 @@ use crate::{
     event::Event,
     function::Function,
     handle::Handle,
-    launch::{Launch, Shape},
+    launch::{self, Launch},
     memory_operation::Batch,
     raw::{Callback, Host, In, UserData},
     work::{Fill, Work},
 };
 use bytemuck::AnyBitPattern;
+use margay_exec::LaunchShape;
 use std::sync::{Arc, PoisonError};
 
 /// `CUgraphNodeType`
@@ -79,7 +80,7 @@ pub struct KernelNode2 {
 impl KernelNode {
     /// The launch that the structure describes.
     pub fn work(&self) -> Result<Work, Code> {
-        let shape = Shape::new(self.grid, self.block, self.shared);
+        let shape = launch::shape(self.grid, self.block, self.shared);
         Ok(Work::Kernel(Launch::new(self.function, shape, self.params, self.extra)?))
     }
 
@@ -93,7 +94,7 @@ impl KernelNode {
             None => arguments.insert(Arguments::of(launch)?),
         };
         let function = driver()?.functions.find(|f| std::ptr::eq(f, &*launch.function)).ok_or(Code::INVALID_HANDLE)?;
-        let Shape { grid, block, shared, .. } = launch.shape;
+        let LaunchShape { grid, block, shared, .. } = launch.shape;
         let params = In::list_of(&given.addresses);
         Ok(KernelNode { function, grid, block, shared, params, extra: In::null() })
     }

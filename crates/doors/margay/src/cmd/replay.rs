@@ -47,13 +47,7 @@ pub fn run(args: &ReplayArgs, style: Style) -> Result {
     let module = context.load(&sources, &options).map_err(|e| failure(e, style))?;
     let kernel = module.kernel(&capture.kernel).map_err(|e| failure(e, style))?;
     let (params, restored) = capture.restore(&context, &kernel).map_err(Failure::usage)?;
-    let config = LaunchConfig {
-        cluster: capture.cluster,
-        shared: capture.shared,
-        cooperative: capture.cooperative,
-        seed: args.seed,
-        ..LaunchConfig::new(capture.grid, capture.block)
-    };
+    let config = LaunchConfig { seed: args.seed, ..LaunchConfig::of(capture.shape) };
     let stats = kernel.launch(&config, &params).map_err(|e| failure(e, style))?;
     let after = restored.contents(&capture, context.device().memory()).map_err(Failure::usage)?;
     let mut words = format!(

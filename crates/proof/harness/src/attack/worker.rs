@@ -14,7 +14,7 @@ use crate::{
     kernels::{COUNTERS, INPUT, WORDS},
     random::Random,
 };
-use margay::{Buffer, Error, LaunchConfig, Limits, LoadOptions, SourceText, Stop};
+use margay::{Buffer, Error, LaunchConfig, LaunchShape, Limits, LoadOptions, SourceText, Stop};
 use margay_runtime::{Device, DeviceOptions, Kernel, Module, StopReport};
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -153,10 +153,12 @@ fn launch(job: &Job<'_>, context: &Arc<margay::Context>, module: &Module, kernel
     }
     let block = block.finish().map_err(|e| Error::BadLaunch(e.to_string()))?;
     let config = LaunchConfig {
-        shared: shape.shared,
-        cluster: (shape.cluster > 1).then_some([shape.cluster, 1, 1]),
         threads: Some(shape.threads),
-        ..LaunchConfig::new(shape.grid, shape.block)
+        ..LaunchConfig::of(LaunchShape {
+            shared: shape.shared,
+            cluster: (shape.cluster > 1).then_some([shape.cluster, 1, 1]),
+            ..LaunchShape::new(shape.grid, shape.block)
+        })
     };
     let bases = || {
         let mut bases: Vec<(String, u64)> = [("input", &input), ("own", &own), ("counters", &sums)]

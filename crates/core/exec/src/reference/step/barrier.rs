@@ -17,7 +17,7 @@ pub fn sync(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let first = ctx.first();
     let (id, count) = (ids[first], counts.map(|c| c[first]));
     let wrong = |what: String| FaultKind::Barrier(what);
-    let expected = match barrier::expected(id, count, ctx.grid.launch.block) {
+    let expected = match barrier::expected(id, count, ctx.grid.launch.shape.block) {
         Ok(expected) => expected,
         Err(what) => return ctx.fault(first, wrong(what), Vec::new()),
     };

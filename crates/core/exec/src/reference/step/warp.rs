@@ -221,7 +221,7 @@ struct OpContext<'s> {
 impl<'w> Witness<'w> {
     /// The witness of a CTA, if the grid has an observer.
     pub fn of(grid: &Grid<'w>, cta: [u32; 3]) -> Option<Witness<'w>> {
-        let threads = grid.launch.block.iter().product();
+        let threads = grid.launch.shape.threads();
         grid.observer.map(|observer| Witness { observer, cta, threads })
     }
 

@@ -15,9 +15,9 @@ pub use stats::size;
 
 use arguments::Argument;
 use margay::findings::{Files, Format, Item, Suppressions, Writer, heap_leak};
-use margay_checker::{Checker, Finding, Shape};
+use margay_checker::{Checker, Finding};
 use margay_exec::{Counts, Observer};
-use margay_runtime::{Context, Kernel, LaunchConfig, LaunchStats, LoadOptions, Module};
+use margay_runtime::{Context, Kernel, LaunchConfig, LaunchShape, LaunchStats, LoadOptions, Module};
 use serde_json::json;
 use std::{sync::Arc, time::Instant};
 use watch::{Trace, Watch};
@@ -124,17 +124,14 @@ fn launch(
         }
     };
     let config = LaunchConfig {
-        cluster: args.cluster,
-        shared: args.shared,
         seed: args.seed,
-        cooperative: args.cooperative,
         threads: args.threads,
         cancel: Some(watch::interrupt()),
         // Many launches are for measuring.
         progress: (args.repeat == 1 || trace.is_some()).then_some(&progress),
         spans: trace.is_some().then_some(&spans),
         counts,
-        ..LaunchConfig::new(args.grid, args.block)
+        ..LaunchConfig::of(shape(args))
     };
     let checker = checker(args, kernel, block);
     let config = LaunchConfig { observer: checker.as_ref().map(|c| c as &dyn Observer), ..config };
@@ -162,11 +159,15 @@ fn launch(
     }
 }
 
+fn shape(args: &RunArgs) -> LaunchShape {
+    let RunArgs { grid, block, cluster, shared, cooperative, .. } = *args;
+    LaunchShape { grid, block, cluster, shared, cooperative }
+}
+
 /// Watches a launch, if something is to be looked for that shows in one.
 fn checker(args: &RunArgs, kernel: &Kernel, block: &[u8]) -> Option<Checker> {
-    let cluster = args.cluster.or(kernel.image().ir.func(kernel.func()).reqnctapercluster).unwrap_or([1; 3]);
-    let shape = Shape { grid: args.grid, block: args.block, cluster };
     let what = args.check.filter(|what| what.is_of_launches())?;
+    let shape = kernel.shape_of(shape(args));
     Some(Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(block))
 }
 
@@ -202,13 +203,10 @@ fn explore(
         let (_arguments, block) = arguments::make(context, kernel, &args.args)?;
         let checker = checker(args, kernel, &block);
         let config = LaunchConfig {
-            cluster: args.cluster,
-            shared: args.shared,
             seed,
-            cooperative: args.cooperative,
             cancel: Some(watch::interrupt()),
             observer: checker.as_ref().map(|c| c as &dyn Observer),
-            ..LaunchConfig::new(args.grid, args.block)
+            ..LaunchConfig::of(shape(args))
         };
         let result = kernel.launch(&config, &block);
         for mut finding in checker.map(|c| c.findings()).unwrap_or_default() {
