@@ -43,6 +43,10 @@ struct Account {
     findings: u64,
     /// Functions that were called and are not supported.
     unsupported: BTreeSet<&'static str>,
+    /// Modules that could not be loaded: the first lines of the reports.
+    unloadable: BTreeSet<String>,
+    /// Number of launches that did not begin because the kernel's module could not be loaded.
+    refused: u64,
 }
 
 fn account() -> MutexGuard<'static, Account> {
@@ -79,6 +83,14 @@ crate::api::function! {
             false if len <= lines.len() => Err(Code::INVALID_VALUE),
             false => text.set_text(&lines, len),
         }
+    }
+}
+
+crate::api::function! {
+    /// Records that the runtime could not launch a kernel because the module could not be loaded.
+    margayLaunchRefused() {
+        account().refused += 1;
+        Ok(())
     }
 }
 
@@ -130,13 +142,28 @@ pub fn failed(words: &str) {
     let mut account = account();
     account.faults += 1;
     if account.faults == 1 {
-        account.first = words.lines().next().unwrap_or_default().into();
+        account.first = first_line(words);
     }
 }
 
 /// Records the call of a function that is not supported.
 pub fn unsupported(name: &'static str) {
     account().unsupported.insert(name);
+}
+
+/// Records a module that could not be loaded, and the report.
+pub fn unloadable(words: &str) {
+    account().unloadable.insert(first_line(words));
+}
+
+/// The first line of a report, without its severity.
+fn first_line(words: &str) -> String {
+    let line = words.lines().next().unwrap_or_default();
+    let line = line.trim_start_matches("margay: ");
+    match line.strip_prefix("error").and_then(|rest| rest.split_once(": ")) {
+        Some((_, message)) => message.into(),
+        None => line.into(),
+    }
 }
 
 /// Counts a finding.
@@ -212,18 +239,22 @@ fn close(status: i32) {
     crate::stream::end();
     crate::driver::look_for_leaks();
     crate::watch::close();
-    let (stats, faults, first, findings, missed) = {
-        let account = account();
-        let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
-        (wanted().then(|| account.stats()), account.faults, account.first.clone(), account.findings, missed)
-    };
-    if let Some(stats) = stats {
-        eprintln!("{stats}");
+    let account = std::mem::take(&mut *account());
+    if wanted() {
+        eprintln!("{}", account.stats());
     }
-    if (status != 0 || faults > 0) && !missed.is_empty() {
+    let Account { faults, first, findings, refused, .. } = &account;
+    let failed = *faults > 0 || *refused > 0;
+    if (status != 0 || failed) && !account.unsupported.is_empty() {
+        let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
         report_error(&format!("margay: the program called what is not supported: {}", missed.join(", ")));
     }
-    if faults == 0 && findings == 0 {
+    if (status != 0 || failed) && !account.unloadable.is_empty() {
+        let reasons: Vec<&str> = account.unloadable.iter().map(String::as_str).collect();
+        let modules = if reasons.len() == 1 { "a module" } else { "modules" };
+        report_error(&format!("margay: {modules} could not be loaded: {}", reasons.join("; ")));
+    }
+    if !failed && *findings == 0 {
         return;
     }
     let code = fault_exit().filter(|_| status == 0);
@@ -233,10 +264,16 @@ fn close(status: i32) {
     };
     let more = match faults {
         0 => String::new(),
-        1 => format!("1 launch failed: {}", first.trim_start_matches("error: ")),
-        _ => format!("{faults} launches failed, first: {}", first.trim_start_matches("error: ")),
+        1 => format!("1 launch failed: {first}"),
+        _ => format!("{faults} launches failed, first: {first}"),
     };
-    let words: Vec<&str> = [more.as_str(), ended.as_str()].into_iter().filter(|w| !w.is_empty()).collect();
+    let not_begun = match refused {
+        0 => String::new(),
+        1 => "1 launch did not begin".into(),
+        _ => format!("{refused} launches did not begin"),
+    };
+    let words: Vec<&str> =
+        [more.as_str(), not_begun.as_str(), ended.as_str()].into_iter().filter(|w| !w.is_empty()).collect();
     if !words.is_empty() {
         report_error(&format!("margay: {}", words.join("; ")));
     }

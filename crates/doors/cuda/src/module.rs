@@ -54,6 +54,7 @@ impl Module {
             }
             Err(error) => {
                 let words = image::words(&error);
+                crate::account::unloadable(&words);
                 options.report(&words)?;
                 if !options.reads_errors() {
                     crate::api::report_error(&words);

@@ -119,6 +119,7 @@ driver! {
         library_count: u32,
     );
     cuLibraryUnload(library: usize);
+    margayLaunchRefused();
     cuLibraryGetKernel(kernel: Ptr, library: usize, name: Ptr);
     cuLibraryGetKernelCount(count: Ptr, library: usize);
     cuLibraryEnumerateKernels(kernels: Ptr, room: u32, library: usize);

@@ -23,6 +23,10 @@ impl Code {
     pub const INVALID_SYMBOL: Code = Code(13);
     /// `cudaErrorSymbolNotFound`
     pub const SYMBOL_NOT_FOUND: Code = Code(500);
+    /// `cudaErrorNoKernelImageForDevice`
+    pub const NO_BINARY_FOR_GPU: Code = Code(209);
+    /// `cudaErrorInvalidPtx`
+    pub const INVALID_PTX: Code = Code(218);
     /// `cudaErrorNotReady`
     pub const NOT_READY: Code = Code(600);
     /// `cudaErrorNotSupported`

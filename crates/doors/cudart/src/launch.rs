@@ -54,6 +54,16 @@ fn launch(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, 
         .map_err(|code| shape_error(code, function, shared))
 }
 
+/// The driver's function for a launch. The driver is told of a launch that cannot begin: programs often do not ask.
+fn kernel_to_launch(host: Ptr) -> Result<usize, Code> {
+    kernel(host).inspect_err(|code| {
+        if [Code::NO_BINARY_FOR_GPU, Code::INVALID_PTX].contains(code) {
+            // Another driver than margay's keeps no account.
+            let _ = driver::margayLaunchRefused();
+        }
+    })
+}
+
 fn attribute(function: usize, number: u32) -> Result<i32, Code> {
     let mut value = 0i32;
     driver::cuFuncGetAttribute(Ptr::to(&mut value), number, function)?;
@@ -103,7 +113,7 @@ fn ex(config: Ptr, host: Ptr, params: Ptr) -> Outcome {
     let Runtime { shape, shared, stream, attributes, count } = config.read(0)?;
     let shared = u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?;
     let config = Driver { shape, shared, stream: stream.driver_handle(), attributes, count };
-    let function = kernel(host)?;
+    let function = kernel_to_launch(host)?;
     driver::cuLaunchKernelEx(Ptr::of(&config), function, params, Ptr::NULL)
         .map_err(|code| shape_error(code, function, shared))
 }
@@ -128,7 +138,7 @@ fn attributes(out: Ptr, function: usize) -> Outcome {
 
 api! {
     + ptsz fn cudaLaunchKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
-        launch(kernel(host)?, grid, block, params, shared, stream)
+        launch(kernel_to_launch(host)?, grid, block, params, shared, stream)
     }
     + ptsz fn __cudaLaunchKernel(function: usize, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         match function {
@@ -136,13 +146,13 @@ api! {
             function => launch(function, grid, block, params, shared, stream),
         }
     }
-    fn __cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
+    fn __cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel_to_launch(host)?) }
     fn cudaGetKernel(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
     fn cudaGetFuncBySymbol(out: Ptr, host: Ptr) { out.write(0, kernel(host)?) }
     + ptsz fn cudaLaunchKernelExC(config: Ptr, host: Ptr, params: Ptr) { ex(config, host, params) }
     + ptsz fn cudaLaunchCooperativeKernel(host: Ptr, grid: Dim3, block: Dim3, params: Ptr, shared: usize, stream: Stream) {
         let (g, b, shared) = (grid, block, u32::try_from(shared).map_err(|_| Code::INVALID_VALUE)?);
-        let function = kernel(host)?;
+        let function = kernel_to_launch(host)?;
         driver::cuLaunchCooperativeKernel(function, g.x, g.y, g.z, b.x, b.y, b.z, shared, stream, params)
             .map_err(|code| shape_error(code, function, shared))
     }

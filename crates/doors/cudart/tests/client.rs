@@ -9,19 +9,37 @@ fn library(name: &str) -> PathBuf {
     places.into_iter().find(|p| p.is_file()).expect("cargo builds the libraries before the tests")
 }
 
-#[test]
-fn a_c_program_runs() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+/// Builds a program of this folder against the libraries; a command that runs it.
+fn program(name: &str) -> Command {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
     for (name, file) in [("libcuda.so.1", "libcuda.so"), ("libcudart.so.13", "libcudart.so")] {
         let _ = std::fs::remove_file(folder.join(name));
         std::os::unix::fs::symlink(library(file), folder.join(name)).unwrap();
     }
-    let (client, runtime) = (folder.join("runtime-client"), folder.join("libcudart.so.13"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/client.c");
-    let built = Command::new("cc").args(["-Wall", "-o"]).arg(&client).arg(source).arg(&runtime).status().unwrap();
+    let (program, runtime) = (folder.join("program"), folder.join("libcudart.so.13"));
+    let source = format!("{}/tests/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let built = Command::new("cc").args(["-Wall", "-o"]).arg(&program).arg(source).arg(&runtime).status().unwrap();
     assert!(built.success());
-    let run = Command::new(&client).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", folder);
+    command
+}
+
+#[test]
+fn a_c_program_runs() {
+    let run = program("client").output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success(), "{out}{err}");
     assert!(!err.contains("no version information"), "symbols have the version that programs ask for:\n{err}");
+}
+
+/// Many programs never ask whether a launch succeeded: one that did not begin must not look like success to CI.
+#[test]
+fn a_launch_without_code_fails_the_program() {
+    let run = program("refused").env("MARGAY_FAULT_EXIT", "1").output().unwrap();
+    let err = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    assert!(err.contains("a module could not be loaded") && err.contains("1 launch did not begin"), "{err}");
+    assert_eq!(program("refused").status().unwrap().code(), Some(0));
 }

@@ -274,7 +274,7 @@ Environment, also of programs that the program starts:
   MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again
   MARGAY_DOORS=1                  list what is loaded (--doors)
   MARGAY_STATS=1                  say at the end what ran (--stats)
-  MARGAY_FAULT_EXIT=1             the exit code after a fault, where it would be 0 (--fault-exit-code)
+  MARGAY_FAULT_EXIT=1             the exit code after a failed launch, where it would be 0 (--fault-exit-code)
   MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR, MARGAY_CACHE_SIZE=64M   compiled kernels: see `margay cache --help`
   MARGAY_LLVM=FILE                the library of LLVM")]
 pub struct ExecArgs {
@@ -296,7 +296,7 @@ pub struct ExecArgs {
     /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
     #[arg(long)]
     pub stats: bool,
-    /// The exit code after a fault in a kernel or a finding of `--check` if the program itself exits with 0; 0 keeps that
+    /// The exit code after a failed launch or a finding of `--check` if the program itself exits with 0; 0 keeps that
     #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
     /// Keep the program's own exit code even if a kernel failed

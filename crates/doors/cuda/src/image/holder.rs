@@ -39,13 +39,19 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     } else {
         ADVICE
     };
-    crate::api::report_error(&format!("margay: {who} holds no PTX, only code for {}; {advice}", kinds.join(", ")));
+    let only = if kinds.is_empty() { String::new() } else { format!(", only code for {}", kinds.join(", ")) };
+    report(&format!("margay: {who} holds no PTX{only}; {advice}"));
 }
 
 /// Reports that an image is machine code.
 pub fn machine_code(image: Host) {
     let who = holder(image).map_or_else(|| "this image".into(), |path| format!("an image of {path}"));
-    crate::api::report_error(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
+    report(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
+}
+
+fn report(words: &str) {
+    crate::account::unloadable(words);
+    crate::api::report_error(words);
 }
 
 /// NVIDIA's libraries of kernels, by the names of their files up to the first dot. They come as machine code, with a
