@@ -236,7 +236,7 @@ class Kernel:
         threads and blocks (0: the natural order on all threads), `cooperative` lets blocks wait for each other, `threads` limits the
         threads of the host.
 
-        `checks` looks for what is wrong although the kernel comes to its end, on the reference engine: `memory` (accesses that leave
+        `checks` looks for what is wrong although the kernel comes to its end: `memory` (accesses that leave
         their variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers that not all threads reach), or `all`.
         What is found stands in `Launch.findings`.
 

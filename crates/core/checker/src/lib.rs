@@ -36,7 +36,8 @@ use margay_exec::{
     Actor, BarrierEvent, Concern, CtaEvent, Image, LANES, LaunchShape, MemoryEvent, Observer, SyncEvent, SyncKind,
     Undefined, UndefinedEvent,
 };
-use margay_ir::MemSpace;
+use margay_ir::{FrameRole, FuncId, MemSpace};
+use margay_isa::Opcode;
 use marks::Marks;
 use shadow::{Record, Shadow};
 use site::{Place, Sites};
@@ -254,6 +255,14 @@ impl State {
 }
 
 impl Observer for Checker {
+    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
+        let func = image.ir.func(kernel);
+        // Whether an access leaves the frame, only the reference engine knows.
+        let frames = func.frame.iter().any(|v| v.role == FrameRole::Local)
+            || func.insts.iter().any(|i| func.variant(i).op == Opcode::Alloca);
+        !(self.what.init || self.what.memory && frames)
+    }
+
     fn memory(&self, e: &MemoryEvent<'_>) {
         if matches!(e.space, MemSpace::Const | MemSpace::KernelParam) || e.actor.lanes == 0 || e.size == 0 {
             return;

@@ -45,7 +45,8 @@ impl Row {
     fn has_seen(&self, r: Record, lanes: u32) -> bool {
         let warp = r.who.wrapping_sub(self.first);
         if warp < self.warps {
-            let own = warp == self.warp && (r.time <= self.seen.warp || r.lanes == lanes);
+            // A lane has seen what it did itself, and not what the lanes beside it did.
+            let own = warp == self.warp && (r.time <= self.seen.warp || r.lanes == lanes && lanes.is_power_of_two());
             return r.time <= self.seen.cta || own;
         }
         !r.is_agent() && r.time <= self.seen.cta && r.cta(self.warps) == self.cta
@@ -228,6 +229,11 @@ fn access_word(
 ) {
     let Kind { writes, strong, volatile, scope, element } = row.kind;
     let crew = Crew { cta: row.cta, warp: row.warp, lanes: group };
+    // Most earlier accesses lie before a barrier, which one comparison shows.
+    let find = |r: &Record| match row.has_seen(*r, group) {
+        true => None,
+        false => unordered(cta, r, (row.warp, group, row.warps)),
+    };
     let crowded = list.len() > 8 && list.len().is_power_of_two();
     let (mut joined, mut kept) = (false, 0);
     for i in 0..list.len() {
@@ -246,7 +252,7 @@ fn access_word(
                 // Two reads: one of them may stand for both.
                 let covered = || match alike {
                     true => row.has_seen(r, group),
-                    false => unordered(cta, &r, (row.warp, group, row.warps)).is_none(),
+                    false => find(&r).is_none(),
                 };
                 if crowded && strong == earlier.strong && !r.is_agent() && covered() {
                     break 'keep false;
@@ -261,7 +267,7 @@ fn access_word(
             // A later access that races with the earlier one races with this one too.
             let narrower = earlier.strong && scope <= earlier.scope && r.cta(row.warps) == row.cta;
             let covers = (writes || !earlier.writes) && (!strong || narrower) && r.bytes() & !mask == 0;
-            let before = unordered(cta, &r, (row.warp, group, row.warps));
+            let before = find(&r);
             if let Some((lane, other)) = before {
                 hits.push(Hit { earlier: r, other, lane, word, mask });
             }

@@ -106,6 +106,8 @@ pub struct Launch {
     pub stack_limit: u32,
     /// The launch counts what it executes.
     pub count: bool,
+    /// An observer receives events.
+    pub observe: bool,
 }
 
 /// The state that all CTAs of a launch share.
@@ -286,6 +288,8 @@ pub struct CodeShape {
     pub turns: bool,
     /// The code counts what it executes.
     pub count: bool,
+    /// The code reports accesses and synchronisation to an observer.
+    pub observe: bool,
 }
 
 impl CodeShape {
@@ -297,6 +301,7 @@ impl CodeShape {
             cluster: launch.shape.cluster_size(),
             turns: cooperative || launch.seed != 0,
             count: launch.count,
+            observe: launch.observe,
         }
     }
 }

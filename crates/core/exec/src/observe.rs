@@ -3,8 +3,9 @@
 //! A launch with an observer runs on one host thread, so calls come in execution order: an access is reported
 //! immediately before it takes effect.
 
-use crate::{Frame, LANES, Memory};
+use crate::{Frame, Image, LANES, Memory};
 use margay_ir::{FuncId, MemSpace, SourcePlace};
+use margay_isa::{Mod, Opcode, Variant};
 
 /// The lanes that execute an instruction, and where.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +96,17 @@ pub enum Semantics {
 }
 
 impl Semantics {
+    /// The semantics that an instruction names.
+    pub fn of(v: &Variant) -> Option<Semantics> {
+        match () {
+            _ if v.has(Mod::AcqRel) || v.has(Mod::Sc) => Some(Semantics::AcquireRelease),
+            _ if v.has(Mod::Acquire) => Some(Semantics::Acquire),
+            _ if v.has(Mod::Release) => Some(Semantics::Release),
+            _ if v.has(Mod::Relaxed) => Some(Semantics::Relaxed),
+            _ => None,
+        }
+    }
+
     /// Whether it is, or starts, an acquire pattern.
     pub fn acquires(self) -> bool {
         matches!(self, Semantics::Acquire | Semantics::AcquireRelease)
@@ -119,6 +131,19 @@ pub enum Scope {
     Sys,
 }
 
+impl Scope {
+    /// The scope that an instruction names.
+    pub fn of(v: &Variant) -> Option<Scope> {
+        match () {
+            _ if v.has(Mod::Cta) => Some(Scope::Cta),
+            _ if v.has(Mod::Cluster) => Some(Scope::Cluster),
+            _ if v.has(Mod::Gpu) || v.has(Mod::Gl) => Some(Scope::Gpu),
+            _ if v.has(Mod::Sys) => Some(Scope::Sys),
+            _ => None,
+        }
+    }
+}
+
 /// The memory ordering of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ordering {
@@ -133,6 +158,29 @@ pub struct Ordering {
     pub asynchronous: bool,
     /// A reduction (`red`): its read forms no acquire pattern (manual, section 8.11.1).
     pub reduction: bool,
+}
+
+impl Ordering {
+    /// The ordering of an access by an instruction. `.volatile` is relaxed with system scope (manual, section 8.4.2);
+    /// atomics are relaxed at `.gpu` scope by default (section 9.7.13.5).
+    pub fn of(v: &Variant, access: AccessKind) -> Ordering {
+        let volatile = v.has(Mod::Volatile);
+        let asynchronous = match v.op {
+            Opcode::Cp | Opcode::Clusterlaunchcontrol => true,
+            Opcode::St | Opcode::Red => v.has(Mod::MbarrierCompleteTxBytes),
+            Opcode::Multimem => v.has(Mod::Cp),
+            _ => false,
+        };
+        let scope = || Scope::of(v).unwrap_or(Scope::Gpu);
+        let (semantics, scope) = match Semantics::of(v) {
+            _ if volatile || v.has(Mod::Mmio) => (Semantics::Relaxed, Scope::Sys),
+            Some(semantics) => (semantics, scope()),
+            None if access == AccessKind::Atomic => (Semantics::Relaxed, scope()),
+            None => (Semantics::Weak, Scope::Cta),
+        };
+        let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
+        Ordering { semantics, scope, volatile, asynchronous, reduction }
+    }
 }
 
 /// An operation that synchronises threads.
@@ -193,6 +241,24 @@ pub enum SyncKind {
     },
     /// Threads exit.
     Exit,
+}
+
+impl SyncKind {
+    /// What a `fence` or `membar` does; proxy fences alone do not order threads.
+    pub fn of_fence(v: &Variant) -> Option<SyncKind> {
+        if v.has(Mod::MbarrierInit) {
+            return Some(SyncKind::FenceObjects);
+        }
+        // `membar.level` is `fence.sc` (manual, section 9.7.13.4).
+        let semantics = match v.op {
+            Opcode::Membar => Some(Semantics::AcquireRelease),
+            // `fence.cta` and the like are `.acq_rel`.
+            _ => Semantics::of(v).or(Scope::of(v).map(|_| Semantics::AcquireRelease)),
+        };
+        let proxy = v.has(Mod::Proxy) && semantics == Some(Semantics::AcquireRelease) && !v.has(Mod::AcqRel);
+        let scope = Scope::of(v).unwrap_or(Scope::Sys);
+        semantics.filter(|_| !proxy).map(|semantics| SyncKind::Fence(semantics, scope))
+    }
 }
 
 /// An operation on a barrier object.
@@ -270,6 +336,13 @@ pub struct UndefinedEvent<'a> {
 
 /// Receives accesses and synchronisation events from the engine.
 pub trait Observer: Sync {
+    /// Whether the events of compiled code suffice for a launch of `kernel`: accesses and synchronisation, but neither the values of
+    /// registers nor the ends of stack frames.
+    fn is_content_with_compiled_code(&self, image: &Image, kernel: FuncId) -> bool {
+        let _ = (image, kernel);
+        false
+    }
+
     /// An access that has passed all checks, before it takes effect.
     fn memory(&self, event: &MemoryEvent<'_>);
 

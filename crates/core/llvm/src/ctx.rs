@@ -181,10 +181,16 @@ pub enum Helper {
     /// the site: the address of the function called; the address of an access and the bytes passed; the bytes and the
     /// address of an `alloca`; the value of a `stackrestore` and its bounds. Never returns 0.
     Refuse,
+    /// `(ctx, site, mask, 64-bit addresses by lane, stored elements by row)`: an access, for the launch's observer.
+    Observe,
+    /// `(ctx, site, mask, address of lane 0, bytes from lane to lane, stored elements by row)`: the same.
+    ObserveRow,
+    /// `(ctx, site, mask)`: something else, for the launch's observer.
+    Event,
 }
 
 /// Number of helpers.
-pub const HELPERS: usize = Helper::Refuse as usize + 1;
+pub const HELPERS: usize = Helper::Event as usize + 1;
 
 /// How a call of a compiled function ended.
 #[allow(missing_docs)]

@@ -36,7 +36,8 @@ impl SimdEngine {
         effort: Effort,
         form: Form,
     ) -> Result<String, String> {
-        let options = options(&CodeShape { block, cluster: [1; 3], turns: false, count: false }, effort);
+        let options =
+            options(&CodeShape { block, cluster: [1; 3], turns: false, count: false, observe: false }, effort);
         let refused = |r: emit::Refused| {
             format!("the SIMD engine leaves this kernel to the reference engine, for {}", explain(ir, &r))
         };
@@ -73,6 +74,7 @@ fn options(shape: &CodeShape, effort: Effort) -> emit::Options {
         lean: effort == Effort::Light,
         stacks: shape.turns || cluster.is_some(),
         count: shape.count,
+        observe: shape.observe,
         cluster,
     }
 }

@@ -25,7 +25,7 @@ pub struct LaunchConfig<'a> {
     pub spans: Option<Spans<'a>>,
     /// Counters; counting costs time.
     pub counts: Option<&'a Counts>,
-    /// Receives every access; forces the reference engine.
+    /// Receives every access; the launch runs on one host thread.
     pub observer: Option<&'a dyn Observer>,
 }
 
@@ -76,7 +76,8 @@ pub(crate) fn launch(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8]
     let print = |bytes: &[u8]| kernel.context.print(bytes);
     let stopped = |stop| Error::Stopped(Box::new(StopReport { stop, image: kernel.image.clone() }));
     let asked = Instant::now();
-    let code = kernel.code.ready(&launch, config.observer.is_some()).map_err(stopped)?;
+    let interpreted = config.observer.is_some_and(|o| !o.is_content_with_compiled_code(&kernel.image, kernel.func));
+    let code = kernel.code.ready(&launch, interpreted).map_err(stopped)?;
     let compile = asked.elapsed();
     let grid = Grid::new(&launch, &kernel.image, device.memory(), &print).map_err(stopped)?.counted(config.counts);
     let grid = match config.observer {
@@ -157,5 +158,6 @@ pub(crate) fn check(kernel: &Prepared, config: &LaunchConfig<'_>, params: &[u8])
         seed: config.seed,
         stack_limit: limits.stack,
         count: config.counts.is_some(),
+        observe: config.observer.is_some(),
     })
 }

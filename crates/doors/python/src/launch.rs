@@ -27,7 +27,7 @@ pub struct Arguments<'a> {
     pub threads: Option<usize>,
     /// Python's signals are this thread's to look after.
     pub watch: bool,
-    /// Words of [`What`]; the launch runs on the reference engine then.
+    /// Words of [`What`]; the launch runs on one thread of the host then.
     pub checks: Option<&'a str>,
 }
 

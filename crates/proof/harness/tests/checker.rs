@@ -76,7 +76,12 @@ fn labels(text: &str) -> Vec<Label> {
 /// The findings, and where the kernel faulted.
 type Outcome = (Vec<Finding>, Option<(FuncId, SourcePlace)>);
 
-fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> Result<Outcome, String> {
+fn launch(
+    context: &Arc<Context>,
+    module: &Module,
+    label: &Label,
+    (seed, what): (u64, What),
+) -> Result<Outcome, String> {
     let kernel = module.kernel(&label.kernel).map_err(|e| e.to_string())?;
     let mut arguments = kernel.arguments();
     let mut buffers = Vec::new();
@@ -103,8 +108,7 @@ fn launch(context: &Arc<Context>, module: &Module, label: &Label, seed: u64) -> 
         cooperative: label.has("coop"),
         ..LaunchShape::new(grid, threads)
     };
-    let checker =
-        Checker::new(What::ALL, kernel.image().clone(), margay::render::short_name, shape).with_params(&block);
+    let checker = Checker::new(what, kernel.image().clone(), margay::render::short_name, shape).with_params(&block);
     let config = LaunchConfig { seed, observer: Some(&checker), ..LaunchConfig::of(shape) };
     match kernel.launch(&config, &block) {
         Ok(_) => Ok((checker.findings(), None)),
@@ -145,23 +149,56 @@ fn show(module: &Module, label: &Label, findings: &[Finding]) -> String {
         .collect()
 }
 
-fn run(path: &Path, label: &Label) -> Result<(), Failed> {
+/// A program of the corpus, on an engine.
+fn load(path: &Path, engine: &str) -> Result<(Arc<Context>, Module), Failed> {
     let ptx = path.with_extension("ptx");
     let text = std::fs::read_to_string(&ptx)?;
-    let engines = vec![margay::Engine::interpreted(Arc::new(margay_exec::Reference))];
-    let options = DeviceOptions { threads: Some(1), engines, ..DeviceOptions::default() };
+    let options = DeviceOptions { threads: Some(1), engines: margay::engines(), ..DeviceOptions::default() };
     let device = Device::with(options).map_err(|e| e.to_string())?;
     device.memory().track_writes();
     let context = device.context();
     let limits = margay::Limits { instructions: Some(50_000_000), ..margay::Limits::default() };
     context.set_limits(limits);
     let name = ptx.display().to_string();
-    let options = LoadOptions { check: Options::default(), abi: None, engine: None };
+    let options = LoadOptions { check: Options::default(), abi: None, engine: Some(engine.into()) };
     let module = context.load(&[SourceText { name: &name, text: &text }], &options).map_err(|e| e.to_string())?;
-    let (found, fault) = launch(&context, &module, label, 0)?;
+    Ok((context, module))
+}
+
+/// A report without what differs from run to run, and without how often something was seen, which depends on the order of threads.
+fn stable(report: &str) -> String {
+    let varies = |line: &&str| {
+        let counts = line.contains(" times in this launch");
+        counts || line.contains("note: ") && line.contains(" bytes at 0x")
+    };
+    let address = |word: &str| word.starts_with("0x") && word.len() > 10;
+    let words = |line: &str| line.split(' ').filter(|w| !address(w)).collect::<Vec<_>>().join(" ") + "\n";
+    report.lines().filter(|line| !varies(line)).map(words).collect()
+}
+
+/// Compiled code, where it may be observed, has the findings of the reference engine, word for word.
+fn compare(path: &Path, label: &Label) -> Result<(), Failed> {
+    let order = What { races: true, sync: true, ..What::NONE };
+    for what in [order, What { memory: true, ..order }] {
+        let mut all = Vec::new();
+        for engine in ["reference", "simd"] {
+            let (context, module) = load(path, engine)?;
+            let (found, fault) = launch(&context, &module, label, (0, what))?;
+            all.push(format!("{}{fault:?}", stable(&show(&module, label, &found))));
+        }
+        if all[0] != all[1] {
+            return Err(format!("the reference engine finds\n{}\nand the SIMD engine\n{}", all[0], all[1]).into());
+        }
+    }
+    Ok(())
+}
+
+fn run(path: &Path, label: &Label) -> Result<(), Failed> {
+    let (context, module) = load(path, "reference")?;
+    let (found, fault) = launch(&context, &module, label, (0, What::ALL))?;
     if label.marks.is_empty() {
         for seed in SEEDS {
-            let found = if seed == 0 { found.clone() } else { launch(&context, &module, label, seed)?.0 };
+            let found = if seed == 0 { found.clone() } else { launch(&context, &module, label, (seed, What::ALL))?.0 };
             if !found.is_empty() {
                 return Err(format!("it is right, and with seed {seed}:\n{}", show(&module, label, &found)).into());
             }
@@ -203,8 +240,12 @@ fn main() {
         let text = std::fs::read_to_string(&path).expect("CUDA text");
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
         for label in labels(&text) {
-            let path = path.clone();
-            trials.push(Trial::test(format!("{stem}::{}", label.kernel), move || run(&path, &label)));
+            let (path, name) = (path.clone(), format!("{stem}::{}", label.kernel));
+            if margay::engines().iter().any(|e| e.name() == "simd") {
+                let (path, label) = (path.clone(), label.clone());
+                trials.push(Trial::test(format!("simd::{name}"), move || compare(&path, &label)));
+            }
+            trials.push(Trial::test(name, move || run(&path, &label)));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit();

@@ -21,7 +21,7 @@ use crate::{
     mem::Allocation,
 };
 use margay_ir::{Func, FuncId, Inst, MemBase, MemSpace, Operand, VReg, pass::liveness};
-use margay_isa::{Opcode, Type};
+use margay_isa::{Mod, Opcode, Type};
 use std::{
     cell::Cell,
     ops::Range,
@@ -31,7 +31,11 @@ use std::{
 /// Whether an instruction can be executed in isolation.
 pub fn executes_alone(func: &Func, inst: &Inst) -> bool {
     use Opcode::{Alloca, Bar, Barrier, Call, Stackrestore, Stacksave};
-    let refused = matches!(func.variant(inst).op, Bar | Barrier | Call | Alloca | Stacksave | Stackrestore);
+    let variant = func.variant(inst);
+    let refused = match variant.op {
+        Bar | Barrier => !variant.has(Mod::Warp),
+        op => matches!(op, Call | Alloca | Stackrestore | Stacksave),
+    };
     let own = |o: &Operand| matches!(o, Operand::Mem(MemBase::Frame(_), _) | Operand::FrameAddr(..));
     !refused && inst.space != Some(MemSpace::Local) && !func.operands(inst.srcs).iter().any(own)
 }

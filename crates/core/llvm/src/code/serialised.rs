@@ -1,7 +1,7 @@
 //! Serialisation of [`crate::code::compile::Facts`], stored beside the code on disk.
 
-use crate::emit::{Site, SiteKind};
-use margay_exec::FaultKind;
+use crate::emit::{Moment, Site, SiteKind};
+use margay_exec::{AccessKind, FaultKind};
 use margay_ir::Builtin;
 use margay_isa::Mod;
 
@@ -9,6 +9,9 @@ use margay_isa::Mod;
 const SPACES: [&str; 6] = [".shared", ".local", ".param", ".global", ".const", "generic"];
 /// Reductions of barriers; serialised by index.
 const REDUCTIONS: [Mod; 3] = [Mod::And, Mod::Or, Mod::Popc];
+
+/// Kinds of accesses in [`SiteKind::Observed`]; serialised by index.
+const ACCESSES: [AccessKind; 4] = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic, AccessKind::Free];
 
 /// Fault kinds that carry a text; serialised by index.
 const FAULTS: [fn(String) -> FaultKind; 6] = [
@@ -96,6 +99,14 @@ impl Out {
             SiteKind::LeftOut => self.number(14),
             SiteKind::Jump => self.number(15),
             SiteKind::Held => self.number(16),
+            SiteKind::Observed { bytes, access } => {
+                let access = place(ACCESSES.iter().position(|a| a == access));
+                [17, u64::from(*bytes), access].into_iter().for_each(|n| self.number(n));
+            }
+            SiteKind::Moment(moment) => {
+                let moment = place(Moment::ALL.iter().position(|m| m == moment));
+                [18, moment].into_iter().for_each(|n| self.number(n));
+            }
             SiteKind::Builtin { builtin, args } => {
                 let builtin = place(Builtin::ALL.iter().position(|b| b == builtin));
                 [7, builtin, *args as u64].into_iter().for_each(|n| self.number(n));
@@ -193,6 +204,8 @@ impl In<'_> {
             14 => SiteKind::LeftOut,
             15 => SiteKind::Jump,
             16 => SiteKind::Held,
+            17 => SiteKind::Observed { bytes: self.small()?, access: *ACCESSES.get(self.small::<usize>()?)? },
+            18 => SiteKind::Moment(*Moment::ALL.get(self.small::<usize>()?)?),
             8 => SiteKind::Fails(FAULTS.get(self.small::<usize>()?)?(self.text()?)),
             _ => return None,
         };
@@ -224,6 +237,8 @@ mod tests {
             SiteKind::Held,
             SiteKind::Cluster { waits: true },
             SiteKind::Builtin { builtin: Builtin::Free, args: 1 },
+            SiteKind::Observed { bytes: 8, access: AccessKind::Atomic },
+            SiteKind::Moment(Moment::Complete),
             SiteKind::Fails(FaultKind::Undefined("f".into())),
         ];
         let sites: Vec<Site> = kinds.into_iter().map(|kind| Site { func: 1, inst: u32::MAX, at: 7, kind }).collect();

@@ -20,6 +20,7 @@ mod call;
 mod function;
 mod known;
 mod memory;
+mod observe;
 mod site;
 pub mod text;
 mod tidy;
@@ -27,4 +28,4 @@ mod warp;
 
 pub use function::reach::Reached;
 pub use function::{Options, PERIOD, Refused, emit, symbol};
-pub use site::{Site, SiteKind};
+pub use site::{Moment, Site, SiteKind};

@@ -82,6 +82,38 @@ pub enum SiteKind {
     Held,
     /// A fault of every lane that reaches the site.
     Fails(margay_exec::FaultKind),
+    /// An access that is reported to the launch's observer.
+    Observed {
+        /// Size of one lane's access in bytes.
+        bytes: u32,
+        /// Load, store or atomic.
+        access: margay_exec::AccessKind,
+    },
+    /// Something else that is reported to the launch's observer.
+    Moment(Moment),
+}
+
+/// What an observer is told of besides accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// A CTA begins.
+    Begin,
+    /// Lanes synchronise by `bar.warp.sync`.
+    Warp,
+    /// Lanes take part in another operation of their warp.
+    Exchange,
+    /// Lanes arrive at a barrier of the CTA.
+    Arrive,
+    /// All threads have arrived at a barrier of the CTA.
+    Complete,
+    /// All threads of a CTA have ended.
+    End,
+}
+
+impl Moment {
+    /// All of them; serialised by index.
+    pub const ALL: [Moment; 6] =
+        [Moment::Begin, Moment::Warp, Moment::Exchange, Moment::Arrive, Moment::Complete, Moment::End];
 }
 
 /// A site, with the instruction that it belongs to.

@@ -7,6 +7,7 @@ use crate::{
     run::barrier_state::BarrierState,
     run::cta::CtaPosition,
     run::fiber::PendingCalls,
+    run::observe::Observation,
     run::thunk,
     run::windows::Windows,
 };
@@ -65,6 +66,8 @@ pub struct Host<'a> {
     pub barriers: RefCell<BarrierState>,
     /// Messages between fibers and scheduler.
     pub fibers: RefCell<PendingCalls>,
+    /// What was told to the launch's observer.
+    pub observation: Observation,
     /// State of the reference engine, for instructions that it executes.
     machine: RefCell<Option<single_step::Machine>>,
     /// A range came from a parameter block or a cluster, which the next launch places elsewhere: the ranges must not be
@@ -119,6 +122,7 @@ impl<'a> Host<'a> {
             meter,
             barriers: RefCell::new(barriers),
             fibers: RefCell::default(),
+            observation: Observation::new(grid.launch.shape.block),
             machine: RefCell::new(None),
             transient: Cell::new(false),
             overflow: Cell::new(None),

@@ -8,5 +8,6 @@ pub mod deadlock;
 pub mod enter;
 pub mod fiber;
 pub mod host;
+pub mod observe;
 pub mod thunk;
 pub mod windows;

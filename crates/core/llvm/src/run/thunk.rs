@@ -33,6 +33,9 @@ pub fn table() -> &'static [usize; HELPERS] {
         table[Helper::Finish as usize] = finish as *const () as usize;
         table[Helper::Cluster as usize] = cluster as *const () as usize;
         table[Helper::Refuse as usize] = refuse as *const () as usize;
+        table[Helper::Observe as usize] = observe as *const () as usize;
+        table[Helper::ObserveRow as usize] = observe_row as *const () as usize;
+        table[Helper::Event as usize] = event as *const () as usize;
         table
     });
     &TABLE
@@ -153,6 +156,48 @@ extern "C" fn refuse(ctx: *mut WarpCtx, site: u32, mask: u32, a: u64, b: u64, c:
     };
     // SAFETY: generated code passes its own context.
     unsafe { help(ctx, body) }
+}
+
+/// The elements that a site stores, each a row of lanes.
+///
+/// # Safety
+/// `values` is a buffer on the caller's stack of as many bytes as the site says for each lane.
+unsafe fn stored<'v>(host: &Host<'_>, site: u32, values: *const u8) -> Option<&'v [u8]> {
+    let bytes = host.stored(site as usize).filter(|_| !values.is_null())?;
+    // SAFETY: as above.
+    Some(unsafe { std::slice::from_raw_parts(values, bytes * LANES) })
+}
+
+extern "C" fn observe(ctx: *mut WarpCtx, site: u32, mask: u32, addresses: *const [u64; LANES], values: *const u8) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        // SAFETY: both are buffers on the caller's stack, `values` of the size that the site says.
+        let (addresses, values) = unsafe { (&*addresses, stored(host, site, values)) };
+        host.observe(ctx, site as usize, mask, addresses, values);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
+
+extern "C" fn observe_row(ctx: *mut WarpCtx, site: u32, mask: u32, first: u64, stride: u64, values: *const u8) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        // SAFETY: a buffer on the caller's stack of the size that the site says.
+        let values = unsafe { stored(host, site, values) };
+        let addresses = std::array::from_fn(|lane| first.wrapping_add(stride.wrapping_mul(lane as u64)));
+        host.observe(ctx, site as usize, mask, &addresses, values);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
+}
+
+extern "C" fn event(ctx: *mut WarpCtx, site: u32, mask: u32) {
+    let body = |ctx: &WarpCtx, host: &Host<'_>| {
+        host.tell(ctx, site as usize, mask);
+        Ok(())
+    };
+    // SAFETY: generated code passes its own context.
+    unsafe { help(ctx, body) };
 }
 
 extern "C" fn unwind(ctx: *mut WarpCtx, site: u32) {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A launch never waits for code that another engine can stand in for. It stays on one engine where its CTAs could
-//! observe a change: on the reference engine if it is observed or has a seed; on the best code at its start if it is
+//! observe a change: on the reference engine if it has a seed or an observer that needs it; on the best code at its start if it is
 //! cooperative, since all its CTAs start at once.
 
 pub(crate) mod queue;
@@ -103,16 +103,17 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy says so.
-    pub fn ready(&self, launch: &Launch, observed: bool) -> Result<Ready<'_>, Stop> {
+    /// The code on which a launch starts, or why there is none. Waits for the compiler only if the policy says so. If `interpreted`,
+    /// its observer needs the reference engine.
+    pub fn ready(&self, launch: &Launch, interpreted: bool) -> Result<Ready<'_>, Stop> {
         let alone = |why: Option<&NoCode>| {
             let first = (self.base(why)?, Tier::Reference);
             Ok(Ready { tiers: self, slot: None, first, moves: false, turns: None })
         };
         let Some(program) = &self.program else { return alone(None) };
         if let Policy::Before(effort) = self.engine.policy {
-            if observed {
-                let what = "a watched launch".into();
+            if interpreted {
+                let what = "checks that need the reference engine".into();
                 return alone(Some(&NoCode::Refused(Unsupported { what, func: Some(self.kernel), at: None })));
             }
             let slot = self.slot(CodeShape::of(launch), program);
@@ -125,7 +126,7 @@ impl Tiers {
                 Err(why) => alone(Some(&why)),
             };
         }
-        if observed || launch.seed != 0 {
+        if interpreted || launch.seed != 0 {
             return alone(None);
         }
         let slot = self.slot(CodeShape::of(launch), program);

@@ -81,7 +81,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Look for errors that do not stop the kernel, on the reference engine: `memory` (accesses that leave their
+    /// Look for errors that do not stop the kernel: `memory` (accesses that leave their
     /// variable), `races`, `init` (reads of uninitialised memory), `sync` (barriers and warp instructions that not all threads
     /// reach), `leaks` (of the device's heap), several separated by commas, or `all`
     #[arg(long, value_name = "WHAT", value_parser = What::parse)]

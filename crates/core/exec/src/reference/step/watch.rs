@@ -33,50 +33,11 @@ pub fn callers(funcs: &[Option<Box<FuncCode>>], warp: &Warp, frame: u32) -> Vec<
     stack
 }
 
-fn scope(v: &Variant) -> Option<Scope> {
-    match () {
-        _ if v.has(Mod::Cta) => Some(Scope::Cta),
-        _ if v.has(Mod::Cluster) => Some(Scope::Cluster),
-        _ if v.has(Mod::Gpu) || v.has(Mod::Gl) => Some(Scope::Gpu),
-        _ if v.has(Mod::Sys) => Some(Scope::Sys),
-        _ => None,
-    }
-}
-
-fn semantics(v: &Variant) -> Option<Semantics> {
-    match () {
-        _ if v.has(Mod::AcqRel) || v.has(Mod::Sc) => Some(Semantics::AcquireRelease),
-        _ if v.has(Mod::Acquire) => Some(Semantics::Acquire),
-        _ if v.has(Mod::Release) => Some(Semantics::Release),
-        _ if v.has(Mod::Relaxed) => Some(Semantics::Relaxed),
-        _ => None,
-    }
-}
-
-/// The memory ordering of an access. `.volatile` is relaxed with system scope (section 8.4.2); atomics are relaxed at
-/// `.gpu` scope by default (section 9.7.13.5).
-fn ordering(v: &Variant, access: AccessKind) -> Ordering {
-    let volatile = v.has(Mod::Volatile);
-    let asynchronous = match v.op {
-        Opcode::Cp | Opcode::Clusterlaunchcontrol => true,
-        Opcode::St | Opcode::Red => v.has(Mod::MbarrierCompleteTxBytes),
-        Opcode::Multimem => v.has(Mod::Cp),
-        _ => false,
-    };
-    let (semantics, scope) = match semantics(v) {
-        _ if volatile || v.has(Mod::Mmio) => (Semantics::Relaxed, Scope::Sys),
-        Some(semantics) => (semantics, scope(v).unwrap_or(Scope::Gpu)),
-        None if access == AccessKind::Atomic => (Semantics::Relaxed, scope(v).unwrap_or(Scope::Gpu)),
-        None => (Semantics::Weak, Scope::Cta),
-    };
-    let reduction = access == AccessKind::Atomic && v.op != Opcode::Atom;
-    Ordering { semantics, scope, volatile, asynchronous, reduction }
-}
-
 /// The memory ordering of an access by an op.
 fn ordering_of(code: &FuncCode, op: &Op, access: AccessKind) -> Ordering {
     let kinds = [AccessKind::Load, AccessKind::Store, AccessKind::Atomic];
-    let all = code.orders.get_or_init(|| code.variants.iter().map(|v| kinds.map(|kind| ordering(v, kind))).collect());
+    let all =
+        code.orders.get_or_init(|| code.variants.iter().map(|v| kinds.map(|kind| Ordering::of(v, kind))).collect());
     all[op.variant as usize][access as usize]
 }
 
@@ -252,19 +213,8 @@ pub fn fence(ctx: &Ctx<'_>, op: &Op) {
     if ctx.grid.observer.is_none() {
         return;
     }
-    let v = ctx.func.variant(op);
-    if v.has(Mod::MbarrierInit) {
-        return notify(ctx, ctx.active, SyncKind::FenceObjects);
-    }
-    // `membar.level` is `fence.sc` (section 9.7.13.4).
-    let semantics = match v.op {
-        Opcode::Membar => Some(Semantics::AcquireRelease),
-        // `fence.cta` and the like are `.acq_rel`.
-        _ => semantics(v).or(scope(v).map(|_| Semantics::AcquireRelease)),
-    };
-    let proxy = v.has(Mod::Proxy) && semantics == Some(Semantics::AcquireRelease) && !v.has(Mod::AcqRel);
-    if let Some(semantics) = semantics.filter(|_| !proxy) {
-        notify(ctx, ctx.active, SyncKind::Fence(semantics, scope(v).unwrap_or(Scope::Sys)));
+    if let Some(kind) = SyncKind::of_fence(ctx.func.variant(op)) {
+        notify(ctx, ctx.active, kind);
     }
 }
 
@@ -276,10 +226,10 @@ pub fn object(ctx: &Ctx<'_>, lane: usize, at: u64, done: ObjectStep, completes: 
     let Some(v) = ctx.func.ops.get(ctx.pc as usize).map(|op| ctx.func.variant(op)) else { return };
     let acquires = matches!(done, ObjectStep::Waited | ObjectStep::Pending);
     let standard = if acquires { Semantics::Acquire } else { Semantics::Release };
-    let semantics = if v.op == Opcode::Mbarrier { semantics(v).unwrap_or(standard) } else { standard };
+    let semantics = if v.op == Opcode::Mbarrier { Semantics::of(v).unwrap_or(standard) } else { standard };
     let order = Ordering {
         semantics,
-        scope: if v.op == Opcode::Mbarrier { scope(v).unwrap_or(Scope::Cta) } else { Scope::Cluster },
+        scope: if v.op == Opcode::Mbarrier { Scope::of(v).unwrap_or(Scope::Cta) } else { Scope::Cluster },
         volatile: false,
         asynchronous: done == ObjectStep::Complete,
         reduction: false,

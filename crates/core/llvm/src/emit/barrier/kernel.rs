@@ -7,6 +7,7 @@ use crate::ctx::{at, status};
 use crate::emit::{
     function::prepare::trivial_exit,
     function::{Emitter, Options, Result},
+    site::Moment,
     text::{Elem, Ty, Val, int},
 };
 use margay_ir::{
@@ -91,6 +92,7 @@ impl Emitter<'_> {
         self.end_combining();
         self.w.line(format_args!("ret i32 {}", status::DONE));
         self.w.block("cta.begin");
+        self.observe(Moment::Begin);
         let indices = cta.clone().map(|p| self.w.load(Ty::scalar(Elem::I32), &p, 4));
         if self.mentions_shared() {
             self.clear_shared();
@@ -104,6 +106,7 @@ impl Emitter<'_> {
         }
         self.current = None;
         self.w.block("cta.done");
+        self.observe(Moment::End);
         let here = self.w.load(wide, &linear, 8);
         let here = self.w.op_const("add", &here, 1);
         self.w.store(&here, &linear, 8);
@@ -191,6 +194,12 @@ impl Emitter<'_> {
         let [head, loops, after, end] = ["head", "warp", "next", "end"].map(|s| format!("{tag}{s}"));
         let before = k.checked_sub(1).map(|k| k as u32);
         self.w.block(&head);
+        if let Some(i) =
+            before.and_then(|b| self.func.blocks[self.barriers[b as usize].block.0 as usize].insts.range().last())
+        {
+            (self.inst, self.at) = (i as u32, self.func.insts[i].at);
+            self.observe(Moment::Complete);
+        }
         self.w.store(&int(Elem::I32, 0), next, 4);
         self.w.store(&int(Elem::I32, 0), warp_slot, 4);
         let shared = before.map_or(Vec::new(), |b| self.shared_values(b));
@@ -254,6 +263,7 @@ impl Emitter<'_> {
 
     /// A warp arrives at a barrier: spills live values; the next warp runs.
     pub fn leave_region(&mut self, barrier: u32) -> Result<()> {
+        self.observe(Moment::Arrive);
         if self.is_reduction(barrier) {
             self.vote_at(barrier)?;
         }

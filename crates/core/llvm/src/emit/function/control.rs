@@ -467,6 +467,10 @@ impl Emitter<'_> {
         if margay_exec::unmodelled(variant) {
             return self.refuse(variant.to_string());
         }
+        if self.reported_elsewhere(inst) {
+            return self.effect(inst);
+        }
+        self.observe_warp(inst);
         match (variant.op.row().effect, op) {
             (_, Opcode::Bar | Opcode::Barrier) if variant.has(Mod::Warp) => self.warp_barrier(inst),
             (_, Opcode::Barrier) if variant.has(Mod::Cluster) => {

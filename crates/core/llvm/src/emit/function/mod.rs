@@ -45,6 +45,8 @@ pub struct Options {
     pub stacks: bool,
     /// The code counts what it executes.
     pub count: bool,
+    /// The code reports accesses and synchronisation to the launch's observer (`observe`).
+    pub observe: bool,
     /// The cluster shape, if there are clusters.
     pub cluster: Option<[u32; 3]>,
 }
@@ -301,6 +303,7 @@ pub fn emit(
 
 impl Emitter<'_> {
     fn function(&mut self) -> Result<Emitted> {
+        self.require_observable()?;
         self.allocate();
         self.w.block("start");
         self.begin_combining();

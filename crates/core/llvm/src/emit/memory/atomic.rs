@@ -13,9 +13,12 @@ use crate::emit::{
     memory::lanes::{lane_list, lane_loop},
     text::{Elem, Ty, Val, constant},
 };
-use margay_exec::sem::{
-    atomic::{AtomicOp, Number, Rmw},
-    fp,
+use margay_exec::{
+    AccessKind,
+    sem::{
+        atomic::{AtomicOp, Number, Rmw},
+        fp,
+    },
 };
 use margay_ir::{Inst, MemSpace, Operand, pass::liveness};
 use margay_isa::{Opcode, Variant};
@@ -80,6 +83,7 @@ impl Emitter<'_> {
         let count = if name == "cas" { 2 } else { 1 };
         let operands = srcs[1..].iter().take(count).map(|o| self.value(o, integer)).collect::<Result<Vec<_>>>()?;
         self.access(inst, &srcs[0], (ty.bytes(), true), mask, |e, address| {
+            e.observe_access((inst, AccessKind::Atomic), address, ty.bytes(), &[], mask);
             let one = match address {
                 Address::Affine { bases, width: 32, stride: 0 } if !code.result => {
                     e.reduced(name, &operands, mask).map(|v| (bases[0].clone(), v))

@@ -20,6 +20,7 @@ use crate::emit::{
     memory::unit::{Kind, in_units, kind, near},
     text::{Elem, Ty, Val, constant, mangle},
 };
+use margay_exec::AccessKind;
 use margay_ir::{
     Inst, MemBase, MemSpace, Operand,
     explicit::{Access, access},
@@ -107,6 +108,7 @@ impl Emitter<'_> {
         }
         if access(self.ir, self.func, &source, total) == Access::Straddling {
             return self.access(inst, &source, (total, false), mask, |e, address| {
+                e.observe_access((inst, AccessKind::Load), address, total, &[], mask);
                 let first = e.spread(address);
                 for (i, d) in dsts.iter().enumerate() {
                     let v = e.gather_bytes(&first, i as u32 * bytes, elem, mask);
@@ -117,6 +119,7 @@ impl Emitter<'_> {
         }
         let kind = self.ordered(inst, &variant);
         self.access(inst, &source, (total, false), mask, |e, address| {
+            e.observe_access((inst, AccessKind::Load), address, total, &[], mask);
             e.prefetch(inst, address, total, kind);
             let values = e.fetch(address, elem, dsts.len() as u32, mask, kind);
             for (d, v) in dsts.iter().zip(&values) {
@@ -313,6 +316,7 @@ impl Emitter<'_> {
         let total = bytes * values.len() as u32;
         if access(self.ir, self.func, target, total) == Access::Straddling {
             return self.access(inst, target, (total, true), mask, |e, address| {
+                e.observe_access((inst, AccessKind::Store), address, total, &values, mask);
                 let first = e.spread(address);
                 for (i, v) in values.iter().enumerate() {
                     e.scatter_bytes(&first, i as u32 * bytes, v, mask);
@@ -325,6 +329,7 @@ impl Emitter<'_> {
         }
         let kind = self.ordered(inst, &variant);
         self.access(inst, target, (total, true), mask, |e, address| {
+            e.observe_access((inst, AccessKind::Store), address, total, &values, mask);
             e.put(address, &values, bytes, mask, kind);
             Ok(())
         })?;
