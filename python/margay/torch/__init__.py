@@ -20,7 +20,7 @@ def install() -> None:
     if _installed or torch.version.cuda is None or not driver.is_margay():
         return
     _installed = True
-    from margay.torch import account, capture, distributed, extension, operators, parallel, profiling
+    from margay.torch import account, capture, distributed, ending, extension, operators, parallel, profiling
 
     operators.register()
     capture.install()
@@ -29,6 +29,7 @@ def install() -> None:
     extension.install()
     parallel.install()
     account.install()
+    ending.install()
     torch.cuda._sleep = driver.sleep
 
 

@@ -19,8 +19,14 @@ class _State:
     """Which graphs are being captured."""
 
     def __init__(self):
-        self.graphs = []  # those under capture, the last begun last
+        self.graphs = []  # those under capture, the last begun last; operators call `record` if it is not empty
         self.inside = threading.local()
+        self.resting = frozenset()  # threads that stop at their next operator
+
+    def rest(self, threads):
+        """Stops threads at their next operator."""
+        self.resting = frozenset(threads)
+        self.graphs.insert(0, None)
 
 
 STATE = _State()
@@ -60,6 +66,8 @@ def record(name, kernel, schema, args, kwargs):
     """Runs an operator and makes it a node of the graph, if the current stream captures."""
     from margay.torch import driver, kernel as kernels, memory
 
+    if threading.get_ident() in STATE.resting:
+        driver.library().margayRest()
     if not torch._C._cuda_isCurrentStreamCapturing() or getattr(STATE.inside, "now", False):
         return kernel(*args, **kwargs)
     op = kernels.overload_of(name)
@@ -115,6 +123,17 @@ def _node(name, kernel, args, kwargs, results):
         return value
 
     return replay
+
+
+def finish() -> None:
+    """Waits until the nodes of all launched graphs have run."""
+    from margay.torch import driver
+
+    if _nodes and not torch.cuda._is_in_bad_fork():
+        # Unlike torch's function, this does not raise the error of a kernel.
+        for device in range(torch.cuda.device_count()):
+            with torch.cuda.device(device):
+                driver.library().cuCtxSynchronize()
 
 
 class _Weak:

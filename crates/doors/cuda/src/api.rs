@@ -79,7 +79,7 @@ thread_local! {
 /// Records why the current call is about to fail, for reports of failed calls (`--check api`).
 pub fn because(why: impl FnOnce() -> String) {
     if crate::watch::wanted().is_some_and(|what| what.api) {
-        REASON.set(Some(why()));
+        let _ = REASON.try_with(|reason| reason.set(Some(why()))); // destroyed while the thread exits
     }
 }
 
@@ -103,7 +103,7 @@ pub fn enter(name: &'static str, body: impl FnOnce() -> Outcome) -> u32 {
         Err(Code::UNKNOWN)
     });
     let code = outcome.err().unwrap_or(Code::SUCCESS);
-    let why = REASON.take();
+    let why = REASON.try_with(Cell::take).ok().flatten();
     if code != Code::SUCCESS {
         crate::watch::failed(name, code, why);
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 use margay_runtime::Device;
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     sync::{
         Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -233,23 +233,28 @@ impl Driver {
 }
 
 thread_local! {
-    /// The context stack of this thread; the last one is current.
-    static CURRENT: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
+    /// The current context of this thread: the top of its stack. It has no destructor, so it is still valid in `atexit` functions and
+    /// C++ destructors, which run after thread-local destructors.
+    static TOP: Cell<Option<Handle<Context>>> = const { Cell::new(None) };
+    /// The rest of the stack.
+    static BELOW: RefCell<Vec<Handle<Context>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Handle of the current context; null if there is none.
 pub fn current_handle() -> Handle<Context> {
-    CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(Handle::NULL))
+    TOP.get().unwrap_or(Handle::NULL)
 }
 
 /// Pushes a context; null means none.
 pub fn push(handle: Handle<Context>) {
-    CURRENT.with_borrow_mut(|stack| stack.push(handle));
+    if let Some(top) = TOP.replace(Some(handle)) {
+        let _ = BELOW.try_with(|below| below.borrow_mut().push(top)); // already destroyed while the thread exits
+    }
 }
 
 /// Pops the current context.
 pub fn pop() -> Option<Handle<Context>> {
-    CURRENT.with_borrow_mut(Vec::pop)
+    TOP.replace(BELOW.try_with(|below| below.borrow_mut().pop()).ok().flatten())
 }
 
 /// The current context; its sticky error if a kernel has failed.

@@ -49,6 +49,7 @@ mod stacks;
 mod stream;
 mod tensor;
 mod texture;
+mod threads;
 mod virtual_memory;
 mod watch;
 mod work;

@@ -76,7 +76,8 @@ thread_local! {
 /// This thread's stream in a context, created on first use.
 fn thread_stream(context: &Context) -> Result<Arc<Stream>, Code> {
     let driver = driver()?;
-    OWN.with_borrow_mut(|own| {
+    let of_thread = OWN.try_with(|own| {
+        let mut own = own.borrow_mut();
         if let Some(found) = own.iter().find(|s| s.context == context.handle) {
             return Ok(found.clone());
         }
@@ -84,7 +85,8 @@ fn thread_stream(context: &Context) -> Result<Arc<Stream>, Code> {
         driver.streams.add_arc(made.clone()); // among the others, so that captures find it
         own.push(made.clone());
         Ok(made)
-    })
+    });
+    of_thread.unwrap_or(Err(Code::DEINITIALIZED)) // already destroyed while the thread exits
 }
 
 impl StreamHandle {

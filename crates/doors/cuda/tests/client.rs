@@ -74,6 +74,14 @@ fn processes_share_memory_and_events() {
 }
 
 #[test]
+fn functions_can_be_called_at_exit() {
+    let (folder, client) = build("ending");
+    let run = Command::new(&client).env("LD_LIBRARY_PATH", &folder).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out == "right\n" && err.is_empty(), "{out}{err}");
+}
+
+#[test]
 fn kernels_launch_kernels() {
     let (folder, client) = build("launches");
     for engine in margay::engines().iter().map(|e| e.name()).filter(|name| *name != "simd-full") {

@@ -34,6 +34,9 @@ thread_local! {
     static PUSHED: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
 }
 
+/// `cudaErrorCudartUnloading`
+const UNLOADING: u32 = 4;
+
 /// Translates the driver's error about a launch shape; errors about shared memory keep their code.
 fn shape_error(code: Code, function: usize, shared: u32) -> Code {
     /// `cudaErrorInvalidConfiguration`
@@ -73,15 +76,16 @@ fn attribute(function: usize, number: u32) -> Result<i32, Code> {
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Stream) -> u32 {
-    PUSHED.with_borrow_mut(|pushed| pushed.push(Configuration { grid, block, shared, stream }));
-    0
+    let pushed = PUSHED.try_with(|pushed| pushed.borrow_mut().push(Configuration { grid, block, shared, stream }));
+    pushed.map_or(UNLOADING, |()| 0)
 }
 
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __cudaPopCallConfiguration(grid: Ptr, block: Ptr, shared: Ptr, stream: Ptr) -> u32 {
     enter("__cudaPopCallConfiguration", || {
-        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Code::MISSING_CONFIGURATION)?;
+        let popped = PUSHED.try_with(|pushed| pushed.borrow_mut().pop()).ok().flatten();
+        let popped = popped.ok_or(Code::MISSING_CONFIGURATION)?;
         grid.write(0, popped.grid)?;
         block.write(0, popped.block)?;
         shared.write(0, popped.shared)?;
