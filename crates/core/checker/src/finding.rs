@@ -18,20 +18,24 @@ pub struct What {
     pub leaks: bool,
     /// API calls that fail. Detected by the driver.
     pub api: bool,
+    /// Memory that nothing accesses. Detected by the driver; no part of [`What::ALL`], since it is no error.
+    pub unused: bool,
 }
 
 impl What {
-    /// All checks.
-    pub const ALL: What = What { memory: true, races: true, init: true, sync: true, leaks: true, api: true };
+    /// All checks for errors.
+    pub const ALL: What =
+        What { memory: true, races: true, init: true, sync: true, leaks: true, api: true, ..What::NONE };
     /// No checks.
-    pub const NONE: What = What { memory: false, races: false, init: false, sync: false, leaks: false, api: false };
+    pub const NONE: What =
+        What { memory: false, races: false, init: false, sync: false, leaks: false, api: false, unused: false };
 
     /// Whether anything is looked for that only events of a launch show.
     pub fn is_of_launches(self) -> bool {
         self.memory || self.races || self.init || self.sync
     }
 
-    /// Words with commas between: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `all`. `bounds` is an older word for
+    /// Words with commas between: `memory`, `races`, `init`, `sync`, `leaks`, `api`, `unused`, `all`. `bounds` is an older word for
     /// `memory`, and `undefined` for `all`. The error names the word that is none.
     pub fn parse(words: &str) -> Result<What, String> {
         let mut what = What::NONE;
@@ -43,10 +47,11 @@ impl What {
                 "sync" => what.sync = true,
                 "leaks" => what.leaks = true,
                 "api" => what.api = true,
-                "all" | "undefined" => what = What::ALL,
+                "unused" => what.unused = true,
+                "all" | "undefined" => what = What { unused: what.unused, ..What::ALL },
                 other => {
                     return Err(format!(
-                        "`{other}` is nothing to check; there is memory, races, init, sync, leaks, api and all"
+                        "`{other}` is nothing to check; there is memory, races, init, sync, leaks, api, unused and all"
                     ));
                 }
             }
@@ -70,6 +75,8 @@ pub enum FindingKind {
     Leak,
     /// A failed API call.
     Api,
+    /// Memory that nothing accesses.
+    Unused,
     /// A launch that did not come to its end.
     Fault,
 }
@@ -84,6 +91,7 @@ impl FindingKind {
             FindingKind::Bounds => "out of bounds",
             FindingKind::Leak => "leak",
             FindingKind::Api => "api",
+            FindingKind::Unused => "unused",
             FindingKind::Fault => "fault",
         }
     }

@@ -17,6 +17,7 @@ mod barrier;
 mod clock;
 mod ended;
 mod finding;
+mod footprint;
 mod hash;
 mod init;
 mod marks;
@@ -29,6 +30,7 @@ mod site;
 mod threads;
 
 pub use finding::{Finding, FindingKind, Party, What};
+pub use footprint::{Conflict, Footprint};
 
 use barrier::Arrivals;
 use hash::Map;
@@ -112,6 +114,7 @@ struct State {
     buffer: Vec<Record>,
     arguments: provenance::Arguments,
     hits: Vec<row::Hit>,
+    footprint: Footprint,
     /// Time has overflowed, so that nothing more is checked.
     over: bool,
 }
@@ -176,6 +179,11 @@ impl Checker {
             last.notes.push("the launch is too large or synchronises too often; a part of it was not looked at".into());
         }
         all
+    }
+
+    /// What the launch has accessed in device memory, if races or unused memory are looked for.
+    pub fn footprint(&self) -> Footprint {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).footprint)
     }
 
     /// Linear index of a CTA.
@@ -272,6 +280,9 @@ impl Observer for Checker {
         state.whole = false;
         if state.over {
             return;
+        }
+        if self.what.races || self.what.unused {
+            state.footprint.note(e);
         }
         if self.what.sync
             && let Some(cta) = state.ctas.get_mut(&self.index(e.actor.cta))

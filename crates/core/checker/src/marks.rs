@@ -1,11 +1,12 @@
 //! Which bytes of memory were written.
 
 use crate::hash::Map;
+use std::hash::BuildHasherDefault;
 
 /// Size of a page of the bitmap, in bytes of device memory.
 const PAGE: u64 = 4096;
 
-/// Which bytes of windows were written: a bitmap in pages allocated on demand.
+/// A set of bytes: a bitmap in pages allocated on demand.
 #[derive(Default)]
 pub struct Marks {
     pages: Map<u64, u32>,
@@ -66,6 +67,57 @@ impl Marks {
         words(address, size).all(|(page, word, mask)| {
             self.find(page).is_some_and(|index| self.bits[index as usize][word] & mask == mask)
         })
+    }
+
+    /// Nothing.
+    pub const fn new() -> Marks {
+        Marks { pages: Map::with_hasher(BuildHasherDefault::new()), bits: Vec::new(), last: None }
+    }
+
+    /// How many bytes of a range are marked in one of these.
+    pub fn count(all: &[&Marks], base: u64, size: u64) -> u64 {
+        let word =
+            |marks: &Marks, page, word: usize| marks.pages.get(&page).map_or(0, |i| marks.bits[*i as usize][word]);
+        let marked = |(page, at, mask)| all.iter().fold(0, |sum, marks| sum | word(marks, page, at)) & mask;
+        words(base, size).map(|part| u64::from(marked(part).count_ones())).sum()
+    }
+
+    /// Marks everything that is marked in another bitmap.
+    pub fn join(&mut self, other: &Marks) {
+        for (page, index) in &other.pages {
+            let theirs = &other.bits[*index as usize];
+            match self.find(*page) {
+                Some(own) => self.bits[own as usize].iter_mut().zip(theirs.iter()).for_each(|(a, b)| *a |= b),
+                None => {
+                    self.bits.push(theirs.clone());
+                    self.pages.insert(*page, self.bits.len() as u32 - 1);
+                }
+            }
+        }
+    }
+
+    /// The first range of bytes that are marked in both: address and size.
+    pub fn common(&self, other: &Marks) -> Option<(u64, u64)> {
+        let both = |page: u64| {
+            let (a, b) = (self.pages.get(&page)?, other.pages.get(&page)?);
+            Some((&self.bits[*a as usize], &other.bits[*b as usize]))
+        };
+        let word =
+            |at: u64| both(at / PAGE).map_or(0, |(a, b)| a[(at % PAGE / 64) as usize] & b[(at % PAGE / 64) as usize]);
+        let small = if self.pages.len() < other.pages.len() { self } else { other };
+        let meets = |page: &u64| both(*page).is_some_and(|(a, b)| a.iter().zip(b.iter()).any(|(a, b)| a & b != 0));
+        let page = *small.pages.keys().filter(|page| meets(page)).min()?;
+        let mut at = (page * PAGE..(page + 1) * PAGE).step_by(64).find(|at| word(*at) != 0)?;
+        let first = at + u64::from(word(at).trailing_zeros());
+        let mut end = first;
+        loop {
+            let ones = u64::from((word(at) >> (end - at)).trailing_ones());
+            end += ones;
+            if end < at + 64 {
+                return Some((first, end - first));
+            }
+            at += 64;
+        }
     }
 
     /// Marks a range as unwritten.

@@ -215,6 +215,7 @@ impl Context {
         }
         self.others(true).iter().for_each(Mark::wait);
         self.default_stream.queue.settle();
+        crate::order::seen_context(self);
     }
 
     /// Waits for all work of all streams for a time at most, without doing any of it.
@@ -284,6 +285,7 @@ impl Context {
     /// Frees all allocations of the context.
     pub fn free_memory(&self) {
         crate::watch::leaks(self);
+        crate::usage::left(self);
         // Without the lock, since freeing may wait for launches.
         let all = std::mem::take(&mut *self.memory());
         for address in all.into_keys() {

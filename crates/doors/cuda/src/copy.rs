@@ -8,6 +8,7 @@ use crate::{
     driver::driver,
     handle::Handle,
     memory::{DevicePtr, is_device, is_for_host, within},
+    order,
     raw::{Host, In},
     stream::StreamHandle,
     texture::ArrayObject,
@@ -135,8 +136,11 @@ fn row(context: &Arc<Context>, to: u64, from: u64, count: usize) -> Outcome {
     /// Size of the bounce buffer in bytes.
     const PIECE: usize = 1 << 20;
     let sides = (is_device(context, to), is_device(context, from));
-    for (address, _) in [(to, sides.0), (from, sides.1)].iter().filter(|(_, device)| *device) {
-        within(context, *address, count)?;
+    for (address, _, writes) in
+        [(to, sides.0, true), (from, sides.1, false)].into_iter().filter(|(_, device, _)| *device)
+    {
+        within(context, address, count)?;
+        order::touches(address, count as u64, writes);
     }
     match sides {
         (true, true) => memory.copy(to, from, count as u64).map_err(refused),

@@ -116,10 +116,13 @@ pub fn driver() -> Result<&'static Driver, Code> {
     }
 }
 
-/// Reports leaks in all contexts at the end of the process.
+/// Reports leaks and unused memory of all contexts at the end of the process.
 pub fn look_for_leaks() {
     if let Ok(driver) = driver() {
-        driver.contexts.each(crate::watch::leaks);
+        driver.contexts.each(|context| {
+            crate::watch::leaks(context);
+            crate::usage::left(context);
+        });
     }
 }
 

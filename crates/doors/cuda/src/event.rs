@@ -8,6 +8,7 @@ use crate::{
     graph::CapturedAt,
     handle::Handle,
     ipc::SharedEvent,
+    order::{self, Clock},
     raw::Out,
     stream::StreamHandle,
     work::Work,
@@ -33,22 +34,29 @@ pub struct Event {
 #[derive(Default)]
 struct State {
     mark: Option<Mark>,
+    /// What is done when it has happened.
+    clock: Clock,
     captured: Option<CapturedAt>,
 }
 
 impl Event {
     /// Records that the event occurs now.
     pub fn happen(&self) {
-        self.record(Mark::now());
+        self.record(Mark::now(), order::recorded_here());
     }
 
-    fn record(&self, mark: Mark) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State { mark: Some(mark), captured: None };
+    fn record(&self, mark: Mark, clock: Clock) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State { mark: Some(mark), clock, captured: None };
     }
 
     /// Where it was recorded last, if it was.
     pub fn mark(&self) -> Option<Mark> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).mark.clone()
+    }
+
+    /// What is done when its last record has happened.
+    pub fn clock(&self) -> Clock {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clock.clone()
     }
 
     /// The place in a captured stream at which it was recorded last.
@@ -74,7 +82,7 @@ pub fn record(event: Handle<Event>, stream: StreamHandle) -> Outcome {
         Some(capture) => event.capture(capture.here()),
         None => {
             let mark = stream.mark();
-            event.record(mark.clone());
+            event.record(mark.clone(), order::recorded(&stream));
             if let Some(shared) = event.shared.clone() {
                 let number = shared.record();
                 stream.after(mark, move || shared.reach(number));
@@ -99,7 +107,10 @@ pub fn wait(event: Handle<Event>, stream: StreamHandle) -> Outcome {
                 });
             }
         }
-        (None, Some(mark), None) => stream.wait_for(mark),
+        (None, Some(mark), None) => {
+            order::waits(&stream, &event.clock());
+            stream.wait_for(mark);
+        }
         (None, None, None) => {}
     }
     Ok(())
@@ -118,6 +129,7 @@ fn create(flags: u32) -> Result<Handle<Event>, Code> {
 /// An event of another process.
 pub fn import(shared: SharedEvent) -> Result<Handle<Event>, Code> {
     let context = current()?;
+    order::lose();
     let (flags, shared) = (NO_TIMING | INTERPROCESS, Some(Arc::new(shared)));
     Ok(driver()?.events.add(Event { context: context.handle, flags, state: Mutex::default(), shared }))
 }
@@ -130,7 +142,8 @@ pub fn export(event: Handle<Event>) -> Result<Arc<SharedEvent>, Code> {
 /// Records an event behind all work of a context.
 pub fn record_all(event: Handle<Event>, context: &Context) -> Outcome {
     let event = driver()?.events.get(event)?;
-    event.record(context.default_stream.queue.mark_after(context.others(true)));
+    let clock = order::context_clock(context);
+    event.record(context.default_stream.queue.mark_after(context.others(true)), clock);
     Ok(())
 }
 
@@ -152,6 +165,7 @@ fn outside(event: Handle<Event>) -> Result<(Arc<Event>, Option<Mark>), Code> {
 
 /// What a call tells that has found an event happened.
 fn happened(event: &Event) -> Outcome {
+    order::seen(&event.clock());
     driver()?.contexts.get(event.context).map_or(Ok(()), |context| context.waited())
 }
 
@@ -186,6 +200,7 @@ fn elapsed(ms: Out<f32>, start: Handle<Event>, end: Handle<Event>) -> Outcome {
     }
     let (Some(from), Some(to)) = (start.mark(), end.mark()) else { return Err(Code::INVALID_HANDLE) };
     let (Some(from), Some(to)) = (from.time(), to.time()) else { return Err(Code::NOT_READY) };
+    [start, end].iter().for_each(|event| order::seen(&event.clock()));
     ms.set(milliseconds(from, to) as f32)
 }
 

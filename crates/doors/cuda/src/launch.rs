@@ -8,6 +8,7 @@ use crate::{
     driver::driver,
     function::Function,
     handle::Handle,
+    order,
     raw::{Host, In},
     stream::StreamHandle,
     watch,
@@ -99,6 +100,9 @@ impl Launch {
             self.function.module.loaded.perform(kernel, queued, cancel, &mut account::launched)?;
             Ok(stats)
         });
+        if let Some(checker) = &checker {
+            order::launched(&checker.footprint());
+        }
         if checker.as_ref().is_some_and(|checker| watch::report_findings(kernel, checker)) {
             context.give_up(Code::LAUNCH_FAILED);
         }

@@ -72,6 +72,7 @@ pub fn allocate(bytes: usize, owner: Owner) -> Result<DevicePtr, Code> {
         context.device_memory().writes().mark(address, bytes as u64);
     }
     context.memory().insert(address, Allocated { owner, len: bytes });
+    crate::order::allocated(address, bytes as u64);
     crate::stacks::allocated(address);
     Ok(address)
 }
@@ -163,14 +164,21 @@ pub fn free_now(context: &Context, address: DevicePtr) -> Outcome {
         if matches!(memory.get(&address), Some(Allocated { owner: Owner::Registered(_), .. })) {
             return Err(Code::INVALID_VALUE);
         }
-        memory.remove(&address).is_some()
+        memory.remove(&address)
     };
+    if let Some(Allocated { owner, len }) = known {
+        crate::usage::freed(address, len as u64, owner);
+    }
     // Memory may be freed from another context than its own, but only memory that an allocation owns.
-    let freed = context.device_memory().find(address).filter(|a| known || a.kind == Kind::Global && a.block.is_owned());
+    let freed = context
+        .device_memory()
+        .find(address)
+        .filter(|a| known.is_some() || a.kind == Kind::Global && a.block.is_owned());
     let freed = freed.ok_or(Code::INVALID_VALUE)?;
     crate::advice::forget(address, freed.block.len());
     crate::pool::gave_back(address);
     crate::stacks::freed(address);
+    crate::order::touches(address, freed.block.len() as u64, true);
     context.device_memory().free(address).map_err(|_| Code::INVALID_VALUE)
 }
 

@@ -1,5 +1,6 @@
-//! Where in the program memory was allocated, for those who look for leaks.
+//! Where in the program calls were made: allocations, for those who look for leaks, and work in streams.
 
+use margay::render::demangled;
 use std::{
     backtrace::Backtrace,
     collections::BTreeMap,
@@ -16,25 +17,35 @@ fn stacks() -> MutexGuard<'static, BTreeMap<u64, Backtrace>> {
 
 /// Remembers who allocates at an address now, if somebody wants to know.
 pub fn allocated(address: u64) {
-    if crate::watch::wanted().is_some_and(|what| what.leaks) {
+    if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused) {
         stacks().insert(address, Backtrace::force_capture());
     }
 }
 
 /// Forgets it.
 pub fn freed(address: u64) {
-    if crate::watch::wanted().is_some_and(|what| what.leaks) {
+    if crate::watch::wanted().is_some_and(|what| what.leaks || what.unused) {
         stacks().remove(&address);
     }
 }
 
-/// The program's functions that led to an allocation, innermost first; none if its symbols were stripped.
-pub fn of(address: u64) -> Vec<String> {
-    stacks().get(&address).map_or(Vec::new(), |stack| program(&stack.to_string()))
+/// The program's functions that led to an allocation, innermost first, for people; none if its symbols were stripped.
+pub fn allocation(address: u64) -> Vec<String> {
+    let frames = stacks().get(&address).map_or(Vec::new(), |stack| program(&stack.to_string()));
+    let verb = |depth| if depth == 0 { "allocated in" } else { "called by" };
+    frames.iter().enumerate().map(|(depth, frame)| format!("{} {}", verb(depth), named(frame))).collect()
+}
+
+/// A function of a stack, for people.
+pub fn named(frame: &str) -> String {
+    match frame.split_once(" at ") {
+        Some((name, place)) => format!("`{}` at {place}", demangled(name)),
+        None => format!("`{}`", demangled(frame)),
+    }
 }
 
 /// What belongs to the program in a stack as the standard library writes it: lines `3: name`, with `at file:line` behind some.
-fn program(text: &str) -> Vec<String> {
+pub fn program(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     let mut inside = false;
     for line in text.lines().map(str::trim) {

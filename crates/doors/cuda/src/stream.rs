@@ -11,6 +11,7 @@ use crate::{
     graph::{Capture, Graph, NodeRef},
     handle::Handle,
     memory::DevicePtr,
+    order,
     raw::{Callback, Host, In, Out, StreamCallback, UserData},
     work::Work,
 };
@@ -139,13 +140,20 @@ impl StreamHandle {
         }
         drop(capture);
         work.check(stream.context())?;
-        match waits || work.is_waited_for(stream.context()) {
-            true => stream.work(move |context| work.run(context)),
-            false => {
-                stream.work_later(move |context| work.run(context));
-                Ok(())
-            }
+        // What is waited for only because somebody watches tells the program nothing.
+        let seen = waits || work.is_known_when_submitted(stream.context());
+        let waits = waits || work.is_waited_for(stream.context());
+        let piece = order::submitted(&stream, || work.name());
+        let run = move |context: &_| order::perform(piece, || work.run(context));
+        if !waits {
+            stream.work_later(run);
+            return Ok(());
         }
+        let outcome = stream.work(run);
+        if seen {
+            order::seen_stream(&stream);
+        }
+        outcome
     }
 }
 
@@ -170,6 +178,11 @@ impl StreamRef {
 const NON_BLOCKING: u32 = 1;
 
 impl StreamRef {
+    /// Whether it waits for the work of the default stream, and that stream for its (CUDA Runtime API, "Stream synchronization behavior").
+    pub fn takes_turns(&self) -> bool {
+        self.stream().flags & NON_BLOCKING == 0
+    }
+
     fn queue(&self) -> &Queue {
         &self.stream().queue
     }
@@ -178,7 +191,7 @@ impl StreamRef {
     fn turn(&self) -> Vec<Mark> {
         match self {
             StreamRef::Default(context) => context.others(false),
-            StreamRef::Made(_, stream) if stream.flags & NON_BLOCKING != 0 => Vec::new(),
+            StreamRef::Made(..) if !self.takes_turns() => Vec::new(),
             StreamRef::Made(context, _) => match &context.default_stream.queue {
                 queue if queue.is_idle() => Vec::new(),
                 queue => vec![queue.mark()],
@@ -236,6 +249,7 @@ impl StreamRef {
         not_captured(self)?;
         not_at_work()?;
         self.mark().wait();
+        order::seen_stream(self);
         self.context().waited()
     }
 }
@@ -356,7 +370,9 @@ api! {
         let (used, number) = (stream.get()?, stream.0.number());
         let context = used.context().clone();
         // It is called after a fault too, and hears of it.
+        let clock = order::recorded(&used);
         used.queue().push(used.turn(), move || at_work(|| {
+            order::seen(&clock);
             let status = context.failure().unwrap_or(Code::SUCCESS);
             let _ = callback.call(number, status, data); // null calls nobody
         }));
@@ -377,6 +393,7 @@ api! {
         if !stream.mark().is_reached() {
             return Err(Code::NOT_READY);
         }
+        order::seen_stream(&stream);
         stream.context().waited()
     }
     2000 + ptsz fn cuStreamSynchronize(stream: StreamHandle) { stream.get()?.settle() }

@@ -2,10 +2,10 @@
 //!
 //! A finding is reported when it first occurs; the same places in later launches are only counted.
 
-use crate::{account, api, code::Code, context::Context};
+use crate::{account, api, code::Code, context::Context, stacks};
 use margay::{
     findings::{Files, Format, Item, Settings, Suppressions, Writer, heap_leak, human},
-    render::{demangled, short_name},
+    render::short_name,
 };
 use margay_checker::{Checker, Finding, FindingKind, What};
 use margay_exec::{Image, LaunchShape};
@@ -96,7 +96,7 @@ fn watch() -> Option<MutexGuard<'static, Watch>> {
 /// Whether the checks of a launch need the events of the reference engine. Bounds are checked by every engine; the rest
 /// of `memory` concerns local variables.
 fn needs_events(what: What, kernel: &Kernel) -> bool {
-    what.races || what.init || what.sync || what.memory && has_local_arrays(kernel)
+    what.races || what.init || what.sync || what.unused || what.memory && has_local_arrays(kernel)
 }
 
 fn has_local_arrays(kernel: &Kernel) -> bool {
@@ -193,6 +193,13 @@ pub fn report_findings(kernel: &Kernel, checker: &Checker) -> bool {
     told > 0 && watch.settings.stop
 }
 
+/// Reports a finding that is of no single launch.
+pub fn report(finding: &Finding) {
+    if let Some(mut watch) = watch() {
+        watch.tell(None, "", finding);
+    }
+}
+
 /// Records a launch that failed. The fault is on standard error already, so it is written only to machine-readable or
 /// redirected output.
 pub fn stopped(words: &str) {
@@ -250,18 +257,11 @@ pub fn leaks(context: &Context) {
         .filter_map(|(at, allocated)| Some((*at, allocated.len, allocated.owner.allocator()?)))
         .collect();
     for (at, bytes, function) in left {
-        let mut stack = crate::stacks::of(at).into_iter();
-        let named = |frame: String| match frame.split_once(" at ") {
-            Some((name, place)) => format!("`{}` at {place}", demangled(name)),
-            None => format!("`{}`", demangled(&frame)),
-        };
-        let first = stack.next().map(|frame| format!("allocated in {}", named(frame)));
-        let rest = stack.map(|frame| format!("called by {}", named(frame)));
         found.push(Finding {
             kind: FindingKind::Leak,
             title: format!("leak: {bytes} bytes at {at:#x} are not freed; they come from {function}"),
             parties: Vec::new(),
-            notes: first.into_iter().chain(rest).collect(),
+            notes: stacks::allocation(at),
             help: None,
             times: 1,
         });

@@ -9,6 +9,7 @@ use crate::{
     launch::Launch,
     memory::{check_free, free_now, is_for_host, within},
     memory_operation::{self, Operation},
+    order,
     raw::{Callback, UserData},
 };
 use std::sync::{Arc, OnceLock};
@@ -86,13 +87,36 @@ impl Work {
         }
     }
 
+    /// Whether the program knows that it is done when the call returns that submits it.
+    pub fn is_known_when_submitted(&self, context: &Context) -> bool {
+        match self {
+            Work::Kernel(_) => asked_to_block(),
+            other => other.is_waited_for(context),
+        }
+    }
+
+    /// What it is, for people.
+    pub fn name(&self) -> String {
+        match self {
+            Work::Kernel(launch) => order::kernel_name(launch.function.name()),
+            Work::Copy(copy) => format!("a copy of {} bytes", copy.extent.iter().product::<usize>()),
+            Work::Fill(fill) => format!("a fill of {} bytes", fill.width * fill.height * fill.pattern.len() as u64),
+            Work::Free(_) => "a free".into(),
+            Work::Graph(_) | Work::Inner(_) => "a graph".into(),
+            _ => "an operation".into(),
+        }
+    }
+
     /// Performs the work.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         match self {
             Work::Kernel(launch) => launch.run(context),
             Work::Copy(copy) => copy.run(context),
             Work::Fill(fill) => fill.run(context),
-            Work::Host(function, data) => function.call(*data),
+            Work::Host(function, data) => {
+                order::called_back();
+                function.call(*data)
+            }
             Work::Record(event) => {
                 event.happen();
                 Ok(())
@@ -100,12 +124,16 @@ impl Work {
             Work::Graph(exec) => exec.run(context),
             Work::Alloc(memory) => memory.run(),
             Work::Free(address) => free_now(context, *address),
-            Work::Memory(operations) => memory_operation::run(operations, context),
+            Work::Memory(operations) => {
+                order::lose();
+                memory_operation::run(operations, context)
+            }
             Work::Branch(branch) => branch.run(context),
             Work::Wait(event) => {
                 if let Some(mark) = event.mark() {
                     mark.wait();
                 }
+                order::waited_here(&event.clock());
                 Ok(())
             }
             // Graphs in nodes become ready before they run.
@@ -114,14 +142,14 @@ impl Work {
     }
 }
 
+fn asked_to_block() -> bool {
+    std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1")
+}
+
 /// Whether launches return when they are done (`CUDA_LAUNCH_BLOCKING=1`): also where an error must belong to one test.
 fn blocking_launches() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
-    *ASKED.get_or_init(|| {
-        std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1")
-            || crate::reports::forgives()
-            || crate::watch::wanted().is_some()
-    })
+    *ASKED.get_or_init(|| asked_to_block() || crate::reports::forgives() || crate::watch::wanted().is_some())
 }
 
 impl Fill {
@@ -138,6 +166,7 @@ impl Fill {
         (0..self.height).try_for_each(|row| {
             let at = self.to.wrapping_add(row.wrapping_mul(self.pitch));
             within(context, at, self.width as usize * self.pattern.len())?;
+            order::touches(at, self.width * self.pattern.len() as u64, true);
             memory.fill(at, &self.pattern, self.width).map_err(|_| Code::INVALID_VALUE)
         })
     }

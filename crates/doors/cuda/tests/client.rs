@@ -65,6 +65,38 @@ fn streams_run_beside_the_program() {
     }
 }
 
+/// Each name begins with what its program is. The order of calls alone decides, so nothing depends on time.
+#[test]
+fn races_between_streams_are_found() {
+    let (folder, client) = build("order");
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/order.c")).unwrap();
+    let mut names: Vec<&str> = text.split("IS(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    names.push("wrong graph");
+    assert!(names.len() > 20);
+    let all = margay::engines();
+    let engines = all.iter().map(|e| e.name()).filter(|name| ["reference", "simd"].contains(name));
+    for (engine, name) in engines.flat_map(|engine| names.iter().map(move |name| (engine, name))) {
+        let mut command = Command::new(&client);
+        let command = command.arg(name).env("LD_LIBRARY_PATH", &folder).env("MARGAY_CHECK", "races");
+        let run = command.env("MARGAY_ENGINE", engine).env("XDG_CACHE_HOME", folder.join("cache")).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+        assert_eq!(out, "done\n", "{engine}, {name}: {err}");
+        assert_eq!(
+            err.matches("error: race: ").count(),
+            usize::from(name.starts_with("wrong")),
+            "{engine}, {name}:\n{err}"
+        );
+    }
+    // Of 128 words, the kernels write 64 at an address: what no launch, copy or fill touches is unused.
+    for (name, unused) in [("right halves", None), ("wrong writes", Some("unused: 252 of the 512 bytes at "))] {
+        let run =
+            Command::new(&client).arg(name).env("LD_LIBRARY_PATH", &folder).env("MARGAY_CHECK", "unused").output();
+        let err = String::from_utf8_lossy(&run.unwrap().stderr).into_owned();
+        assert_eq!(err.matches("error: ").count(), usize::from(unused.is_some()), "{name}:\n{err}");
+        assert!(unused.is_none_or(|words| err.contains(words)), "{name}:\n{err}");
+    }
+}
+
 #[test]
 fn processes_share_memory_and_events() {
     let (folder, client) = build("processes");

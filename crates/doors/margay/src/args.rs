@@ -287,7 +287,8 @@ pub struct ExecArgs {
     pub device: Option<String>,
     /// Report errors that a GPU would not notice: `memory` (allocations end with their last byte, accesses that leave their variable),
     /// `races`, `init` (reads of uninitialised memory), `sync` (barriers that not all threads reach), `leaks` (memory that is not
-    /// freed), `api` (calls that fail, copies past the end), several separated by commas, or `all`
+    /// freed), `api` (calls that fail, copies past the end), several separated by commas, or `all`; `unused` (memory that nothing
+    /// accesses) is no part of `all`
     #[arg(long, value_name = "WHAT", value_parser = words_to_check)]
     pub check: Option<String>,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use crate::{
     code::{Code, Outcome},
     driver::{current, driver},
     handle::Handle,
+    order,
     raw::{In, Out},
     stream::StreamHandle,
     work::Work,
@@ -237,10 +238,13 @@ api! {
             return stream.submit(Work::Graph(exec));
         }
         // A launch that finds memory of an earlier one still there is an error of the call.
-        if exec.allocates() {
-            return stream_ref.work(move |context| exec.launch(context));
+        let piece = order::submitted(&stream_ref, || "a graph".into());
+        let allocates = exec.allocates();
+        let run = move |context: &_| order::perform(piece, || exec.launch(context));
+        if allocates {
+            return stream_ref.work(run);
         }
-        stream_ref.work_later(move |context| exec.launch(context));
+        stream_ref.work_later(run);
         Ok(())
     }
     10000 fn cuGraphExecDestroy(of: Handle<Exec>) { driver()?.execs.remove(of).map(drop) }

@@ -76,7 +76,7 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
     let (mut what, mut options) = (tool("memcheck")?, Vec::<OsString>::new());
     let (mut skip, mut count, mut code) = (None, None, "0".to_owned());
     let (mut xml, mut output) = (false, None);
-    let (mut leaks, mut errors) = (false, true);
+    let (mut leaks, mut unused, mut errors) = (false, false, true);
     while let Some(word) = words.front().and_then(|w| w.to_str()).filter(|w| w.starts_with('-')).map(str::to_owned) {
         words.pop_front();
         if word == "--" {
@@ -98,6 +98,7 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             "--launch-skip" | "-s" => skip = Some(value()?),
             "--launch-count" | "-c" => count = Some(value()?),
             "--error-exitcode" => code = value()?,
+            "--track-unused-memory" => unused = given.is_none_or(|given| given != "no"),
             "--leak-check" => leaks = value()? == "full",
             "--report-api-errors" => errors = value()? != "no",
             "--xml" => xml = true,
@@ -116,6 +117,9 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
     what.retain(|w| errors || *w != "api");
     if leaks {
         what.push("leaks");
+    }
+    if unused {
+        what.push("unused");
     }
     if skip.is_some() || count.is_some() {
         let launches = format!("{}:{}", skip.unwrap_or_default(), count.unwrap_or_default());

@@ -6,13 +6,14 @@ use margay_exec::Image;
 use serde_json::{Value, json};
 
 /// Rules, in the order of their index: what each is about.
-const RULES: [(FindingKind, &str); 7] = [
+const RULES: [(FindingKind, &str); 8] = [
     (FindingKind::Race, "Two accesses of which one writes are neither ordered nor both morally strong"),
     (FindingKind::Uninitialised, "A value is used that nobody has written"),
     (FindingKind::Synchronisation, "A barrier or warp instruction is not reached by all threads that it counts on"),
     (FindingKind::Bounds, "An access leaves its variable or allocation"),
     (FindingKind::Leak, "Memory is not freed"),
     (FindingKind::Api, "A call of the CUDA API fails"),
+    (FindingKind::Unused, "Memory is never accessed"),
     (FindingKind::Fault, "A launch does not come to its end"),
 ];
 

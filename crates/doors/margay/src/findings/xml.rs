@@ -18,7 +18,7 @@ fn escape(text: &str) -> String {
 pub fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Race => "Racecheck",
-        FindingKind::Uninitialised => "Initcheck",
+        FindingKind::Uninitialised | FindingKind::Unused => "Initcheck",
         FindingKind::Synchronisation => "Synccheck",
         FindingKind::Bounds | FindingKind::Fault => "Memcheck",
         FindingKind::Leak => "Leak",

@@ -1,0 +1,127 @@
+//! What a piece of work has accessed in device memory, byte by byte: compared between pieces of work that nothing orders.
+
+use crate::marks::Marks;
+use margay_exec::{AccessKind, LANES, MemoryEvent, Scope, Semantics};
+
+/// The bytes that a launch or another piece of work has accessed. Strong accesses of the scope of the device or wider are kept apart: two
+/// of them do not race (manual, section 8.7.1).
+#[derive(Default)]
+pub struct Footprint {
+    reads: Marks,
+    writes: Marks,
+    strong_reads: Marks,
+    strong_writes: Marks,
+}
+
+/// What two pieces of work without order between them do to the same bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conflict {
+    /// The first byte.
+    pub address: u64,
+    /// Number of bytes from there on that both access in this way.
+    pub bytes: u64,
+    /// Whether each writes; at least one does.
+    pub writes: [bool; 2],
+}
+
+impl Footprint {
+    /// Nothing.
+    pub const fn new() -> Footprint {
+        const NONE: Marks = Marks::new();
+        Footprint { reads: NONE, writes: NONE, strong_reads: NONE, strong_writes: NONE }
+    }
+
+    /// How many bytes of a range are accessed.
+    pub fn accessed(&self, base: u64, bytes: u64) -> u64 {
+        Marks::count(&[&self.reads, &self.writes, &self.strong_reads, &self.strong_writes], base, bytes)
+    }
+
+    /// Adds a range that is read, or written.
+    pub fn add(&mut self, address: u64, bytes: u64, writes: bool) {
+        if writes { &mut self.writes } else { &mut self.reads }.mark(address, bytes);
+    }
+
+    /// Adds an access of a launch, unless it is to shared or local memory.
+    pub(crate) fn note(&mut self, e: &MemoryEvent<'_>) {
+        let strong = e.order.semantics != Semantics::Weak && e.order.scope >= Scope::Gpu;
+        let to: &mut [&mut Marks] = match (e.access, strong) {
+            (AccessKind::Load, false) => &mut [&mut self.reads],
+            (AccessKind::Load, true) => &mut [&mut self.strong_reads],
+            (AccessKind::Store | AccessKind::Free, false) => &mut [&mut self.writes],
+            (AccessKind::Store | AccessKind::Free, true) => &mut [&mut self.strong_writes],
+            (AccessKind::Atomic, _) => &mut [&mut self.strong_reads, &mut self.strong_writes],
+        };
+        let size = u64::from(e.size);
+        let own = |at: u64| e.windows.iter().chain([&e.local]).any(|(base, len)| at.wrapping_sub(*base) < *len);
+        let lanes = (0..LANES).filter(|lane| e.actor.lanes >> lane & 1 == 1).map(|lane| e.addresses[lane]);
+        // Rows of neighbouring lanes are one range.
+        let mut range = (0, 0);
+        for at in lanes.filter(|at| !own(*at)) {
+            if at != range.1 {
+                to.iter_mut().for_each(|marks| marks.mark(range.0, range.1 - range.0));
+                range = (at, at);
+            }
+            range.1 = at + size;
+        }
+        to.iter_mut().for_each(|marks| marks.mark(range.0, range.1 - range.0));
+    }
+
+    /// Adds everything of another footprint.
+    pub fn join(&mut self, other: &Footprint) {
+        self.reads.join(&other.reads);
+        self.writes.join(&other.writes);
+        self.strong_reads.join(&other.strong_reads);
+        self.strong_writes.join(&other.strong_writes);
+    }
+
+    /// Forgets a range: it is a new allocation.
+    pub fn forget(&mut self, base: u64, bytes: u64) {
+        [&mut self.reads, &mut self.writes, &mut self.strong_reads, &mut self.strong_writes]
+            .into_iter()
+            .for_each(|marks| marks.forget(base, bytes));
+    }
+
+    /// The first bytes on which the two conflict; writes against writes come first.
+    pub fn conflict(&self, other: &Footprint) -> Option<Conflict> {
+        let pairs = [
+            (&self.writes, &other.writes, [true, true]),
+            (&self.writes, &other.strong_writes, [true, true]),
+            (&self.strong_writes, &other.writes, [true, true]),
+            (&self.writes, &other.reads, [true, false]),
+            (&self.reads, &other.writes, [false, true]),
+            (&self.writes, &other.strong_reads, [true, false]),
+            (&self.strong_reads, &other.writes, [false, true]),
+            (&self.strong_writes, &other.reads, [true, false]),
+            (&self.reads, &other.strong_writes, [false, true]),
+        ];
+        pairs.into_iter().find_map(|(own, others, writes)| {
+            own.common(others).map(|(address, bytes)| Conflict { address, bytes, writes })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_conflicts_with_what_others_access() {
+        let (mut a, mut b) = (Footprint::default(), Footprint::default());
+        a.add(0x1000, 64, false);
+        b.add(0x1000, 64, false);
+        assert_eq!(a.conflict(&b), None, "reads do not conflict");
+        b.add(0x1020, 0x2000, true);
+        let found = Conflict { address: 0x1020, bytes: 0x20, writes: [false, true] };
+        assert_eq!((a.conflict(&b), b.conflict(&a)), (Some(found), Some(Conflict { writes: [true, false], ..found })));
+        // Neighbouring bytes are no conflict.
+        let mut c = Footprint::default();
+        c.add(0x1000, 0x20, true);
+        assert_eq!(c.conflict(&b), Some(Conflict { address: 0x1000, bytes: 0x20, writes: [true, false] }));
+        assert_eq!((b.accessed(0x1000, 0x3000), b.accessed(0x1038, 16), b.accessed(0, 0x1000)), (0x2020, 16, 0));
+        b.forget(0x1000, 0x20);
+        assert_eq!(c.conflict(&b), None);
+        // Across pages.
+        c.add(0x1fff, 0x1002, true);
+        assert_eq!(c.conflict(&b), Some(Conflict { address: 0x1fff, bytes: 0x1002, writes: [true, true] }));
+    }
+}

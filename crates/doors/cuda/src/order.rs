@@ -1,0 +1,346 @@
+//! The order between pieces of work in streams, for who looks for races (`MARGAY_CHECK=races`).
+//!
+//! Whether two pieces are ordered must not depend on when they happened to run. So it follows from the program's calls alone: each stream,
+//! and the program's threads as one, has a vector clock that says how much of each stream is known to be done (Mattern, "Virtual Time and
+//! Global States of Distributed Systems", 1989). Work that is submitted knows what its stream and the program know. Events carry clocks
+//! from streams to streams, and calls that wait, or see that something is done, carry them to the program. Two pieces that access the
+//! same bytes, of which neither knows the other, are a race.
+//!
+//! The nodes of a graph count as one piece. Where order comes from elsewhere (memory operations of streams, events of other processes),
+//! nothing is looked for from then on.
+
+use crate::{code::Outcome, context::Context, stacks, stream::StreamRef};
+use margay::render::demangled;
+use margay_checker::{Conflict, Finding, FindingKind, Footprint};
+use std::{
+    backtrace::Backtrace,
+    cell::RefCell,
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+/// How much is known to be done: the number of the last piece, by stream.
+#[derive(Clone, Default, Debug)]
+pub struct Clock(BTreeMap<u64, u64>);
+
+impl Clock {
+    fn join(&mut self, other: &Clock) {
+        for (stream, number) in &other.0 {
+            let own = self.0.entry(*stream).or_default();
+            *own = (*own).max(*number);
+        }
+    }
+
+    fn knows(&self, stream: u64, number: u64) -> bool {
+        self.0.get(&stream).is_some_and(|last| *last >= number)
+    }
+}
+
+/// A stream that has been used.
+struct Lane {
+    context: usize,
+    /// It takes turns with the default stream.
+    takes_turns: bool,
+    clock: Clock,
+}
+
+/// A piece of work that was submitted.
+pub struct Piece {
+    context: Arc<Context>,
+    stream: u64,
+    number: u64,
+    knows: Clock,
+    /// What it is, and in which stream, for people.
+    name: String,
+    place: String,
+    submitted: Arc<Backtrace>,
+    touched: Footprint,
+}
+
+#[derive(Default)]
+struct Order {
+    streams: HashMap<u64, Lane>,
+    host: Clock,
+    /// Pieces that are done, and that the program does not know to be done: what is submitted later need not know it.
+    unknown: Vec<Piece>,
+    /// The places of the races that were found: a loop over streams shows one bug many times.
+    found: HashSet<[String; 2]>,
+    /// Order comes from where it is not followed.
+    lost: bool,
+}
+
+/// The most pieces to remember; beyond, the oldest are forgotten.
+const MOST: usize = 2048;
+
+thread_local! {
+    /// The piece that this thread performs.
+    static CURRENT: RefCell<Option<Piece>> = const { RefCell::new(None) };
+}
+
+fn order<T>(act: impl FnOnce(&mut Order) -> T) -> Option<T> {
+    static ORDER: OnceLock<Option<Mutex<Order>>> = OnceLock::new();
+    let wanted = || crate::watch::wanted().filter(|what| what.races).map(|_| Mutex::default());
+    let order = ORDER.get_or_init(wanted).as_ref()?;
+    let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+    (!order.lost).then(|| act(&mut order))
+}
+
+impl Order {
+    /// What comes before work that is submitted to a stream now, the program's knowledge aside.
+    fn position(&mut self, stream: &StreamRef) -> Clock {
+        let (id, context) = (stream.stream().id, stream.context().handle.number());
+        let default = stream.context().default_stream.id;
+        let takes_turns = stream.takes_turns();
+        let new = || Lane { context, takes_turns, clock: Clock::default() };
+        let mut clock = self.streams.entry(id).or_insert_with(new).clock.clone();
+        match stream {
+            StreamRef::Default(_) => {
+                let others = self.streams.values().filter(|lane| lane.takes_turns && lane.context == context);
+                others.for_each(|lane| clock.join(&lane.clock));
+            }
+            StreamRef::Made(..) if takes_turns => {
+                if let Some(lane) = self.streams.get(&default) {
+                    clock.join(&lane.clock);
+                }
+            }
+            StreamRef::Made(..) => {}
+        }
+        clock
+    }
+
+    /// The program knows more, so that some pieces are known to whatever comes.
+    fn seen(&mut self, clock: &Clock) {
+        self.host.join(clock);
+        let host = &self.host;
+        self.unknown.retain(|piece| !host.knows(piece.stream, piece.number));
+    }
+}
+
+/// Work that is submitted to a stream; `None` if nobody looks.
+pub fn submitted(stream: &StreamRef, name: impl FnOnce() -> String) -> Option<Piece> {
+    order(|order| {
+        let mut clock = order.position(stream);
+        clock.join(&order.host);
+        let id = stream.stream().id;
+        let number = {
+            let number = clock.0.entry(id).or_default();
+            *number += 1;
+            *number
+        };
+        if let Some(lane) = order.streams.get_mut(&id) {
+            lane.clock = clock.clone();
+        }
+        let place = match stream {
+            StreamRef::Default(_) => "the default stream".to_owned(),
+            StreamRef::Made(..) => format!("stream {id}"),
+        };
+        Piece {
+            context: stream.context().clone(),
+            stream: id,
+            number,
+            knows: clock,
+            name: name(),
+            place,
+            submitted: Arc::new(Backtrace::force_capture()),
+            touched: Footprint::default(),
+        }
+    })
+}
+
+/// Performs a piece of work, and compares what it touched with what nothing orders it with.
+pub fn perform(piece: Option<Piece>, work: impl FnOnce() -> Outcome) -> Outcome {
+    let Some(piece) = piece else { return work() };
+    let before = CURRENT.replace(Some(piece));
+    let outcome = work();
+    if let Some(piece) = CURRENT.replace(before) {
+        done(piece);
+    }
+    outcome
+}
+
+fn done(piece: Piece) {
+    let found = order(|order| {
+        if order.host.knows(piece.stream, piece.number) {
+            return None;
+        }
+        let ordered = |other: &&Piece| {
+            piece.knows.knows(other.stream, other.number) || other.knows.knows(piece.stream, piece.number)
+        };
+        let mut others = order.unknown.iter().filter(|other| !ordered(other));
+        let met = others.find_map(|other| Some((other, piece.touched.conflict(&other.touched)?)));
+        let finding = met.and_then(|(other, conflict)| {
+            let submitted = [piece.by(), other.by()];
+            let finding = race([&piece, other], &submitted, conflict);
+            order.found.insert(submitted).then_some(finding)
+        });
+        if order.unknown.len() >= MOST {
+            order.unknown.remove(0);
+        }
+        order.unknown.push(piece);
+        finding
+    });
+    if let Some(Some(finding)) = found {
+        crate::watch::report(&finding);
+    }
+}
+
+/// Memory that the piece of work of this thread reads or writes.
+pub fn touches(address: u64, bytes: u64, writes: bool) {
+    crate::usage::touched(address, bytes);
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(piece) = current {
+            piece.touched.add(address, bytes, writes);
+        }
+    });
+}
+
+/// What a launch of the piece of work of this thread has touched.
+pub fn launched(footprint: &Footprint) {
+    crate::usage::launched(footprint);
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(piece) = current {
+            piece.touched.join(footprint);
+        }
+    });
+}
+
+/// Memory that was just allocated: what was there before has nothing to do with it.
+pub fn allocated(address: u64, bytes: u64) {
+    order(|order| order.unknown.iter_mut().for_each(|piece| piece.touched.forget(address, bytes)));
+}
+
+/// The clock of an event that is recorded in a stream now.
+pub fn recorded(stream: &StreamRef) -> Clock {
+    order(|order| order.position(stream)).unwrap_or_default()
+}
+
+/// The clock of an event that the work of this thread records.
+pub fn recorded_here() -> Clock {
+    CURRENT.with_borrow(|current| current.as_ref().map_or_else(Clock::default, |piece| piece.knows.clone()))
+}
+
+/// The work of this thread has waited for an event.
+pub fn waited_here(clock: &Clock) {
+    CURRENT.with_borrow_mut(|current| {
+        if let Some(piece) = current {
+            piece.knows.join(clock);
+        }
+    });
+}
+
+/// A stream waits for an event.
+pub fn waits(stream: &StreamRef, clock: &Clock) {
+    order(|order| {
+        let mut all = order.position(stream);
+        all.join(clock);
+        if let Some(lane) = order.streams.get_mut(&stream.stream().id) {
+            lane.clock = all;
+        }
+    });
+}
+
+/// The program has seen that an event has happened.
+pub fn seen(clock: &Clock) {
+    order(|order| order.seen(clock));
+}
+
+/// The program has seen that everything in a stream is done.
+pub fn seen_stream(stream: &StreamRef) {
+    order(|order| {
+        let clock = order.position(stream);
+        order.seen(&clock);
+    });
+}
+
+/// The clock of an event that is recorded behind all work of a context.
+pub fn context_clock(context: &Context) -> Clock {
+    let handle = context.handle.number();
+    let join = |order: &mut Order| {
+        let mut all = Clock::default();
+        order.streams.values().filter(|lane| lane.context == handle).for_each(|lane| all.join(&lane.clock));
+        all
+    };
+    order(join).unwrap_or_default()
+}
+
+/// The program has seen that everything in a context is done.
+pub fn seen_context(context: &Context) {
+    seen(&context_clock(context));
+}
+
+/// The program hears of the work of this thread by a function of its own.
+pub fn called_back() {
+    let clock = recorded_here();
+    seen(&clock);
+}
+
+/// Order comes from where it is not followed.
+pub fn lose() {
+    order(|order| {
+        order.lost = true;
+        order.unknown = Vec::new();
+    });
+}
+
+impl Piece {
+    /// Who has submitted it, for people; its name if the program's symbols were stripped.
+    fn by(&self) -> String {
+        let stack = stacks::program(&self.submitted.to_string());
+        let frames: Vec<String> = stack.iter().take(3).map(|frame| stacks::named(frame)).collect();
+        if frames.is_empty() { self.name.clone() } else { frames.join(", called by ") }
+    }
+}
+
+fn race([piece, other]: [&Piece; 2], submitted: &[String; 2], conflict: Conflict) -> Finding {
+    let Conflict { address, bytes, writes } = conflict;
+    let verb = |writes: bool| if writes { "writes" } else { "reads" };
+    let amount = if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") };
+    let mut notes = Vec::new();
+    if let Some(found) = piece.context.device_memory().find(address) {
+        let (base, len) = (found.block.base(), found.block.len());
+        notes.push(format!("from byte {} of the {len} bytes allocated at {base:#x}", address - base));
+    }
+    for ((party, by), writes) in [piece, other].into_iter().zip(submitted).zip(writes) {
+        let by = if *by == party.name { String::new() } else { format!(", submitted by {by}") };
+        notes.push(format!("{} in {} {}{by}", party.name, party.place, verb(writes)));
+    }
+    Finding {
+        kind: FindingKind::Race,
+        title: format!(
+            "race: {} in {} {} {amount} at {address:#x} that {} in {} {}, and nothing orders the two",
+            piece.name,
+            piece.place,
+            verb(writes[0]),
+            other.name,
+            other.place,
+            verb(writes[1]),
+        ),
+        parties: Vec::new(),
+        notes,
+        help: Some(
+            "record an event behind the one that must come first, and have the other's stream wait for it (`cudaStreamWaitEvent`), or \
+             wait for it in the program (`cudaStreamSynchronize`)"
+                .to_owned(),
+        ),
+        times: 1,
+    }
+}
+
+/// A kernel, for people.
+pub fn kernel_name(name: &str) -> String {
+    format!("`{}`", demangled(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Clock;
+
+    #[test]
+    fn clocks_know_what_they_have_joined() {
+        let clock = |of: &[(u64, u64)]| Clock(of.iter().copied().collect());
+        let mut a = clock(&[(1, 3), (2, 1)]);
+        assert!(a.knows(1, 3) && a.knows(1, 2) && !a.knows(1, 4) && !a.knows(3, 1));
+        a.join(&clock(&[(1, 2), (3, 5)]));
+        assert!(a.knows(1, 3) && !a.knows(1, 4) && a.knows(3, 5));
+    }
+}

@@ -1,0 +1,101 @@
+/* Work in several streams that accesses the same memory: `order NAME` does one thing, right or wrong. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long Ptr;
+typedef void *H;
+int cuInit(unsigned), cuCtxCreate_v2(H *, unsigned, int), cuCtxSynchronize(void), cuMemAlloc_v2(Ptr *, size_t), cuMemFree_v2(Ptr);
+int cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeAsync(Ptr, H), cuMemcpyDtoHAsync_v2(void *, Ptr, size_t, H);
+int cuMemcpyDtoH_v2(void *, Ptr, size_t), cuMemsetD32Async(Ptr, unsigned, size_t, H);
+int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *);
+int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
+int cuStreamCreate(H *, unsigned), cuStreamSynchronize(H), cuStreamQuery(H), cuStreamWaitEvent(H, H, unsigned);
+int cuEventCreate(H *, unsigned), cuEventRecord(H, H), cuEventSynchronize(H);
+int cuStreamBeginCapture_v2(H, int), cuStreamEndCapture(H, H *), cuGraphInstantiateWithFlags(H *, H, Ptr), cuGraphLaunch(H, H);
+
+enum { NON_BLOCKING = 1, N = 64 };
+#define OK(call) ok(call, #call, __LINE__)
+
+static void ok(int code, const char *call, int line) {
+    if (code) { printf("order.c:%d: %s = %d\n", line, call, code); exit(1); }
+}
+
+static const char ptx[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry write(.param .u64 p) {\n"
+    ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; st.global.u32 [%d], %t; ret; }\n"
+    ".visible .entry read(.param .u64 p) {\n"
+    ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [p]; mov.u32 %t, %tid.x; mad.wide.u32 %d, %t, 4, %d; ld.global.u32 %t, [%d]; ret; }\n"
+    ".visible .entry count(.param .u64 p) {\n"
+    ".reg .b64 %d; ld.param.u64 %d, [p]; red.global.add.u32 [%d], 1; ret; }\n";
+
+static H module, a, b, event;
+
+static void launch(const char *name, H stream, Ptr at) {
+    H function;
+    void *args[] = { &at };
+    OK(cuModuleGetFunction(&function, module, name));
+    OK(cuLaunchKernel(function, 1, 1, 1, N, 1, 1, 0, stream, args, NULL));
+}
+
+static void then(H from, H to) {
+    OK(cuEventRecord(event, from));
+    OK(cuStreamWaitEvent(to, event, 0));
+}
+
+int main(int count, char **arguments) {
+    const char *name = count > 1 ? arguments[1] : "";
+    H context, graph, exec;
+    Ptr p;
+    void *host;
+#define IS(words) (!strcmp(name, words))
+    OK(cuInit(0));
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    OK(cuModuleLoadData(&module, ptx));
+    OK(cuMemAlloc_v2(&p, 8 * N));
+    OK(cuMemHostAlloc(&host, 8 * N, 0));
+    OK(cuEventCreate(&event, 0));
+    OK(cuStreamCreate(&a, strstr(name, "turns") ? 0 : NON_BLOCKING));
+    OK(cuStreamCreate(&b, strstr(name, "turns") ? 0 : NON_BLOCKING));
+    launch("write", NULL, p);
+    OK(cuCtxSynchronize());
+
+    if (IS("wrong copy")) launch("write", a, p), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
+    if (IS("right copy")) launch("write", a, p), then(a, b), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
+    if (IS("right copy after the program has waited")) {
+        launch("write", a, p), OK(cuStreamSynchronize(a)), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
+    }
+    if (IS("right copy after an event that the program has waited for")) {
+        launch("write", a, p), OK(cuEventRecord(event, a)), OK(cuEventSynchronize(event)), OK(cuMemcpyDtoHAsync_v2(host, p, 4, b));
+    }
+    if (IS("wrong event, recorded too early")) {
+        OK(cuEventRecord(event, a)), launch("write", a, p), OK(cuStreamWaitEvent(b, event, 0)), launch("read", b, p);
+    }
+    if (IS("wrong event, waited for by another stream")) launch("write", a, p), then(a, NULL), launch("read", b, p);
+    if (IS("right chain")) launch("write", a, p), then(a, NULL), launch("read", NULL, p), then(NULL, b), launch("write", b, p);
+    if (IS("wrong writes")) launch("write", a, p), launch("write", b, p + 4);
+    if (IS("right halves")) launch("write", a, p), launch("write", b, p + 4 * N);
+    if (IS("right reads")) launch("read", a, p), launch("read", b, p);
+    if (IS("right counts")) launch("count", a, p), launch("count", b, p);
+    if (IS("wrong count")) launch("count", a, p), launch("write", b, p);
+    if (IS("wrong fill")) OK(cuMemsetD32Async(p, 7, N, a)), launch("read", b, p);
+    if (IS("wrong default stream")) launch("write", NULL, p), launch("read", b, p);
+    if (IS("right turns")) launch("write", a, p), launch("read", NULL, p), launch("write", b, p);
+    if (IS("wrong turns")) launch("write", a, p), launch("write", b, p);
+    if (IS("right free")) launch("write", a, p), OK(cuMemFreeAsync(p, a)), p = 0;
+    if (IS("wrong free")) launch("write", a, p), OK(cuMemFreeAsync(p, b)), p = 0;
+    if (IS("right free by a call that waits")) launch("write", a, p), OK(cuMemFree_v2(p)), OK(cuMemAlloc_v2(&p, 8 * N)), launch("write", b, p);
+    if (strstr(name, "graph")) {
+        OK(cuStreamBeginCapture_v2(a, 0));
+        launch("write", a, p), launch("read", a, p);
+        OK(cuStreamEndCapture(a, &graph));
+        OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, a));
+        if (IS("right graph")) then(a, b);
+        launch("read", b, p);
+    }
+    OK(cuCtxSynchronize());
+    puts("done");
+    return 0;
+}
