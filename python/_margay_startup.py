@@ -15,6 +15,10 @@ _AFTER = {
     "torch": "margay.torch",
     "cuda.bindings._internal.runtime": "margay._bindings",
     "cuda.bindings._internal.runtime_ptds": "margay._bindings",
+    "cuda.bindings._bindings.cyruntime": "margay._bindings",
+    "cuda.bindings._bindings.cyruntime_ptds": "margay._bindings",
+    "jax_plugins.xla_cuda12": "margay._jax",
+    "jax_plugins.xla_cuda13": "margay._jax",
 }
 # Called before the import of a module: what `margay.enable()` has to say about it.
 _before = {}

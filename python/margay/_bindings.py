@@ -3,19 +3,25 @@
 They hold NVIDIA's runtime without the names of its functions, so margay's auditing library cannot lead them elsewhere. But Cython modules
 offer C functions to each other by name, in capsules that the importing module looks up when it is imported
 (https://cython.readthedocs.io, "Sharing Declarations Between Cython Modules"). `cuda.bindings.cyruntime` takes the runtime's functions so
-from `cuda.bindings._internal.runtime`. Between the two, the capsules are replaced by capsules of margay's functions of the same name
+from `cuda.bindings._internal.runtime` (`cuda.bindings._bindings.cyruntime` before release 13). Between the two, the capsules are replaced by capsules of margay's functions of the same name
 and signature.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 __all__ = ["install"]
 
 # The modules that hold a runtime, and what its variants with a default stream per thread are called.
-_MODULES = {"cuda.bindings._internal.runtime": "", "cuda.bindings._internal.runtime_ptds": "_ptsz"}
+_MODULES = {
+    "cuda.bindings._internal.runtime": "",
+    "cuda.bindings._internal.runtime_ptds": "_ptsz",
+    "cuda.bindings._bindings.cyruntime": "",
+    "cuda.bindings._bindings.cyruntime_ptds": "_ptsz",
+}
 
 
 def install() -> None:
@@ -26,6 +32,16 @@ def install() -> None:
         runtime = _runtime() if offered else None
         if runtime is not None:
             _replace(offered, runtime, variant)
+            _tell(module.__file__)
+
+
+def _tell(path: str) -> None:
+    """Has margay's driver say nothing of the runtime in a file, which is not called any more."""
+    try:
+        replaced = ctypes.CDLL("libcuda.so.1").margayReplaced
+    except (OSError, AttributeError):
+        return  # the driver of an older `margay exec`
+    replaced(os.path.realpath(path).encode())
 
 
 def _runtime() -> ctypes.CDLL | None:

@@ -102,6 +102,15 @@ def test_torch_is_served_after_its_import(python, tmp_path):
     assert python(program + "import torch") == before
 
 
+def test_the_cuda_plugin_of_jax_is_refused_in_one_sentence(python, tmp_path):
+    folder = tmp_path / "jax_plugins" / "xla_cuda13"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("def initialize():\n    raise RuntimeError('Unable to load cuPTI')\n")
+    done = python("import margay\nmargay.enable()\nimport jax_plugins.xla_cuda13 as plugin\nplugin.initialize()", check=False)
+    assert done.returncode == 0 and done.stderr.count("\n") == 1, done.stderr
+    assert "JAX" in done.stderr and "CPU" in done.stderr
+
+
 def test_words_that_nobody_understands_are_an_error_of_the_driver(python):
     done = python("import margay\nmargay.enable('gpu9000')" + DRIVER, check=False)
     assert done.returncode == 1 and "`gpu9000`" in done.stderr

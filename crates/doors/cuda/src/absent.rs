@@ -139,6 +139,7 @@ absent! {
 #[rustfmt::skip]
 absent! {
     GRAPHICS:
+    cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage
     cuGraphicsMapResources + ptsz cuGraphicsResourceGetMappedPointer cuGraphicsResourceGetMappedPointer_v2
     cuGraphicsResourceSetMapFlags cuGraphicsResourceSetMapFlags_v2 cuGraphicsUnmapResources + ptsz
     cuGraphicsUnregisterResource

@@ -6,7 +6,7 @@ use crate::{
     code::{Code, Outcome},
     driver::{driver, initialise},
     handle::Handle,
-    pool::Pool,
+    pool::{Pool, Source},
     raw::{Host, In, Out, Text, forever},
 };
 use bytemuck::AnyBitPattern;
@@ -135,7 +135,7 @@ pub fn attribute(number: u32, device: i32) -> Option<i32> {
         102 | 103 => 1, // virtual memory management, by file descriptors too
         106 => limits.ctas as i32,
         111 => 1 << 10,                        // reserved shared memory
-        115 => 1,                              // memory pools
+        115 | 144 => 1,                        // memory pools: of the device, of the host
         120 => i32::from(capability().0 >= 9), // clusters
         127 => i32::from(capability().0 >= 9), // tensor maps
         126 => 1,
@@ -287,15 +287,15 @@ api! {
     }
     11020 fn cuDeviceGetDefaultMemPool(pool: Out<Handle<Pool>>, device: i32) {
         check(device)?;
-        pool.set(driver()?.default_pool)
+        pool.set(driver()?.default_pools[Source::Device as usize])
     }
     11020 fn cuDeviceGetMemPool(pool: Out<Handle<Pool>>, device: i32) {
         check(device)?;
-        pool.set(crate::pool::current()?)
+        pool.set(crate::pool::current(Source::Device)?)
     }
     11020 fn cuDeviceSetMemPool(device: i32, pool: Handle<Pool>) {
         check(device)?;
-        crate::pool::set_current(pool)
+        crate::pool::set_current(Source::Device, pool)
     }
     11030 fn cuFlushGPUDirectRDMAWrites(_target: u32, _scope: u32) { Err(Code::NOT_SUPPORTED) }
 

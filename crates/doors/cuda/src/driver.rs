@@ -13,7 +13,7 @@ use crate::{
     library::Library,
     link::Link,
     module::Module,
-    pool::{Pool, Pooled},
+    pool::{Defaults, Pool, Pooled, Source},
     raw::is_forked,
     stream::Stream,
     texture::{ArrayObject, Surface, Texture},
@@ -66,10 +66,10 @@ pub struct Driver {
     pub textures: Mutex<std::collections::HashMap<u64, Texture>>,
     /// Surfaces by device handle.
     pub surfaces: Mutex<std::collections::HashMap<u64, Surface>>,
-    /// The default memory pool.
-    pub default_pool: Handle<Pool>,
-    /// The pool of allocations that do not name one.
-    pub current_pool: Mutex<Handle<Pool>>,
+    /// The default memory pools.
+    pub default_pools: Defaults,
+    /// The pools of allocations that do not name one.
+    pub current_pools: Mutex<Defaults>,
     /// Allocations from pools.
     pub pooled: Pooled,
     /// Advice about managed memory.
@@ -135,7 +135,7 @@ impl Driver {
     fn new() -> Result<Driver, Code> {
         let device = margay::device().map_err(|e| Code::from(&e))?;
         let pools = Table::default();
-        let default_pool = pools.add(Pool::default());
+        let default_pools = Source::ALL.map(|source| pools.add(Pool::default_of(source)));
         Ok(Driver {
             device,
             contexts: Table::default(),
@@ -155,8 +155,8 @@ impl Driver {
             arrays: Table::default(),
             textures: Mutex::default(),
             surfaces: Mutex::default(),
-            default_pool,
-            current_pool: Mutex::new(default_pool),
+            default_pools,
+            current_pools: Mutex::new(default_pools),
             pooled: Pooled::default(),
             advice: Mutex::default(),
             physical: Table::default(),

@@ -11,7 +11,7 @@ use crate::{
     driver::{current, driver},
     graph::GraphMemory,
     handle::Handle,
-    pool::Pool,
+    pool::{Pool, Source},
     raw::{Host, In, Out},
     room,
     stream::StreamHandle,
@@ -82,10 +82,11 @@ fn allocate_in_order(bytes: usize, pool: Handle<Pool>, stream: StreamHandle) -> 
     let stream = stream.get()?;
     match &mut *stream.stream().capture() {
         None => {
-            if driver()?.pools.get(pool)?.is_imported {
+            let from = driver()?.pools.get(pool)?;
+            if from.is_imported {
                 return Err(Code::INVALID_VALUE); // its memory comes from its own process only
             }
-            let address = allocate(bytes, Owner::Device)?;
+            let address = allocate(bytes, from.source.owner())?;
             crate::pool::took(pool, address, bytes)?;
             Ok(address)
         }
@@ -235,7 +236,7 @@ fn attribute(out: Host, number: u32, address: DevicePtr) -> Outcome {
         pointer::MAPPED => byte(true),
         pointer::HANDLE_TYPES => long(0),
         pointer::ACCESS_FLAGS => word(3),
-        pointer::MEMPOOL => long(0),
+        pointer::MEMPOOL => long(crate::pool::of(base).map_or(0, |pool| pool.number() as u64)),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -331,7 +332,7 @@ api! {
         address.set(allocate(bytes, Owner::Managed)?)
     }
     11020 + ptsz fn cuMemAllocAsync(address: Out<DevicePtr>, bytes: usize, stream: StreamHandle) {
-        address.set(allocate_in_order(bytes, crate::pool::current()?, stream)?)
+        address.set(allocate_in_order(bytes, crate::pool::current(Source::Device)?, stream)?)
     }
     11020 + ptsz fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, bytes: usize, pool: Handle<Pool>, stream: StreamHandle) {
         address.set(allocate_in_order(bytes, pool, stream)?)

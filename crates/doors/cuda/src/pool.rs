@@ -4,6 +4,7 @@
 use crate::{
     api::api,
     code::{Code, Outcome},
+    context::Owner,
     driver::driver,
     handle::Handle,
     memory::{DevicePtr, Location},
@@ -19,9 +20,50 @@ use std::{
 /// The bytes of the file that stands for a pool.
 const MARK: [u8; 16] = *b"margay's pool 1\0";
 
+/// The memory of a pool. There is one default pool of each.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Memory of the device.
+    #[default]
+    Device,
+    /// Pinned memory of the host.
+    Host,
+    /// Managed memory.
+    Managed,
+}
+
+impl Source {
+    /// All of them, in the order of [`Defaults`].
+    pub const ALL: [Source; 3] = [Source::Device, Source::Host, Source::Managed];
+
+    /// The memory at a location (`CUmemLocation`) of an allocation type (`CUmemAllocationType`: 1 pinned, 2 managed).
+    fn of(location: Location, kind: u32) -> Result<Source, Code> {
+        match (kind, location.kind) {
+            (2, 0..=4) => Ok(Source::Managed),
+            (1, 2..=4) => Ok(Source::Host),
+            (1, 1) => Ok(Source::Device),
+            _ => Err(Code::INVALID_VALUE),
+        }
+    }
+
+    /// The owner of its allocations.
+    pub fn owner(self) -> Owner {
+        match self {
+            Source::Device => Owner::Device,
+            Source::Host => Owner::Host(0),
+            Source::Managed => Owner::Managed,
+        }
+    }
+}
+
+/// A pool for each [`Source`].
+pub type Defaults = [Handle<Pool>; Source::ALL.len()];
+
 /// A memory pool.
 #[derive(Default)]
 pub struct Pool {
+    /// Where its allocations are.
+    pub source: Source,
     attributes: Mutex<HashMap<u32, u64>>,
     usage: Mutex<Usage>,
     /// What identifies a pool that other processes may use.
@@ -50,7 +92,13 @@ struct Usage {
 pub type Pooled = Mutex<HashMap<DevicePtr, (Handle<Pool>, usize)>>;
 
 impl Pool {
+    /// A default pool.
+    pub fn default_of(source: Source) -> Pool {
+        Pool { source, ..Pool::default() }
+    }
+
     fn new(properties: Properties) -> Result<Pool, Code> {
+        let source = Source::of(properties.location, properties.kind)?;
         let token = match properties.handles {
             0 => None,
             1 => Some(Backing::filled(MARK.len(), |_, to| {
@@ -59,7 +107,7 @@ impl Pool {
             })?),
             _ => return Err(Code::NOT_SUPPORTED),
         };
-        Ok(Pool { token, ..Pool::default() })
+        Ok(Pool { source, token, ..Pool::default() })
     }
 
     /// The pool of another process that a file stands for.
@@ -119,21 +167,18 @@ fn size(attribute: u32) -> usize {
 }
 
 /// The pool of allocations that do not name one.
-pub fn current() -> Result<Handle<Pool>, Code> {
-    Ok(*driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner))
+pub fn current(source: Source) -> Result<Handle<Pool>, Code> {
+    Ok(driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner)[source as usize])
 }
 
 /// Sets the current pool.
-pub fn set_current(pool: Handle<Pool>) -> Outcome {
-    if driver()?.pools.get(pool)?.is_imported {
+pub fn set_current(source: Source, pool: Handle<Pool>) -> Outcome {
+    let new = driver()?.pools.get(pool)?;
+    if new.is_imported || new.source != source {
         return Err(Code::INVALID_VALUE);
     }
-    *driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
+    driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner)[source as usize] = pool;
     Ok(())
-}
-
-fn check(location: In<Location>) -> Outcome {
-    if location.get()? == Location::DEVICE { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
 }
 
 api! {
@@ -141,27 +186,26 @@ api! {
         pool.set(driver()?.pools.add(Pool::new(properties.get()?)?))
     }
     11020 fn cuMemPoolDestroy(pool: Handle<Pool>) {
-        if pool == driver()?.default_pool {
+        let defaults = driver()?.default_pools;
+        if defaults.contains(&pool) {
             return Err(Code::INVALID_VALUE);
         }
         driver()?.pools.remove(pool)?;
-        let mut current = driver()?.current_pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if *current == pool {
-            *current = driver()?.default_pool;
+        let mut current = driver()?.current_pools.lock().unwrap_or_else(PoisonError::into_inner);
+        for (current, default) in current.iter_mut().zip(defaults).filter(|(current, _)| **current == pool) {
+            *current = default;
         }
         Ok(())
     }
-    13000 fn cuMemGetDefaultMemPool(pool: Out<Handle<Pool>>, location: In<Location>, _kind: u32) {
-        check(location)?;
-        pool.set(driver()?.default_pool)
+    13000 fn cuMemGetDefaultMemPool(pool: Out<Handle<Pool>>, location: In<Location>, kind: u32) {
+        let source = Source::of(location.get()?, kind)?;
+        pool.set(driver()?.default_pools[source as usize])
     }
-    13000 fn cuMemGetMemPool(pool: Out<Handle<Pool>>, location: In<Location>, _kind: u32) {
-        check(location)?;
-        pool.set(current()?)
+    13000 fn cuMemGetMemPool(pool: Out<Handle<Pool>>, location: In<Location>, kind: u32) {
+        pool.set(current(Source::of(location.get()?, kind)?)?)
     }
-    13000 fn cuMemSetMemPool(location: In<Location>, _kind: u32, pool: Handle<Pool>) {
-        check(location)?;
-        set_current(pool)
+    13000 fn cuMemSetMemPool(location: In<Location>, kind: u32, pool: Handle<Pool>) {
+        set_current(Source::of(location.get()?, kind)?, pool)
     }
     11020 fn cuMemPoolTrimTo(pool: Handle<Pool>, _bytes: usize) { driver()?.pools.get(pool).map(drop) }
     11020 fn cuMemPoolSetAttribute(pool: Handle<Pool>, attribute: u32, value: Host) {

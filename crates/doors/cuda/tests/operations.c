@@ -19,7 +19,9 @@ int cuGraphGetNodes(H, H *, size_t *), cuGraphNodeGetType(H, int *), cuGraphBatc
 int cuModuleLoadData(H *, const void *), cuModuleGetFunction(H *, H, const char *), cuGetProcAddress_v2(const char *, void **, int, Ptr, int *);
 int cuLaunchKernel(H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **);
 int cuMemCreate(Ptr *, size_t, const void *, Ptr), cuMemRelease(Ptr), cuGraphConditionalHandleCreate(Ptr *, H, H, unsigned, unsigned);
-int cuGraphCreate(H *, unsigned);
+int cuGraphCreate(H *, unsigned), cuMemGetMemPool(H *, const void *, int), cuMemGetDefaultMemPool(H *, const void *, int);
+int cuMemSetMemPool(const void *, int, H), cuMemPoolCreate(H *, const void *), cuMemPoolDestroy(H), cuDeviceGetMemPool(H *, int);
+int cuMemAllocFromPoolAsync(Ptr *, size_t, H, H), cuMemFreeAsync(Ptr, H), cuPointerGetAttribute(void *, int, Ptr);
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, NOT_SUPPORTED = 801 };
 enum { WAIT_32 = 1, WRITE_32 = 2, WAIT_64 = 4, WRITE_64 = 5, BARRIER = 6, REDUCE = 8, MEMORY_NODE = 12 };
@@ -198,6 +200,46 @@ static void names(void) {
     CHECK(cuGetProcAddress_v2("cuMakeCoffee", &nothing, 13000, 0, &status) == NOT_FOUND && status == 1);
 }
 
+/* There is a current pool for each kind of memory (CUDA Driver API, "Stream Ordered Memory Allocator"). */
+static void pools(void) {
+    enum { PINNED = 1, MANAGED = 2, ON_DEVICE = 1, ON_HOST = 2, MEMORY_TYPE = 2, IS_MANAGED = 8, POOL = 17 };
+    struct { int kind, id; } device = {ON_DEVICE, 0}, host = {ON_HOST, 0}, nowhere = {9, 0};
+    struct { int type, handles; int location[2]; void *attributes; size_t most; char rest[56]; } properties = {PINNED, 0, {ON_HOST, 0}};
+    H pool[3], own, found;
+    Ptr at;
+    int has = 0;
+    OK(cuDeviceGetAttribute(&has, 144, 0)); /* pools of host memory */
+    CHECK(has == 1);
+    OK(cuMemGetMemPool(&pool[0], &device, PINNED));
+    OK(cuMemGetMemPool(&pool[1], &host, PINNED));
+    OK(cuMemGetMemPool(&pool[2], &device, MANAGED));
+    CHECK(pool[0] != pool[1] && pool[1] != pool[2] && pool[0] != pool[2]);
+    OK(cuDeviceGetMemPool(&found, 0));
+    CHECK(found == pool[0]);
+    CHECK(cuMemGetMemPool(&found, &nowhere, PINNED) == INVALID_VALUE && cuMemGetMemPool(&found, &host, 7) == INVALID_VALUE);
+    for (int i = 0; i < 3; i++) {
+        unsigned type = 0;
+        unsigned char is_managed = 9;
+        OK(cuMemAllocFromPoolAsync(&at, 4096, pool[i], NULL));
+        OK(cuPointerGetAttribute(&type, MEMORY_TYPE, at));
+        OK(cuPointerGetAttribute(&is_managed, IS_MANAGED, at));
+        OK(cuPointerGetAttribute(&found, POOL, at));
+        CHECK(type == (i == 1 ? 1 : 2) && is_managed == (i == 2) && found == pool[i]);
+        if (i) *(int *)at = 5; /* the host has access */
+        OK(cuMemFreeAsync(at, NULL));
+    }
+    OK(cuMemPoolCreate(&own, &properties));
+    CHECK(cuMemSetMemPool(&device, PINNED, own) == INVALID_VALUE); /* of another kind */
+    OK(cuMemSetMemPool(&host, PINNED, own));
+    OK(cuMemGetMemPool(&found, &host, PINNED));
+    CHECK(found == own);
+    OK(cuMemGetDefaultMemPool(&found, &host, PINNED));
+    CHECK(found == pool[1] && cuMemPoolDestroy(found) == INVALID_VALUE);
+    OK(cuMemPoolDestroy(own));
+    OK(cuMemGetMemPool(&found, &host, PINNED));
+    CHECK(found == pool[1]);
+}
+
 int main(int argc, char **argv) {
     H first, second, module, twice, increment, decide, graph;
     Ptr word, condition;
@@ -232,6 +274,7 @@ int main(int argc, char **argv) {
         return 3;
     }
     memory_operations();
+    pools();
     copies_between_devices(first, second);
     limits();
     names();

@@ -1,6 +1,6 @@
 //! Names the file that contains an image, for messages about code that margay cannot run.
 
-use crate::raw::Host;
+use crate::raw::{Host, Text};
 use margay_image::{
     fatbin::{Entry, Kind},
     object::{self, Runtime},
@@ -74,10 +74,20 @@ const KERNEL_LIBRARIES: [&str; 15] = [
     "libnvshmem_host",
 ];
 
+/// The files that need no message, or had theirs.
+static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+crate::api::function! {
+    /// Declares that the program does not call the runtime inside a file, because its functions were replaced by margay's.
+    margayReplaced(path: Text) {
+        SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.text()?);
+        Ok(())
+    }
+}
+
 /// Messages for NVIDIA's own runtimes, which ask for the driver's undocumented tables: the file that contains each, and
 /// what to do. A file is named in the first answer after it was loaded.
 pub fn foreign_runtimes() -> Vec<String> {
-    static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
     let paths = maps.lines().filter_map(|line| Some(line[line.find('/')?..].to_string()));
@@ -112,6 +122,10 @@ fn foreign_runtime(path: &str) -> Option<String> {
             "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
              `libcudart.so` instead, or, for NVIDIA's Python bindings, `pip install margay` beside them"
         }
+        Runtime::Stripped if in_package(path) => {
+            "brings a CUDA runtime without the names of its functions, so margay cannot take its place: this package's CUDA \
+             functions fail; use its CPU device, or build it from source with `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared')"
+        }
         Runtime::Stripped => {
             "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
              `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
@@ -124,6 +138,13 @@ fn foreign_runtime(path: &str) -> Option<String> {
         Runtime::Shared => return None,
     };
     Some(format!("margay: {path} {why}"))
+}
+
+/// Whether a file belongs to an installed Python package, which its user did not build.
+fn in_package(path: &str) -> bool {
+    Path::new(path)
+        .components()
+        .any(|part| ["site-packages", "dist-packages"].iter().any(|name| part.as_os_str() == *name))
 }
 
 /// Whether a file is one of margay's libraries, which are installed in one folder.
@@ -141,7 +162,14 @@ fn redirected() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_kernel_library;
+    use super::{in_package, is_kernel_library};
+
+    #[test]
+    fn files_of_python_packages_are_known_by_their_folder() {
+        assert!(in_package("/home/a/lib/python3.12/site-packages/warp/bin/warp.so"));
+        assert!(in_package("/usr/lib/python3/dist-packages/x.so"));
+        assert!(!in_package("/home/a/site-packages.so") && !in_package("/opt/a.out"));
+    }
 
     #[test]
     fn libraries_of_kernels_are_known_by_their_files() {
