@@ -6,15 +6,18 @@ use margay_exec::device::Work;
 /// How deep launches may nest; the tail stream's do not count (CUDA C++ Programming Guide, "CUDA Dynamic Parallelism", "Limits").
 const DEPTH: u32 = 24;
 
+/// Launches a kernel with a configuration and a parameter block.
+pub type Launcher<'l> = dyn FnMut(&Kernel, LaunchConfig<'static>, &[u8]) -> Result<LaunchStats, Error> + 'l;
+
 impl Module {
     /// Performs what the grid of `parent` has queued, and what is queued by that, as if by one stream: a grid, then its work in the
-    /// order of the calls, then the work of its tail stream. `launched` hears of each launch.
+    /// order of the calls, then the work of its tail stream. `launch` launches each grid.
     pub fn perform(
         &self,
         parent: &Kernel,
         queued: (Vec<Work>, Vec<Work>),
         cancel: Option<&Cancel>,
-        launched: &mut dyn FnMut(&Kernel, &LaunchStats),
+        launch: &mut Launcher<'_>,
     ) -> Result<(), Error> {
         let mut next: Vec<(Kernel, u32, Work)> = Vec::new();
         let add = |next: &mut Vec<_>, parent: &Kernel, depth: u32, (work, tail): (Vec<Work>, Vec<Work>)| {
@@ -24,7 +27,7 @@ impl Module {
         add(&mut next, parent, 0, queued);
         let memory = parent.inner.context.device().memory();
         while let Some((parent, depth, work)) = next.pop() {
-            let launch = match work {
+            let grid = match work {
                 Work::Copy { to, from, bytes } => {
                     let outside = |_| Error::BadAddress { address: to, size: bytes };
                     memory.copy(to, from, bytes).map_err(outside)?;
@@ -35,17 +38,16 @@ impl Module {
                     memory.fill(to, &[byte], bytes).map_err(outside)?;
                     continue;
                 }
-                Work::Launch(launch) => launch,
+                Work::Launch(grid) => grid,
             };
-            let kernel = self.kernel(&parent.image().ir.func(launch.kernel).name)?;
+            let kernel = self.kernel(&parent.image().ir.func(grid.kernel).name)?;
             if depth > DEPTH {
                 let name = kernel.name();
                 return Err(Error::BadLaunch(format!("launches from device code nest deeper than {DEPTH}: `{name}`")));
             }
-            let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(launch.shape) };
-            let mut stats = kernel.launch(&config, &launch.params)?;
+            let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(grid.shape) };
+            let mut stats = launch(&kernel, config, &grid.params)?;
             let queued = std::mem::take(&mut stats.queued);
-            launched(&kernel, &stats);
             add(&mut next, &kernel, depth, queued);
         }
         Ok(())

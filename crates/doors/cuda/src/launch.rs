@@ -15,8 +15,8 @@ use crate::{
     work::Work,
 };
 use bytemuck::AnyBitPattern;
-use margay_exec::{LaunchShape, Observer};
-use margay_runtime::{LaunchConfig, Progress};
+use margay_exec::LaunchShape;
+use margay_runtime::{Error, Kernel, LaunchConfig, LaunchStats};
 use std::sync::Arc;
 
 /// A launch with its arguments.
@@ -86,32 +86,17 @@ impl Launch {
     /// Runs the kernel. A failure becomes the context's sticky error, which later calls return.
     pub fn run(&self, context: &Arc<Context>) -> Outcome {
         let kernel = self.function.kernel()?;
-        let checker = watch::checker(kernel, self.shape, &self.params);
-        let observer = checker.as_ref().map(|c| c as &dyn Observer);
-        let seed = if observer.is_some() { watch::seed() } else { 0 };
-        let clock = watch::Clock::new(kernel);
-        let progress = |done, total| clock.tell(done, total);
-        let progress: Option<Progress<'_>> = if observer.is_some() { Some(&progress) } else { None };
-        let cancel = Some(context.cancel.clone());
-        let config = LaunchConfig { seed, observer, progress, cancel, ..LaunchConfig::of(self.shape) };
+        let config = LaunchConfig { cancel: Some(context.cancel.clone()), ..LaunchConfig::of(self.shape) };
         crate::capture::launch(&self.function, kernel, context, &config, &self.params);
-        let ended = kernel.launch(&config, &self.params).and_then(|mut stats| {
+        let ended = watched(context, kernel, config, &self.params).and_then(|mut stats| {
             let (queued, cancel) = (std::mem::take(&mut stats.queued), Some(&context.cancel));
-            self.function.module.loaded.perform(kernel, queued, cancel, &mut account::launched)?;
+            let mut child = |kernel: &Kernel, config, params: &[u8]| watched(context, kernel, config, params);
+            self.function.module.loaded.perform(kernel, queued, cancel, &mut child)?;
             Ok(stats)
         });
-        if let Some(checker) = &checker {
-            order::launched(&checker.footprint());
-        }
-        if checker.as_ref().is_some_and(|checker| watch::report_findings(kernel, checker)) {
-            context.give_up(Code::LAUNCH_FAILED);
-        }
-        // A checker of synchronisation has told of it.
-        let told = checker.is_some() && watch::wanted().is_some_and(|what| what.sync);
         match ended {
             Ok(stats) => {
-                account::launched(kernel, &stats);
-                if let Some(undefined) = stats.undefined.as_ref().filter(|_| !told) {
+                if let Some(undefined) = &stats.undefined {
                     self.function.tell_undefined(undefined);
                 }
                 Ok(())
@@ -122,6 +107,34 @@ impl Launch {
             },
         }
     }
+}
+
+/// Launches a kernel under the checks that are requested for it, and reports their findings.
+fn watched(
+    context: &Context,
+    kernel: &Kernel,
+    config: LaunchConfig<'static>,
+    params: &[u8],
+) -> Result<LaunchStats, Error> {
+    let Some(checker) = watch::checker(kernel, config.shape, params) else {
+        let stats = kernel.launch(&config, params)?;
+        account::launched(kernel, &stats);
+        return Ok(stats);
+    };
+    let clock = watch::Clock::new(kernel);
+    let progress = |done, total| clock.tell(done, total);
+    let config = LaunchConfig { seed: watch::seed(), observer: Some(&checker), progress: Some(&progress), ..config };
+    let ended = kernel.launch(&config, params);
+    order::launched(&checker.footprint());
+    if watch::report_findings(kernel, &checker) {
+        context.give_up(Code::LAUNCH_FAILED);
+    }
+    let mut stats = ended?;
+    account::launched(kernel, &stats);
+    if watch::wanted().is_some_and(|what| what.sync) {
+        stats.undefined = None; // the checker has reported it
+    }
+    Ok(stats)
 }
 
 /// The parameter block in `extra`: pairs of a key and a value, terminated by 0.

@@ -123,6 +123,17 @@ fn kernels_launch_kernels() {
         assert!(run.status.success() && out == "right\n", "{engine}:\n{out}{err}");
         assert!(err.contains("launches from device code nest deeper than 24: `deeper`"), "{err}");
     }
+    // Grids that kernels launch are checked as others are.
+    for (argument, races) in [("right", 0), ("careless", 1)] {
+        let mut command = Command::new(&client);
+        let command = command.arg(argument).env("LD_LIBRARY_PATH", &folder).env("MARGAY_CHECK", "races");
+        let err = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
+        assert_eq!(
+            (err.matches("error: ").count(), err.matches("in `clash`").count()),
+            (races, 2 * races),
+            "{argument}: {err}"
+        );
+    }
 }
 
 #[test]

@@ -47,6 +47,14 @@ static const char ptx[] =
     "st.param.b32 [v], 2; call (code), launch, (k, c, s, w, v);\n"
     "st.param.b32 [c], 0; call (code), launch, (k, c, s, w, v);\n" /* a grid of nothing */
     "ld.param.b32 %e, [code]; st.global.u32 [%d+60], %e; ret; }\n"
+    ".visible .entry clash(.param .u64 to, .param .u8 value) {\n" /* all lanes write one word */
+    ".reg .b32 %t; .reg .b64 %d; ld.param.u64 %d, [to]; mov.u32 %t, %tid.x; st.global.u32 [%d+40], %t; ret; }\n"
+    ".visible .entry careless(.param .u64 to) {\n"
+    ".reg .pred %p; .reg .b32 %t; .reg .b64 %d, %f;\n"
+    ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
+    "mov.u32 %t, %tid.x; setp.ne.u32 %p, %t, 0; @%p ret;\n"
+    "ld.param.u64 %d, [to]; mov.u64 %f, clash; st.param.b64 [k], %f; st.param.b64 [w], %d; st.param.b32 [c], 1;\n"
+    "st.param.b64 [s], 0; st.param.b32 [v], 0; call (code), launch, (k, c, s, w, v); ret; }\n"
     ".visible .entry deeper(.param .u64 to, .param .u8 value) {\n"
     ".reg .pred %p; .reg .b32 %t, %n, %v; .reg .b64 %d, %f;\n"
     ".param .b64 k; .param .b32 c; .param .b64 s; .param .b64 w; .param .b32 v; .param .b32 code;\n"
@@ -95,7 +103,11 @@ int main(int argc, char **argv)
     OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
     OK(cuMemcpyDtoH_v2(got, to, sizeof got));
     CHECK(got[0] == 21);
-    if (argc > 1) {
+    if (argc > 1 && !strcmp(argv[1], "careless")) {
+        OK(cuModuleGetFunction(&kernel, module, "careless"));
+        OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+    }
+    if (argc > 1 && !strcmp(argv[1], "deep")) {
         value = 100; /* deeper than any device goes */
         OK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
         CHECK(cuCtxSynchronize() != 0);
