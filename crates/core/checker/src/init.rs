@@ -11,6 +11,7 @@
 use crate::{Checker, Finding, FindingKind, State, hash::Map, lanes, name, site::Place};
 use margay_exec::{AccessKind, Actor, Image, LANES, MemoryEvent, Undefined, UndefinedEvent};
 use margay_ir::pass::adjacent;
+use std::sync::Arc;
 
 /// Limit of the loads that are remembered.
 const MOST_LOADED: usize = 1 << 18;
@@ -18,12 +19,24 @@ const MOST_LOADED: usize = 1 << 18;
 /// What a thread has read at a place that was undefined. The thread is the CTA's linear index, its warp and lane.
 pub type Loaded = Map<(u32, u32, u64), What>;
 
+/// Where the undefined value of a copy was loaded.
+pub struct Source {
+    place: Place,
+    thread: u64,
+    what: What,
+}
+
 /// What was read, to be named.
+#[derive(Clone)]
 pub enum What {
     /// An offset in shared memory, and the element's size.
     Shared(u64, u32),
+    /// A copy in shared memory.
+    Copied(Arc<Source>),
     /// Local memory.
     Local,
+    /// Shared memory, where too much was loaded to remember.
+    Unknown,
     /// A name.
     Global(String),
 }
@@ -125,6 +138,13 @@ impl Checker {
             let at = e.addresses[lane as usize] + i as u64 * step;
             match (&state.written, home) {
                 (_, Home::Local) if lanes >> lane & 1 == 1 => state.marks.forget(at, step),
+                (_, Home::Shared(_)) if lanes >> lane & 1 == 1 => {
+                    state.marks.forget(at, step);
+                    let number = self.number(e.actor.cta, e.actor.warp, lane);
+                    if let Some((_, origin)) = state.passed.iter().find(|(element, _)| *element == i) {
+                        state.copied.insert(at, self.source(&state.loaded, *origin, number));
+                    }
+                }
                 (_, Home::Global) if lanes >> lane & 1 == 1 => {}
                 (Some(written), Home::Global) => written.mark(at, step),
                 (None, Home::Global) => {}
@@ -162,6 +182,9 @@ impl Checker {
                     let key = (func.0, place.span.start, self.number(e.actor.cta, e.actor.warp, lane));
                     if state.loaded.len() < MOST_LOADED || state.loaded.contains_key(&key) {
                         let what = match home {
+                            Home::Shared(_) if state.copied.contains_key(&at) => {
+                                What::Copied(state.copied[&at].clone())
+                            }
                             Home::Shared(base) => What::Shared(at - base, e.element),
                             Home::Local => What::Local,
                             Home::Global => What::Global(name::global(e.memory, self.names, at, e.element)),
@@ -178,24 +201,41 @@ impl Checker {
         (u64::from(self.index(cta)) * u64::from(self.warps) + u64::from(warp)) * LANES as u64 + u64::from(lane)
     }
 
+    /// The origin of an undefined value that a thread has loaded: of a copy, where the copied value was loaded.
+    fn source(&self, loaded: &Loaded, place: Place, thread: u64) -> Arc<Source> {
+        match loaded.get(&(place.0.0, place.1.span.start, thread)) {
+            Some(What::Copied(source)) => source.clone(),
+            Some(what) => Arc::new(Source { place, thread, what: what.clone() }),
+            None => Arc::new(Source { place, thread, what: What::Unknown }),
+        }
+    }
+
     /// Reports the use of an undefined value that was loaded at `origin`.
     pub(crate) fn report_use(&self, state: &mut State, e: &UndefinedEvent<'_>, origin: Place) {
         let lane = e.actor.lanes.trailing_zeros();
-        let key = (origin.0.0, origin.1.span.start, self.number(e.actor.cta, e.actor.warp, lane));
-        let (what, nobody) = match state.loaded.get(&key) {
-            Some(What::Shared(offset, element)) => {
+        let number = self.number(e.actor.cta, e.actor.warp, lane);
+        let source = self.source(&state.loaded, origin, number);
+        let (what, why) = match &source.what {
+            What::Shared(offset, element) => {
                 (name::shared(&self.image, self.names, *offset, *element), "nobody in the CTA has")
             }
-            Some(What::Local) => ("local memory".to_owned(), "the thread has not"),
-            Some(What::Global(name)) => (name.clone(), "neither the host nor the kernel has"),
-            None => ("shared memory".to_owned(), "nobody in the CTA has"),
+            What::Local => ("local memory".to_owned(), "the thread has not"),
+            What::Global(name) => (name.clone(), "neither the host nor the kernel has"),
+            What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "nobody in the CTA has"),
         };
         let kind = FindingKind::Uninitialised;
-        state.report(kind, (origin, None), || {
-            let load = crate::Party { at: origin, ..self.party(&e.actor, lane, "reads") };
+        state.report(kind, (source.place, None), || {
+            let mut load = crate::Party { at: source.place, ..self.party(&e.actor, lane, "reads") };
+            if source.thread != number {
+                let (warps, lanes) = (u64::from(self.warps), LANES as u64);
+                let (warp, lane) = (source.thread / lanes % warps, source.thread % lanes);
+                load.thread = self.thread(warp as u32, lane as u32);
+                load.cta = self.cta_of((source.thread / lanes / warps) as u32);
+                load.callers.clear();
+            }
             Finding {
                 kind,
-                title: format!("uninitialised: reads {what}, which {nobody} written"),
+                title: format!("uninitialised: reads {what}, which {why} written"),
                 parties: vec![load, self.party(&e.actor, lane, "uses the value")],
                 notes: vec![e.what.replace(", whose value comes from no write", ", which derives from it")],
                 help: (what != "local memory").then(|| format!("{what} must be written before this access")),

@@ -98,6 +98,10 @@ struct State {
     remotes: Map<u32, Vec<ended::Remote>>,
     /// What loads have read that was undefined.
     loaded: init::Loaded,
+    /// Where undefined values were stored in shared memory.
+    copied: Map<u64, Arc<init::Source>>,
+    /// What the next access stores of these, by element: where it was loaded.
+    passed: Vec<(usize, Place)>,
     runs: init::Runs,
     sites: Sites,
     /// The program, once the launch is known, and the line key of each place.
@@ -294,9 +298,16 @@ impl Observer for Checker {
         }
         if self.what.init {
             self.look_for_uninitialised(state, e);
+            state.passed.clear();
         }
         if self.what.races && self.index(e.actor.cta).is_multiple_of(self.sample) {
             self.look_for_races(state, e);
+        }
+    }
+
+    fn passes_on(&self, element: usize, origin: Place) {
+        if self.what.init {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).passed.push((element, origin));
         }
     }
 
@@ -393,6 +404,8 @@ impl Observer for Checker {
         for (base, size) in e.locals.iter().chain([&e.shared]) {
             state.marks.forget(*base, *size);
         }
+        let within = |at: &u64| at.wrapping_sub(e.shared.0) < e.shared.1;
+        state.copied.retain(|at, _| !within(at));
         state.shadow.forget(e.shared.0, e.shared.1);
         // The part reserved by the system is initialised.
         state.marks.mark(e.shared.0, self.image.reserved_shared.into());

@@ -353,6 +353,11 @@ pub trait Observer: Sync {
         Undefined::default()
     }
 
+    /// The next memory event stores, as this element, undefined values that a load at `origin` has yielded.
+    fn passes_on(&self, element: usize, origin: (FuncId, SourcePlace)) {
+        let _ = (element, origin);
+    }
+
     /// A use that the manual leaves undefined.
     fn undefined(&self, event: UndefinedEvent<'_>) {
         let _ = event;

@@ -126,22 +126,26 @@ fn partial(func: &Func, run: Option<&Adjacent>, inst: &Inst, written: &[u32]) ->
     }
 }
 
-/// The lanes in which the current instruction stores undefined values, by element.
-pub fn stored(ctx: &Ctx<'_>) -> Undefined {
-    let mut all = Undefined::default();
-    let written = &ctx.warp.frames[ctx.frame as usize].written;
-    if written.is_empty() {
-        return all;
+/// The lanes in which the current instruction stores undefined values, by element, and the ops that have loaded these. In shared memory,
+/// only loaded values count: tiles have rows that are never written, whose registers hold nothing.
+pub fn stored(ctx: &Ctx<'_>) -> (Undefined, [Option<u32>; 8]) {
+    let (mut all, mut loads) = (Undefined::default(), [None; 8]);
+    let frame = &ctx.warp.frames[ctx.frame as usize];
+    if frame.written.is_empty() {
+        return (all, loads);
     }
-    let Some(inst) = inst_at(ctx) else { return all };
+    let Some(inst) = inst_at(ctx) else { return (all, loads) };
     let operands = ctx.func.func.operands(inst.srcs);
+    let base = operands.iter().find_map(|o| if let Operand::Mem(base, _) = o { Some(*base) } else { None });
+    let shared = reach(ctx, inst, ctx.func.func.variant(inst), base).1;
     let values = operands.iter().filter(|o| !matches!(o, Operand::Mem(..)));
-    for (lanes, value) in all.iter_mut().zip(values) {
-        if let Operand::Reg(r) = value {
-            *lanes = !written[r.0 as usize] & ctx.active;
-        }
+    for ((lanes, load), value) in all.iter_mut().zip(&mut loads).zip(values) {
+        let Operand::Reg(r) = value else { continue };
+        let origin = frame.origins.get(r.0 as usize).filter(|o| *o & OWN == 0).and_then(|o| o.checked_sub(1));
+        *lanes = !frame.written[r.0 as usize] & ctx.active & if origin.is_some() { u32::MAX } else { !shared };
+        *load = origin.filter(|_| *lanes != 0);
     }
-    all
+    (all, loads)
 }
 
 /// Checks the op that a group is about to execute.
@@ -251,12 +255,13 @@ fn instruction(ctx: &Ctx<'_>, number: u32, written: &mut [u32], origins: &mut [O
             for operand in operands {
                 let address = matches!(operand, Operand::Mem(..));
                 let verb = if address { "uses as an address" } else { "makes known" };
-                // What was loaded from shared memory without being written there must not go back.
+                // Values in memory are followed, arguments are not.
+                let passed = if variant.has(Mod::Param) || variant.has(Mod::ParamFunc) { shared } else { 0 };
                 let loaded = |r: &VReg| origins.get(r.0 as usize).is_some_and(|o| *o != 0 && *o & OWN == 0);
-                if !address && store {
+                if !address && store && passed != 0 {
                     reads(operand, &mut |r| {
                         if loaded(&r) {
-                            report_once(ctx, r, active & shared & !partial, (written, origins), "stores");
+                            report_once(ctx, r, active & !partial, (written, origins), "passes");
                         }
                     });
                 }

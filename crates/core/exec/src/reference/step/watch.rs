@@ -126,6 +126,12 @@ fn access_by(
     }
     let loads = variant.is_some_and(|v| matches!(v.op, Opcode::Ld | Opcode::Ldu)) && access == AccessKind::Load;
     let tracked = loads && uninitialised::follows(ctx);
+    let (undefined, loads) = if stored.is_some() { uninitialised::stored(ctx) } else { Default::default() };
+    for (element, load) in loads.into_iter().enumerate() {
+        if let Some(pc) = load {
+            observer.passes_on(element, (ctx.func.id, ctx.func.place(pc)));
+        }
+    }
     act(ctx, lanes, |actor| {
         let event = MemoryEvent {
             actor,
@@ -138,7 +144,7 @@ fn access_by(
             windows: &windows[..count],
             local: ctx.warp.local.as_ref().map_or((0, 0), |l| (l.block.base(), l.block.len() as u64)),
             values: stored.is_some().then_some(&value as &dyn Fn(usize, usize) -> u8),
-            undefined: if stored.is_some() { uninitialised::stored(ctx) } else { Default::default() },
+            undefined,
             peek: &peek,
             memory: ctx.grid.memory,
             tracked,
