@@ -131,7 +131,7 @@ def test_arguments_that_cannot_be_name_the_parameter(saxpy):
     k = margay.Module(saxpy).kernel()
     x = np.zeros(8, np.float32)
     for arguments, error, words in [
-        ((8, 1.0, x), TypeError, "takes 4 arguments, and 3 were given"),
+        ((8, 1.0, x), TypeError, "takes 4 arguments, found 3"),
         ((8.5, 1.0, x, x), TypeError, "`n: u32`.*float is no integer"),
         ((8, "one", x, x), TypeError, "`a: f32`.*str is no number"),
         ((8, 1.0, object(), x), TypeError, "`x: u64`.*object is no array"),
@@ -169,7 +169,7 @@ def test_structs_travel_as_bytes():
         out[:] = 0
         k[1, 1](s, out)
         assert out[0] == 2**40 + 3
-    with pytest.raises(ValueError, match="15 bytes were given, and the parameter takes 16"):
+    with pytest.raises(ValueError, match="found 15 bytes for a parameter of 16 bytes"):
         k[1, 1](bytes(15), out)
     with pytest.raises(TypeError, match="16 bytes by value"):
         k[1, 1](3, out)

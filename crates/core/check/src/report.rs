@@ -99,7 +99,7 @@ impl Report {
         if !error {
             self.warnings += 1;
             if self.warnings == WARNINGS {
-                d.notes.push("there may be more warnings; these are enough".to_owned());
+                d.notes.push("more warnings are not shown".to_owned());
             }
         }
         self.diagnostics.push(d);
@@ -115,7 +115,7 @@ impl Report {
     pub(crate) fn text_only(&mut self, mut d: Diagnostic) {
         if self.verdict == Verdict::Ptxas {
             d.severity = Severity::Warning;
-            d.notes.push("the manual forbids this; ptxas accepts it".to_owned());
+            d.notes.push("the manual forbids this, but ptxas accepts it".to_owned());
         }
         self.push(d);
     }
@@ -123,7 +123,7 @@ impl Report {
     /// Adds something that ptxas refuses and the text allows.
     #[cold]
     pub(crate) fn ptxas_only(&mut self, mut d: Diagnostic) {
-        d.notes.push("the manual allows this; ptxas refuses it".to_owned());
+        d.notes.push("the manual allows this, but ptxas rejects it".to_owned());
         if self.verdict == Verdict::Text {
             d.severity = Severity::Warning;
         }
@@ -205,11 +205,11 @@ impl Lack {
         let mut d = Diagnostic::new(code, span, format!("{what} needs {}", wants.join(" and ")));
         let mut edits = Vec::new();
         if let (Some(v), Some(at)) = (self.version, module.version_at) {
-            d = d.label(at, format!("the module says {}", module.version));
+            d = d.label(at, format!("the module has {}", module.version));
             edits.push((at, v.to_string()));
         }
         if let (true, Some(at)) = (self.sm.is_some() || !self.only.is_empty(), module.target_at) {
-            d = d.label(at, format!("the module says `{}`", module.target));
+            d = d.label(at, format!("the module has `{}`", module.target));
             match self.nearest(module.target) {
                 Some(target) => edits.push((at, target.to_string())),
                 // Another chip: no version of this target has it.
@@ -218,7 +218,7 @@ impl Lack {
         }
         if !edits.is_empty() {
             d.suggestions.push(margay_syntax::diag::Suggestion {
-                message: "raise what the module asks for".to_owned(),
+                message: "raise `.version` or `.target`".to_owned(),
                 edits,
                 machine_applicable: false,
             });

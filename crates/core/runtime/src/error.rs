@@ -84,7 +84,7 @@ impl fmt::Display for Error {
             Error::Stopped(report) => match &report.stop {
                 Stop::Fault(fault) => write!(f, "the kernel stopped by a fault: {:?}", fault.kind),
                 Stop::Unsupported(what) => write!(f, "margay does not support {}", what.what),
-                Stop::Exhausted(what) => write!(f, "the machine ran out: {}", what.0),
+                Stop::Exhausted(what) => write!(f, "out of resources: {}", what.0),
                 Stop::Bug(what) => write!(f, "margay has a bug: {}", what.0),
             },
             Error::Cancelled => write!(f, "the launch was cancelled"),

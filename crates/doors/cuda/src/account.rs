@@ -220,11 +220,11 @@ impl Account {
                 tiers.join(", ")
             );
             if let Some(why) = kernel.fallback() {
-                out += &format!("\n            by the reference engine, for {why}");
+                out += &format!("\n            on the reference engine: {why}");
             }
             let single = kernel.single_steps();
             if !single.is_empty() {
-                out += &format!("\n            one at a time by the reference engine: {}", single.join(", "));
+                out += &format!("\n            one at a time on the reference engine: {}", single.join(", "));
             }
         }
         out

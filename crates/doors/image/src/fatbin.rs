@@ -26,7 +26,7 @@ pub enum Kind {
     Ptx,
     /// Machine code of one architecture.
     Code,
-    /// NVVM intermediate code for link-time optimisation.
+    /// NVVM intermediate code for link-time optimization.
     Lto,
     /// Something else.
     Other(u16),

@@ -14,28 +14,28 @@ use std::{ops::Range, path::PathBuf};
 #[command(name = "margay", version, max_term_width = 120, propagate_version = true)]
 #[command(after_help = "\
 Examples:
-  margay check kernel.ptx                        is it right?
-  margay abi kernel.ptx                          how do its functions talk to each other?
+  margay check kernel.ptx                        find errors
+  margay abi kernel.ptx                          show how parameters are passed
   margay run saxpy.ptx --grid 8 --block 128 \\
       --arg 1000 --arg 2.5 --arg x.npy --arg y.npy:out.npy
-  margay explain E0204                           what does this code mean?
+  margay explain E0204                           explain a diagnostic code
 
 Environment:
-  MARGAY_CACHE, MARGAY_CACHE_DIR, MARGAY_CACHE_SIZE     compiled code on disk: see `margay cache --help`
-  MARGAY_LLVM                                           the file of LLVM's library, which compiles kernels
+  MARGAY_CACHE, MARGAY_CACHE_DIR, MARGAY_CACHE_SIZE     the cache of compiled code; see `margay cache --help`
+  MARGAY_LLVM                                           path of the LLVM library that compiles kernels
 
-Exit codes: 0 clean, 1 findings, 2 usage or input/output, 3 unsupported by margay, 101 a bug of margay.")]
+Exit codes: 0 clean, 1 findings, 2 usage or I/O error, 3 unsupported by margay, 101 bug in margay.")]
 pub struct Cli {
-    /// When to colour the output; `NO_COLOR` is respected
+    /// When to color the output; `NO_COLOR` is respected
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     pub color: Color,
 
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// When to colour.
+/// When to color the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 #[allow(missing_docs)]
 pub enum Color {
@@ -51,31 +51,31 @@ pub enum Command {
     Check(CheckArgs),
     /// Write modules in canonical form
     Fmt(FmtArgs),
-    /// Show how parameters are passed: formals, results, call sites, and kernels as the host sees them
+    /// Show how parameters are passed: parameters, results, call sites, and the kernels' parameters as the host sees them
     Abi(AbiArgs),
     /// Write a C header and Rust structs with the layout of each kernel's parameters
     Bindgen(BindgenArgs),
     /// Run a kernel on the CPU
     Run(Box<RunArgs>),
-    /// Run a CUDA program on the CPU, with margay's libcuda.so.1 in place of NVIDIA's
+    /// Run a CUDA program on the CPU, with margay's libcuda.so.1 instead of NVIDIA's
     Exec(ExecArgs),
-    /// Run one launch alone that `margay exec --capture` has written, with its memory
+    /// Replay a launch that `margay exec --capture` stored
     Replay(crate::cmd::replay::ReplayArgs),
-    /// Act as NVIDIA's compute-sanitizer: `margay exec --check` with its options
+    /// Check a program, with the command line of NVIDIA's compute-sanitizer
     Sanitize(SanitizeArgs),
-    /// Act as NVIDIA's ptxas for tools that call it: check, and write an image that margay's libcuda.so.1 loads
+    /// Stand in for NVIDIA's ptxas: check a module and write an image that margay's libcuda.so.1 can load
     Ptxas(PtxasArgs),
     /// List the GPU code in a program, library or wheel, and extract its PTX
     Extract(ExtractArgs),
-    /// Explain a diagnostic's code: what it means, why, the manual's section, a wrong and a right example
+    /// Explain a diagnostic code, with its reason, the manual section, and a wrong and a right example
     Explain(ExplainArgs),
-    /// Show the forms, types, versions and targets of an instruction
+    /// Show the forms, types, PTX versions and targets of an instruction
     Doc(DocArgs),
-    /// Show the intermediate representation of a kernel and what it reaches
+    /// Show the intermediate representation of a kernel and the functions it reaches
     Ir(IrArgs),
     /// Show, trim or clear the cache of compiled code
     Cache(CacheArgs),
-    /// Write a completion script for a shell
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
 
@@ -83,14 +83,14 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  margay check a.ptx b.ptx                       several files, in parallel
-  nvcc -ptx -o - k.cu | margay check -           from standard input
+  margay check a.ptx b.ptx                       check several files in parallel
+  nvcc -ptx -o - k.cu | margay check -           check standard input
   margay check --deny warnings --message-format github *.ptx
-  margay check --strict k.ptx                    what either ptxas or the manual refuses is an error
-  margay check --fix k.ptx                       apply the fixes that are surely right
-  margay check --requirements k.ptx              the lowest version and target that the module needs")]
+  margay check --strict k.ptx                    report everything that ptxas or the manual rejects as an error
+  margay check --fix k.ptx                       apply the safe fixes
+  margay check --requirements k.ptx              print the lowest version and target that the module needs")]
 pub struct CheckArgs {
-    /// Files; `-` is standard input
+    /// Files to check; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -98,7 +98,7 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
     pub message_format: MessageFormat,
 
-    /// Report a lint (by code or name) as a warning; `warnings` means all that are not named, here and below
+    /// Report a lint (a code or name) as a warning; `warnings` stands for all lints that are not named, here and below
     #[arg(short = 'W', long = "warn", value_name = "LINT")]
     pub warn: Vec<String>,
 
@@ -110,11 +110,11 @@ pub struct CheckArgs {
     #[arg(short = 'A', long = "allow", value_name = "LINT")]
     pub allow: Vec<String>,
 
-    /// Show at most this many errors per file; 0 for all
+    /// Show at most N errors per file; 0 shows all
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub error_limit: usize,
 
-    /// Apply the fixes that are certain to be right, in place
+    /// Apply the safe fixes in place
     #[arg(long)]
     pub fix: bool,
 
@@ -130,67 +130,67 @@ pub struct CheckArgs {
 /// What to check against.
 #[derive(Debug, Args)]
 pub struct VerdictArgs {
-    /// Report as errors what either ptxas or the manual rejects
+    /// Report everything that ptxas or the manual rejects as an error
     #[arg(long, conflicts_with = "text")]
     pub strict: bool,
 
-    /// Enforce the manual only: what only ptxas rejects is a warning
+    /// Enforce only the manual: report what only ptxas rejects as a warning
     #[arg(long)]
     pub text: bool,
 
-    /// Check as for relocatable code: undefined externals are fine
+    /// Check as relocatable code, which may have undefined externals
     #[arg(short = 'c', long)]
     pub relocatable: bool,
 
-    /// Check as if `.target` said this, such as `sm_90`
+    /// Override the module's `.target`, for example with `sm_90`
     #[arg(long, value_name = "SM")]
     pub target: Option<String>,
 
-    /// Check as if `.version` said this, such as `8.0`
+    /// Override the module's `.version`, for example with `8.0`
     #[arg(long, value_name = "VERSION")]
     pub ptx_version: Option<String>,
 }
 
-/// How to write diagnostics.
+/// Output formats of diagnostics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum MessageFormat {
-    /// For people: the line, the place, what to do
+    /// Text for people, with source lines and suggested fixes
     Human,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
-    /// One SARIF 2.1.0 log
+    /// A SARIF 2.1.0 log
     Sarif,
-    /// Annotations of GitHub's workflows
+    /// Annotations for GitHub workflows
     Github,
 }
 
-/// Words of [`What`], as they stand.
+/// Validates the words of [`What`] and returns them unchanged.
 fn words_to_check(text: &str) -> Result<String, String> {
     What::parse(text).map(|_| text.to_owned())
 }
 
-/// `SKIP:COUNT`, as it stands.
+/// Validates `SKIP:COUNT` and returns it unchanged.
 fn launches(text: &str) -> Result<String, String> {
     margay::findings::launches(text).map(|_| text.to_owned())
 }
 
-/// `1..50`, inclusive.
+/// Parses `1..50`, an inclusive range.
 fn seeds(text: &str) -> Result<Range<u64>, String> {
     let numbers = text.split_once("..").and_then(|(a, b)| Some((a.trim().parse().ok()?, b.trim().parse().ok()?)));
     match numbers {
         Some((from, to)) if from <= to && to < u64::MAX => Ok(from..to + 1),
-        _ => Err(format!("`{text}` is no range of seeds; write `1..50`")),
+        _ => Err(format!("`{text}` is not a range of seeds such as `1..50`")),
     }
 }
 
 /// `margay fmt`
 #[derive(Debug, Args)]
 pub struct FmtArgs {
-    /// Files to write in place; `-` reads standard input and writes standard output
+    /// Files to format in place; `-` reads standard input and writes standard output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Write nothing; exit with 1 if a file is not in canonical form
+    /// Write nothing, and exit with 1 if a file is not in canonical form
     #[arg(long)]
     pub check: bool,
 }
@@ -199,9 +199,9 @@ pub struct FmtArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  margay abi kernel.ptx                          the table of every function and kernel
-  margay abi kernel.ptx --abi sm                 where ptxas puts the bytes on a GPU
-  margay abi kernel.ptx --json                   for programs")]
+  margay abi kernel.ptx                          print the table of every function and kernel
+  margay abi kernel.ptx --abi sm                 show how ptxas passes parameters on a GPU
+  margay abi kernel.ptx --json                   print JSON")]
 pub struct AbiArgs {
     /// The module; `-` is standard input
     #[arg(value_name = "FILE")]
@@ -211,15 +211,15 @@ pub struct AbiArgs {
     #[arg(long, default_value = "ptx", value_name = "NAME")]
     pub abi: String,
 
-    /// Only this function
+    /// Show only this function
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
 
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long, conflicts_with = "html")]
     pub json: bool,
 
-    /// One self-contained HTML page
+    /// Print one self-contained HTML page
     #[arg(long)]
     pub html: bool,
 }
@@ -231,12 +231,12 @@ pub struct BindgenArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// The language
+    /// The output language
     #[arg(long, value_enum, default_value_t = Language::C)]
     pub lang: Language,
 }
 
-/// Languages that `bindgen` writes.
+/// Output languages of `bindgen`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Language {
     /// A C header
@@ -250,68 +250,68 @@ pub enum Language {
 #[command(after_help = "\
 Examples:
   margay exec -- python train.py
-  margay exec --engine reference -- ./vector_add       exactly, with every access checked
-  margay exec --device t4,memory=4G -- ./vector_add    on a device like a T4 with less memory
-  margay exec --doors --stats -- ./vector_add          what is loaded, what ran and what it cost
-  margay exec --capture launches -- ./vector_add       every launch, for `margay replay launches/0001`
-  eval \"$(margay exec --print-env)\"                   for the whole shell
+  margay exec --engine reference -- ./vector_add       run on the exact engine
+  margay exec --device t4,memory=4G -- ./vector_add    present a T4 with less memory
+  margay exec --doors --stats -- ./vector_add          list loaded libraries and launched kernels
+  margay exec --capture launches -- ./vector_add       store every launch for `margay replay launches/0001`
+  eval \"$(margay exec --print-env)\"                   set up the current shell
 
-The program must bring PTX; nvcc's default does, and so does `-gencode arch=compute_80,code=compute_80`. A CUDA runtime
-inside the program is replaced, unless its symbols were stripped (`nvcc -cudart shared` is the way out). Faults of
-kernels are printed with their place.
+The program must contain PTX, which nvcc includes by default and with `-gencode arch=compute_80,code=compute_80`. A static
+CUDA runtime in the program is replaced, unless its symbols were stripped (then compile with `nvcc -cudart shared`).
+Kernel faults are printed with their location.
 
-Environment, also of programs that the program starts:
+Environment, which child processes inherit:
   MARGAY_ENGINE=tiered|reference|simd   the engine (--engine)
   MARGAY_DEVICE=h100,sms=8        the device (--device)
-  MARGAY_COMPUTE_CAPABILITY=9.0   the compute capability alone
-  MARGAY_CHECK=all                what to look for (--check)
+  MARGAY_COMPUTE_CAPABILITY=9.0   only the compute capability
+  MARGAY_CHECK=all                what to check (--check)
   MARGAY_CHECK_KERNELS, MARGAY_CHECK_LAUNCHES, MARGAY_CHECK_FORMAT, MARGAY_CHECK_OUTPUT, MARGAY_CHECK_SUPPRESS,
-  MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      where, and how it is told (--kernel-name, --launches, ...)
-  MARGAY_CAPTURE=FOLDER, MARGAY_CAPTURE_KERNELS, MARGAY_CAPTURE_LAUNCHES=SKIP:COUNT   launches to write down (--capture)
-  CUDA_LAUNCH_BLOCKING=1          launches return when their kernel has ended, so that an error is that of its own launch
-  MARGAY_LOG=api|quiet            show every call of the driver; or nothing at all
-  MARGAY_REPORTS=FILE             append what goes wrong to a file, for a harness of tests
-  MARGAY_FORGIVE=1                a kernel's fault is reported once, and the context is of use again
-  MARGAY_DOORS=1                  list what is loaded (--doors)
-  MARGAY_STATS=1                  say at the end what ran (--stats)
-  MARGAY_FAULT_EXIT=1             the exit code after a failed launch, where it would be 0 (--fault-exit-code)
-  MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR, MARGAY_CACHE_SIZE=64M   compiled kernels: see `margay cache --help`
-  MARGAY_LLVM=FILE                the library of LLVM")]
+  MARGAY_CHECK_SAMPLE, MARGAY_CHECK_SEED, MARGAY_CHECK_STOP=1      details of the check (--kernel-name, --launches, ...)
+  MARGAY_CAPTURE=FOLDER, MARGAY_CAPTURE_KERNELS, MARGAY_CAPTURE_LAUNCHES=SKIP:COUNT   launches to store (--capture)
+  CUDA_LAUNCH_BLOCKING=1          launches return when their kernel has finished, so they return their own errors
+  MARGAY_LOG=api|quiet            print every driver call, or nothing at all
+  MARGAY_REPORTS=FILE             append reports of faults to a file, for test runners
+  MARGAY_FORGIVE=1                make the context usable again after a kernel's fault was reported
+  MARGAY_DOORS=1                  list loaded libraries (--doors)
+  MARGAY_STATS=1                  print statistics at exit (--stats)
+  MARGAY_FAULT_EXIT=1             the exit code after a failed launch if it would be 0 (--fault-exit-code)
+  MARGAY_CACHE=off, MARGAY_CACHE_DIR=DIR, MARGAY_CACHE_SIZE=64M   compiled kernels; see `margay cache --help`
+  MARGAY_LLVM=FILE                path of the LLVM library")]
 pub struct ExecArgs {
     /// The engine that runs kernels: `tiered`, `reference`, `simd` or `simd-full`
     #[arg(long, value_name = "NAME", value_parser = engine)]
     pub engine: Option<String>,
-    /// The device that the program sees: a GPU's name such as `h100`, `rtx4090`, `t4`; or `name=…`, `capability=9.0`, `sms=16`,
+    /// The device that the program sees: the name of a GPU, such as `h100`, `rtx4090` or `t4`, and `name=…`, `capability=9.0`, `sms=16`,
     /// `memory=8G`, `count=2`, separated by commas
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub device: Option<String>,
-    /// Report errors that a GPU would not notice: `memory` (allocations end with their last byte, accesses that leave their variable),
-    /// `races`, `init` (reads of uninitialised memory), `sync` (barriers that not all threads reach), `leaks` (memory that is not
-    /// freed), `api` (calls that fail, copies past the end), several separated by commas, or `all`; `unused` (memory that nothing
-    /// accesses) is no part of `all`
+    /// Report errors that a GPU would not detect: `memory` (accesses past the last byte of an allocation or outside a variable),
+    /// `races`, `init` (uses of uninitialized memory), `sync` (barriers that some threads skip), `leaks` (memory that is never
+    /// freed), `api` (failing calls, copies past the end), `unused` (memory that is never accessed); separate several with commas, or use
+    /// `all`, which excludes `unused`
     #[arg(long, value_name = "WHAT", value_parser = words_to_check)]
     pub check: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub checks: CheckedArgs,
-    /// Say at the end which kernels ran, how long, what compiling took, and how much was copied
+    /// Print statistics at exit: the kernels that ran, their time, compile time, and copied bytes
     #[arg(long)]
     pub stats: bool,
-    /// The exit code after a failed launch or a finding of `--check` if the program itself exits with 0; 0 keeps that
+    /// The exit code after a failed launch or a finding of `--check` if the program itself exits with 0; 0 keeps the program's
     #[arg(long, alias = "error-exitcode", value_name = "N", default_value_t = 1)]
     pub fault_exit_code: u8,
     /// Keep the program's own exit code even if a kernel failed
     #[arg(long, conflicts_with = "fault_exit_code")]
     pub keep_exit_code: bool,
-    /// Write every launch, with the memory that it can reach, to a folder of its own inside this one, for `margay replay`;
-    /// `--kernel-name` and `--launches` choose some of them
+    /// Store every launch and the memory it can reach in a subfolder, for `margay replay`;
+    /// `--kernel-name` and `--launches` select launches
     #[arg(long, value_name = "FOLDER")]
     pub capture: Option<PathBuf>,
-    /// List every object that has to do with CUDA when it is loaded: the runtime that it brings, the PTX and machine code in its fat
-    /// binaries, and how it is served
+    /// List every CUDA-related library as it is loaded: the runtime it contains, the PTX and machine code in its fat
+    /// binaries, and how margay serves it
     #[arg(long)]
     pub doors: bool,
-    /// Print the folder of the libraries and exit
+    /// Print the path of the library folder and exit
     #[arg(long)]
     pub print_path: bool,
     /// Print the environment variables that make programs run on margay, and exit
@@ -322,32 +322,32 @@ pub struct ExecArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
-/// Which launches `--check` watches, and how it tells.
+/// The launches that `--check` covers, and the format of its findings.
 #[derive(Debug, Default, Args)]
 pub struct CheckedArgs {
-    /// With `--check` or `--capture`: only kernels of that name, mangled or not; `*` stands for anything; may be repeated
+    /// With `--check` or `--capture`: select kernels by name, mangled or not; `*` matches anything; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub kernel_name: Vec<String>,
-    /// With `--check` or `--capture`: only launches after the first SKIP of those kernels, and COUNT of them
+    /// With `--check` or `--capture`: skip the first SKIP launches of those kernels, and select the next COUNT
     #[arg(long, value_name = "SKIP:COUNT", value_parser = launches)]
     pub launches: Option<String>,
-    /// With `--check`: look at the accesses of one CTA in N
+    /// With `--check`: check the accesses of one CTA in N for races
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
-    /// With `--check`: one reproducible interleaving of the threads and CTAs of each launch; 0 is the natural order
+    /// With `--check`: the seed of a reproducible interleaving of threads and CTAs; 0 is the natural order
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// With `--check`: how to write findings: `human`, `json`, `sarif`, `github` or `xml`
+    /// With `--check`: the output format: `human`, `json`, `sarif`, `github` or `xml`
     #[arg(long, value_name = "FORMAT", value_parser = |word: &str| Format::parse(word).map(|_| word.to_owned()))]
     pub message_format: Option<String>,
-    /// With `--check`: write findings to a file and not to standard error
+    /// With `--check`: write findings to a file instead of standard error
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// With `--check`: a file of findings to suppress: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML
-    /// as compute-sanitizer takes it
+    /// With `--check`: a file of findings to suppress: lines with a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML
+    /// in compute-sanitizer's format
     #[arg(long, value_name = "FILE")]
     pub suppress: Option<PathBuf>,
-    /// With `--check`: the first finding ends the program's use of the device, as a fault does
+    /// With `--check`: stop using the device at the first finding, as after a fault
     #[arg(long)]
     pub stop_at_first: bool,
 }
@@ -356,7 +356,7 @@ pub struct CheckedArgs {
 pub fn engine(text: &str) -> Result<String, String> {
     let engines = margay::engines();
     let names: Vec<&str> = engines.iter().map(|e| e.name()).collect();
-    if names.contains(&text) { Ok(text.into()) } else { Err(format!("there is {}", names.join(", "))) }
+    if names.contains(&text) { Ok(text.into()) } else { Err(format!("expected one of {}", names.join(", "))) }
 }
 
 fn device(text: &str) -> Result<String, String> {
@@ -367,7 +367,7 @@ fn device(text: &str) -> Result<String, String> {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct SanitizeArgs {
-    /// What compute-sanitizer takes: `--tool memcheck|racecheck|initcheck|synccheck`, `--kernel-name`, `--error-exitcode N`, ...,
+    /// compute-sanitizer's options (`--tool memcheck|racecheck|initcheck|synccheck`, `--kernel-name`, `--error-exitcode N`, ...),
     /// the program and its arguments
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<std::ffi::OsString>,
@@ -377,14 +377,14 @@ pub struct SanitizeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  margay extract a.out                    what is inside
-  margay extract a.out --output ptx       every module in a file of its own")]
+  margay extract a.out                    list the contents
+  margay extract a.out --output ptx       write each module to its own file")]
 pub struct ExtractArgs {
-    /// Programs, libraries, object files, wheels
+    /// Programs, libraries, object files or wheels
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// A folder for the PTX, created if it is missing
+    /// The folder for the PTX, created if necessary
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
 }
@@ -393,32 +393,32 @@ pub struct ExtractArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  margay cache                       where it is, how much it holds
-  margay cache trim --to 64M         what was not used for longest goes first
+  margay cache                       show its folder and size
+  margay cache trim --to 64M         remove the least recently used files
   margay cache clear
 
 Environment:
-  MARGAY_CACHE=off       neither read nor write it
-  MARGAY_CACHE_DIR       its folder; otherwise $XDG_CACHE_HOME/margay or ~/.cache/margay
-  MARGAY_CACHE_SIZE      what it may hold: bytes, or with K, M or G; 256M unless said otherwise")]
+  MARGAY_CACHE=off       disable the cache
+  MARGAY_CACHE_DIR       its folder (default: $XDG_CACHE_HOME/margay or ~/.cache/margay)
+  MARGAY_CACHE_SIZE      its maximum size, in bytes or with K, M or G (default: 256M)")]
 pub struct CacheArgs {
-    /// What to do
+    /// The action
     #[arg(value_enum, default_value_t = CacheAction::Show, value_name = "ACTION")]
     pub action: CacheAction,
 
-    /// With `trim`: bytes that may stay, also with K, M or G; otherwise what the cache may hold
+    /// With `trim`: the size to keep, in bytes or with K, M or G [default: the maximum size]
     #[arg(long, value_name = "SIZE")]
     pub to: Option<String>,
 }
 
-/// What to do with the cache.
+/// Actions on the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum CacheAction {
-    /// Print its folder, the number of files, their size
+    /// Print its folder, number of files and size
     Show,
     /// Remove the least recently used files
     Trim,
-    /// Remove all of it
+    /// Remove all files
     Clear,
 }
 
@@ -426,7 +426,7 @@ pub enum CacheAction {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
 pub struct PtxasArgs {
-    /// ptxas's arguments: files, `-o FILE`, `-arch sm_XX`, `-c`; options for code generation are ignored
+    /// ptxas's arguments: files, `-o FILE`, `-arch sm_XX`, `-c`; code generation options are ignored
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
@@ -434,7 +434,7 @@ pub struct PtxasArgs {
 /// `margay explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code such as `E0204`, or its name; without one, all codes are listed
+    /// A code such as `E0204`, or its name; lists all codes if omitted
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
 }
@@ -442,7 +442,7 @@ pub struct ExplainArgs {
 /// `margay doc`
 #[derive(Debug, Args)]
 pub struct DocArgs {
-    /// An instruction, with or without modifiers: `add`, `add.rn.f32`; without one, all are listed
+    /// An instruction, with or without modifiers: `add`, `add.rn.f32`; lists all instructions if omitted
     #[arg(value_name = "INSTR")]
     pub instruction: Option<String>,
 }
@@ -454,23 +454,23 @@ pub struct IrArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// The kernel; without one, everything
+    /// The kernel [default: all]
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 
-    /// How far to go
+    /// The stage to show
     #[arg(long, value_enum, default_value_t = Stage::Lowered)]
     pub stage: Stage,
 
-    /// The calling convention of all stages but `lowered`
+    /// The calling convention, for all stages except `lowered`
     #[arg(long, default_value = margay_ir::abi::DEFAULT, value_name = "NAME")]
     pub abi: String,
 
-    /// Threads of a CTA that `llvm`, `optimized` and `asm` are specialised for [default: what the kernel requires, or 128]
+    /// The CTA size for which `llvm`, `optimized` and `asm` are specialized [default: what the kernel requires, or 128]
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub block: Option<[u32; 3]>,
 
-    /// The tier whose code `llvm`, `optimized` and `asm` show
+    /// The tier of the code that `llvm`, `optimized` and `asm` show
     #[arg(long, value_enum, default_value_t = CodeTier::Full)]
     pub tier: CodeTier,
 }
@@ -478,9 +478,9 @@ pub struct IrArgs {
 /// Tiers of compiled code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum CodeTier {
-    /// Quickly compiled: what runs first
+    /// Compiled quickly; runs first
     Light,
-    /// Compiled with all optimisations
+    /// Compiled with all optimizations
     Full,
 }
 
@@ -489,13 +489,13 @@ pub enum CodeTier {
 pub enum Stage {
     /// Control-flow graph over virtual registers
     Lowered,
-    /// With locations for frames, formals and arguments
+    /// With locations for frames, parameters and arguments
     Placed,
     /// The LLVM IR of the SIMD engine
     Llvm,
     /// The same after LLVM's passes
     Optimized,
-    /// The host's instructions
+    /// The host's assembly
     Asm,
 }
 
@@ -513,7 +513,7 @@ fn dim3(text: &str) -> Result<[u32; 3], String> {
         return Err("at most three sizes: X,Y,Z".into());
     }
     for (dim, part) in dims.iter_mut().zip(&parts) {
-        *dim = part.trim().parse().map_err(|_| format!("`{part}` is no size; expected X, X,Y or X,Y,Z"))?;
+        *dim = part.trim().parse().map_err(|_| format!("`{part}` is not a size; expected X, X,Y or X,Y,Z"))?;
     }
     Ok(dims)
 }

@@ -212,9 +212,9 @@ impl Capture {
         let at = path(DESCRIPTION);
         let text = fs::read_to_string(&at).map_err(|e| failed(&at, &e))?;
         let json: Value = serde_json::from_str(&text).map_err(|e| failed(&at, &e))?;
-        let lacking = |name: &str| failed(&at, &format!("`{name}` is missing or wrong"));
+        let lacking = |name: &str| failed(&at, &format!("`{name}` is missing or invalid"));
         if json["format"].as_u64() != Some(FORMAT) {
-            return Err(failed(&at, &format!("its format is not {FORMAT}, the one of this version of margay")));
+            return Err(failed(&at, &format!("its format is not {FORMAT}, which this version of margay requires")));
         }
         let number = |name: &str| json[name].as_u64().ok_or_else(|| lacking(name));
         let small = |name: &str| u32::try_from(number(name)?).map_err(|_| lacking(name));
@@ -301,7 +301,7 @@ impl Restored {
 /// Finds or allocates the place of a region in a replay.
 fn place(region: &Region, memory: &Memory, kernel: &Kernel) -> Result<u64, String> {
     let size = region.bytes.len() as u64;
-    let no_room = || format!("there are no {size} bytes for the memory of the launch");
+    let no_room = || format!("cannot allocate {size} bytes for the memory of the launch");
     let align = 1 << region.address.trailing_zeros().clamp(3, 21);
     let allocate = |kind| memory.alloc_as(size, align, kind, "").map(|a| a.block.base()).map_err(|_| no_room());
     match &region.role {

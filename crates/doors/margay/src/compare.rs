@@ -36,8 +36,8 @@ pub enum Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Difference::Shape(got, wanted) => write!(f, "it is {got}, and the reference is {wanted}"),
-            Difference::Type(got, wanted) => write!(f, "its elements are {got}, and those of the reference {wanted}"),
+            Difference::Shape(got, wanted) => write!(f, "its shape is {got}, expected {wanted}"),
+            Difference::Type(got, wanted) => write!(f, "its elements are {got}, expected {wanted}"),
             Difference::Values { count: (n, all), first, largest } => {
                 write!(f, "{n} of {all} elements, by up to {largest:e}")?;
                 first.iter().try_for_each(|(i, got, wanted)| write!(f, "\n  [{i}] is {got}, expected {wanted}"))

@@ -75,7 +75,7 @@ impl Element {
             _ => match kind.strip_prefix(['V', 'S']).and_then(|n| n.parse().ok()).filter(|n| *n > 0) {
                 Some(n) => Ok(Element::Void(n)),
                 None => Err(format!(
-                    "its elements are `{descr}`; integers, floats, complex numbers, `bool` and bytes are read"
+                    "its elements are `{descr}`; expected integers, floats, complex numbers, `bool` or bytes"
                 )),
             },
         }
@@ -142,7 +142,7 @@ impl Element {
     /// The bytes of a literal: `3`, `-1.5`, `0x10`, `inf`, `nan`, `0f3F800000`, `true`. Integers may use the whole range of
     /// the signed and of the unsigned type of their width. Bits take floats too, if the width is that of a float.
     pub fn parse(self, text: &str) -> Result<Vec<u8>, String> {
-        let wanted = || format!("`{text}` is no value for `{self}`");
+        let wanted = || format!("`{text}` is not a value of type `{self}`");
         match self {
             Element::Bool => match text {
                 "true" | "1" => Ok(vec![1]),
@@ -150,7 +150,7 @@ impl Element {
                 _ => Err(wanted()),
             },
             Element::Complex(_) | Element::Void(_) => {
-                Err(format!("a value of `{self}` is not written as a number; use `hex:`"))
+                Err(format!("values of type `{self}` cannot be given as numbers; use `hex:`"))
             }
             Element::Ptx(ty) if self.is_float() => self.parse_float(ty, text).ok_or_else(wanted),
             Element::Ptx(ty) if ty.is_float() || ty.kind() == Kind::Packed => {
@@ -203,7 +203,7 @@ impl Element {
         let fits = bits >= 127 || (-(1i128 << (bits - 1))..1i128 << bits).contains(&value);
         match fits {
             true => Ok(value.to_le_bytes()[..self.bytes()].to_vec()),
-            false => Err(format!("{value} does not fit the {bits} bits of `{self}`")),
+            false => Err(format!("{value} does not fit in the {bits} bits of `{self}`")),
         }
     }
 

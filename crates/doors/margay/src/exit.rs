@@ -61,8 +61,9 @@ pub fn report_panics() {
         let what = panic.payload();
         let what = what.downcast_ref::<&str>().copied().or(what.downcast_ref::<String>().map(String::as_str));
         let what = what.unwrap_or("no message");
-        let place =
-            panic.location().map_or_else(|| "an unknown place".to_string(), |l| format!("{}:{}", l.file(), l.line()));
+        let place = panic
+            .location()
+            .map_or_else(|| "an unknown location".to_string(), |l| format!("{}:{}", l.file(), l.line()));
         complain(format_args!("margay has a bug: {what}"));
         complain(format_args!("  at {place}, margay {}", env!("CARGO_PKG_VERSION")));
         complain("  please report it with the command line and the PTX file");

@@ -50,11 +50,11 @@ pub struct ImageSpec {
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number here"))
+    text.parse().map_err(|_| format!("`{text}` is not a valid number here"))
 }
 
 fn float(text: &str) -> Result<f32, String> {
-    parse_f64(text).map(|v| v as f32).ok_or_else(|| format!("`{text}` is no number"))
+    parse_f64(text).map(|v| v as f32).ok_or_else(|| format!("`{text}` is not a number"))
 }
 
 fn choice<T: Copy>(word: &str, text: &str, of: &[(&str, T)]) -> Result<T, String> {
@@ -108,7 +108,7 @@ pub fn sampler<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Sampler, 
         let (word, value) = text.split_once('=').unwrap_or((text, ""));
         if !sampling(&mut sampler, word, value)? {
             return Err(format!(
-                "`{text}` says nothing of a sampler; there are filter, mip, address, border, lod, bias, compare, unnormalized"
+                "`{text}` is not a sampler option; expected filter, mip, address, border, lod, bias, compare or unnormalized"
             ));
         }
     }
@@ -156,8 +156,8 @@ impl ImageSpec {
                 _ if role == Role::Texture && sampling(&mut spec.options.sampler, word, value)? => {}
                 _ => {
                     return Err(format!(
-                        "`{text}` says nothing of an image; there are channels, layers, cube, samples, levels, size, unorm, snorm, linear, \
-                         and for textures filter, mip, address, normalized, read, border, lod, bias, compare"
+                        "`{text}` is not an image option; expected channels, layers, cube, samples, levels, size, unorm, snorm, linear, \
+                         or for textures filter, mip, address, normalized, read, border, lod, bias or compare"
                     ));
                 }
             }
@@ -166,7 +166,7 @@ impl ImageSpec {
     }
 
     fn format(&self, element: Element) -> Result<Format, String> {
-        let Element::Ptx(ty) = element else { return Err("an image is made of integers or floats".into()) };
+        let Element::Ptx(ty) = element else { return Err("an image consists of integers or floats".into()) };
         let scalar = self.fraction.unwrap_or(match ty.kind() {
             Kind::Float => Scalar::Float,
             Kind::Signed => Scalar::Signed,
@@ -175,7 +175,10 @@ impl ImageSpec {
         let format = Format { scalar, bits: ty.bits() as u8, channels: self.channels as u8 };
         let odd = matches!(ty, Type::Bf16) || ty.bits() > 32 || self.channels > 4;
         (!odd && format.exists()).then_some(format).ok_or_else(|| {
-            format!("no image has {} channels of {ty}; there are 1, 2 or 4 of 8, 16 or 32 bits", self.channels)
+            format!(
+                "an image cannot have {} channels of {ty}; expected 1, 2 or 4 channels of 8, 16 or 32 bits",
+                self.channels
+            )
         })
     }
 
@@ -188,9 +191,9 @@ impl ImageSpec {
         }
         let mut rest: Vec<u32> =
             shape.iter().map(|n| u32::try_from(*n).map_err(|_| "an extent is too large")).collect::<Result<_, _>>()?;
-        let short = || format!("an array of {} dimensions is too small for that", shape.len());
+        let short = || format!("an array of {} dimensions is too small for this image", shape.len());
         if self.channels > 1 && rest.pop() != Some(self.channels) {
-            return Err(format!("`channels={}`, but the last extent is another", self.channels));
+            return Err(format!("`channels={}` does not match the last extent", self.channels));
         }
         let samples = if self.sampled { rest.pop().ok_or_else(short)? } else { 1 };
         let layers = if self.layered || self.cube {
@@ -205,7 +208,7 @@ impl ImageSpec {
             [w] => [w, 0, 0],
             [h, w] => [w, h, 0],
             [d, h, w] if layers == 0 => [w, h, d],
-            _ => return Err(format!("an array of {} dimensions is no such image", shape.len())),
+            _ => return Err(format!("an array of {} dimensions cannot be such an image", shape.len())),
         };
         Ok(Extent { layers, cube: self.cube, samples, ..Extent::new(w, h, d) })
     }
@@ -226,7 +229,7 @@ impl ImageSpec {
         let levels: Vec<u64> = (0..array.texels().levels()).map(|i| array.level_bytes(i)).collect();
         if levels.iter().sum::<u64>() != data.len() as u64 {
             let wanted = levels.iter().sum::<u64>();
-            return Err(format!("the image takes {wanted} bytes, and the array has {}", data.len()));
+            return Err(format!("the image needs {wanted} bytes, but the array has {}", data.len()));
         }
         let mut rest = data;
         for (i, bytes) in levels.iter().enumerate() {

@@ -74,8 +74,8 @@ impl Array {
     /// Reads the contents of a file (format versions 1 to 3).
     pub fn from_bytes(file: &[u8]) -> Result<Array, NpyError> {
         let format = |why: &str| NpyError::Format(why.into());
-        let short = || format("the file is cut short");
-        let rest = file.strip_prefix(MAGIC).ok_or_else(|| format("it is no .npy file"))?;
+        let short = || format("the file is truncated");
+        let rest = file.strip_prefix(MAGIC).ok_or_else(|| format("it is not a .npy file"))?;
         let (version, rest) = rest.split_at_checked(2).ok_or_else(short)?;
         let width = if version[0] == 1 { 2 } else { 4 };
         let (length, rest) = rest.split_at_checked(width).ok_or_else(short)?;
@@ -86,7 +86,7 @@ impl Array {
 
         let descr = value("descr")?;
         let descr = descr.strip_prefix(['\'', '"']).and_then(|d| d.strip_suffix(['\'', '"']));
-        let descr = descr.ok_or_else(|| format("its elements are records; only plain element types are read"))?;
+        let descr = descr.ok_or_else(|| format("its elements are records; only plain element types are supported"))?;
         let element = Element::from_descr(descr).map_err(NpyError::Format)?;
         let shape = value("shape")?;
         let shape: Option<Vec<u64>> = shape
@@ -96,7 +96,7 @@ impl Array {
             .filter(|n| !n.is_empty())
             .map(|n| n.trim_end_matches('L').parse().ok())
             .collect();
-        let shape = shape.ok_or_else(|| format("its shape is no list of numbers"))?;
+        let shape = shape.ok_or_else(|| format("its shape is not a list of numbers"))?;
         if value("fortran_order")? == "True" && shape.iter().filter(|n| **n > 1).count() > 1 {
             return Err(format("it is in Fortran order; save `numpy.ascontiguousarray(a)`"));
         }

@@ -19,7 +19,7 @@ fn pixels(array: &Array) -> Result<(u32, u32, Vec<u8>), String> {
             };
             Ok((w, h, rgb))
         }
-        _ => Err(format!("a picture is made of `u8[h,w]` or `u8[h,w,3]`, and this is `{}`", array.describe())),
+        _ => Err(format!("a picture requires `u8[h,w]` or `u8[h,w,3]`, found `{}`", array.describe())),
     }
 }
 

@@ -143,7 +143,7 @@ impl Profile {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), BadProfile> {
-        let bad = |wanted: &str| BadProfile(format!("`{key}={value}` describes no device: expected {wanted}"));
+        let bad = |wanted: &str| BadProfile(format!("`{key}={value}`: expected {wanted}"));
         let number = |most: u32| value.parse().ok().filter(|n| (1..=most).contains(n));
         match key {
             "name" if !value.is_empty() && value.len() < 256 => self.name = Some(value.into()),
@@ -181,7 +181,7 @@ impl Profile {
 fn unknown(word: &str) -> BadProfile {
     let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).collect();
     BadProfile(format!(
-        "`{word}` describes no device; there are {}, and name=…, capability=9.0, sms=16, memory=8G, count=2",
+        "`{word}` is not a device; expected one of {}, or name=…, capability=9.0, sms=16, memory=8G, count=2",
         names.join(", ")
     ))
 }

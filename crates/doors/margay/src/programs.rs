@@ -46,7 +46,7 @@ impl Programs {
         let mut links = vec![(ASSEMBLER, command.clone())];
         for (built, names) in LIBRARIES {
             let file = installed::beside(&command, built)
-                .ok_or_else(|| format!("there is no {built} beside {}; `make release` makes it", command.display()))?;
+                .ok_or_else(|| format!("{built} is missing next to {}; `make release` builds it", command.display()))?;
             links.extend(names.iter().map(|name| (*name, file.clone())));
         }
         let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);

@@ -73,7 +73,7 @@ impl Requirements {
         let lines = LineIndex::new(text);
         let why = |reason: &Option<Reason>| match reason {
             Some(r) => format!("line {}: {}", lines.line(r.span.start), r.what),
-            None => "nothing asks for more".into(),
+            None => "nothing requires more".into(),
         };
         let (version, target) = (&self.version, &self.target);
         format!(

@@ -92,9 +92,11 @@ impl Spec {
         for (word, role) in [("tex:", Role::Texture), ("surf:", Role::Surface)] {
             if let Some(rest) = text.strip_prefix(word) {
                 let parts = split_fields(rest);
-                let (source, words) = parts.split_first().ok_or_else(|| format!("`{word}` without an array"))?;
+                let (source, words) = parts.split_first().ok_or_else(|| format!("`{word}` requires an array"))?;
                 let Spec::Buffer(buffer) = Spec::parse(source)? else {
-                    return Err(format!("`{source}` is no array; write `{word}x.npy` or `{word}f32[4,8]=zeros`"));
+                    return Err(format!(
+                        "`{source}` is not an array; expected `{word}x.npy` or `{word}f32[4,8]=zeros`"
+                    ));
                 };
                 let image = ImageSpec::parse(role, words.iter().copied())?;
                 return Ok(Spec::Image(buffer, Box::new(image)));
@@ -109,12 +111,12 @@ impl Spec {
                 (Some(Ok(index)), _) => MapOf::Argument(index),
                 (None, Ok(Spec::Buffer(buffer))) => MapOf::Buffer(buffer),
                 (None, Err(why)) => return Err(why),
-                _ => return Err(format!("`{of}` is no buffer, nor `@N` for that of argument N")),
+                _ => return Err(format!("`{of}` is neither a buffer nor `@N`, the buffer of argument N")),
             };
             return Ok(Spec::TensorMap(MapOptions::parse(options)?, of));
         }
         if let Some(fields) = text.strip_prefix('{') {
-            let fields = fields.strip_suffix('}').ok_or("the struct is not closed by `}`")?;
+            let fields = fields.strip_suffix('}').ok_or("the struct is not closed with `}`")?;
             return split_fields(fields).into_iter().map(Spec::parse).collect::<Result<_, _>>().map(Spec::Struct);
         }
         if let Some((ty, rest)) = text.split_once('[')
@@ -150,12 +152,14 @@ pub fn parse_shape(text: &str) -> Result<Vec<u64>, String> {
     let dims = text.split(',').map(str::trim).filter(|d| !d.is_empty());
     let shape: Option<Vec<u64>> = dims.map(|d| d.parse().ok()).collect();
     let small = |s: &Vec<u64>| s.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).is_some_and(|n| n <= 1 << 40);
-    shape.filter(small).ok_or_else(|| format!("`[{text}]` is no shape; write extents with commas, such as `[4,8]`"))
+    shape
+        .filter(small)
+        .ok_or_else(|| format!("`[{text}]` is not a shape; expected extents separated by commas, such as `[4,8]`"))
 }
 
 fn element(name: &str) -> Result<Element, String> {
     Element::from_name(name).ok_or_else(|| {
-        format!("`{name}` is no element type; there are `s32`, `u8`, `f16`, `b64` and the like, `i32`, `int32`, `float32`, `bool`")
+        format!("`{name}` is not an element type; expected `s32`, `u8`, `f16`, `b64` and the like, `i32`, `int32`, `float32` or `bool`")
     })
 }
 
@@ -166,19 +170,19 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
         ("uninit", out) => (Fill::Nothing, out),
         ("iota", out) => (Fill::Iota, out),
         ("fill" | "rand", None | Some("")) => {
-            return Err(format!("`{word}` needs a value: `fill:1.5` or `rand:7`"));
+            return Err(format!("`{word}` requires a value: `fill:1.5` or `rand:7`"));
         }
         ("fill" | "rand", Some(rest)) => {
             let (value, out) = rest.split_once(':').map_or((rest, None), |(v, o)| (v, Some(o)));
             let fill = match word {
                 "fill" => element.parse(value).map(|_| Fill::Value(value.into()))?,
-                _ => Fill::Random(value.parse().map_err(|_| format!("`{value}` is no seed; expected a whole number"))?),
+                _ => Fill::Random(value.parse().map_err(|_| format!("`{value}` is not a seed; expected an integer"))?),
             };
             (fill, out)
         }
         _ => {
             return Err(format!(
-                "`{word}` is no way to fill a buffer; there are `zeros`, `iota`, `fill:V`, `rand:SEED` and `uninit`"
+                "`{word}` is not an initial value; expected `zeros`, `iota`, `fill:V`, `rand:SEED` or `uninit`"
             ));
         }
     };
@@ -188,18 +192,14 @@ fn made(element: Element, shape: Vec<u64>, init: &str) -> Result<BufferSpec, Str
 
 fn out_path(text: &str) -> Result<PathBuf, String> {
     let known = [".npy", ".bin", ".png", ".ppm"].iter().any(|e| text.ends_with(e));
-    if known {
-        Ok(text.into())
-    } else {
-        Err(format!("`{text}` cannot be written; it must end in .npy, .bin, .png or .ppm"))
-    }
+    if known { Ok(text.into()) } else { Err(format!("`{text}` must end in .npy, .bin, .png or .ppm")) }
 }
 
 fn hex_bytes(hex: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u32> =
         hex.chars().filter(|c| !matches!(c, '_' | ' ')).map(|c| c.to_digit(16).unwrap_or(16)).collect();
     if digits.contains(&16) || !digits.len().is_multiple_of(2) {
-        return Err("`hex:` takes an even number of hexadecimal digits, two for each byte".into());
+        return Err("`hex:` requires an even number of hexadecimal digits, two per byte".into());
     }
     Ok(digits.chunks(2).map(|d| (d[0] * 16 + d[1]) as u8).collect())
 }

@@ -75,17 +75,18 @@ impl MapOptions {
                 "channels" => o.channels = number()?,
                 "pixels" => o.pixels = number()?,
                 "swizzle" => {
-                    o.swizzle =
-                        among(&SWIZZLES).ok_or_else(|| format!("`{option}`: there are {}", SWIZZLES.join(", ")))?;
+                    o.swizzle = among(&SWIZZLES)
+                        .ok_or_else(|| format!("`{option}`: expected one of {}", SWIZZLES.join(", ")))?;
                 }
                 "fill" => o.nan = value == "nan",
                 "type" => {
-                    let ty = among(&TYPES).ok_or_else(|| format!("`{option}`: there are {}", TYPES.join(", ")))?;
+                    let ty =
+                        among(&TYPES).ok_or_else(|| format!("`{option}`: expected one of {}", TYPES.join(", ")))?;
                     o.data_type = Some(ty);
                 }
                 _ => {
                     return Err(format!(
-                        "no option `{key}` of a tensor map; there are box, swizzle, steps, fill, type, channels, pixels, lower and upper"
+                        "`{key}` is not a tensor map option; expected box, swizzle, steps, fill, type, channels, pixels, lower or upper"
                     ));
                 }
             }
@@ -97,7 +98,7 @@ impl MapOptions {
     pub fn encode(&self, element: Element, shape: &[u64], address: u64) -> Result<[u8; SIZE], String> {
         let data_type = match self.data_type {
             Some(ty) => ty,
-            None => data_type(element).ok_or_else(|| format!("`{element}` is no type of a tensor map; use `type=`"))?,
+            None => data_type(element).ok_or_else(|| format!("`{element}` is not a tensor map type; use `type=`"))?,
         };
         let mut sizes: Vec<u64> = shape.iter().rev().copied().collect();
         let bytes = element.bytes() as u64;

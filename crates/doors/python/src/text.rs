@@ -27,14 +27,14 @@ pub fn options(verdict: &str, target: Option<&str>, version: Option<&str>, reloc
     };
     let parse_target = |text: &str| {
         let found = Target::parse(text).or_else(|| Target::parse(&format!("sm_{text}")));
-        found.ok_or_else(|| errors::value(format!("`{text}` is no target; expected one like sm_80 or sm_90a")))
+        found.ok_or_else(|| errors::value(format!("`{text}` is not a target such as sm_80 or sm_90a")))
     };
     let parse_version = |text: &str| {
         let numbers = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let known = numbers.and_then(|(major, minor): (u16, u16)| {
             Version::ALL.iter().copied().find(|v| (v.major(), v.minor()) == (major, minor))
         });
-        known.ok_or_else(|| errors::value(format!("`{text}` is no PTX ISA version; expected one like 8.3")))
+        known.ok_or_else(|| errors::value(format!("`{text}` is not a PTX ISA version such as 8.3")))
     };
     Ok(Options {
         verdict,

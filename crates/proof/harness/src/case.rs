@@ -361,7 +361,7 @@ fn expect(line: usize, text: &str) -> Result<Expect, String> {
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| format!("`{text}` is no number"))
+    text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
 /// `4`, `(2,3)`, `(2,3,4)`

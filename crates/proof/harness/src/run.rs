@@ -267,7 +267,7 @@ impl Buffers {
             Value::TensorMap(of, options) => {
                 let named = self.by_name.get(of).ok_or("the buffer stands before its map")?;
                 let Store::Buffer(buffer) = &named.device else {
-                    return Err("an image is no buffer in linear memory".into());
+                    return Err("an image is not a buffer in linear memory".into());
                 };
                 let map = options.encode(named.now.element, &named.now.shape, buffer.address())?;
                 Ok(Given::Bytes(map.to_vec()))

@@ -46,12 +46,12 @@ impl<'a> Walker<'a, '_> {
         let why = match c.variant.op {
             Opcode::Ld | Opcode::Ldu | Opcode::Atom => match c.variant.space() {
                 Space::Global | Space::Generic if register => return,
-                Space::Global | Space::Generic => "the address it is said of stands in a register",
-                _ => "only global memory is unified",
+                Space::Global | Space::Generic => "the address is in a register",
+                _ => "only global memory can be unified",
             },
-            _ => "only loads and atomics take it",
+            _ => "only loads and atomics accept it",
         };
-        let message = format!("`.unified` does not go with `{}` here", c.variant);
+        let message = format!("`.unified` cannot be combined with `{}` here", c.variant);
         self.report.push(Diagnostic::new(Code::OperandForm, place, message).here("not here").note(why));
     }
 
@@ -108,7 +108,7 @@ impl<'a> Walker<'a, '_> {
             _ => return true,
         };
         let text = self.tree.str(name);
-        let d = Diagnostic::new(Code::OperandForm, name, format!("`{text}` is {what}, and cannot be indexed"))
+        let d = Diagnostic::new(Code::OperandForm, name, format!("`{text}` is {what} and cannot be indexed"))
             .help(format!("write an offset in bytes: `[{text}+4]`"));
         self.report.push(match declared {
             Some(at) => d.label(at, "declared here"),
@@ -311,8 +311,9 @@ impl<'a> Walker<'a, '_> {
 
     fn no_variable(&self, span: Span) -> Diagnostic {
         let (text, found) = (self.tree.str(self.mnemonic()), self.tree.str(span));
-        let message = format!("`{text}` converts the address of a variable, or one in a register; found `{found}`");
-        Diagnostic::new(Code::OperandKind, span, message).help("put the address into a register first")
+        let message =
+            format!("`{text}` converts the address of a variable or an address in a register; found `{found}`");
+        Diagnostic::new(Code::OperandKind, span, message).help("move the address to a register first")
     }
 }
 

@@ -39,9 +39,9 @@ impl<'a> Walker<'a, '_> {
             self.body.operands[start + 3] = self.call_table(table.span);
         } else if matches!(self.body.operands[start + 1], Operand::Reg(_)) {
             self.report.push(
-                Diagnostic::new(Code::OperandForm, callee.span, "a call through a register needs a prototype")
-                    .here("this register holds a function's address")
-                    .help("declare `P: .callprototype (...) _ (...);` before the call and name it at the end: `call (...), r, (...), P;`"),
+                Diagnostic::new(Code::OperandForm, callee.span, "an indirect call requires a prototype")
+                    .here("this register holds the address of a function")
+                    .help("declare `P: .callprototype (...) _ (...);` before the call and name it as the last operand: `call (...), r, (...), P;`"),
             );
             self.body.operands[start + 1] = Operand::Error;
         }

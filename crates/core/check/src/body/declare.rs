@@ -60,11 +60,7 @@ impl<'a> Walker<'a, '_> {
             rules::globals::extent(tree, &shape, extent, d, Linkage::Internal, ShapeAt::Body, self.report);
             let binding = if shape.space == Space::Reg {
                 if self.next.checked_add(count).is_none() {
-                    self.report.push(Diagnostic::new(
-                        Code::DeclarationTooLarge,
-                        d.span,
-                        "more registers than can be counted",
-                    ));
+                    self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many registers"));
                 }
                 let decl = self.register(shape.ty, shape.vector, count, numbered, d.name, None);
                 if var.align.is_some() {
@@ -85,11 +81,7 @@ impl<'a> Walker<'a, '_> {
                     _ => {}
                 }
                 if first as usize + count as usize > LOCALS {
-                    self.report.push(Diagnostic::new(
-                        Code::DeclarationTooLarge,
-                        d.span,
-                        "more variables than can be counted",
-                    ));
+                    self.report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "too many variables"));
                     self.declare_faulty(name, d.name, numbered);
                     continue;
                 }

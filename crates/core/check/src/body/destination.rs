@@ -73,7 +73,7 @@ impl<'a> Walker<'a, '_> {
                 && matches!(d.kind, Kind::Name)
             {
                 let name = tree.str(self.mnemonic());
-                let needless = Diagnostic::new(Code::OperandForm, span, format!("`{name}` has one result here"));
+                let needless = Diagnostic::new(Code::OperandForm, span, format!("`{name}` has only one result here"));
                 self.report.text_only(needless.fix(span, tree.str(d.span), "leave out `|_`"));
                 return self.dst(c, want, d);
             }
@@ -81,9 +81,9 @@ impl<'a> Walker<'a, '_> {
                 Diagnostic::new(
                     Code::OperandForm,
                     span,
-                    format!("`{}` has one result here", self.tree.str(self.mnemonic())),
+                    format!("`{}` has only one result here", self.tree.str(self.mnemonic())),
                 )
-                .note("`p|q` is for instructions that write two results"),
+                .note("`p|q` is only for instructions with two results"),
             );
             return Operand::Error;
         }

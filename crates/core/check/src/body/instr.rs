@@ -214,7 +214,7 @@ impl<'a> Walker<'a, '_> {
         let names: Vec<String> = c.wants.iter().map(|w| w.opnd.name.to_owned()).collect();
         let form = format!("its operands are `{}`", names.join(", "));
         let given = match ops.len() {
-            0 => "none is given".to_owned(),
+            0 => "none found".to_owned(),
             1 => "1 is given".to_owned(),
             n => format!("{n} are given"),
         };
@@ -226,8 +226,10 @@ impl<'a> Walker<'a, '_> {
                 .here(format!("{} missing after this", crate::report::list(&missing, "and")));
             let address_first = ops.first().is_some_and(|o| matches!(o.kind, Kind::Brackets(_)));
             match c.variant.op {
-                Opcode::Bar | Opcode::Barrier if ops.is_empty() => d.help("the barrier of all threads is `0`"),
-                Opcode::Atom if address_first => d.help("`atom` has a destination; `red` is the same without one"),
+                Opcode::Bar | Opcode::Barrier if ops.is_empty() => d.help("the barrier of `__syncthreads()` is `0`"),
+                Opcode::Atom if address_first => {
+                    d.help("`atom` has a destination; `red` is the same operation without one")
+                }
                 _ => d,
             }
         } else {
@@ -241,13 +243,13 @@ impl<'a> Walker<'a, '_> {
                 2 if c.variant.op == Opcode::Mov && matches!(ops.len(), 3 | 5) => {
                     let parts = ops[1].span.to(extra);
                     let braces = format!("{{{}}}", self.tree.str(parts));
-                    d.fix(parts, &braces, "several registers that become one stand in braces")
+                    d.fix(parts, &braces, "put the registers that are packed into one in braces")
                 }
                 _ if c.variant.op == Opcode::Red && ops.len() == 3 => {
                     let name = Span::new(instr.mnemonic.start, instr.mnemonic.start + 3);
-                    d.fix(name, "atom", "`red` has no result; `atom` yields the old value")
+                    d.fix(name, "atom", "`red` has no result; `atom` returns the old value")
                 }
-                n => d.fix(ops[n - 1].span.after().to(extra), "", "remove what is too many"),
+                n => d.fix(ops[n - 1].span.after().to(extra), "", "remove the extra operands"),
             }
         };
         self.report.push(d.note(form));
@@ -269,7 +271,8 @@ impl<'a> Walker<'a, '_> {
         }
         let text = |span| self.tree.str(span);
         let whole = format!("@{negated}{} {} {}", text(name), text(instr.mnemonic), text(target.span));
-        let message = format!("`{}` takes its label only; the predicate stands before it", text(instr.mnemonic));
+        let message =
+            format!("`{}` takes only a label; write the predicate as a guard before it", text(instr.mnemonic));
         let d = Diagnostic::new(Code::OperandCount, p.span, message).here("a guard, not an operand");
         self.report.push(d.fix(instr.mnemonic.to(target.span), whole.clone(), format!("write `{whole}`")));
         true

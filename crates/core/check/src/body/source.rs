@@ -97,7 +97,7 @@ impl<'a> Walker<'a, '_> {
                 "_" => {
                     self.report.push(
                         Diagnostic::new(Code::Discard, op.span, "`_` has no value")
-                            .here("only results can be discarded"),
+                            .here("`_` can only discard a result"),
                     );
                     Operand::Error
                 }
@@ -127,9 +127,9 @@ impl<'a> Walker<'a, '_> {
         if !fits || want.element {
             if offset.is_none() && self.texel_coordinate(want, symbol) {
                 let message =
-                    format!("`{}` is a variable; a coordinate is a register or a constant", self.tree.str(span));
+                    format!("`{}` is a variable; coordinates are registers or constants", self.tree.str(span));
                 self.report
-                    .text_only(Diagnostic::new(Code::OperandKind, span, message).here("its value is not loaded"));
+                    .text_only(Diagnostic::new(Code::OperandKind, span, message).here("its value would not be loaded"));
                 return Operand::Computed;
             }
             return self.no_symbol_here(c, want, symbol, span);
@@ -254,7 +254,11 @@ impl<'a> Walker<'a, '_> {
             Ok(Const::Int { value, .. }) => Some(if minus { value.wrapping_neg() } else { value }),
             Ok(_) => {
                 let span = self.tree.operands[index as usize].span;
-                self.report.push(Diagnostic::new(Code::ConstantType, span, "the offset of an address is an integer"));
+                self.report.push(Diagnostic::new(
+                    Code::ConstantType,
+                    span,
+                    "the offset of an address must be an integer",
+                ));
                 None
             }
             Err(e) => {
@@ -308,7 +312,7 @@ impl<'a> Walker<'a, '_> {
                         "operands are registers or constants, not expressions over registers",
                     )
                     .label(span, "this is a register")
-                    .help("compute it with an instruction of its own"),
+                    .help("compute it with a separate instruction"),
                 );
                 Operand::Error
             }

@@ -64,7 +64,7 @@ impl Walker<'_, '_> {
     fn family_of_functions(&mut self, span: Span, head: u32, argument: u32, targets: &mut Vec<FuncId>) {
         let (prefix, count) = self.family(head, argument);
         if count <= 0 {
-            let d = Diagnostic::new(Code::UnknownFunction, span, "a family of no functions");
+            let d = Diagnostic::new(Code::UnknownFunction, span, "an empty set of functions");
             return self.report.push(d);
         }
         for i in 0..count {
@@ -73,7 +73,7 @@ impl Walker<'_, '_> {
                 Some(Symbol::Func(f)) if self.module.func(f).first.start <= span.start => targets.push(f),
                 _ => {
                     let family = format!("the functions `{prefix}0` to `{prefix}{}`", count - 1);
-                    let message = format!("no function `{name}` is declared above");
+                    let message = format!("no function `{name}` is declared before this");
                     return self.report.push(Diagnostic::new(Code::UnknownFunction, span, message).here(family));
                 }
             }
@@ -95,7 +95,7 @@ impl Walker<'_, '_> {
     /// ptxas lets a table name its own label, as the place where the table stands.
     #[cold]
     fn own_label(&mut self, span: Span) -> LabelId {
-        let message = format!("`{}` is this table itself, not a label of an instruction", self.tree.str(span));
+        let message = format!("`{}` is the table itself, not the label of an instruction", self.tree.str(span));
         self.report.text_only(Diagnostic::new(Code::OperandKind, span, message));
         self.body.labels.push((self.body.insts.len() as u32, span));
         LabelId(self.body.labels.len() as u32 - 1)
@@ -145,9 +145,9 @@ impl Walker<'_, '_> {
     fn hidden_by_other(&mut self, span: Span, label: Span) {
         let name = self.tree.str(span);
         let what = if self.module.symbol(name).is_some() { "declared by the module" } else { "a special register" };
-        let message = format!("`{name}` is {what} up to the label of that name");
+        let message = format!("`{name}` refers to {what} before the label of this name");
         let d = Diagnostic::new(Code::OperandKind, span, message).label(label, "the label");
-        self.report.push(d.help("give the label a name of its own"));
+        self.report.push(d.help("rename the label"));
     }
 
     fn call_target(&mut self, o: &Operand) -> Option<FuncId> {

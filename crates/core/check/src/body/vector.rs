@@ -132,17 +132,13 @@ impl<'a> Walker<'a, '_> {
         }
         if join.sinks == items.len() {
             self.report.push(
-                Diagnostic::new(
-                    Code::Discard,
-                    op.span,
-                    "every element is discarded, so nothing says what type they have",
-                )
-                .help("name a register for one of them"),
+                Diagnostic::new(Code::Discard, op.span, "every element is discarded, so their type is unknown")
+                    .help("use a register for one of them"),
             );
             return;
         }
         if let Some(at) = special_at.filter(|_| constant) {
-            let text = format!("`{}` stands in one vector with a constant", self.tree.str(at));
+            let text = format!("`{}` is in one vector with a constant", self.tree.str(at));
             let found = Diagnostic::new(Code::SpecialRegister, at, text).help("move it to a register first");
             return self.report.ptxas_only(found);
         }
@@ -164,11 +160,11 @@ impl<'a> Walker<'a, '_> {
                     format!("the elements of a vector of `{text}` are of different kinds"),
                 )
                 .here(if join.pred {
-                    "predicates go with `.b32` only"
+                    "predicates can only be combined with `.b32`"
                 } else {
-                    "integers and floating point do not mix"
+                    "integers and floating-point values cannot be mixed"
                 })
-                .help("declare the registers `.b32` (or `.b64`, `.b16`), which goes with both"),
+                .help("declare the registers as `.b32` (or `.b64`, `.b16`), which is compatible with both"),
             );
         } else if !fits {
             let errors = self.report.errors;
@@ -180,7 +176,7 @@ impl<'a> Walker<'a, '_> {
                     op.span,
                     format!("the elements of a vector have different {what}"),
                 )
-                .note("all elements of a vector have one type");
+                .note("all elements of a vector have the same type");
                 self.report.push(d);
             }
         }

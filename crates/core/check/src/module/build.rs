@@ -254,8 +254,8 @@ impl Builder<'_> {
     fn special(&mut self, name: &str, span: Span) {
         if Special::from_name(name).is_some() {
             let d = Diagnostic::new(Code::Duplicate, span, format!("`{name}` is a special register"))
-                .here("not a name of the module's own")
-                .help("take another name; variables of a body may have this one, and hide the register there");
+                .here("reserved at module scope")
+                .help("use another name; only variables of a function body may have this name, and hide the register there");
             self.report.push(d);
         }
     }

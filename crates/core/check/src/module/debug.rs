@@ -23,7 +23,7 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
         let args = tree.operands(d.args);
         if let [_, _, _, _, name, _, at @ ..] = args {
             if let Some(lack) = lacking(module, &since(7, 0, 0)).filter(|_| !told) {
-                report.push(lack.diagnose(module, "the place of inlined code", d.span));
+                report.push(lack.diagnose(module, "the location of inlined code", d.span));
                 told = true;
             }
             if let Some(place) = place(at)
@@ -35,9 +35,9 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
                     Diagnostic::new(
                         Code::DirectiveValue,
                         span,
-                        format!("no `.loc {file} {line} {column}` stands before this"),
+                        format!("no `.loc {file} {line} {column}` precedes this"),
                     )
-                    .here("code was inlined at a place that a `.loc` has named"),
+                    .here("an inlining location must have been named by a `.loc`"),
                 );
             }
             let label = match name.kind {
@@ -48,7 +48,7 @@ pub(super) fn locations(tree: &Tree, module: &Module, report: &mut Report) {
             if report.broken.is_empty() && !tree.str(label).starts_with('.') && !labels.contains(tree.str(label)) {
                 let message = format!("no section has a label `{}`", tree.str(label));
                 report.push(
-                    Diagnostic::new(Code::DirectiveValue, label, message).here("not the place of a function's name"),
+                    Diagnostic::new(Code::DirectiveValue, label, message).here("not the location of a function's name"),
                 );
             }
         }
@@ -119,7 +119,7 @@ pub(super) fn twice(tree: &Tree, report: &mut Report) {
     let mut first = rustc_hash::FxHashMap::default();
     for span in labels(tree) {
         if let Some(before) = first.insert(tree.str(span), span) {
-            let message = format!("the label `{}` stands twice in the debugging sections", tree.str(span));
+            let message = format!("the label `{}` is defined twice in the debugging sections", tree.str(span));
             report.push(Diagnostic::new(Code::Duplicate, span, message).label(before, "first here"));
         }
     }
@@ -138,8 +138,12 @@ pub(super) fn promised(tree: &Tree, module: &Module, report: &mut Report) {
     let Some(at) = module.debug_at else { return };
     if tree.directives.iter().all(|d| tree.str(d.name) != ".section") {
         report.push(
-            Diagnostic::new(Code::TargetOption, at, "the module has no debugging information, which `debug` promises")
-                .help("remove `debug`, or give the sections: `.section .debug_info { ... }`"),
+            Diagnostic::new(
+                Code::TargetOption,
+                at,
+                "`.target debug` requires debugging information, which the module lacks",
+            )
+            .help("remove `debug`, or add the sections: `.section .debug_info { ... }`"),
         );
     }
 }
@@ -148,7 +152,7 @@ pub(super) fn promised(tree: &Tree, module: &Module, report: &mut Report) {
 pub(super) fn old(module: &Module, span: Span, report: &mut Report) {
     if module.version_at.is_some() && module.version >= margay_isa::Version::new(2, 0) {
         report.push(
-            Diagnostic::new(Code::Removed, span, "`@@DWARF` went out of use with PTX ISA 2.0")
+            Diagnostic::new(Code::Removed, span, "`@@DWARF` was replaced in PTX ISA 2.0")
                 .help("write `.section .debug_info { ... }`"),
         );
     }

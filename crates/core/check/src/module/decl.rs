@@ -115,9 +115,9 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
                     Diagnostic::new(Code::VariableSpace, span, "a declaration without a state space")
                         .here("expected a space, such as `.param` or `.reg`")
                 } else {
-                    let message = format!("`{text}` is no state space that variables live in");
+                    let message = format!("`{text}` is not a state space for variables");
                     Diagnostic::new(Code::VariableSpace, span, message)
-                        .note("variables live in .reg, .const, .global, .local, .param, .shared")
+                        .note("expected .reg, .const, .global, .local, .param or .shared")
                 };
                 report.push(d);
                 return None;
@@ -137,7 +137,7 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
             let external = tree.directives(var.linkage).first().is_some_and(|d| tree.str(d.name) == ".extern");
             if n > 0 && !external {
                 report.push(
-                    Diagnostic::new(Code::VariableSpace, span, "banks 1 to 10 are for external arrays without size")
+                    Diagnostic::new(Code::VariableSpace, span, "banks 1 to 10 are only for unsized external arrays")
                         .help("write `.const`, or `.extern .const[N] ... x[]`"),
                 );
             }
@@ -146,7 +146,7 @@ fn space(tree: &Tree, module: &Module, var: &tree::Var, report: &mut Report) -> 
         _ if bank.is_empty() => Some((space, None)),
         _ => {
             report.push(
-                Diagnostic::new(Code::VariableSpace, span, format!("`{text}` is no bank of constant memory"))
+                Diagnostic::new(Code::VariableSpace, span, format!("`{text}` is not a bank of constant memory"))
                     .note("the banks are .const[0] to .const[10]"),
             );
             Some((space, None))
@@ -160,7 +160,7 @@ fn scalar(tree: &Tree, span: Span, report: &mut Report) -> Option<Type> {
     let found = Type::from_name(name);
     if found.is_none() {
         let near = nearest(name, Type::ALL.iter().map(|t| t.name()));
-        let mut d = Diagnostic::new(Code::VariableType, span, format!("`{text}` is no type"));
+        let mut d = Diagnostic::new(Code::VariableType, span, format!("`{text}` is not a type"));
         if let Some(near) = near {
             d = d.fix(span, format!(".{near}"), format!("write `.{near}`"));
             d.suggestions[0].machine_applicable = false;
@@ -177,8 +177,8 @@ fn vector(tree: &Tree, span: Option<Span>, ty: Type, ty_at: Span, report: &mut R
         ".v4" => 4,
         other => {
             report.push(
-                Diagnostic::new(Code::VectorDeclaration, span, format!("`{other}` is no vector that can be declared"))
-                    .note("vectors are .v2 and .v4; keep three elements in a .v4"),
+                Diagnostic::new(Code::VectorDeclaration, span, format!("`{other}` is not a vector type"))
+                    .note("vectors are .v2 and .v4; use .v4 for three elements"),
             );
             return 1;
         }
@@ -216,7 +216,7 @@ fn alignment(tree: &Tree, operand: u32, at: ShapeAt, space: Space, report: &mut 
     let value = match consts::eval(tree, o) {
         Ok(Const::Int { value, .. }) => value,
         Ok(_) => {
-            report.push(Diagnostic::new(Code::Alignment, o.span, "an alignment is an integer"));
+            report.push(Diagnostic::new(Code::Alignment, o.span, "an alignment must be an integer"));
             return None;
         }
         Err(e) => {
@@ -228,7 +228,7 @@ fn alignment(tree: &Tree, operand: u32, at: ShapeAt, space: Space, report: &mut 
     let Some(align) = power else {
         let next = u64::try_from(value).unwrap_or(1).clamp(1, 1 << 30).next_power_of_two();
         report.push(
-            Diagnostic::new(Code::Alignment, o.span, format!("an alignment is a power of two, found {value}"))
+            Diagnostic::new(Code::Alignment, o.span, format!("an alignment must be a power of two, found {value}"))
                 .help(format!("write `.align {next}`")),
         );
         return None;
@@ -245,9 +245,9 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
     let opaque = ty.kind() == TypeKind::Opaque;
     if ty == Type::Pred && space != Space::Reg {
         report.push(
-            Diagnostic::new(Code::VariableType, ty_at, "a predicate lives in a register only")
+            Diagnostic::new(Code::VariableType, ty_at, "a predicate can only be in a register")
                 .label(var.space, format!("not in `{space}`"))
-                .help("keep `selp.u8 r, 1, 0, p` in memory"),
+                .help("store the result of `selp.u8 r, 1, 0, p` instead"),
         );
     } else if opaque && let Some(lack) = lacking(module, &since(1, 5, 0)) {
         report.push(lack.diagnose(module, &format!("`{ty}`"), ty_at));
@@ -256,13 +256,13 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
             Diagnostic::new(
                 Code::VariableType,
                 ty_at,
-                format!("`{ty}` variables are declared at module level or as kernel parameters"),
+                format!("`{ty}` variables are declared at module scope or as kernel parameters"),
             )
             .help("move the declaration before the function"),
         );
     } else if opaque && space != Space::Global {
         report.push(
-            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` variables live in .global, not in {space}"))
+            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` variables must be in .global, not in {space}"))
                 .label(var.space, "this space"),
         );
     } else if ty == Type::SamplerRef && !module.texmode_independent {
@@ -274,7 +274,7 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
         }
     } else if !opaque && !ty.is_register() {
         report.push(
-            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` is a type of instructions, not of variables"))
+            Diagnostic::new(Code::VariableType, ty_at, format!("`{ty}` is an instruction type, not a variable type"))
                 .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two())),
         );
     } else if let Some(lack) = wide_type(module, shape) {
@@ -284,11 +284,11 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
         if arrays { report.text_only(d) } else { report.push(d) }
     }
     if space == Space::Tex && at == ShapeAt::Body {
-        let d = Diagnostic::new(Code::VariableSpace, var.space, "texture variables are declared at module level");
+        let d = Diagnostic::new(Code::VariableSpace, var.space, "texture variables are declared at module scope");
         report.push(d.help("move the declaration before the function"));
     } else if space == Space::Tex && module.version >= Version::new(1, 5) && module.version_at.is_some() {
         report.push(
-            Diagnostic::new(Code::Removed, var.space, "the space `.tex` was removed in PTX ISA 1.5")
+            Diagnostic::new(Code::Removed, var.space, "the state space `.tex` was removed in PTX ISA 1.5")
                 .help("declare `.global .texref`"),
         );
     }
@@ -296,8 +296,8 @@ fn type_fits_space(tree: &Tree, module: &Module, shape: &Shape, var: &tree::Var,
 
 /// A `.samplerref` in unified texture mode.
 pub(crate) fn no_samplers(at: Span) -> Diagnostic {
-    Diagnostic::new(Code::VariableType, at, "samplers of their own exist in independent texture mode only")
-        .help("write `.target ..., texmode_independent`, or keep the sampler in the `.texref`")
+    Diagnostic::new(Code::VariableType, at, "separate samplers require independent texturing mode")
+        .help("write `.target ..., texmode_independent`, or use the sampler of the `.texref`")
 }
 
 /// What a type that came later needs, and the module does not offer.
@@ -334,7 +334,7 @@ pub(crate) fn extent(tree: &Tree, d: &Declarator, element: u64, report: &mut Rep
             report.push(Diagnostic::new(
                 Code::ArrayExtent,
                 d.span,
-                "only the first dimension of an array may be left open",
+                "only the first dimension of an array may be omitted",
             ));
             return None;
         }
@@ -343,7 +343,7 @@ pub(crate) fn extent(tree: &Tree, d: &Declarator, element: u64, report: &mut Rep
             .checked_mul(size.max(1))
             .filter(|t| t.checked_mul(element.max(1)).is_some_and(|b| b < 1 << 62))
             .or_else(|| {
-            report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "an array larger than any memory"));
+            report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, "the array is larger than any memory"));
             None
         })?;
     }
@@ -361,7 +361,7 @@ fn dimension(tree: &Tree, dim: &tree::Operand, report: &mut Report) -> Option<u6
             None
         }
         Ok(_) => {
-            report.push(Diagnostic::new(Code::ArrayExtent, dim.span, "the size of an array is an integer"));
+            report.push(Diagnostic::new(Code::ArrayExtent, dim.span, "the size of an array must be an integer"));
             None
         }
         Err(e) => {
@@ -375,14 +375,14 @@ fn dimension(tree: &Tree, dim: &tree::Operand, report: &mut Report) -> Option<u6
 pub(crate) fn constant_error(tree: &Tree, e: EvalError, report: &mut Report) {
     let text = |span| tree.str(span);
     let (span, why) = match e {
-        EvalError::NotConstant(span) => (span, format!("`{}` is no constant", text(span))),
+        EvalError::NotConstant(span) => (span, format!("`{}` is not a constant", text(span))),
         EvalError::Mixed(span) => {
-            (span, "integers and floating-point values do not mix in a constant expression".to_owned())
+            (span, "a constant expression cannot mix integers and floating-point values".to_owned())
         }
         EvalError::WantsInteger(span) => {
             (span, format!("`{}` is floating point; this operator takes integers", text(span)))
         }
-        EvalError::SelectOfDoubles(span) => (span, "`?:` chooses between integers only".to_owned()),
+        EvalError::SelectOfDoubles(span) => (span, "the operands of `?:` must be integers".to_owned()),
         EvalError::DivisionByZero(span) => (span, "division by zero in a constant expression".to_owned()),
         EvalError::Unreadable(_) => return,
     };
@@ -397,13 +397,17 @@ pub(crate) fn family(tree: &Tree, d: &Declarator, limit: u32, report: &mut Repor
         Ok(Const::Int { value, .. }) if (0..=i64::from(limit)).contains(&value) => Some((value as u32, true)),
         Ok(Const::Int { value, .. }) => {
             report.push(
-                Diagnostic::new(Code::RegisterFamily, o.span, format!("a family of {value} names"))
+                Diagnostic::new(Code::RegisterFamily, o.span, format!("a parameterized name with a count of {value}"))
                     .here(format!("at most {limit} here")),
             );
             None
         }
         Ok(_) => {
-            report.push(Diagnostic::new(Code::RegisterFamily, o.span, "the count of a family is an integer"));
+            report.push(Diagnostic::new(
+                Code::RegisterFamily,
+                o.span,
+                "the count of a parameterized name must be an integer",
+            ));
             None
         }
         Err(e) => {

@@ -118,7 +118,7 @@ fn formals(
                 Extent::Unsized => 0,
             };
             if u32::try_from(size).is_err() {
-                report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, format!("a formal of {size} bytes")));
+                report.push(Diagnostic::new(Code::DeclarationTooLarge, d.span, format!("a parameter of {size} bytes")));
             }
             let ptr = var.ptr.map(|p| rules::pointer::attribute(tree, module, &p, at, report));
             let formal = Formal {
@@ -221,7 +221,7 @@ fn number(tree: &Tree, arg: &tree::Operand, name: &str, positive: bool, report: 
         Ok(Const::Int { value, .. }) => {
             let value = narrow(tree, arg.span, value as u64, report)?;
             if positive && value == 0 {
-                let text = format!("`{name}` takes positive numbers, found {}", tree.str(arg.span));
+                let text = format!("`{name}` requires positive numbers, found {}", tree.str(arg.span));
                 report.push(Diagnostic::new(Code::DirectiveValue, arg.span, text));
                 return None;
             }
@@ -239,7 +239,7 @@ fn number(tree: &Tree, arg: &tree::Operand, name: &str, positive: bool, report: 
 /// cuts it off.
 pub(crate) fn narrow(tree: &Tree, span: Span, value: u64, report: &mut Report) -> Option<u32> {
     if (i64::from(u32::MAX) + 1..=i64::MAX).contains(&(value as i64)) {
-        let text = format!("{} does not fit into 32 bits", tree.str(span));
+        let text = format!("{} does not fit in 32 bits", tree.str(span));
         report.push(Diagnostic::new(Code::DirectiveValue, span, text));
         return None;
     }
@@ -263,13 +263,13 @@ fn together(tree: &Tree, func: &tree::Func, f: &Function, report: &mut Report) {
         report.push(Diagnostic::new(
             Code::DirectiveConflict,
             at,
-            "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster` beside it",
+            "`.blocksareclusters` requires `.reqntid` and `.reqnctapercluster`",
         ));
     }
     if let Some(at) = place(".minnctapersm").filter(|_| f.maxntid.is_none() && f.reqntid.is_none()) {
         report.push(
             Diagnostic::new(Code::IgnoredDirective, at, "`.minnctapersm` is ignored without `.maxntid` or `.reqntid`")
-                .help("say how many threads a block has: `.maxntid 256`"),
+                .help("add the number of threads per CTA: `.maxntid 256`"),
         );
     }
 }

@@ -58,7 +58,7 @@ fn version(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report)
             module.version_at = Some(arg.span);
         }
         None => report.push(
-            Diagnostic::new(Code::UnknownVersion, arg.span, format!("there is no PTX ISA version {text}"))
+            Diagnostic::new(Code::UnknownVersion, arg.span, format!("unknown PTX ISA version {text}"))
                 .here(format!("the newest version is {}", Version::LAST))
                 .note("versions: 1.0-1.5, 2.0-2.3, 3.0-3.2, 4.0-4.3, 5.0-5.1, 6.0-6.5, 7.0-7.8, 8.0-8.8, 9.0-9.5")
                 .note("8.0 came with CUDA 12.0 (driver 525), 8.8 with CUDA 12.9 (driver 575), 9.0 with CUDA 13.0 (driver 580)"),
@@ -131,7 +131,7 @@ fn target(tree: &Tree, d: &Directive, module: &mut Module, report: &mut Report) 
             Diagnostic::new(
                 Code::TargetOption,
                 at,
-                format!("`map_f64_to_f32` is for targets without doubles; {} has them", module.target),
+                format!("`map_f64_to_f32` is only for targets without double precision, not for {}", module.target),
             )
             .label(target, "this target has double precision"),
         );
@@ -151,7 +151,7 @@ fn unknown(text: &str, span: Span) -> Diagnostic {
     let names: Vec<String> = Target::ALL.iter().map(|(t, _)| t.to_string()).collect();
     let number =
         |s: &str| s.trim_start_matches("sm_").trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<i64>().ok();
-    let mut d = Diagnostic::new(Code::UnknownTarget, span, format!("there is no target `{text}`"));
+    let mut d = Diagnostic::new(Code::UnknownTarget, span, format!("unknown target `{text}`"));
     let by_number = number(text).filter(|_| text.starts_with("sm_")).and_then(|n| {
         let below = names.iter().rev().find(|t| number(t).is_some_and(|x| x <= n) && !t.ends_with(['a', 'f']));
         let above = names.iter().find(|t| number(t).is_some_and(|x| x > n));
@@ -159,7 +159,7 @@ fn unknown(text: &str, span: Span) -> Diagnostic {
         (!near.is_empty()).then(|| crate::report::list(&near, "and"))
     });
     if let Some(near) = by_number {
-        d = d.here(format!("the nearest are {near}"));
+        d = d.here(format!("the nearest targets are {near}"));
     } else if let Some(near) = nearest(text, names.iter().map(String::as_str).chain(TARGET_OPTIONS.map(|o| o.0))) {
         d = d.here(format!("did you mean `{near}`?"));
     }
@@ -202,9 +202,9 @@ fn pair(module: &Module, options: &Options, report: &mut Report) {
                 .here(if module.target.sm > arch.sm {
                     format!("newer than `{arch}`")
                 } else {
-                    "specific to other chips".to_owned()
+                    "specific to another architecture or family".to_owned()
                 })
-                .help(format!("check for `{}`, or lower the target", module.target)),
+                .help(format!("use `--arch {}`, or lower the target", module.target)),
         );
     }
 }
@@ -213,10 +213,14 @@ fn version_knows(module: &Module, target: Target, span: Span, report: &mut Repor
     let (Some(v), Some(since)) = (module.version_at, target.since()) else { return };
     if since > module.version {
         report.push(
-            Diagnostic::new(Code::VersionTarget, span, format!("PTX ISA {} does not know `{target}`", module.version))
-                .here(format!("known since {since}"))
-                .label(v, format!("the module says {}", module.version))
-                .fix(v, since.to_string(), format!("write `.version {since}`")),
+            Diagnostic::new(
+                Code::VersionTarget,
+                span,
+                format!("PTX ISA {} does not support `{target}`", module.version),
+            )
+            .here(format!("supported since {since}"))
+            .label(v, format!("the module has {}", module.version))
+            .fix(v, since.to_string(), format!("write `.version {since}`")),
         );
     }
 }

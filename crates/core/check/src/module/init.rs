@@ -50,9 +50,9 @@ fn property(tree: &Tree, ty: Type, name: u32, value: u32) -> Option<Diagnostic> 
     let (name, value) = (tree.operands.get(name as usize)?, tree.operands.get(value as usize)?);
     let (field, found) = (tree.str(name.span), tree.str(value.span));
     let (span, message, known) = if !parts.concat().contains(&field) {
-        (name.span, format!("a `{ty}` has no field `{field}`"), parts.concat())
+        (name.span, format!("`{ty}` has no field `{field}`"), parts.concat())
     } else if matches!(value.kind, Kind::Name) && !VALUES.contains(&found) {
-        (value.span, format!("`{found}` is no value of `{field}`"), VALUES.to_vec())
+        (value.span, format!("`{found}` is not a value of `{field}`"), VALUES.to_vec())
     } else {
         return None;
     };
@@ -104,9 +104,12 @@ impl Filler<'_> {
                 let items = self.tree.operands(list);
                 let open = extent == 0 && level == 0;
                 if open && items.is_empty() {
-                    let d =
-                        Diagnostic::new(Code::InitializerCount, operand.span, "an array of open size without values")
-                            .label(self.name, "takes its size from its values");
+                    let d = Diagnostic::new(
+                        Code::InitializerCount,
+                        operand.span,
+                        "an unsized array without initial values",
+                    )
+                    .label(self.name, "the size comes from the initializer");
                     return self.fail(d);
                 }
                 if !open && items.len() as u64 > extent {
@@ -148,7 +151,7 @@ impl Filler<'_> {
             (_, Some(_)) => {
                 let what =
                     if self.levels.len() > level + 1 || self.shape.vector == 1 { "an array" } else { "a vector" };
-                self.wrong(operand.span, format!("the value of {what} is a list in braces"));
+                self.wrong(operand.span, format!("the initializer of {what} must be in braces"));
             }
             (_, None) => self.scalar(operand, at),
         }
@@ -187,7 +190,7 @@ impl Filler<'_> {
             Ok(Const::Int { value, .. }) => Some(value),
             Ok(_) => {
                 let span = self.tree.operands[index as usize].span;
-                self.wrong(span, "the offset of an address is an integer".to_owned());
+                self.wrong(span, "the offset of an address must be an integer".to_owned());
                 None
             }
             Err(e) => {
@@ -217,18 +220,18 @@ impl Filler<'_> {
             if tree.str(head.span) != "generic" {
                 return self.wrong(
                     head.span,
-                    format!("`{}` is no function of initialisers; `generic` is", tree.str(head.span)),
+                    format!("`{}` is not an initializer function; expected `generic`", tree.str(head.span)),
                 );
             }
             return self.address(inner, at, offset, Some(Modified { generic: true, mask: None }));
         }
         let mask = match consts::eval(tree, head) {
             Ok(Const::Int { value, .. }) => value as u64,
-            _ => return self.wrong(head.span, "a mask is an integer".to_owned()),
+            _ => return self.wrong(head.span, "a mask must be an integer".to_owned()),
         };
         let shift = mask.trailing_zeros() & !7;
         if mask == 0 || mask >> shift != 0xff {
-            let d = Diagnostic::new(Code::InitializerType, head.span, format!("{mask:#x} is no mask of one byte"))
+            let d = Diagnostic::new(Code::InitializerType, head.span, format!("{mask:#x} is not a mask of one byte"))
                 .note("masks are 0xff, 0xff00, 0xff0000, ... up to 0xff00000000000000");
             return self.fail(d);
         }
@@ -254,7 +257,7 @@ impl Filler<'_> {
         let pointer = self.shape.ty.kind() == TypeKind::Unsigned && (mask.is_some() || matches!(size, 4 | 8));
         if !pointer {
             let wants = if mask.is_some() { "`.u8`" } else { "`.u64` or `.u32`" };
-            return self.wrong(operand.span, format!("an address is no value of `{}`; declare {wants}", self.shape.ty));
+            return self.wrong(operand.span, format!("`{}` cannot hold an address; declare {wants}", self.shape.ty));
         }
         let found = if matches!(operand.kind, Kind::Name) { self.module.symbol(name) } else { None };
         let Some(of) = found else {
@@ -279,8 +282,8 @@ impl Filler<'_> {
                     operand.span,
                     format!("the address of `{name}` is not known before the launch"),
                 )
-                .label(span, format!("it lives in {space}"))
-                .note("initial values may hold addresses of variables in .global and .const, and of functions");
+                .label(span, format!("it is in {space}"))
+                .note("initializers may contain the addresses of functions and of variables in .global and .const");
                 return self.fail(d);
             }
         }
@@ -289,7 +292,7 @@ impl Filler<'_> {
                 let d = lack.diagnose(self.module, "the address of a function as an initial value", operand.span);
                 self.fail(d);
             } else if generic || offset != 0 {
-                self.wrong(operand.span, "the address of a function stands alone: no `generic`, no offset".to_owned());
+                self.wrong(operand.span, "the address of a function cannot have `generic` or an offset".to_owned());
             }
         }
         self.out.push(Init::Address { at, size, shift: mask.unwrap_or(0), of, offset, generic });

@@ -19,11 +19,11 @@ pub(crate) fn taken(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, span:
                 Diagnostic::new(
                     Code::ParameterAddress,
                     span,
-                    format!("`{name}` has no address: it exists for calls only"),
+                    format!("`{name}` has no address: it exists only for calls"),
                 )
-                .label(at, "a `.param` variable of the caller")
-                .note("section 5.1.6.4: the address of a `.param` variable of a body cannot be taken")
-                .help("keep the data in a `.local` variable and copy it"),
+                .label(at, "a `.param` variable of this body")
+                .note("section 5.1.6.4: the address of a locally scoped `.param` variable cannot be taken")
+                .help("keep the data in a `.local` variable and copy it for the call"),
             );
         }
         SymRef::Ret(_) => {
@@ -86,7 +86,7 @@ fn misaligned(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, align: u32,
         format!("`{name}` is aligned to {known}; `{}` needs {}", c.variant, c.access),
     )
     .label(at, format!("aligned to {align}"))
-    .note("ptxas says nothing about it; the access traps or reads other bytes");
+    .note("ptxas does not warn; the access traps or reads other bytes");
     let d = if align < c.access { d.help(format!("declare the variable with `.align {}`", c.access)) } else { d };
     w.report.push(d);
 }
@@ -101,7 +101,7 @@ fn outside(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, size: u64, off
     let message = if offset == 0 {
         format!("`{}` accesses {bytes} bytes; `{name}` has {size}", c.variant)
     } else {
-        format!("bytes {offset} to {} are outside of `{name}`, which has {size}", offset + i64::from(bytes) - 1)
+        format!("bytes {offset} to {} are outside `{name}`, which has {size}", offset + i64::from(bytes) - 1)
     };
     w.report.push(Diagnostic::new(code, span, message).label(at, format!("{size} bytes")).note("ptxas accepts it"));
 }

@@ -32,12 +32,12 @@ pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &
     }
     for (at, f) in [(of, aliasee), (name, alias)] {
         if f.kind == FuncKind::Kernel {
-            let d = refuse(at, format!("`{}` is a kernel; aliases are of functions", f.name));
+            let d = refuse(at, format!("`{}` is a kernel; only functions can have aliases", f.name));
             return report.push(d.label(f.span, "declared here"));
         }
     }
     if aliasee.linkage == Linkage::Weak {
-        let d = refuse(of, format!("`{target}` is `.weak`, so another definition may take its place"));
+        let d = refuse(of, format!("`{target}` is `.weak`, so another definition may replace it"));
         return report.push(d.label(aliasee.span, "declared here"));
     }
     if aliasee.linkage == Linkage::Extern && !aliasee.defined {
@@ -48,7 +48,7 @@ pub(crate) fn declare(tree: &Tree, module: &mut Module, d: &Directive, report: &
         return report.push(
             refuse(name, format!("`{text}` and `{target}` have different prototypes: {why}"))
                 .label(alias.span, "the alias")
-                .label(aliasee.span, "what it stands for"),
+                .label(aliasee.span, "the aliased function"),
         );
     }
     let first = alias.first;
@@ -71,18 +71,19 @@ fn function<'m>(
         }
         Some(Symbol::Alias(a)) => {
             let alias = &module.aliases[a as usize];
-            let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is an alias already"));
+            let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is already an alias"));
             report.push(d.label(alias.span, "declared here"));
             None
         }
         Some(Symbol::Global(id)) => {
-            let d = Diagnostic::new(Code::Alias, at, format!("`{name}` is a variable; aliases are of functions"));
+            let d =
+                Diagnostic::new(Code::Alias, at, format!("`{name}` is a variable; only functions can have aliases"));
             report.push(d.label(module.global(id).span, "declared here"));
             None
         }
         None => {
             let d = Diagnostic::new(Code::UnknownFunction, at, format!("unknown function `{name}`"));
-            report.push(d.note("both names of an alias are declared as functions before it"));
+            report.push(d.note("declare both functions before the alias"));
             None
         }
     }
@@ -90,7 +91,7 @@ fn function<'m>(
 
 fn mismatch(alias: &Function, aliasee: &Function) -> Option<String> {
     if alias.rets.len() != aliasee.rets.len() || alias.params.len() != aliasee.params.len() {
-        return Some("another number of parameters".to_owned());
+        return Some("the numbers of parameters differ".to_owned());
     }
     let formals = alias.rets.iter().chain(&alias.params).zip(aliasee.rets.iter().chain(&aliasee.params));
     if let Some(why) = formals.clone().find_map(|(x, y)| difference(y, x)) {
@@ -100,7 +101,7 @@ fn mismatch(alias: &Function, aliasee: &Function) -> Option<String> {
         return Some("one is `.noreturn`".to_owned());
     }
     (alias.abi_preserve != aliasee.abi_preserve || alias.abi_preserve_control != aliasee.abi_preserve_control)
-        .then(|| "another `.abi_preserve`".to_owned())
+        .then(|| "the `.abi_preserve` values differ".to_owned())
 }
 
 #[cfg(test)]

@@ -35,12 +35,8 @@ pub(crate) fn function(tree: &Tree, module: &Module, d: &Directive, f: &mut Func
                 }
             }
             None => report.push(
-                Diagnostic::new(
-                    Code::Attribute,
-                    o.span,
-                    format!("`{}` is no attribute of functions", tree.str(o.span)),
-                )
-                .help("functions take `.unified(A, B)`"),
+                Diagnostic::new(Code::Attribute, o.span, format!("`{}` is not a function attribute", tree.str(o.span)))
+                    .help("functions accept `.unified(A, B)`"),
             ),
         }
     }
@@ -65,7 +61,7 @@ pub(crate) fn variable(
             report.push(lack.diagnose(module, if unified { "`.unified`" } else { "`.managed`" }, o.span));
         }
         if space.is_some_and(|s| s != Space::Global) {
-            let d = Diagnostic::new(Code::Attribute, o.span, format!("`{name}` is for variables in .global"))
+            let d = Diagnostic::new(Code::Attribute, o.span, format!("`{name}` is only for variables in .global"))
                 .label(var.space, "not in this space");
             // ptxas does not look at the attribute of names with a count.
             match !unified && tree.declarators(var).iter().all(|d| d.count.is_some()) {

@@ -39,15 +39,15 @@ pub(crate) fn finish(w: &mut Walker<'_, '_>) {
         let instr = &tree.instrs[inst.node as usize];
         let name = tree.str(instr.mnemonic);
         let mut d =
-            Diagnostic::new(Code::DivergentBarrier, instr.mnemonic, format!("some threads may pass by this `{name}`"));
+            Diagnostic::new(Code::DivergentBarrier, instr.mnemonic, format!("some threads may skip this `{name}`"));
         let guarded = branch.map_or(&inst, |b: usize| &w.body.insts[b]);
         let guard = &tree.instrs[guarded.node as usize];
         if let Some(g) = guard.guard {
-            d = d.label(g.name, "differs between the threads of a block");
+            d = d.label(g.name, "differs between the threads of a CTA");
         }
         w.report.push(
-            d.note("a barrier that not all threads reach hangs, or counts the wrong ones; ptxas says nothing about it")
-                .help("let all threads reach it, or give it a barrier number and a count of its own"),
+            d.note("a barrier that some threads skip deadlocks or counts the wrong threads; ptxas does not warn")
+                .help("let all threads reach it, or use a separate barrier number with a thread count"),
         );
     }
 }

@@ -27,7 +27,7 @@ fn never_written(w: &mut Walker<'_, '_>) {
                     span,
                     format!("`{name}` is read, but nothing in `{}` writes it", w.func.name),
                 )
-                .note("its value is undefined; ptxas says nothing about it"),
+                .note("its value is undefined; ptxas does not warn"),
             );
         }
     }

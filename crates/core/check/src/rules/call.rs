@@ -24,10 +24,10 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
             }
             signature(w, &site, function, rets, args);
             if matches!(table, Operand::Table(_)) {
-                let message = format!("`{}` is called by its name, which says what it takes", function.name);
+                let message = format!("`{}` is called directly, so its prototype is known", function.name);
                 let found = Diagnostic::new(Code::CallTable, site.table, message)
-                    .here("a prototype or a list of functions is for calls through a register");
-                w.report.push(found.help("leave it out"));
+                    .here("a prototype or a list of functions is only for indirect calls");
+                w.report.push(found.help("omit it"));
             }
         }
         (Operand::Reg(_), Operand::Table(id)) => {
@@ -45,8 +45,12 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
                 TargetTable::Branch(labels) => {
                     w.body.tables[id.0 as usize] = TargetTable::Branch(labels);
                     w.report.push(
-                        Diagnostic::new(Code::CallTable, site.table, "a call needs a prototype or a list of functions")
-                            .here("this is a list of labels to branch to"),
+                        Diagnostic::new(
+                            Code::CallTable,
+                            site.table,
+                            "an indirect call requires a prototype or a list of functions",
+                        )
+                        .here("this is a list of branch targets"),
                     );
                 }
             }
@@ -97,7 +101,7 @@ fn kernel(w: &mut Walker<'_, '_>, site: &Site<'_>, function: &Function) {
     w.report.push(
         Diagnostic::new(Code::CallKernel, site.callee, format!("`{}` is a kernel and cannot be called", function.name))
             .label(function.span, "an `.entry`")
-            .help("put what both need into a `.func`"),
+            .help("move the shared code into a `.func`"),
     );
 }
 
@@ -155,7 +159,7 @@ fn wrong_results(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, given: u
         Code::CallCount,
         at,
         format!(
-            "{name} returns {returns}, the call receives {}",
+            "{name} returns {returns}, but the call receives {}",
             if given == 0 { "nothing".to_owned() } else { given.to_string() }
         ),
     )
@@ -179,11 +183,11 @@ fn wrong_arguments(w: &mut Walker<'_, '_>, site: &Site<'_>, f: &Function, given:
     let mut d = if given < f.params.len() {
         let at = site.args_list.unwrap_or(site.callee);
         let missing: Vec<String> = formals[given..].iter().map(|p| format!("`{p}`")).collect();
-        Diagnostic::new(Code::CallCount, at, format!("{name} takes {wants}, {given} given"))
+        Diagnostic::new(Code::CallCount, at, format!("{name} takes {wants}, found {given}"))
             .here(format!("missing: {}", missing.join(", ")))
     } else {
         let extra = site.args[f.params.len()].span.to(site.args[given - 1].span);
-        Diagnostic::new(Code::CallCount, extra, format!("{name} takes {wants}, {given} given")).here("too many")
+        Diagnostic::new(Code::CallCount, extra, format!("{name} takes {wants}, found {given}")).here("too many")
     };
     d = d.label(f.span, "declared here");
     if !formals.is_empty() {
@@ -248,11 +252,14 @@ fn one(w: &mut Walker<'_, '_>, span: Span, actual: Operand, formal: &Formal, f: 
             let d = Diagnostic::new(Code::CallArgument, span, format!("{way} is `_`, which has no value"));
             return w
                 .report
-                .push(d.label(formal.span, "this parameter wants one").help("only results can be discarded"));
+                .push(d.label(formal.span, "this parameter requires a value").help("`_` can only discard a result"));
         }
         Operand::Int(_) | Operand::Float { .. } if result => {
-            let d =
-                Diagnostic::new(Code::CallArgument, span, format!("{way} of `{}` cannot go into a constant", f.name));
+            let d = Diagnostic::new(
+                Code::CallArgument,
+                span,
+                format!("{way} of `{}` cannot be received by a constant", f.name),
+            );
             return w
                 .report
                 .push(d.help("receive it in a register, or discard it with `_`").note("ptxas crashes on this"));
@@ -294,10 +301,10 @@ fn not_passable(w: &mut Walker<'_, '_>, span: Span, actual: Operand, way: Way) {
             Diagnostic::new(
                 Code::CallArgument,
                 span,
-                format!("{way}, `{name}`, is a formal parameter of `{}` itself", w.func.name),
+                format!("{way}, `{name}`, is a parameter of `{}` itself", w.func.name),
             )
             .label(at, "declared here")
-            .help("copy it into a register or into a `.param` variable of the body")
+            .help("copy it to a register or to a `.param` variable of the body")
         }
         Operand::Symbol(SymRef::Func(_), _) => {
             Diagnostic::new(Code::CallArgument, span, format!("{way}, `{name}`, is a function"))
@@ -312,7 +319,7 @@ fn not_passable(w: &mut Walker<'_, '_>, span: Span, actual: Operand, way: Way) {
         }
         Operand::Special(..) => {
             Diagnostic::new(Code::CallArgument, span, format!("{way}, `{name}`, is a special register"))
-                .help(format!("move it into a register first: `mov.u32 r, {name};`"))
+                .help(format!("move it to a register first: `mov.u32 r, {name};`"))
         }
         _ => Diagnostic::new(Code::CallArgument, span, format!("{way}, `{name}`, cannot be passed"))
             .note("arguments are registers, `.param` variables of the caller, and constants"),
@@ -361,11 +368,16 @@ fn matches(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Formal, f: &
         let d = Diagnostic::new(
             Code::CallType,
             span,
-            format!("{way} `{name}` is `{}`, the parameter `{}` is `{}`", actual_shape(a), formal.name, shape(formal)),
+            format!(
+                "{way} `{name}` is `{}`, but the parameter `{}` is `{}`",
+                actual_shape(a),
+                formal.name,
+                shape(formal)
+            ),
         )
         .label(a.at, "declared here")
         .label(formal.span, "the parameter")
-        .note("section 7.1: type and size match");
+        .note("section 7.1: type and size must match");
         w.report.text_only(d);
     }
 }
@@ -393,18 +405,18 @@ fn wrong_type(
     let sizes = a.size != u64::from(formal.size) && formal.extent != Extent::Unsized;
     let message = match way {
         _ if arrays.0 != arrays.1 && a.reg => {
-            format!("{way} `{name}` is a register; `{}` wants a `.param` array, `{}`", f.name, written(formal))
+            format!("{way} `{name}` is a register; `{}` expects the `.param` array `{}`", f.name, written(formal))
         }
         _ if sizes => {
             format!(
-                "{way} `{name}` has {}, `{}` wants `{}` with {}",
+                "{way} `{name}` has {}; `{}` expects `{}` with {}",
                 bytes(a.size),
                 f.name,
                 written(formal),
                 bytes(formal.size.into())
             )
         }
-        _ => format!("{way} `{name}` is {has}, `{}` wants `{}`", f.name, written(formal)),
+        _ => format!("{way} `{name}` is {has}; `{}` expects `{}`", f.name, written(formal)),
     };
     let mut d = Diagnostic::new(Code::CallType, span, message)
         .label(a.at, format!("declared as {has}"))
@@ -427,11 +439,11 @@ fn wrong_alignment(w: &mut Walker<'_, '_>, span: Span, a: &Actual, formal: &Form
     let mut d = Diagnostic::new(
         Code::CallAlignment,
         span,
-        format!("{way} `{name}` has alignment {}, `{}` wants {}", a.align, f.name, formal.align),
+        format!("{way} `{name}` has alignment {}; `{}` expects {}", a.align, f.name, formal.align),
     )
     .label(a.at, format!("aligned to {}", a.align))
     .label(formal.span, format!("aligned to {}", formal.align))
-    .note("section 7.1: size and alignment of a parameter and its argument are equal");
+    .note("section 7.1: an argument has the size and alignment of its parameter");
     if !a.reg {
         let array = match a.extent {
             Extent::Array(n) => format!("[{n}]"),
@@ -466,9 +478,9 @@ fn integer(w: &mut Walker<'_, '_>, span: Span, value: i64, formal: &Formal, way:
     };
     if !representable {
         w.report.text_only(
-            Diagnostic::new(Code::CallConstant, span, format!("{way}, {text}, is no value of `{ty}`"))
+            Diagnostic::new(Code::CallConstant, span, format!("{way}, {text}, is not a value of `{ty}`"))
                 .label(formal.span, "the parameter")
-                .note("section 7.1: a constant argument is representable in the parameter's type"),
+                .note("section 7.1: a constant argument must be representable in the parameter's type"),
         );
     }
 }
@@ -497,9 +509,9 @@ fn float(w: &mut Walker<'_, '_>, span: Span, _bits: u64, single: bool, formal: &
     };
     if !wanted && !vector {
         w.report.text_only(
-            Diagnostic::new(Code::CallConstant, span, format!("{way}, {text}, is no value of `{ty}`"))
+            Diagnostic::new(Code::CallConstant, span, format!("{way}, {text}, is not a value of `{ty}`"))
                 .label(formal.span, "the parameter")
-                .note("section 7.1: a constant argument is representable in the parameter's type"),
+                .note("section 7.1: a constant argument must be representable in the parameter's type"),
         );
     }
 }
@@ -510,15 +522,15 @@ fn no_constant(w: &mut Walker<'_, '_>, span: Span, formal: &Formal, way: Way) {
     let d = Diagnostic::new(
         Code::CallType,
         span,
-        format!("{way} is the constant {text}, the parameter is `{}`", written(formal)),
+        format!("{way} is the constant {text}, but the parameter is `{}`", written(formal)),
     )
     .label(formal.span, "the parameter");
     let d = if formal.extent != Extent::Scalar {
-        d.help("store the value into a `.param` array and pass that")
+        d.help("store the value in a `.param` array and pass the array")
     } else if formal.ty == Type::F32 && !text.contains('.') {
         d.help(format!("write `{text}.0`"))
     } else {
-        d.help("move it into a register of the right type first")
+        d.help("move it to a register of the right type first")
     };
     w.report.push(d);
 }

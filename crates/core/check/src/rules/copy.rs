@@ -17,7 +17,7 @@ pub(crate) fn source_size(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &Inst) {
         Diagnostic::new(
             Code::ConstantRange,
             at.span,
-            format!("`src-size` is {read}, more than the {copied} bytes copied"),
+            format!("`src-size` is {read}, but only {copied} bytes are copied"),
         )
         .label(size.span, "this many bytes are written"),
     );

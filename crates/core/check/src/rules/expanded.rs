@@ -43,7 +43,7 @@ pub(crate) fn results(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     if expanded(&c.variant, w.module.target.sm).is_some() {
         let instr = &w.tree.instrs[inst.node as usize];
         let Some(at) = w.tree.operands(instr.operands).first().map(|o| o.span) else { return };
-        let message = format!("`{}` writes no special register", w.tree.str(instr.mnemonic));
+        let message = format!("`{}` cannot write a special register", w.tree.str(instr.mnemonic));
         w.report.push(Diagnostic::new(Code::SpecialRegister, at, message));
     }
 }
@@ -78,10 +78,10 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
         let d = Diagnostic::new(
             Code::CallAlignment,
             at,
-            format!("a register aligned to {align} is no operand of `{name}`"),
+            format!("a register aligned to {align} cannot be an operand of `{name}`"),
         )
         .label(decl.name, format!("`{}` has {natural} bytes", decl.ty))
-        .note("ptxas makes a call of this instruction, and wants arguments with the alignment of their type")
+        .note("ptxas implements this instruction as a call, whose arguments have the alignment of their type")
         .help("remove `.align`: registers have no addresses");
         return w.report.ptxas_only(d);
     }

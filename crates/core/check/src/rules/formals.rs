@@ -25,7 +25,7 @@ pub(crate) fn alignment(tree: &Tree, align: u32, span: Span, at: ShapeAt, space:
         let d = Diagnostic::new(
             Code::FormalAlignment,
             span,
-            format!("a parameter is aligned to at most {LARGEST} bytes, found {align}"),
+            format!("a parameter can be aligned to at most {LARGEST} bytes, found {align}"),
         )
         .note("alignments of parameters are 1, 2, 4, 8, 16, 32, 64 and 128");
         if is_declared_only(tree, span) { report.text_only(d) } else { report.push(d) }
@@ -70,7 +70,7 @@ pub(crate) fn parameter(
         let d = Diagnostic::new(
             Code::FormalSpace,
             var.space,
-            format!("parameters of a kernel live in .param, not in {space}"),
+            format!("kernel parameters must be in .param, not in {space}"),
         );
         return report.push(d.fix(var.space, ".param", "write `.param`"));
     }
@@ -78,7 +78,7 @@ pub(crate) fn parameter(
         return report.push(Diagnostic::new(
             Code::FormalSpace,
             var.space,
-            format!("parameters of a function live in .reg or .param, not in {space}"),
+            format!("function parameters must be in .reg or .param, not in {space}"),
         ));
     }
     // `.param` in device functions came with the stack (section 5.1.6).
@@ -90,7 +90,7 @@ pub(crate) fn parameter(
         return report.push(Diagnostic { code: Code::FormalSpace, ..d }.help("use `.reg` parameters"));
     }
     if let Some(attribute) = var.attribute.filter(|_| formal).and_then(|a| tree.directives.get(a as usize)) {
-        let message = format!("`{}` is for variables of the module, not for parameters", tree.str(attribute.span));
+        let message = format!("`{}` is only for module variables, not for parameters", tree.str(attribute.span));
         let d = Diagnostic::new(Code::Attribute, attribute.span, message).here("not on a parameter");
         if is_declared_only(tree, var.span) { report.text_only(d) } else { report.push(d) }
     }
@@ -100,20 +100,20 @@ pub(crate) fn parameter(
     let declared = || is_declared_only(tree, var.span);
     if ty == Type::Pred {
         if space == Space::Param {
-            let d = refuse("a predicate lives in a register only".to_owned());
+            let d = refuse("a predicate can only be in a register".to_owned());
             let d = d.help("pass it as `.b32`: `selp.b32 r, 1, 0, p`");
             if declared() && scalar { report.text_only(d) } else { report.push(d) }
         }
     } else if ty.kind() == Kind::Opaque {
         if at != ShapeAt::Kernel {
-            let d = refuse(format!("`{ty}` is for variables of the module and for parameters of kernels"));
+            let d = refuse(format!("`{ty}` is only for module variables and kernel parameters"));
             let d = d.help("pass the handle as `.b64`");
             if declared() { report.text_only(d) } else { report.push(d) }
         } else if ty == Type::SamplerRef && scalar && !module.texmode_independent {
             report.push(crate::module::no_samplers(ty_at));
         }
     } else if !ty.is_register() {
-        let d = refuse(format!("`{ty}` is a type of instructions, not of variables"))
+        let d = refuse(format!("`{ty}` is an instruction type, not a variable type"))
             .help(format!("declare `.b{}`", ty.bits().max(8).next_power_of_two()));
         // ptxas looks at the type where a definition makes a variable of it. These three it does not even read.
         let read = !matches!(ty, Type::Bf16 | Type::Bf16x2 | Type::Tf32);
@@ -152,13 +152,13 @@ pub(crate) fn formal(
     let name = &f.name;
     if &**name == "_" && !prototype && at != ShapeAt::Kernel {
         report.push(
-            Diagnostic::new(Code::FormalName, f.span, "a formal needs a name")
-                .note("`_` is for prototypes (`.callprototype`) and for results that nobody wants"),
+            Diagnostic::new(Code::FormalName, f.span, "a parameter requires a name")
+                .note("`_` is only for prototypes (`.callprototype`) and discarded results"),
         );
     }
     match f.extent {
         Extent::Array(_) if f.space == FormalSpace::Reg => {
-            let d = Diagnostic::new(Code::FormalType, f.span, format!("registers have no arrays: `{name}`"))
+            let d = Diagnostic::new(Code::FormalType, f.span, format!("registers cannot form arrays: `{name}`"))
                 .help("declare the array in .param");
             let text_only = f.ty != Type::Pred && is_declared_only(tree, f.span);
             if text_only { report.text_only(d) } else { report.push(d) }
@@ -172,18 +172,16 @@ pub(crate) fn formal(
 fn unsized_formal(module: &Module, f: &Formal, at: ShapeAt, last: bool, report: &mut Report) {
     let refuse = |why: &str| Diagnostic::new(Code::UnsizedFormal, f.span, format!("`{}` has no size: {why}", f.name));
     match at {
-        ShapeAt::Kernel => {
-            report.push(refuse("the parameters of a kernel are laid out by the host").help("write the size"))
-        }
-        ShapeAt::Return => report.push(refuse("a function returns a known number of bytes").help("write the size")),
-        _ if f.space == FormalSpace::Reg => report.push(refuse("only a `.param` array may leave it open")),
-        _ if !last => report.push(refuse("only the last parameter may leave it open").help("move it to the end")),
+        ShapeAt::Kernel => report.push(refuse("the host lays out the parameters of a kernel").help("give the size")),
+        ShapeAt::Return => report.push(refuse("the size of a return value must be known").help("give the size")),
+        _ if f.space == FormalSpace::Reg => report.push(refuse("only a `.param` array may be unsized")),
+        _ if !last => report.push(refuse("only the last parameter may be unsized").help("move it to the end")),
         _ => {
             if let Some(lack) = lacking(module, &since(6, 0, 30)) {
-                report.push(lack.diagnose(module, "an array parameter without size", f.span));
+                report.push(lack.diagnose(module, "an unsized array parameter", f.span));
             } else if f.ty != Type::B8 {
                 report.text_only(
-                    refuse(&format!("section 11.2.2 has it for `.b8`, not for `{}`", f.ty)).help("declare it `.b8`"),
+                    refuse(&format!("section 11.2.2 allows it for `.b8`, not for `{}`", f.ty)).help("declare it `.b8`"),
                 );
             }
         }
@@ -217,7 +215,7 @@ fn returns(module: &Module, f: &Function, report: &mut Report) {
                 format!("`{}` returns {} values, which must all be in .reg", f.name, f.rets.len()),
             )
             .here("in .param")
-            .help("return one `.param` array that holds all of them"),
+            .help("return one `.param` array that contains all of them"),
         );
     }
     // Sub-word registers show that the module is meant for compilation without the ABI, where several results are fine.
@@ -226,8 +224,8 @@ fn returns(module: &Module, f: &Function, report: &mut Report) {
         report.text_only(
             Diagnostic::new(Code::ReturnCount, second.span, format!("`{}` returns {} values", f.name, f.rets.len()))
                 .label(first.span, "the first")
-                .note("section 11.2.2: from PTX ISA 2.0 on sm_20 on, a function returns one value at most")
-                .note("ptxas switches the stack-based ABI off for the whole module: no recursion, no indirect calls"),
+                .note("section 11.2.2: since PTX ISA 2.0 on sm_20, a function returns at most one value")
+                .note("ptxas disables the stack-based ABI for the whole module: no recursion, no indirect calls"),
         );
     }
 }

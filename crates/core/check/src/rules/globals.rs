@@ -19,12 +19,16 @@ pub(crate) fn space(module: &mut Module, at: Span, space: Space, linkage: Linkag
         }
         Space::Reg | Space::Local => {
             let d = Diagnostic::new(Code::VariableSpace, at, format!("`{space}` variables are declared in functions"))
-                .note("at module level they were allowed before PTX ISA 3.0 (without the stack-based ABI)");
+                .note("before PTX ISA 3.0 they were allowed at module scope (without the stack-based ABI)");
             if super::stack_in_text(module) { report.push(d) } else { report.ptxas_only(d) }
         }
         Space::Param => report.push(
-            Diagnostic::new(Code::VariableSpace, at, "`.param` variables are formals or locals of a function")
-                .help("declare it in the body of the function that makes the call"),
+            Diagnostic::new(
+                Code::VariableSpace,
+                at,
+                "`.param` variables are parameters or local variables of a function",
+            )
+            .help("declare it in the body of the calling function"),
         ),
         _ => {}
     }
@@ -42,7 +46,7 @@ pub(crate) fn space(module: &mut Module, at: Span, space: Space, linkage: Linkag
         report.push(Diagnostic::new(
             Code::VariableLinkage,
             at,
-            format!("`.common` is for variables in .global, not in {space}"),
+            format!("`.common` is only for variables in .global, not in {space}"),
         ));
     }
 }
@@ -62,9 +66,9 @@ pub(crate) fn may_initialize(
             Diagnostic::new(
                 Code::InitializerNotAllowed,
                 at,
-                format!("`{text}` lives in {}, which has no initial values", shape.space),
+                format!("`{text}` is in {}, which cannot be initialized", shape.space),
             )
-            .note("only variables in .global and .const have initial values"),
+            .note("only variables in .global and .const can be initialized"),
         );
         return false;
     }
@@ -72,7 +76,7 @@ pub(crate) fn may_initialize(
         report.push(Diagnostic::new(
             Code::InitializerNotAllowed,
             at,
-            format!("`{text}` is external: its initial value stands where it is defined"),
+            format!("`{text}` is external: initialize it where it is defined"),
         ));
         return false;
     }
@@ -92,13 +96,13 @@ pub(crate) fn extent(
     let name = tree.str(d.name);
     if shape.space == Space::Reg && extent != Extent::Scalar {
         report.push(
-            Diagnostic::new(Code::ArrayExtent, d.span, format!("registers have no arrays: `{name}`"))
-                .help("a family of registers is declared `%r<8>`; an array lives in .local or .shared"),
+            Diagnostic::new(Code::ArrayExtent, d.span, format!("registers cannot form arrays: `{name}`"))
+                .help("declare several registers with `%r<8>`, or an array in .local or .shared"),
         );
     } else if extent == Extent::Unsized && linkage != Linkage::Extern {
         report.push(
             Diagnostic::new(Code::ArrayExtent, d.span, format!("`{name}` has no size"))
-                .help("only `.extern` arrays, and arrays with an initial value, may leave it open"),
+                .help("only `.extern` arrays and arrays with an initializer may be unsized"),
         );
     }
 }
@@ -133,11 +137,9 @@ pub(crate) fn redeclare(before: &Global, later: &Global, report: &mut Report) ->
         return false;
     }
     if external == (true, false) && later.linkage == Linkage::Internal {
-        let d = both(
-            Code::Redeclared,
-            format!("`{name}` was declared `.extern`, but is not visible outside of this module"),
-        );
-        report.push(d.help("define it `.visible`"));
+        let d =
+            both(Code::Redeclared, format!("`{name}` was declared `.extern`, but is not visible outside this module"));
+        report.push(d.help("define it as `.visible`"));
         return false;
     }
     external.0

@@ -45,8 +45,8 @@ pub(crate) fn directive(
     if !control && f.abi_preserve_control.is_some() {
         let first = tree.directives(func.directives).first().map_or(d.name, |x| x.name);
         report.text_only(
-            Diagnostic::new(Code::HeaderOrder, d.name, "`.abi_preserve` stands before `.abi_preserve_control`")
-                .label(first, "stands before it"),
+            Diagnostic::new(Code::HeaderOrder, d.name, "`.abi_preserve` must come before `.abi_preserve_control`")
+                .label(first, "must come before it"),
         );
     }
     let Some(arg) = tree.operands(d.args).first() else { return };

@@ -36,7 +36,7 @@ pub(crate) fn kernel_parameters(module: &Module, f: &Function, report: &mut Repo
     let mut d = Diagnostic::new(
         Code::KernelParameterSpace,
         f.span,
-        format!("`{}` has {end} bytes of parameters; there is room for {limit}", f.name),
+        format!("`{}` has {end} bytes of parameters; the limit is {limit}", f.name),
     );
     places.sort_by_key(|(p, at, _)| (std::cmp::Reverse(p.size), *at));
     for (p, at, padding) in places.iter().take(8) {
@@ -65,7 +65,7 @@ fn alignment(f: &Function, end: u64, report: &mut Report) {
     let Some(p) = f.params.iter().max_by_key(|p| p.align).filter(|p| u64::from(p.align) >= BANK && end > 0) else {
         return;
     };
-    let message = format!("`{}` is aligned to {} bytes; the bank of the parameters has {BANK}", p.name, p.align);
-    let d = Diagnostic::new(Code::KernelParameterSpace, p.span, message).help("align it to what its type needs");
+    let message = format!("`{}` is aligned to {} bytes, but the parameter bank has {BANK} bytes", p.name, p.align);
+    let d = Diagnostic::new(Code::KernelParameterSpace, p.span, message).help("use the alignment of its type");
     report.ptxas_only(d);
 }

@@ -27,7 +27,7 @@ pub(crate) fn scale_selector(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst)
             w.report.push(Diagnostic::new(Code::ConstantRange, at, text));
         }
         if thread {
-            let text = format!("the thread selector lies in 0..{}", threads - 1);
+            let text = format!("the thread selector must be in 0..{}", threads - 1);
             w.report.push(Diagnostic::new(Code::ConstantRange, at, text));
         }
     }

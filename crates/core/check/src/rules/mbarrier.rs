@@ -21,8 +21,8 @@ pub(crate) fn shared_variable(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst
     }
     let (_, declared) = w.type_of_symbol(symbol);
     w.report.push(
-        Diagnostic::new(Code::AddressSpace, at, format!("`{}` wants an object in `.shared`", c.variant))
-            .label(declared, format!("this variable lies in `{space}`")),
+        Diagnostic::new(Code::AddressSpace, at, format!("`{}` requires an object in `.shared`", c.variant))
+            .label(declared, format!("this variable is in `{space}`")),
     );
 }
 

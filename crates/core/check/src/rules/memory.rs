@@ -41,7 +41,7 @@ pub(crate) fn narrow_vector(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) 
             at,
             format!("`.v{n}{ty}` has {} bits; an access has at most 128 here", bits(c)),
         )
-        .note("256 bits go to generic and global memory, as `.v8.b32` or `.v4.b64`"),
+        .note("accesses of 256 bits require generic or global addresses and `.v8.b32` or `.v4.b64`"),
     );
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn global_hint(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     w.report.push(Diagnostic::new(
         Code::ModifierRule,
         at,
-        format!("`.{}` is for generic and global addresses, not for `.{}`", hint.name(), space.name()),
+        format!("`.{}` is only for generic and global addresses, not for `.{}`", hint.name(), space.name()),
     ));
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn wide_eviction(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) 
             Diagnostic::new(
                 Code::ModifierRule,
                 at,
-                format!("`.{}` needs an access of 256 bits; this has {}", m.name(), bits(c)),
+                format!("`.{}` requires an access of 256 bits; this one has {}", m.name(), bits(c)),
             )
             .help("use `.v8.b32` or `.v4.b64`, or `.L2::cache_hint` with a policy"),
         );
@@ -88,7 +88,7 @@ pub(crate) fn policy_fraction(w: &mut Walker<'_, '_>, inst: &Inst) {
     }
     let instr = &w.tree.instrs[inst.node as usize];
     let at = w.tree.operands(instr.operands).get(1).map_or(instr.span, |o| o.span);
-    let message = format!("a fraction of the accesses is greater than 0 and at most 1, found {value:?}");
+    let message = format!("the fraction of accesses must be greater than 0 and at most 1, found {value:?}");
     w.report.push(Diagnostic::new(Code::ConstantRange, at, message));
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     {
         let instr = &w.tree.instrs[inst.node as usize];
         w.report.push(
-            Diagnostic::new(Code::OperandForm, instr.span, "`mov` packs a vector or unpacks one, not both at once")
+            Diagnostic::new(Code::OperandForm, instr.span, "`mov` cannot pack and unpack a vector at the same time")
                 .help("move the elements one by one"),
         );
     }

@@ -36,7 +36,7 @@ pub(crate) fn mixed<'a>(name: &str, reached: impl Iterator<Item = &'a Facts>) ->
         Diagnostic::new(
             Code::ModifierRule,
             second,
-            format!("`{name}` uses tensor memory by single CTAs (`.cta_group::1`) and by pairs (`.cta_group::2`)"),
+            format!("`{name}` uses tensor memory both per CTA (`.cta_group::1`) and per CTA pair (`.cta_group::2`)"),
         )
         .label(first, "the other group is here"),
     )

@@ -26,7 +26,7 @@ pub(crate) fn check(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
         }
         // Functions have addresses of their parameters in registers, kernels name those of the functions that they call.
         Base::Reg(_) if space == Mod::ParamFunc && w.func.kind == FuncKind::Kernel => {
-            let message = format!("`{}` in a kernel takes a parameter by its name only", c.variant);
+            let message = format!("in a kernel, `{}` requires the name of a parameter", c.variant);
             let found = Diagnostic::new(Code::ParameterQualifier, span, message).here("an address in a register");
             w.report.ptxas_only(found.help("write `.param` alone, or name the parameter"));
         }
@@ -48,7 +48,7 @@ struct Access {
     span: Span,
 }
 
-/// The formal that ptxas mistakes a variable of the caller for: one of the same name, which an inner block hides. Stores are
+/// The formal that ptxas mistakes a variable of this body for: one of the same name, which an inner block hides. Stores are
 /// refused as those into inputs, loads as those from results.
 fn shadowed(w: &Walker<'_, '_>, symbol: SymRef, store: bool) -> Option<Span> {
     let SymRef::Local(i) = symbol else { return None };
@@ -67,7 +67,7 @@ fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
         SymRef::Param(_) if kernel => "a parameter of the kernel",
         SymRef::Param(_) => "an input parameter",
         SymRef::Ret(_) => "a return parameter",
-        _ => "a variable of the caller",
+        _ => "a variable of this body",
     };
     let entry = matches!(symbol, SymRef::Param(_)) && kernel;
     let misfit = match space {
@@ -78,7 +78,7 @@ fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
     if misfit {
         let (has, wants) = if space == Mod::ParamFunc { ("::func", "::entry") } else { ("::entry", "::func") };
         return w.report.push(
-            Diagnostic::new(Code::ParameterQualifier, span, format!("`{name}` is {what}; `{has}` is for the others"))
+            Diagnostic::new(Code::ParameterQualifier, span, format!("`{name}` is {what}, which `{has}` cannot access"))
                 .label(at, "declared here")
                 .help(if store {
                     "a kernel's parameters cannot be written".to_owned()
@@ -92,7 +92,7 @@ fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
             Diagnostic::new(
                 Code::ParameterQualifier,
                 span,
-                format!("`{name}` is {what}; `::entry` is for parameters of kernels"),
+                format!("`{name}` is {what}; `::entry` is only for kernel parameters"),
             )
             .label(at, "declared here"),
         );
@@ -131,11 +131,11 @@ fn named(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, access: Access) {
             let verb = if store { "store of an argument" } else { "load of a result" };
             w.report.push(
                 Diagnostic::new(Code::PredicatedParameter, guard, format!("the {verb} cannot be predicated"))
-                    .label(at, "a `.param` variable of the caller")
+                    .label(at, "a `.param` variable of this body")
                     .help(if store {
-                        "choose the value with `selp` and store it always"
+                        "select the value with `selp` and always store it"
                     } else {
-                        "load it always and choose afterwards"
+                        "always load it and select afterwards"
                     }),
             );
         }
@@ -166,9 +166,9 @@ fn alignment(w: &mut Walker<'_, '_>, c: &Candidate, symbol: SymRef, offset: i64,
     let d = Diagnostic::new(
         Code::ParameterAlignment,
         span,
-        format!("{name} is aligned to {known}; `{}` accesses {bytes} bytes at once", c.variant),
+        format!("{name} is aligned to {known}; `{}` accesses {bytes} bytes", c.variant),
     )
     .label(at, format!("aligned to {align}"))
-    .note("section 7.1: memory accesses are aligned to a multiple of the access size");
+    .note("section 7.1: memory accesses must be aligned to a multiple of the access size");
     w.report.text_only(d);
 }

@@ -17,7 +17,7 @@ const DEFAULT: u32 = 4;
 /// Reads and checks the attribute.
 pub(crate) fn attribute(tree: &Tree, module: &Module, ptr: &Ptr, at: ShapeAt, report: &mut Report) -> PtrAttr {
     if at != ShapeAt::Kernel {
-        let d = Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is for parameters of kernels")
+        let d = Diagnostic::new(Code::PointerAttribute, ptr.word, "`.ptr` is only for kernel parameters")
             .here("not for those of functions");
         // ptxas reads over it in prototypes.
         if super::formals::in_prototype(tree, ptr.word) { report.text_only(d) } else { report.push(d) }
@@ -36,7 +36,7 @@ fn alignment(tree: &Tree, operand: u32, report: &mut Report) -> Option<u32> {
         report.push(Diagnostic::new(
             Code::Alignment,
             o.span,
-            format!("an alignment is a power of two, found {}", tree.str(o.span)),
+            format!("an alignment must be a power of two, found {}", tree.str(o.span)),
         ));
     }
     align

@@ -102,7 +102,7 @@ pub(crate) fn access(w: &mut Walker<'_, '_>, reg: RegId, space: Space, store: bo
 #[cold]
 fn window(w: &mut Walker<'_, '_>, span: Span, what: &str, lies: &str) {
     w.report.text_only(
-        Diagnostic::new(Code::ParameterWindow, span, format!("this is the address of {what}, which lies in {lies}"))
+        Diagnostic::new(Code::ParameterWindow, span, format!("this is the address of {what}, which is in {lies}"))
             .note("section 5.1.6.4: the address of a parameter of a device function is a local address"),
     );
 }

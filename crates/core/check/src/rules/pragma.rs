@@ -86,17 +86,17 @@ fn string(module: &Module, text: &str, span: Span, place: Place, report: &mut Re
         return report.push(lack.diagnose(module, &quoted, span));
     }
     if place == Place::Function && !known.functions {
-        let message = format!("{quoted} is for kernels, not for device functions");
+        let message = format!("{quoted} is only for kernels, not for device functions");
         return report.push(Diagnostic::new(Code::DirectiveValue, span, message).here("in a device function"));
     }
     match known.argument {
         Some(what) if argument.is_empty() => report.push(
             Diagnostic::new(Code::DirectiveValue, span, format!("{quoted} takes {what}"))
-                .here(format!("nothing behind `{name}`")),
+                .here(format!("missing after `{name}`")),
         ),
         Some(what) if number(argument).is_none_or(|positive| name == FREQUENCY && !positive) => report.push(
             Diagnostic::new(Code::DirectiveValue, span, format!("{quoted} takes {what}, found `{argument}`"))
-                .here("not such a number"),
+                .here("not a valid number"),
         ),
         // In module scope every letter counts.
         None if place == Place::Module && text != name => unknown(text, name, span, place, report),
@@ -105,10 +105,10 @@ fn string(module: &Module, text: &str, span: Span, place: Place, report: &mut Re
 }
 
 fn unknown(text: &str, name: &str, span: Span, place: Place, report: &mut Report) {
-    let message = format!("nothing understands the pragma \"{text}\"");
+    let message = format!("unknown pragma \"{text}\"");
     let mut d = match place {
         Place::Module => Diagnostic::new(Code::DirectiveValue, span, message)
-            .note("a module's pragma must be known; those of functions are ignored where they are not"),
+            .note("unknown pragmas are ignored in functions, but rejected at module scope"),
         _ if name.is_empty() => return,
         _ => Diagnostic::new(Code::UnknownPragma, span, message).note("it is ignored"),
     };

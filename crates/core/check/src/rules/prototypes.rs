@@ -10,7 +10,7 @@ use margay_syntax::{
 pub(crate) fn first(f: &Function, report: &mut Report) {
     if f.defined && f.linkage == Linkage::Extern {
         report.push(
-            Diagnostic::new(Code::FunctionLinkage, f.span, format!("`{}` is `.extern`, and defined here", f.name))
+            Diagnostic::new(Code::FunctionLinkage, f.span, format!("`{}` is `.extern` but defined here", f.name))
                 .help("`.extern` is for definitions in other modules: write `.visible`, or remove the body"),
         );
     }
@@ -60,7 +60,7 @@ fn word(linkage: Linkage) -> &'static str {
 /// Why two linkages do not go together. A definition may leave out the `.visible` or `.weak` of its prototype.
 fn linkage(before: &Function, later: &Function) -> Option<String> {
     match (before.linkage, later.linkage) {
-        (Linkage::Extern, Linkage::Extern) if later.defined => Some("is `.extern`, and defined here".to_owned()),
+        (Linkage::Extern, Linkage::Extern) if later.defined => Some("is `.extern` but defined here".to_owned()),
         (a, b) if a == b => None,
         (Linkage::Visible | Linkage::Weak, Linkage::Internal) => None,
         (Linkage::Extern, _) if later.defined => Some("is defined here, but was declared `.extern`".to_owned()),
@@ -104,7 +104,7 @@ fn agree(before: &Function, later: &Function, report: &mut Report) {
         }
     }
     match (before.unified, later.unified) {
-        (Some(x), Some(y)) if x != y => differ(later.span, before.span, "another `.unified` identifier".to_owned()),
+        (Some(x), Some(y)) if x != y => differ(later.span, before.span, "a different `.unified` identifier".to_owned()),
         (Some(_), None) | (None, Some(_)) => report.text_only(
             Diagnostic::new(
                 Code::PrototypeMismatch,

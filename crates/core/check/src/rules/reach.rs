@@ -169,10 +169,10 @@ impl<'a> Graph<'a> {
                     Diagnostic::new(
                         Code::CallTable,
                         *at,
-                        format!("`{}` has `{directive}`, which a call by `.calltargets` cannot follow", f.name),
+                        format!("`{}` has `{directive}`, which a call with `.calltargets` cannot respect", f.name),
                     )
                     .label(f.span, "declared here")
-                    .help(format!("call it by a `.callprototype` with the same `{directive}`")),
+                    .help(format!("call it with a `.callprototype` that has the same `{directive}`")),
                 );
             }
         }
@@ -187,7 +187,7 @@ impl<'a> Graph<'a> {
             }
             match self.used[i] {
                 Some(at) => report.push(
-                    Diagnostic::new(Code::UnresolvedExtern, at, format!("`{}` is used and never defined", f.name))
+                    Diagnostic::new(Code::UnresolvedExtern, at, format!("`{}` is used but never defined", f.name))
                         .label(f.span, "declared here")
                         .help(match f.linkage {
                             Linkage::Extern => "check it with `-c` if another module defines it, or define it here",
@@ -199,7 +199,7 @@ impl<'a> Graph<'a> {
                     Diagnostic::new(
                         Code::UnresolvedExtern,
                         f.span,
-                        format!("`{}` is declared and never defined", f.name),
+                        format!("`{}` is declared but never defined", f.name),
                     )
                     .help("declare it `.extern`, or remove the declaration"),
                 ),
@@ -213,7 +213,7 @@ impl<'a> Graph<'a> {
             |g: &&Global| g.linkage == Linkage::Extern && g.extent == Extent::Unsized && g.space != Space::Shared;
         if !self.options.relocatable {
             for g in self.module.globals.iter().filter(open) {
-                let text = format!("`{}` is declared and never defined", g.name);
+                let text = format!("`{}` is declared but never defined", g.name);
                 report.ptxas_only(
                     Diagnostic::new(Code::UnresolvedExtern, g.span, text)
                         .help("define it, or compile with `-c` and link the module that defines it"),
@@ -234,7 +234,7 @@ impl<'a> Graph<'a> {
                 if let [_, _, ..] = prototype.rets[..] {
                     report.push(
                         Diagnostic::new(Code::NeedsAbi, *at, "an indirect call with several results")
-                            .note("several results switch the ABI off, and indirect calls need it"),
+                            .note("several results disable the ABI, which indirect calls require"),
                     );
                 }
             }
@@ -259,7 +259,9 @@ impl<'a> Graph<'a> {
             match (refused && reached, in_text) {
                 (true, true) => report.push(d()),
                 (true, false) => report.ptxas_only(d()),
-                (false, true) => report.text_only(d().note("section 7.1: `.reg` parameters have at least 32 bits")),
+                (false, true) => {
+                    report.text_only(d().note("section 7.1: `.reg` parameters must have at least 32 bits"))
+                }
                 (false, false) => {}
             }
         }
@@ -273,12 +275,12 @@ impl<'a> Graph<'a> {
         }
         if let Some((f, at)) = self.cycle(off) {
             let f = &self.module.funcs[f];
-            let d = Diagnostic::new(Code::Recursion, at, format!("`{}` is recursive, and there is no stack", f.name))
+            let d = Diagnostic::new(Code::Recursion, at, format!("`{}` is recursive, but there is no stack", f.name))
                 .label(f.span, "this function");
             if off {
                 report.push(d.note(why_off(self.module)));
             } else {
-                report.text_only(d.note("section 7.1.1: recursion needs PTX ISA 2.0 and sm_20"));
+                report.text_only(d.note("section 7.1.1: recursion requires PTX ISA 2.0 and sm_20"));
             }
         }
     }
@@ -325,7 +327,8 @@ impl<'a> Graph<'a> {
             return;
         }
         let refuse = |at: Span, what: String| {
-            Diagnostic::new(Code::NeedsAbi, at, format!("{what} needs the stack-based ABI")).note(why_off(self.module))
+            Diagnostic::new(Code::NeedsAbi, at, format!("{what} requires the stack-based ABI"))
+                .note(why_off(self.module))
         };
         if self.options.relocatable {
             let at = self.module.version_at.unwrap_or_default();
@@ -353,9 +356,9 @@ impl<'a> Graph<'a> {
         for (_, _, facts) in self.reached() {
             if let Some((at, declared)) = facts.stray_load {
                 report.push(
-                    Diagnostic::new(Code::StrayResult, at, "no call before this one has made the value that is loaded")
+                    Diagnostic::new(Code::StrayResult, at, "no preceding call has produced the value that is loaded")
                         .label(declared, "the `.param` variable")
-                        .note("`.param` variables of a body hold arguments and results of calls; keep other data in registers or `.local`"),
+                        .note("locally scoped `.param` variables hold arguments and results of calls; keep other data in registers or `.local`"),
                 );
             }
         }
@@ -373,10 +376,10 @@ impl<'a> Graph<'a> {
                 Diagnostic::new(
                     Code::ConstantPointer,
                     at,
-                    "`cvta` of constant addresses beside constant pointers as kernel parameters",
+                    "`cvta` of constant addresses in a module whose kernels take pointers to constant memory",
                 )
                 .label(pointer, "a pointer to constant memory")
-                .note("section 5.1.6.1: generic addresses of such memory do not exist"),
+                .note("section 5.1.6.1: such a module cannot have generic addresses of constant memory"),
             );
         }
     }
@@ -387,7 +390,7 @@ impl<'a> Graph<'a> {
             return;
         }
         if let Some(at) = self.module.unified_at.or_else(|| self.facts.iter().find_map(|f| f.unified)) {
-            let message = "`.unified` needs relocatable compilation";
+            let message = "`.unified` requires relocatable compilation";
             report.ptxas_only(Diagnostic::new(Code::Attribute, at, message).help("compile with `-c`"));
         }
         if let Some(f) = self.module.funcs.iter().find(|f| f.unified.is_some()) {
@@ -395,7 +398,7 @@ impl<'a> Graph<'a> {
                 Diagnostic::new(
                     Code::Attribute,
                     f.span,
-                    format!("`{}` is `.unified`, which needs relocatable compilation", f.name),
+                    format!("`{}` is `.unified`, which requires relocatable compilation", f.name),
                 )
                 .help("compile with `-c`"),
             );
@@ -459,7 +462,7 @@ impl<'a> Graph<'a> {
         let mut d = Diagnostic::new(
             Code::ConstantSpace,
             largest.0,
-            format!("the module has {end} bytes of constant memory; there are {LIMIT}"),
+            format!("the module has {end} bytes of constant memory; the limit is {LIMIT}"),
         )
         .here(format!("{} bytes", largest.1));
         for (at, size, _) in vars.iter().skip(1).take(7) {
@@ -474,18 +477,18 @@ fn too_much_shared(f: &Function, vars: &mut [(Span, u64, u32)], end: u64, limit:
     let mut d = Diagnostic::new(
         Code::SharedSpace,
         f.span,
-        format!("`{}` has {end} bytes of static shared memory; there are {limit}", f.name),
+        format!("`{}` has {end} bytes of static shared memory; the limit is {limit}", f.name),
     );
     for (at, size, _) in vars.iter().filter(|v| v.1 > 0).take(8) {
         d = d.label(*at, format!("{size} bytes"));
     }
-    d.help("take what is more at the launch: `.extern .shared .align 16 .b8 s[];`")
+    d.help("use dynamic shared memory: `.extern .shared .align 16 .b8 s[];`")
 }
 
 fn narrow_formal(f: &Function, formal: &Formal, bits: u32, ret: bool, reg: bool) -> Diagnostic {
     let (name, ty) = (&formal.name, formal.ty);
     let message = match ret {
-        true => format!("`{}` returns {bits} bits in `{name}`, which the ABI does not", f.name),
+        true => format!("`{}` returns {bits} bits in `{name}`, which the ABI does not support", f.name),
         false => format!("`{name}` of `{}` has {bits} bits, which the ABI does not pass", f.name),
     };
     let d = Diagnostic::new(Code::NarrowFormal, formal.span, message).here(format!("`{ty}`"));
@@ -498,7 +501,7 @@ fn narrow_formal(f: &Function, formal: &Formal, bits: u32, ret: bool, reg: bool)
 
 fn why_off(module: &Module) -> String {
     match module.funcs.iter().find(|f| f.rets.len() > 1) {
-        Some(f) => format!("`{}` returns several values, which switches the ABI off for the whole module", f.name),
-        None => "variables of the module in .reg or .local switch the ABI off for the whole module".to_owned(),
+        Some(f) => format!("`{}` returns several values, which disables the ABI for the whole module", f.name),
+        None => "module-scope variables in .reg or .local disable the ABI for the whole module".to_owned(),
     }
 }

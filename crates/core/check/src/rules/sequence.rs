@@ -75,9 +75,9 @@ pub(crate) fn access(w: &mut Walker<'_, '_>, local: u32, store: bool, span: Span
         apart(
             w,
             call + 1..here,
-            Diagnostic::new(Code::CallSequence, span, "the load of a result does not immediately follow its call")
+            Diagnostic::new(Code::CallSequence, span, "the result load does not immediately follow its call")
                 .label(at, "the call")
-                .note("section 7.1: `ld.param` of results immediately follows the call, without control flow between"),
+                .note("section 7.1: result loads (`ld.param`) must immediately follow the call, without control flow in between"),
         );
     }
 }
@@ -103,9 +103,9 @@ pub(crate) fn call(w: &mut Walker<'_, '_>, rets: Operand, args: Operand) {
                 apart(
                     w,
                     index + 1..here,
-                    Diagnostic::new(Code::CallSequence, span, "the store of an argument does not immediately precede its call")
+                    Diagnostic::new(Code::CallSequence, span, "the argument store does not immediately precede its call")
                         .label(at, "the call")
-                        .note("section 7.1: `st.param` of arguments immediately precedes the call, without control flow between"),
+                        .note("section 7.1: argument stores (`st.param`) must immediately precede the call, without control flow in between"),
                 );
             }
         }

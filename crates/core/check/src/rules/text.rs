@@ -11,7 +11,7 @@ pub(crate) fn parser(tree: &Tree, diagnostics: &mut [Diagnostic]) -> usize {
         // Section 7.1 itself writes `.param .b8 .align 8 py[12];`.
         if d.code == Code::WordOrder && tree.str(d.span()).starts_with(".align") {
             d.severity = Severity::Warning;
-            d.notes.push("the manual allows this; ptxas refuses it".to_owned());
+            d.notes.push("the manual allows this, but ptxas rejects it".to_owned());
         }
     }
     diagnostics.iter().filter(|d| d.severity == Severity::Error).count()

@@ -36,7 +36,7 @@ pub(crate) fn resident_predicate(w: &mut Walker<'_, '_>, _c: &Candidate, inst: &
         return;
     }
     if let (Some(lack), Some(span)) = (lacking(w.module, &since(7, 1, 60)), at(w, inst, 0)) {
-        let d = lack.diagnose(w.module, "a predicate beside the texel", span);
+        let d = lack.diagnose(w.module, "a predicate in addition to the texel", span);
         w.report.push(d);
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn short_coordinates(w: &mut Walker<'_, '_>, inst: &Inst) {
         && let Some(lack) = lacking(w.module, &since(1, 2, 0))
     {
         let d = lack.diagnose(w.module, "a vector of fewer than four coordinates", coordinates.span);
-        w.report.push(d.help("the other elements are not read: `{x, y, y, y}`"));
+        w.report.push(d.help("pad the vector with unused elements: `{x, y, y, y}`"));
     }
 }
 
@@ -66,10 +66,10 @@ pub(crate) fn mode(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst, independe
     let index = c.wants.iter().position(|want| matches!(want.opnd.role, Role::Group(_))).unwrap_or(0);
     let Some(span) = at(w, inst, index) else { return };
     let d = if independent {
-        Diagnostic::new(Code::OperandForm, span, "in unified texturing mode a texture brings its sampler along")
-            .help("leave the sampler out, or write `.target ..., texmode_independent`")
+        Diagnostic::new(Code::OperandForm, span, "in unified texturing mode, a texture includes its sampler")
+            .help("omit the sampler, or write `.target ..., texmode_independent`")
     } else {
-        Diagnostic::new(Code::OperandForm, span, "in independent texturing mode a sampler must be named")
+        Diagnostic::new(Code::OperandForm, span, "in independent texturing mode, a sampler is required")
             .help("write `[texture, sampler, coordinates]`")
     };
     w.report.push(d);

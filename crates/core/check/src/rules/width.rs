@@ -18,7 +18,7 @@ pub(crate) fn generic(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
         refuse(
             w,
             at,
-            format!("`{}` is for 32-bit addresses", c.variant),
+            format!("`{}` is only for 32-bit addresses", c.variant),
             &format!("write `{wide}`, with 64-bit registers"),
         );
     }
@@ -33,14 +33,14 @@ pub(crate) fn of_variable(w: &mut Walker<'_, '_>, c: &Candidate, inst: &Inst) {
     let operands = w.tree.operands(w.tree.instrs[inst.node as usize].operands);
     if let Some(at) = operands.get(1).filter(|o| !matches!(o.kind, Kind::Sum { .. })).map(|o| o.span) {
         let name = w.tree.str(at);
-        let message = format!("the address of `{name}` has 64 bits; `{}` takes 32", c.variant);
+        let message = format!("the address of `{name}` has 64 bits, but `{}` has 32", c.variant);
         refuse(w, at, message, &format!("move it to a 64-bit register: `mov.u64 %rd, {name};`"));
     }
 }
 
 fn refuse(w: &mut Walker<'_, '_>, at: Span, message: String, help: &str) {
     let d = Diagnostic::new(Code::NarrowAddress, at, message).here("under `.address_size 64`").help(help);
-    w.report.push(d.note("ptxas calls this 32-bit compilation and refuses the module"));
+    w.report.push(d.note("ptxas reports this as 32-bit compilation and rejects the module"));
 }
 
 #[cfg(test)]

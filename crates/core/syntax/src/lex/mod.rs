@@ -457,7 +457,7 @@ impl<'t> Lexer<'t> {
                 self.at = end;
                 self.report(|| {
                     Diagnostic::new(Code::Unclosed, Span::new(start as u32, end as u32), "a string is never closed")
-                        .here("no `\"` follows in the whole file")
+                        .here("the file contains no further `\"`")
                 });
             }
         }

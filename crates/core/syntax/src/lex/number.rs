@@ -55,7 +55,7 @@ impl Lexer<'_> {
         self.at = at;
         if kind == T::Int && self.byte(start) == b'0' && self.bytes[start..at].iter().any(|b| matches!(b, b'8' | b'9'))
         {
-            self.bad_literal(start, at, "an octal literal (it begins with `0`) has digits from 0 to 7 only", None);
+            self.bad_literal(start, at, "an octal literal (with a leading `0`) has only the digits 0 to 7", None);
             return T::Int;
         }
         if is(self.byte(at), FOLLOW) { self.trailing(start, kind) } else { kind }
@@ -83,9 +83,9 @@ impl Lexer<'_> {
             self.at = at;
             if empty {
                 let what = if binary {
-                    "a binary literal needs digits 0 and 1 after `0b`"
+                    "a binary literal requires the digits 0 and 1 after `0b`"
                 } else {
-                    "a hexadecimal literal needs digits after `0x`"
+                    "a hexadecimal literal requires digits after `0x`"
                 };
                 self.follow(at);
                 self.bad_literal(start, self.at, what, None);
@@ -100,9 +100,11 @@ impl Lexer<'_> {
             let mark = mark as char;
             let precision = if wanted == 8 { "single" } else { "double" };
             let message = if self.at != at {
-                format!("a `0{mark}` literal has {wanted} hexadecimal digits and nothing behind them")
+                format!("a `0{mark}` literal has {wanted} hexadecimal digits and nothing after them")
             } else {
-                format!("a `0{mark}` literal ({precision} precision) needs {wanted} hexadecimal digits, found {found}")
+                format!(
+                    "a `0{mark}` literal ({precision} precision) requires {wanted} hexadecimal digits, found {found}"
+                )
             };
             self.bad_literal(start, end, &message, None);
         }
@@ -122,14 +124,14 @@ impl Lexer<'_> {
         let suffix = &self.text[number..self.at];
         let advice = match suffix {
             "u" | "ul" | "ull" | "UL" | "ULL" | "Ul" | "uL" => {
-                Some((Span::new(number as u32, self.at as u32), "U", "the suffix for unsigned is `U`"))
+                Some((Span::new(number as u32, self.at as u32), "U", "the suffix for unsigned integers is `U`"))
             }
             "f" | "F" | "l" | "L" | "ll" | "LL" => {
-                Some((Span::new(number as u32, self.at as u32), "", "literals have no suffix for their size"))
+                Some((Span::new(number as u32, self.at as u32), "", "literals have no size suffix"))
             }
             _ => None,
         };
-        let message = format!("`{suffix}` behind a number");
+        let message = format!("`{suffix}` after a number");
         self.bad_literal(start, self.at, &message, advice);
         kind
     }
@@ -138,7 +140,7 @@ impl Lexer<'_> {
     fn bad_literal(&mut self, start: usize, end: usize, message: &str, fix: Option<(Span, &str, &str)>) {
         self.report(|| {
             let d = Diagnostic::new(Code::BadLiteral, Span::new(start as u32, end as u32), message)
-                .here("not a number of PTX");
+                .here("not a valid number");
             match fix {
                 Some((span, with, why)) => d.fix(span, with, why),
                 None => d,

@@ -91,12 +91,10 @@ impl Lexer<'_> {
                 format!("unexpected character {}", confusable::describe(c)),
             );
             match (c, meant) {
-                (_, Some(m)) if m.is_whitespace() => d.fix(span, " ", "write an ordinary blank"),
+                (_, Some(m)) if m.is_whitespace() => d.fix(span, " ", "write an ordinary space"),
                 (_, Some(m)) => d.fix(span, m.to_string(), format!("write `{m}`")),
                 ('\u{feff}', _) => d.fix(span, "", "remove the byte order mark"),
-                ('#', _) => d.help(
-                    "run the preprocessor first: PTX knows only the line markers `# LINE \"FILE\"` that it leaves",
-                ),
+                ('#', _) => d.help("run the preprocessor first: PTX accepts only its line markers, `# LINE \"FILE\"`"),
                 _ => d,
             }
         });
@@ -138,7 +136,7 @@ impl Lexer<'_> {
                 span,
                 format!("unexpected character {}", confusable::describe(c)),
             )
-            .note("names in PTX are made of a-z, A-Z, 0-9, `_`, `$` and a leading `%`")
+            .note("names in PTX consist of a-z, A-Z, 0-9, `_`, `$` and a leading `%`")
         });
     }
 
@@ -152,7 +150,7 @@ impl Lexer<'_> {
                 span,
                 format!("unexpected character {} in a string", confusable::describe(c)),
             )
-            .note("outside comments, PTX is ASCII")
+            .note("PTX is ASCII outside comments")
         });
     }
 }

@@ -47,7 +47,7 @@ impl Parser<'_> {
                     let span = self.bump().span;
                     if blocks.len() == NESTED_BLOCKS {
                         let message = format!("blocks are nested more than {NESTED_BLOCKS} deep");
-                        self.report(Diagnostic::new(Code::TooDeep, span, message).here("here it is too much"));
+                        self.report(Diagnostic::new(Code::TooDeep, span, message).here("exceeds the limit here"));
                     }
                     blocks.push(span);
                     self.tree.stmts.push(Stmt::Open(span));
@@ -59,7 +59,7 @@ impl Parser<'_> {
                     }
                     self.tree.stmts.push(Stmt::Close(span));
                 }
-                T::Semi => self.stray_semicolons("an empty statement; PTX has none"),
+                T::Semi => self.stray_semicolons("PTX has no empty statements"),
                 T::Eof => {
                     self.report_unclosed(blocks.last().copied().unwrap_or(open));
                     break self.prev.after();
@@ -89,7 +89,7 @@ impl Parser<'_> {
         let (message, help) = match super::foreign::statement(word) {
             Some(help) => (format!("PTX has no `{word}`"), help),
             None if self.at(T::Assign) => {
-                ("PTX has no assignment".to_owned(), "the destination is the first operand: `add.s32 %r1, %r2, %r3;`")
+                ("PTX has no assignments".to_owned(), "the destination is the first operand: `add.s32 %r1, %r2, %r3;`")
             }
             None => return false,
         };
@@ -150,11 +150,11 @@ impl Parser<'_> {
         let negated = self.eat(T::Not);
         let name = self.name("the predicate of the guard")?;
         if !self.at(T::Ident) {
-            return Err(self.expected("an instruction behind the guard"));
+            return Err(self.expected("an instruction after the guard"));
         }
         let opcode = self.bump_dotted();
         if self.at(T::Colon) && self.prev == opcode.span {
-            return Err(self.wrong(opcode.span, "a label stands before the guard", "expected an instruction"));
+            return Err(self.wrong(opcode.span, "a label must come before the guard", "expected an instruction"));
         }
         self.instruction(start, Some(Guard { name, negated }), opcode);
         Ok(())
@@ -233,7 +233,7 @@ impl Parser<'_> {
 
     #[cold]
     fn label_without_colon(&mut self, name: Span) {
-        let message = format!("expected `:` behind the label `{}`", self.str(name));
+        let message = format!("expected `:` after the label `{}`", self.str(name));
         let found = Diagnostic::new(Code::Syntax, name, message).here("no instruction");
         self.report(found.fix(name.after(), ":", "end the label with `:`"));
         self.tree.stmts.push(Stmt::Label(name));
@@ -312,8 +312,8 @@ impl Parser<'_> {
                     return self.function_in_body(start, linkage);
                 }
                 let message =
-                    format!("`{}` is for the module's own variables, not for those of a body", self.str(self.prev));
-                self.report(Diagnostic::new(Code::Syntax, self.prev, message).here("not in a body"));
+                    format!("`{}` is only for module variables, not for variables in a body", self.str(self.prev));
+                self.report(Diagnostic::new(Code::Syntax, self.prev, message).here("not allowed in a body"));
                 Stmt::Var(self.variable(start, linkage)?)
             }
             Word::Unknown => {
@@ -330,11 +330,11 @@ impl Parser<'_> {
             | Word::Tuning
             | Word::FuncNote
             | Word::Language => {
-                let message = format!("`{}` cannot stand in a body", self.word());
+                let message = format!("`{}` is not allowed in a body", self.word());
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not here");
                 self.report(match word {
-                    Word::Tuning => d.help("it stands between the parameters of the kernel and `{`"),
-                    Word::Head => d.help("it stands at the head of the module"),
+                    Word::Tuning => d.help("write it between the parameters of the kernel and `{`"),
+                    Word::Head => d.help("write it at the start of the module"),
                     _ => d,
                 });
                 if matches!(word, Word::Head | Word::Tuning | Word::FuncNote | Word::Language | Word::File) {
@@ -361,7 +361,7 @@ impl Parser<'_> {
 
     fn want_label(&mut self, labelled: bool) {
         if !labelled {
-            let message = format!("`{}` needs a label before it", self.word());
+            let message = format!("`{}` requires a label before it", self.word());
             self.report(Diagnostic::new(Code::Syntax, self.t.span, message).here("expected `NAME:` before it"));
         }
     }
@@ -383,7 +383,7 @@ impl Parser<'_> {
             let mut target = Operand { kind: Kind::Name, span };
             if self.at(T::Lt) {
                 let open = self.bump().span;
-                let count = self.integer_operand("how many names are meant")?;
+                let count = self.integer_operand("the number of names")?;
                 self.close(T::Gt, open)?;
                 let head = self.keep(target);
                 let argument = self.keep(count);
@@ -407,7 +407,7 @@ impl Parser<'_> {
         let index = self.directive(name, args, name.to(self.prev));
         result?;
         if self.at(T::Semi) {
-            let message = format!("`{}` ends without a semicolon", self.str(name));
+            let message = format!("`{}` takes no semicolon", self.str(name));
             self.stray_semicolons(&message);
         }
         Ok(index)

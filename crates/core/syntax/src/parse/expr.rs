@@ -112,13 +112,13 @@ impl Parser<'_> {
         match integer {
             Integer::Fits(value) => value,
             Integer::Wraps(value) => {
-                let message = "the number does not fit 64 bits; ptxas drops the upper bits without a word";
+                let message = "the number does not fit in 64 bits; ptxas silently drops the upper bits";
                 self.report(Diagnostic::new(Code::LiteralWraps, span, message).here(format!("becomes {value:#x}")));
                 value
             }
             Integer::Overflows => {
                 self.report(
-                    Diagnostic::new(Code::BadLiteral, span, "the number does not fit 64 bits")
+                    Diagnostic::new(Code::BadLiteral, span, "the number does not fit in 64 bits")
                         .here("more than 64 bits"),
                 );
                 0
@@ -138,9 +138,10 @@ impl Parser<'_> {
         let mantissa = text.split(['e', 'E']).next().unwrap_or("");
         let zero = mantissa.bytes().all(|b| matches!(b, b'0' | b'.'));
         if !value.is_finite() || (!value.is_normal() && !zero) {
-            let message = "the number is outside of the range of normal doubles";
+            let message = "the number is outside the range of normal doubles";
             self.report(
-                Diagnostic::new(Code::BadLiteral, span, message).here("write its bits, `0d` and 16 hexadecimal digits"),
+                Diagnostic::new(Code::BadLiteral, span, message)
+                    .here("write its bits as `0d` and 16 hexadecimal digits"),
             );
         }
         value.to_bits()
@@ -166,7 +167,7 @@ impl Parser<'_> {
             if self.operators.len() - operators > WAITING {
                 self.report(
                     Diagnostic::new(Code::TooDeep, self.t.span, "the expression is nested too deeply")
-                        .here("here it is too much"),
+                        .here("exceeds the limit here"),
                 );
                 return Err(Reported);
             }
@@ -262,18 +263,18 @@ impl Parser<'_> {
             T::Not => UnaryOp::LogicalNot,
             T::Tilde => UnaryOp::BitNot,
             T::Ident => {
-                let message = format!("expected a constant, found the name {}", self.found());
+                let message = format!("expected a constant, found {}", self.found());
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message)
-                    .here("names cannot be part of a constant expression");
+                    .here("symbols cannot be part of a constant expression");
                 let register = self.word().starts_with('%');
                 let alone =
                     matches!(self.operators.last(), Some(Pending::Paren(open)) if open.end == self.t.span.start);
                 self.report(match register {
-                    true if alone => {
-                        d.help("parentheses hold constants, and the lists of a call; a register stands alone")
-                    }
+                    true if alone => d.help(
+                        "parentheses are only for constants and for the lists of a call; write registers without them",
+                    ),
                     true => {
-                        d.help("an address is one register or one name plus a constant; add registers with `add` first")
+                        d.help("an address is one register or symbol plus a constant; add registers with `add` first")
                     }
                     false => d,
                 });
@@ -364,7 +365,7 @@ impl Parser<'_> {
     fn pop_value(&mut self) -> Result<Operand> {
         match self.values.pop() {
             Some(Operand { kind: Kind::Float { single: true, .. }, span }) => {
-                Err(self.wrong(span, "a `0f` literal cannot be part of an expression", "stands for its 32 bits, alone"))
+                Err(self.wrong(span, "a `0f` literal cannot be part of an expression", "only denotes its 32 bits"))
             }
             Some(value) => Ok(value),
             None => Err(self.expected("a constant")),

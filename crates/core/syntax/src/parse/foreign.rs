@@ -3,14 +3,16 @@
 /// What PTX has instead of a statement of C++ that begins with this word.
 pub(super) fn statement(word: &str) -> Option<&'static str> {
     Some(match word {
-        "if" => "a branch has its condition before it: `@%p bra L;`, with `%p` from `setp`",
-        "else" | "for" | "while" | "do" | "break" | "continue" => "loops and choices are labels and `@%p bra L;`",
+        "if" => "write a conditional branch as `@%p bra L;`, with `%p` from `setp`",
+        "else" | "for" | "while" | "do" | "break" | "continue" => {
+            "write loops and conditionals with labels and `@%p bra L;`"
+        }
         "goto" => "write `bra L;`",
-        "switch" | "case" => "write `brx.idx` with a `.branchtargets`, or compare with `setp` and branch",
+        "switch" | "case" => "use `brx.idx` with `.branchtargets`, or compare with `setp` and branch",
         "int" | "unsigned" | "float" | "double" | "char" | "short" | "long" | "bool" | "half" | "const" | "auto" => {
             "declare a register: `.reg .s32 %i;`"
         }
-        "void" => "a function is declared with `.func`",
+        "void" => "declare functions with `.func`",
         "__syncthreads" => "write `bar.sync 0;`",
         "__syncwarp" => "write `bar.warp.sync 0xffffffff;`",
         "__threadfence" => "write `membar.gl;`",
@@ -19,7 +21,7 @@ pub(super) fn statement(word: &str) -> Option<&'static str> {
         "printf" => "call `vprintf`, with the arguments in a buffer",
         "atomicAdd" => "write `atom.global.add.u32 %r, [%rd], %r1;`",
         "return" => "write `ret;`",
-        "asm" => "the text of the string stands here by itself, with registers instead of `%0` and `%1`",
+        "asm" => "write only the text of the string, with registers instead of `%0` and `%1`",
         "clock" | "clock64" => "write `mov.u32 %r, %clock;` or `mov.u64 %rd, %clock64;`",
         _ => return None,
     })

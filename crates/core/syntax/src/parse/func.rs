@@ -53,8 +53,8 @@ impl Parser<'_> {
                     let at = self.tree.directives[func.directives.range()].first().map_or(func.name, |d| d.name);
                     self.report(
                         found
-                            .label(at, "directives stand before a body only")
-                            .help("a kernel that is only declared ends behind its parameters"),
+                            .label(at, "directives are only allowed before a body")
+                            .help("a kernel declaration ends after its parameters"),
                     );
                 }
                 self.bump();
@@ -76,7 +76,7 @@ impl Parser<'_> {
             _ if header.is_ok() => {
                 let place = self.prev.after();
                 let what = if in_body {
-                    "expected `;` behind the declaration"
+                    "expected `;` after the declaration"
                 } else {
                     "expected the body of the kernel, `{`, or `;`"
                 };
@@ -108,13 +108,13 @@ impl Parser<'_> {
         let place = if func.kind == FuncKind::Entry { Place::Kernel } else { Place::Function };
         if self.at(T::Dot) && self.word() == ".attribute" {
             if func.kind == FuncKind::Entry {
-                return Err(self.wrong(self.t.span, "a kernel takes no `.attribute`", "expected a name"));
+                return Err(self.wrong(self.t.span, "a kernel cannot have an `.attribute`", "expected a name"));
             }
             func.attribute = Some(self.attribute(true)?);
         }
         if self.at(T::LParen) {
             if func.kind == FuncKind::Entry {
-                self.wrong(self.t.span, "a kernel returns nothing", "expected the kernel's name");
+                self.wrong(self.t.span, "a kernel cannot return a value", "expected the kernel's name");
             }
             func.rets = Some(self.parameters(Place::Function)?);
         }
@@ -151,27 +151,27 @@ impl Parser<'_> {
                         let d = Diagnostic::new(
                             Code::WordOrder,
                             self.t.span,
-                            "`.noreturn` stands first, and once, behind the parameters",
+                            "`.noreturn` must be the first directive after the parameters, and occur once",
                         )
                         .here("not here")
-                        .label(earlier.name, "stands before it");
+                        .label(earlier.name, "must come before it");
                         self.report(d);
                     }
                     self.func_note()?;
                 }
                 (FuncKind::Func | FuncKind::Prototype, Word::Tuning) => {
-                    let message = format!("`{}` is for kernels, not for functions", self.word());
+                    let message = format!("`{}` is only for kernels, not for functions", self.word());
                     self.report(
                         Diagnostic::new(Code::Syntax, self.t.span, message)
-                            .here("belongs behind the parameters of an `.entry`"),
+                            .here("allowed after the parameters of an `.entry`"),
                     );
                     self.tuning()?;
                 }
                 (FuncKind::Entry, Word::FuncNote) => {
-                    let message = format!("`{}` is for functions, not for kernels", self.word());
+                    let message = format!("`{}` is only for functions, not for kernels", self.word());
                     self.report(
                         Diagnostic::new(Code::Syntax, self.t.span, message)
-                            .here("belongs behind the parameters of a `.func`"),
+                            .here("allowed after the parameters of a `.func`"),
                     );
                     self.func_note()?;
                 }
@@ -248,11 +248,11 @@ impl Parser<'_> {
         }
         if matches!(self.t.kind, T::Comma | T::Int | T::Plus | T::Minus | T::Star) {
             let message = match most {
-                0 => format!("`{word}` takes no argument"),
+                0 => format!("`{word}` takes no arguments"),
                 1 => format!("`{word}` takes one integer literal"),
                 _ => format!("`{word}` takes one to three integer literals, separated by `,`"),
             };
-            return Err(self.wrong(self.t.span, message, "one too many"));
+            return Err(self.wrong(self.t.span, message, "excess argument"));
         }
         Ok(())
     }
@@ -309,7 +309,7 @@ impl Parser<'_> {
             let d = Diagnostic::new(
                 Code::MissingSemicolon,
                 place,
-                format!("expected `;` behind `.pragma`, found {}", self.found()),
+                format!("expected `;` after `.pragma`, found {}", self.found()),
             )
             .here("expected `;`")
             .fix(place, ";", "end the statement with `;`");
@@ -341,11 +341,9 @@ impl Parser<'_> {
             if self.at(T::Ident) {
                 let name = self.bump().span;
                 self.report(
-                    Diagnostic::new(Code::Syntax, name, "a prototype has no name but `_`").here("expected `_`").fix(
-                        name,
-                        "_",
-                        "write `_`",
-                    ),
+                    Diagnostic::new(Code::Syntax, name, "the name of a prototype must be `_`")
+                        .here("expected `_`")
+                        .fix(name, "_", "write `_`"),
                 );
             } else {
                 return Err(self.expected("`_`, the name of every prototype"));

@@ -47,7 +47,7 @@ pub fn parse(text: &str) -> Parsed {
 /// [`parse`] for a text that is already shared; saves a copy.
 pub fn parse_shared(text: Arc<str>) -> Parsed {
     if u32::try_from(text.len()).is_err() {
-        let message = format!("the file has {} bytes; files are limited to 4 GiB", text.len());
+        let message = format!("the file has {} bytes; the limit is 4 GiB", text.len());
         let tree = Parser::new("").tree;
         return Parsed {
             tree: Arc::new(tree),

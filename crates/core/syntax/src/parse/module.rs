@@ -22,19 +22,19 @@ impl Parser<'_> {
                     let dwarf = self.dwarf();
                     self.tree.items.push(Item::Directive(dwarf));
                 }
-                T::Semi => self.stray_semicolons("a semicolon without a statement"),
+                T::Semi => self.stray_semicolons("a semicolon without a statement before it"),
                 T::RBrace => {
                     let first = self.bump().span;
                     while self.at(T::RBrace) {
                         self.bump();
                     }
-                    self.wrong(first.to(self.prev), "`}` without its `{`", "nothing is open here");
+                    self.wrong(first.to(self.prev), "`}` without its `{`", "no matching opening bracket");
                 }
                 T::Bad => {
                     self.bump();
                 }
                 T::Ident => {
-                    let message = format!("{} stands outside of every function", self.found());
+                    let message = format!("{} is outside any function", self.found());
                     self.wrong(self.t.span, message, "expected a directive");
                     self.skip_item();
                 }
@@ -67,7 +67,7 @@ impl Parser<'_> {
                 && !complained
             {
                 complained = true;
-                let d = Diagnostic::new(Code::ModuleHead, self.t.span, format!("`{name}` stands before `{wanted}`"))
+                let d = Diagnostic::new(Code::ModuleHead, self.t.span, format!("`{name}` comes before `{wanted}`"))
                     .here(format!("expected `{wanted}`"))
                     .note("a module begins with `.version`, `.target` and `.address_size`, in that order");
                 self.report(d);
@@ -82,7 +82,7 @@ impl Parser<'_> {
             };
             if again {
                 let message = if name == ".target" {
-                    "`.target` stands behind `.address_size`".into()
+                    "`.target` comes after `.address_size`".into()
                 } else {
                     format!("a second `{name}`")
                 };
@@ -92,7 +92,7 @@ impl Parser<'_> {
                 self.skip_head();
             }
             if self.at(T::Semi) {
-                let message = format!("`{name}` ends without a semicolon");
+                let message = format!("`{name}` takes no semicolon");
                 self.stray_semicolons(&message);
             }
         }
@@ -150,10 +150,10 @@ impl Parser<'_> {
             let d = Diagnostic::new(
                 Code::ModuleHead,
                 self.t.span,
-                "the version stands on the line of `.version`, with blanks between",
+                "the version must be on the same line as `.version`, separated by spaces",
             )
             .here("not here")
-            .fix(Span::new(name.end, self.t.span.start), " ", "put it behind `.version`");
+            .fix(Span::new(name.end, self.t.span.start), " ", "move it after `.version`");
             self.report(d);
         }
         let token = self.bump();
@@ -183,7 +183,7 @@ impl Parser<'_> {
                     (true, Word::Entry | Word::Func) => {
                         let common = self.tree.directives[linkage.start as usize].name;
                         if self.str(common) == ".common" {
-                            self.wrong(common, "`.common` is for variables", "not for kernels and functions");
+                            self.wrong(common, "`.common` is only for variables", "not for kernels and functions");
                         }
                         Item::Func(self.function(start, linkage, false)?)
                     }
@@ -210,7 +210,7 @@ impl Parser<'_> {
             }
             Word::Head => {
                 let name = self.word();
-                self.wrong(self.t.span, format!("`{name}` stands at the start of the module"), "too late");
+                self.wrong(self.t.span, format!("`{name}` is only allowed at the start of the module"), "too late");
                 if self.head_directive().is_err() {
                     self.skip_head();
                 }
@@ -219,7 +219,7 @@ impl Parser<'_> {
             Word::Tuning | Word::FuncNote | Word::Language => {
                 self.wrong(
                     self.t.span,
-                    format!("`{}` stands behind the parameters of a kernel or function", self.word()),
+                    format!("`{}` is only allowed after the parameters of a kernel or function", self.word()),
                     "not here",
                 );
                 self.bump();
@@ -229,7 +229,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             Word::Loc | Word::CallPrototype | Word::CallTargets | Word::BranchTargets | Word::Ptr => {
-                self.wrong(self.t.span, format!("`{}` cannot stand outside of a body", self.word()), "not here");
+                self.wrong(self.t.span, format!("`{}` is not allowed outside a body", self.word()), "not here");
                 return Err(Reported);
             }
         };
@@ -246,9 +246,9 @@ impl Parser<'_> {
             let d = Diagnostic::new(
                 Code::Syntax,
                 second,
-                format!("`{}` behind `{}`: there is one linkage", self.str(second), self.str(first)),
+                format!("`{}` after `{}`: a declaration has one linkage", self.str(second), self.str(first)),
             )
-            .here("one too many")
+            .here("duplicate")
             .label(first, "the first one");
             self.report(d);
         }
@@ -297,10 +297,14 @@ impl Parser<'_> {
         let index = self.directive(name, args, name.to(self.prev));
         result?;
         if self.at(T::Comma) {
-            return Err(self.wrong(self.t.span, "`.file` takes a number, a path, a time and a size", "one too many"));
+            return Err(self.wrong(
+                self.t.span,
+                "`.file` takes an index, a path, a timestamp and a size",
+                "excess argument",
+            ));
         }
         if self.at(T::Semi) {
-            self.stray_semicolons("`.file` ends without a semicolon");
+            self.stray_semicolons("`.file` takes no semicolon");
         }
         Ok(index)
     }
@@ -336,7 +340,7 @@ impl Parser<'_> {
         let taken = word::classify(self.word()) != Word::Unknown;
         let span = self.bump().span;
         if taken {
-            let message = format!("`{}` is a word of PTX, not the name of a section", self.str(span));
+            let message = format!("`{}` is a PTX keyword, not the name of a section", self.str(span));
             self.report(Diagnostic::new(Code::Syntax, span, message).here("not a section"));
         } else {
             self.scratch.push(Operand { kind: Kind::Name, span });
@@ -361,7 +365,7 @@ impl Parser<'_> {
             ".b32" => 32,
             ".b64" => 64,
             name => {
-                let message = format!("debugging data are `.b8`, `.b16`, `.b32` or `.b64`, found `{name}`");
+                let message = format!("debugging data has type `.b8`, `.b16`, `.b32` or `.b64`, found `{name}`");
                 self.report(Diagnostic::new(Code::Syntax, ty, message).here("not here"));
                 64
             }
@@ -388,8 +392,8 @@ impl Parser<'_> {
                         self.bump();
                     }
                     if bits < 32 {
-                        let message = format!("`{}` is an address, which takes `.b32` or `.b64`", self.str(name));
-                        let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its place");
+                        let message = format!("`{}` is an address, which requires `.b32` or `.b64`", self.str(name));
+                        let d = Diagnostic::new(Code::Syntax, name, message).here("too large for its type");
                         self.report(d.label(ty, "the type of the data"));
                     }
                     if matches!(self.t.kind, T::Plus | T::Minus) {
@@ -432,7 +436,7 @@ impl Parser<'_> {
             self.text[name.end as usize..].find('\n').map_or(self.text.len(), |n| name.end as usize + n) as u32;
         let start = self.t.span.start;
         if !self.at(T::Dot) || start >= line_end {
-            self.expected("a directive of the assembler, such as `.byte`");
+            self.expected("an assembler directive, such as `.byte`");
         }
         while !self.at(T::Eof) && self.t.span.start < line_end {
             self.bump();

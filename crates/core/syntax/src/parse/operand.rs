@@ -62,9 +62,9 @@ impl Parser<'_> {
     #[cold]
     fn no_operand(&mut self) -> super::Reported {
         let help = match self.t.kind {
-            T::Amp => "the name of a variable is its address: `mov.u64 %rd, x;`",
-            T::Percent => "`%%` is how inline assembly writes `%`; in a file it is one",
-            T::Star => "memory is accessed by `ld` and `st`, with the address in brackets",
+            T::Amp => "the name of a variable already is its address: `mov.u64 %rd, x;`",
+            T::Percent => "inline assembly writes `%%` for `%`; in a file, write a single `%`",
+            T::Star => "access memory with `ld` and `st`, with the address in brackets",
             _ => return self.expected("an operand"),
         };
         let message = format!("expected an operand, found {}", self.found());
@@ -96,8 +96,8 @@ impl Parser<'_> {
         let simple = matches!(offset.kind, Kind::Int { .. });
         let text = self.str(offset.span);
         let with = if simple { format!("+-{text}") } else { format!("+-({text})") };
-        let d = Diagnostic::new(Code::Syntax, sign, "an offset is added, with `+`, never subtracted")
-            .here("not a sign of an offset")
+        let d = Diagnostic::new(Code::Syntax, sign, "an offset can only be added, with `+`")
+            .here("not allowed before an offset")
             .fix(sign.to(offset.span), with, "add the negative offset");
         self.report(d);
         let base = self.keep(Operand { kind: Kind::Name, span: name });
@@ -112,7 +112,7 @@ impl Parser<'_> {
         let second = match self.t.kind {
             T::Ident => Operand { kind: Kind::Name, span: self.bump().span },
             T::Underscore if named => Operand { kind: Kind::Name, span: self.bump().span },
-            _ => return Err(self.expected("a name behind `|`")),
+            _ => return Err(self.expected("a name after `|`")),
         };
         let index = self.keep(first);
         self.keep(second);
@@ -165,8 +165,9 @@ impl Parser<'_> {
                     T::Plus => self.offset(name)?,
                     T::Minus => self.minus(name.span)?,
                     T::Star => {
-                        let message = "an address is one register or one name plus a constant";
-                        let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("nothing is multiplied here");
+                        let message = "an address is one register or symbol plus a constant";
+                        let d = Diagnostic::new(Code::Syntax, self.t.span, message)
+                            .here("multiplication is not allowed here");
                         self.report(d.help("compute it first: `mad.wide.u32 %rd, %r, 4, %base;`"));
                         return Err(super::Reported);
                     }
@@ -188,7 +189,7 @@ impl Parser<'_> {
         if self.at(T::Comma) && !plain {
             return Err(self.wrong(
                 self.t.span,
-                "an address ends with `]`; only a plain name, without an offset, has coordinates behind it",
+                "an address ends with `]`; only a plain name without an offset can be followed by coordinates",
                 "expected `]`",
             ));
         }
@@ -210,7 +211,7 @@ impl Parser<'_> {
                 }
                 T::Int if names == 1 => {
                     let message = "an offset is added to its base";
-                    let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not behind a comma");
+                    let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("not separated by a comma");
                     let with = format!("+{}", self.str(self.t.span));
                     let comma = Span::new(first.span.end, self.t.span.end);
                     self.report(d.fix(comma, &with, format!("write `[{}{with}]`", self.str(first.span))));
@@ -321,9 +322,8 @@ impl Parser<'_> {
     /// `call f, (a), (r)`: the results stand where other languages have none.
     #[cold]
     fn second_list(&mut self) -> super::Reported {
-        let d =
-            Diagnostic::new(Code::Syntax, self.t.span, "a call has one list of arguments behind the function's name")
-                .here("expected the label of a `.callprototype` or `.calltargets`");
+        let d = Diagnostic::new(Code::Syntax, self.t.span, "a call has one argument list after the function's name")
+            .here("expected the label of a `.callprototype` or `.calltargets`");
         self.report(d.help("results come first: `call (result), function, (arguments);`"));
         super::Reported
     }

@@ -161,7 +161,7 @@ impl Parser<'_> {
                             self.t.span,
                             format!("a second state space, {}", self.found()),
                         )
-                        .here("one too many")
+                        .here("duplicate")
                         .label(var.space, "the first one");
                         self.report(d);
                         return Err(Reported);
@@ -189,7 +189,7 @@ impl Parser<'_> {
                 Word::Type => var.ty = Some(self.bump().span),
                 Word::Linkage => {
                     let word = self.word();
-                    let message = format!("`{word}` stands before everything else in a declaration");
+                    let message = format!("`{word}` must be first in a declaration");
                     let d = Diagnostic::new(Code::WordOrder, self.t.span, message).here("not here");
                     self.report(d);
                     self.bump();
@@ -221,8 +221,8 @@ impl Parser<'_> {
             match word::classify(self.word()) {
                 Word::Ptr if place != Place::Statement && var.ptr.is_none() => {
                     if aligned {
-                        let d = Diagnostic::new(Code::WordOrder, self.t.span, "`.ptr` stands directly behind the type")
-                            .here("not behind `.align`");
+                        let d = Diagnostic::new(Code::WordOrder, self.t.span, "`.ptr` must directly follow the type")
+                            .here("not after `.align`");
                         self.report(d);
                     }
                     var.ptr = Some(self.ptr()?);
@@ -279,9 +279,9 @@ impl Parser<'_> {
         let behind = self.since(word.start);
         let before = Span::new(from.start, word.start);
         let right = format!("{} {}", self.str(behind), self.str(before).trim_end());
-        let message = format!("`{}` stands before the type", self.str(word));
+        let message = format!("`{}` must come before the type", self.str(word));
         let d = Diagnostic::new(Code::WordOrder, behind, message)
-            .here("not behind the type")
+            .here("not after the type")
             .label(from, "the type")
             .fix(before.to(behind), right.clone(), format!("write `{right}`"));
         self.report(d);
@@ -291,7 +291,7 @@ impl Parser<'_> {
     /// `.v4 .align 16 .b32`: the vector word stands directly before the type.
     #[cold]
     fn misplaced_before(&mut self, vector: Span, name: &str) -> Result<()> {
-        let message = format!("`{name}` stands directly before the type");
+        let message = format!("`{name}` must directly precede the type");
         self.report(Diagnostic::new(Code::WordOrder, vector, message).here("not here"));
         Ok(())
     }
@@ -329,8 +329,8 @@ impl Parser<'_> {
                 let behind = Span::new(word.end, space.end);
                 let right = format!(" {}{}", self.str(space), self.str(Span::new(word.end, space.start)).trim_end());
                 let d =
-                    Diagnostic::new(Code::WordOrder, space, format!("`{}` stands before `.align`", self.str(space)))
-                        .here("not behind the alignment")
+                    Diagnostic::new(Code::WordOrder, space, format!("`{}` must come before `.align`", self.str(space)))
+                        .here("not after the alignment")
                         .fix(behind, right.clone(), format!("write `.ptr{right}`"));
                 self.report(d);
                 ptr.space = Some(space);
@@ -417,17 +417,15 @@ impl Parser<'_> {
             // `check` says that a formal of a function must have a name.
             T::Underscore if place != Place::Statement => self.bump().span,
             T::Underscore => {
-                return Err(self.wrong(
-                    self.t.span,
-                    "`_` cannot be declared",
-                    "it stands for a result that nobody wants",
-                ));
+                return Err(self.wrong(self.t.span, "`_` cannot be declared", "it denotes a discarded result"));
             }
-            T::WarpSize => return Err(self.wrong(self.t.span, "`WARP_SZ` cannot be declared", "a constant of PTX")),
+            T::WarpSize => {
+                return Err(self.wrong(self.t.span, "`WARP_SZ` cannot be declared", "a predefined constant"));
+            }
             T::Star => {
                 let message = format!("expected a name, found {}", self.found());
                 let d = Diagnostic::new(Code::Syntax, self.t.span, message).here("expected a name");
-                self.report(d.help("a pointer is a number as wide as an address: `.param .u64 .ptr .global a`"));
+                self.report(d.help("a pointer is an integer as wide as an address: `.param .u64 .ptr .global a`"));
                 return Err(Reported);
             }
             _ => self.name("a name")?,
@@ -435,7 +433,7 @@ impl Parser<'_> {
         let mut declarator = Declarator { name, count: None, dims: List::empty(), init: None, span: name };
         if self.at(T::Lt) && place == Place::Statement {
             let open = self.bump().span;
-            declarator.count = Some(self.integer("how many names are declared")?);
+            declarator.count = Some(self.integer("the number of names")?);
             self.close(T::Gt, open)?;
         } else {
             if self.at(T::LBrack) {
@@ -463,7 +461,7 @@ impl Parser<'_> {
             let open = self.t.span;
             let first = self.scratch.len() == base;
             if !first && place != Place::Statement {
-                return Err(self.wrong(open, "a parameter has one dimension at most", "a second dimension"));
+                return Err(self.wrong(open, "a parameter has at most one dimension", "a second dimension"));
             }
             self.bump();
             let dim = match self.t.kind {
@@ -471,7 +469,7 @@ impl Parser<'_> {
                 T::RBrack => {
                     return Err(self.wrong(
                         open.to(self.t.span),
-                        "only the first dimension may be left open",
+                        "only the first dimension may be omitted",
                         "expected a size",
                     ));
                 }
@@ -488,8 +486,8 @@ impl Parser<'_> {
         match self.t.kind {
             T::LBrace => {
                 if depth == NESTED_BRACES {
-                    let message = "the initialiser is nested too deeply";
-                    self.report(Diagnostic::new(Code::TooDeep, self.t.span, message).here("here it is too much"));
+                    let message = "the initializer is nested too deeply";
+                    self.report(Diagnostic::new(Code::TooDeep, self.t.span, message).here("exceeds the limit here"));
                     return Err(Reported);
                 }
                 let open = self.bump().span;

@@ -35,7 +35,7 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
     let who = holder.unwrap_or_else(|| "this image".into());
     let intermediate = entries.iter().any(|e| e.kind == Kind::Lto);
     let advice = if intermediate {
-        "its intermediate code for link-time optimisation needs NVIDIA's linker; compile without `-dlto`, to PTX"
+        "its intermediate code for link-time optimization needs NVIDIA's linker; compile without `-dlto`, to PTX"
     } else {
         ADVICE
     };

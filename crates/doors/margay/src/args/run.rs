@@ -10,19 +10,19 @@ use std::{ops::Range, path::PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Arguments, in the order of the kernel's parameters:
-  3  -1.5  0x10  inf  nan           a scalar of the parameter's type (0f3F800000: by bits)
-  f32=2                             a scalar of that type
-  x.npy                             a buffer with the contents of a file
-  y.npy:out.npy                     the same, written to out.npy afterwards
-  f32[4,8]=zeros:out.npy            a buffer of that type and shape; also iota, fill:V, rand:SEED; without :OUT not saved
+  3  -1.5  0x10  inf  nan           a scalar of the parameter's type (0f3F800000 gives its bits)
+  f32=2                             a scalar of the given type
+  x.npy                             a buffer with the contents of the file
+  y.npy:out.npy                     the same, saved to out.npy afterwards
+  f32[4,8]=zeros:out.npy            a buffer of this type and shape; also iota, fill:V, rand:SEED; saved only with :OUT
   hex:0011aabb                      the bytes of a by-value parameter
-  {u8=3, f64=2.5, f32[16]=iota}     a struct by value, laid out as C does; buffers become pointers
-  tex:x.npy,filter=linear           a texture object: an array as above, then words
+  {u8=3, f64=2.5, f32[16]=iota}     a by-value struct with C layout; buffers become pointers
+  tex:x.npy,filter=linear           a texture object: an array as above, then options
   surf:x.npy:out.npy                a surface object
-OUT may also end in .bin (raw bytes), or .png or .ppm for u8[h,w] and u8[h,w,3].
+OUT may also end in .bin (raw bytes), or in .png or .ppm for u8[h,w] and u8[h,w,3].
 
-Images are [w], [h,w] or [d,h,w]. Words say what they are: channels=2|4 (the last extent), layers, cube (the first), samples,
-size=WxHxD with layers=N, levels=N; unorm, snorm, linear; and how textures read them: filter=point|linear, mip=point|linear,
+Images are [w], [h,w] or [d,h,w]. Options describe the image: channels=2|4 (the last extent), layers, cube (the first), samples,
+size=WxHxD with layers=N, levels=N; unorm, snorm, linear; and the sampling: filter=point|linear, mip=point|linear,
 address=wrap|mirror|clamp|border, normalized, read=normalized, border=R/G/B/A, lod=LOW/HIGH, bias=X, compare=less|...
 --bind NAME=tex:..., NAME=surf:... or NAME=sampler:filter=linear,... does the same for .texref, .surfref and .samplerref.
 
@@ -30,9 +30,9 @@ Examples:
   margay run blur.ptx --grid 4,4 --block 8,8 --arg tex:u8[32,32]=rand:1,filter=linear,read=normalized,normalized --arg surf:f32[32,32]=zeros:out.npy
   margay run saxpy.ptx --grid 8 --block 128 --arg 1000 --arg 2.5 --arg f32[1000]=iota --arg f32[1000]=fill:1 --print 3[0..8]
   margay run k.ptx lib.ptx --kernel main --block 32 --arg x.npy:out.npy --expect 0=ref.npy --rtol 1e-5
-  margay run k.ptx --block 64 --arg u32[64]=zeros --seed 7        one interleaving, the same every time")]
+  margay run k.ptx --block 64 --arg u32[64]=zeros --seed 7        use a reproducible interleaving")]
 pub struct RunArgs {
-    /// The module; several files are linked; `-` is standard input
+    /// The module; `-` is standard input; several files are linked
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -40,54 +40,54 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
 
-    /// CTAs of the grid
+    /// Size of the grid in CTAs
     #[arg(long, default_value = "1", value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub grid: [u32; 3],
 
-    /// Threads of a CTA
+    /// Size of a CTA in threads
     #[arg(long, default_value = "1", value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub block: [u32; 3],
 
-    /// CTAs of a cluster
+    /// Size of a cluster in CTAs
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = dim3)]
     pub cluster: Option<[u32; 3]>,
 
-    /// An argument, once for each parameter, in order
+    /// An argument; once per parameter, in order
     #[arg(long = "arg", value_name = "SPEC", allow_hyphen_values = true)]
     pub args: Vec<String>,
 
-    /// A texture, sampler or surface behind a reference of the module
+    /// Bind a texture, sampler or surface to a reference of the module
     #[arg(long, value_name = "NAME=SPEC")]
     pub bind: Vec<String>,
 
-    /// Bytes of dynamic shared memory
+    /// Size of dynamic shared memory in bytes
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     pub shared: u32,
 
-    /// The engine: `tiered` begins at once and compiles what pays, `reference` compiles nothing, `simd` and `simd-full` wait for compiled
-    /// code
+    /// The engine: `tiered` starts at once and compiles in the background, `reference` compiles nothing, `simd` and `simd-full` wait for
+    /// compiled code
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 
-    /// The calling convention to execute under
+    /// The calling convention to use
     #[arg(long, value_name = "NAME")]
     pub abi: Option<String>,
 
-    /// One reproducible interleaving of threads and CTAs for each seed; 0 is the natural order
+    /// The seed of a reproducible interleaving of threads and CTAs; 0 is the natural order
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
 
-    /// Threads of the host that run CTAs
+    /// Number of host threads that run CTAs
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
 
-    /// Look for errors that do not stop the kernel: `memory` (accesses that leave their
-    /// variable), `races`, `init` (reads of uninitialised memory), `sync` (barriers and warp instructions that not all threads
-    /// reach), `leaks` (of the device's heap), several separated by commas, or `all`
+    /// Report errors that do not stop the kernel: `memory` (accesses outside their
+    /// variable), `races`, `init` (uses of uninitialized memory), `sync` (barriers and warp instructions that some threads
+    /// skip), `leaks` (on the device heap); separate several with commas, or use `all`
     #[arg(long, value_name = "WHAT", value_parser = What::parse)]
     pub check: Option<What>,
 
-    /// With `--check`: try these interleavings, each from the same arguments, such as `1..50`
+    /// With `--check`: try several interleavings, such as `1..50`, each with the same arguments
     #[arg(long, value_name = "FROM..TO", value_parser = seeds, requires = "check", conflicts_with_all = ["repeat", "seed"])]
     pub seeds: Option<Range<u64>>,
 
@@ -95,8 +95,8 @@ pub struct RunArgs {
     #[arg(long, default_value = "human", value_name = "FORMAT", value_parser = Format::parse)]
     pub message_format: Format,
 
-    /// With `--check`: a file of findings to suppress: lines of a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML as
-    /// compute-sanitizer takes it
+    /// With `--check`: a file of findings to suppress: lines with a kind and a pattern (`race *reduce*`, `* k.cu:12`), or XML in
+    /// compute-sanitizer's format
     #[arg(long, value_name = "FILE", requires = "check")]
     pub suppress: Option<PathBuf>,
 
@@ -104,15 +104,15 @@ pub struct RunArgs {
     #[arg(long)]
     pub cooperative: bool,
 
-    /// Bytes of stack of a thread
+    /// Stack size of a thread in bytes
     #[arg(long, value_name = "BYTES")]
     pub stack: Option<u32>,
 
-    /// Bytes of the device's heap (`malloc` of kernels)
+    /// Size of the device heap in bytes (for `malloc` in kernels)
     #[arg(long, value_name = "BYTES")]
     pub heap: Option<u64>,
 
-    /// Stop after this many warp instructions
+    /// Stop after N warp instructions
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
 
@@ -132,19 +132,19 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 0.0, value_name = "A")]
     pub atol: f64,
 
-    /// Launch this many times on the same buffers
+    /// Launch N times on the same buffers
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 
-    /// Print statistics of the launches, as text or `json`
+    /// Print launch statistics as text or JSON
     #[arg(long, value_enum, num_args = 0..=1, default_missing_value = "human", value_name = "FORMAT")]
     pub stats: Option<StatsFormat>,
 
-    /// Count instructions, active lanes, gathers and bytes in the first launch, which takes longer; `--stats` for people does so
+    /// Count instructions, active lanes, gathers and bytes in the first launch, which slows it down; implied by `--stats human`
     #[arg(long)]
     pub count: bool,
 
-    /// Write a timeline for Perfetto or Chrome
+    /// Write a timeline for Perfetto or Chrome tracing
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
@@ -160,10 +160,10 @@ impl RunArgs {
     }
 }
 
-/// How to write statistics.
+/// Output formats of statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StatsFormat {
-    /// For people
+    /// Text for people
     Human,
     /// One JSON object on the last line of standard output
     Json,

@@ -5,7 +5,7 @@ use crate::{args::CacheArgs, exit::Failure};
 
 #[cfg(not(feature = "simd"))]
 pub fn run(_: &CacheArgs) -> Result {
-    Err(Failure::usage("this margay was built without the SIMD engine, so it keeps no compiled code"))
+    Err(Failure::usage("this margay was built without the SIMD engine and has no cache of compiled code"))
 }
 
 #[cfg(feature = "simd")]
@@ -15,23 +15,22 @@ pub fn run(args: &CacheArgs) -> Result {
     use margay_llvm::cache;
 
     let Some(folder) = cache::folder() else {
-        return Err(Failure::usage("the cache is turned off (`MARGAY_CACHE=off`), or there is no home for it"));
+        return Err(Failure::usage("the cache is disabled (`MARGAY_CACHE=off`) or there is no home directory"));
     };
-    let size =
-        match &args.to {
-            Some(_) if args.action != CacheAction::Trim => return Err(Failure::usage("`--to` belongs to `trim`")),
-            Some(text) => Some(cache::parse_size(text).ok_or_else(|| {
-                Failure::usage(format!("`{text}` is no size; expected bytes like 300, or 64K, 64M, 2G"))
-            })?),
-            None => None,
-        };
+    let size = match &args.to {
+        Some(_) if args.action != CacheAction::Trim => return Err(Failure::usage("`--to` requires `trim`")),
+        Some(text) => Some(cache::parse_size(text).ok_or_else(|| {
+            Failure::usage(format!("`{text}` is not a size; expected bytes, such as 300, 64K, 64M or 2G"))
+        })?),
+        None => None,
+    };
     let removed = match args.action {
         CacheAction::Show => {
             let files = cache::files(&folder);
             let of = |effort: Effort| files.iter().filter(|f| f.effort == Some(effort)).count();
             let bytes: u64 = files.iter().map(|f| f.size).sum();
             emit(&format!(
-                "{}\n{} of {}: {} kernels compiled with little effort, {} with all\n",
+                "{}\n{} of {}: {} kernels of the light tier, {} fully optimized\n",
                 folder.display(),
                 shown(bytes),
                 shown(cache::bound()),

@@ -237,7 +237,7 @@ impl Levels {
 fn unknown_lint(name: &str) -> Failure {
     let lints = Code::ALL.iter().map(|c| c.info()).filter(|i| i.severity != Severity::Error);
     let names: Vec<String> = lints.map(|i| format!("{} ({})", i.name, i.number)).collect();
-    Failure::usage(format!("no lint `{name}`; there are {}", names.join(", ")))
+    Failure::usage(format!("unknown lint `{name}`; expected one of {}", names.join(", ")))
 }
 
 #[cfg(test)]

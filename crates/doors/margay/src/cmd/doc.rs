@@ -21,7 +21,7 @@ pub fn run(args: &DocArgs) -> Result {
     let name = words.next().unwrap_or_default();
     let Some(op) = Opcode::from_name(name) else {
         return Err(Failure::usage(format!(
-            "no instruction `{name}`; `margay doc` without one lists all of them{}",
+            "unknown instruction `{name}`; `margay doc` without an argument lists all of them{}",
             similar(name)
         )));
     };
@@ -29,14 +29,14 @@ pub fn run(args: &DocArgs) -> Result {
     let wanted: Vec<&str> = words.filter(|w| !w.is_empty()).collect();
     for word in &wanted {
         if Word::from_name(word).is_none() {
-            return Err(Failure::usage(format!("`.{word}` is no modifier or type of PTX")));
+            return Err(Failure::usage(format!("`.{word}` is not a modifier or type of PTX")));
         }
     }
     let forms: Vec<&Form> = row.forms.iter().filter(|f| wanted.iter().all(|w| allows(f, w))).collect();
     if forms.is_empty() {
         let all: Vec<String> = row.forms.iter().map(|f| row.notation(f)).collect();
         return Err(Failure::usage(format!(
-            "no form of `{name}` takes {}; its forms are\n  {}",
+            "no form of `{name}` accepts {}; its forms are\n  {}",
             wanted.join("."),
             all.join("\n  ")
         )));
@@ -74,9 +74,9 @@ fn describe(row: &Op, form: &Form) -> String {
                 Ty::Of(_) => return None,
                 Ty::Is(t) | Ty::Untyped(t) => t.to_string(),
                 Ty::Wide(_) => "twice the width of the type".into(),
-                Ty::Size(_) => "bits of the type's size".into(),
+                Ty::Size(_) => "bits of the same size as the type".into(),
                 Ty::Pointer => "an address".into(),
-                Ty::Int(_) => "an integer of the type's width".into(),
+                Ty::Int(_) => "an integer of the same width as the type".into(),
                 Ty::Any => return None,
             };
             Some(format!("{}: {ty}", o.name))

@@ -24,7 +24,7 @@ pub fn run(args: &ExecArgs) -> Result {
         return Ok(Outcome::Clean);
     }
     let Some((program, rest)) = args.command.split_first() else {
-        return Err(Failure::usage("no program was given: margay exec -- PROGRAM ARGUMENTS"));
+        return Err(Failure::usage("missing program: margay exec -- PROGRAM ARGUMENTS"));
     };
     let mut command = Command::new(program);
     command.args(rest).envs(programs.environment().map_err(Failure::usage)?);
@@ -70,7 +70,7 @@ fn checks(args: &ExecArgs) -> Result<Vec<(&'static str, OsString)>> {
     if args.capture.is_some() || set.is_empty() || args.check.is_some() || env::var_os("MARGAY_CHECK").is_some() {
         return Ok(set);
     }
-    Err(Failure::usage("these options are about `--check`, which says what to look for, or `--capture`"))
+    Err(Failure::usage("these options require `--check` or `--capture`"))
 }
 
 /// What the driver library is told of launches that it is to write down.

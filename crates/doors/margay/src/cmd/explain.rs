@@ -20,7 +20,7 @@ pub fn run(args: &ExplainArgs) -> Result {
     // The number alone will do.
     let by_number = || ["E", "W"].iter().find_map(|kind| Code::find(&format!("{kind}{text:0>4}")));
     let code = Code::find(text).or_else(by_number).ok_or_else(|| {
-        Failure::usage(format!("no code `{text}`; `margay explain` without a code lists all of them"))
+        Failure::usage(format!("unknown code `{text}`; `margay explain` without an argument lists all codes"))
     })?;
     let info = code.info();
     emit(&match code.page() {

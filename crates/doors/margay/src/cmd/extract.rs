@@ -72,9 +72,9 @@ fn target(folder: &Path, name: &Path, number: usize, place: usize, entry: &Entry
 
 fn kind(entry: &Entry<'_>) -> &'static str {
     match entry.kind {
-        Kind::Ptx => "PTX that is damaged",
+        Kind::Ptx => "damaged PTX",
         Kind::Code => "machine code",
-        Kind::Lto => "intermediate code for link-time optimisation",
+        Kind::Lto => "intermediate code for link-time optimization",
         Kind::Other(_) => "something else",
     }
 }

@@ -51,7 +51,7 @@ fn host_code(ir: &Ir<Placed>, kernel: &str, args: &IrArgs) -> std::result::Resul
         _ => Form::Emitted,
     };
     let Some(id) = ir.func_names.get(kernel).copied() else {
-        return Err(Failure::usage(format!("there is no kernel `{kernel}`")));
+        return Err(Failure::usage(format!("no kernel `{kernel}`")));
     };
     let func = ir.func(id);
     let block = args.block.or(func.reqntid).unwrap_or([128, 1, 1]);

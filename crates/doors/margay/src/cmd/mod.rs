@@ -47,7 +47,7 @@ pub fn read(path: &Path) -> Result<String> {
     };
     read.map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
     if bytes.len() > u32::MAX as usize {
-        return Err(Failure::unsupported(format!("{}: files of more than 4 GiB", path.display())));
+        return Err(Failure::unsupported(format!("{}: files larger than 4 GiB", path.display())));
     }
     while bytes.last() == Some(&0) {
         bytes.pop(); // images handed to a driver end in a zero byte
@@ -93,7 +93,7 @@ pub fn options(args: &VerdictArgs) -> Result<Options> {
 
 fn parse_target(text: &str) -> Result<Target> {
     let found = Target::parse(text).or_else(|| Target::parse(&format!("sm_{text}")));
-    found.ok_or_else(|| Failure::usage(format!("`{text}` is no target; expected one like sm_80 or sm_90a")))
+    found.ok_or_else(|| Failure::usage(format!("`{text}` is not a target such as sm_80 or sm_90a")))
 }
 
 fn parse_version(text: &str) -> Result<Version> {
@@ -101,7 +101,7 @@ fn parse_version(text: &str) -> Result<Version> {
     let known = numbers.and_then(|(major, minor): (u16, u16)| {
         Version::ALL.iter().copied().find(|v| (v.major(), v.minor()) == (major, minor))
     });
-    known.ok_or_else(|| Failure::usage(format!("`{text}` is no PTX ISA version; expected one like 8.3")))
+    known.ok_or_else(|| Failure::usage(format!("`{text}` is not a PTX ISA version such as 8.3")))
 }
 
 /// A device with every engine that this build has.

@@ -10,7 +10,7 @@ use std::{env, ffi::OsString, os::unix::process::CommandExt, process::Command};
 pub fn run(words: &[OsString]) -> Result {
     let own = env::current_exe().unwrap_or_default();
     let compiler = behind(env::var_os("PATH").as_deref(), &own)
-        .ok_or_else(|| Failure::usage("there is no other `nvcc` on the path than margay's, which calls it"))?;
+        .ok_or_else(|| Failure::usage("no `nvcc` in PATH other than margay's own, which calls it"))?;
     let error = Command::new(&compiler).args(translated(words)).exec(); // comes back only if it failed
     Err(Failure::usage(format!("cannot run {}: {error}", compiler.display())))
 }

@@ -42,7 +42,7 @@ pub fn run(args: &PtxasArgs, style: Style) -> Result {
     if call.version {
         // Tools read the number behind "release".
         report::emit(&format!(
-            "ptxas: margay {} in the place of NVIDIA's optimizing assembler\nCuda compilation tools, release 13.0, V13.0.0\n",
+            "ptxas: margay {} in place of NVIDIA's optimizing assembler\nCuda compilation tools, release 13.0, V13.0.0\n",
             env!("CARGO_PKG_VERSION")
         ));
         return Ok(Outcome::Clean);
@@ -76,7 +76,7 @@ pub fn run(args: &PtxasArgs, style: Style) -> Result {
 
 fn target(text: &str) -> Result<Target> {
     let name = text.replace("compute_", "sm_");
-    Target::parse(&name).ok_or_else(|| Failure::usage(format!("`{text}` is no architecture")))
+    Target::parse(&name).ok_or_else(|| Failure::usage(format!("`{text}` is not an architecture")))
 }
 
 /// Reads the words as ptxas does; what changes nothing here is passed over.
@@ -90,7 +90,7 @@ fn parse(words: &[String]) -> Result<Call> {
         };
         let mut value = || {
             let next = joined.clone().or_else(|| words.next().cloned());
-            next.ok_or_else(|| Failure::usage(format!("`{key}` wants a value")))
+            next.ok_or_else(|| Failure::usage(format!("`{key}` requires a value")))
         };
         match key {
             "-o" | "--output-file" => call.output = Some(value()?.into()),
@@ -103,7 +103,7 @@ fn parse(words: &[String]) -> Result<Call> {
         }
     }
     match call.files.is_empty() && !call.version {
-        true => Err(Failure::usage("no PTX file was given")),
+        true => Err(Failure::usage("missing PTX file")),
         false => Ok(call),
     }
 }

@@ -1,4 +1,4 @@
-//! `margay replay FOLDER`: runs one captured launch alone.
+//! `margay replay FOLDER`: replays one captured launch.
 
 use super::{Result, device, failure};
 use crate::{
@@ -14,24 +14,24 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  margay exec --capture launches ./a.out         every launch, in launches/0001, launches/0002, …
+  margay exec --capture launches ./a.out         store launches in launches/0001, launches/0002, …
   margay exec --capture launches --kernel-name reduce --launches 2:1 ./a.out
-  margay replay launches/0007                    that launch alone: its report if it fails, else what it changed
+  margay replay launches/0007                    replay one launch and show its faults or changes
   margay replay launches/0007 --engine reference")]
 pub struct ReplayArgs {
     /// The folder of a captured launch
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-    /// The engine that runs it: `tiered`, `reference`, `simd` or `simd-full`
+    /// The engine: `tiered`, `reference`, `simd` or `simd-full`
     #[arg(long, value_name = "NAME", value_parser = crate::args::engine)]
     pub engine: Option<String>,
-    /// Host threads that run CTAs. With one, the result is the same every time
+    /// Number of host threads that run CTAs; with one, the result is deterministic
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub threads: u32,
-    /// One reproducible interleaving of threads and CTAs; 0 is the natural order
+    /// The seed of a reproducible interleaving of threads and CTAs; 0 is the natural order
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Write what memory holds after the launch to a file, in the order of `memory.bin`
+    /// Write the memory contents after the launch to a file, in the order of `memory.bin`
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

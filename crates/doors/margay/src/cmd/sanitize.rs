@@ -52,9 +52,9 @@ fn tool(name: &str) -> std::result::Result<Vec<&'static str>, Failure> {
         "racecheck" => Ok(vec!["races"]),
         "initcheck" => Ok(vec!["init"]),
         "synccheck" => Ok(vec!["sync"]),
-        other => Err(Failure::usage(format!(
-            "there is no tool `{other}`; there is memcheck, racecheck, initcheck and synccheck"
-        ))),
+        other => {
+            Err(Failure::usage(format!("unknown tool `{other}`; expected memcheck, racecheck, initcheck or synccheck")))
+        }
     }
 }
 
@@ -65,7 +65,7 @@ fn kernel(filter: &str) -> std::result::Result<String, Failure> {
         Some(("kernel_substring" | "kns", part)) => Ok(format!("*{part}*")),
         None => Ok(filter.into()),
         Some((key, _)) => {
-            Err(Failure::usage(format!("`{key}` filters nothing; there is kernel_name and kernel_substring")))
+            Err(Failure::usage(format!("unknown filter `{key}`; expected kernel_name or kernel_substring")))
         }
     }
 }
@@ -88,7 +88,7 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
         };
         let mut value = || {
             let next = given.take().or_else(|| words.pop_front().and_then(|w| w.into_string().ok()));
-            next.ok_or_else(|| Failure::usage(format!("`{name}` needs a value")))
+            next.ok_or_else(|| Failure::usage(format!("`{name}` requires a value")))
         };
         match name.as_str() {
             "--tool" => what = tool(&value()?)?,
@@ -110,7 +110,9 @@ fn translate(words: &[OsString]) -> std::result::Result<Vec<OsString>, Failure> 
             "--help" | "-h" => return Ok(vec!["exec".into(), "--help".into()]),
             name if PASSED_OVER.contains(&name) => drop(value()?),
             other => {
-                return Err(Failure::usage(format!("compute-sanitizer has no option `{other}` that margay knows")));
+                return Err(Failure::usage(format!(
+                    "margay does not support the option `{other}` of compute-sanitizer"
+                )));
             }
         }
     }
@@ -145,7 +147,7 @@ pub fn run(args: &SanitizeArgs) -> Result {
     let cli = Cli::parse_from(std::iter::once("margay".into()).chain(words));
     match &cli.command {
         Command::Exec(args) => super::exec::run(args),
-        _ => Err(Failure::usage("nothing to run")),
+        _ => Err(Failure::usage("missing program")),
     }
 }
 

@@ -50,7 +50,7 @@ impl Format {
         let known = Format::ALL.iter().find(|(name, _)| *name == word);
         known.map(|(_, format)| *format).ok_or_else(|| {
             let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
-            format!("`{word}` is no format; there is {}", names.join(", "))
+            format!("`{word}` is not a format; expected one of {}", names.join(", "))
         })
     }
 }
@@ -128,7 +128,7 @@ pub fn heap_leak(memory: &Memory) -> Option<Finding> {
     let bytes: usize = left.iter().sum();
     (!left.is_empty()).then(|| Finding {
         kind: FindingKind::Leak,
-        title: format!("leak: {bytes} bytes of the device's heap in {} allocations are not freed", left.len()),
+        title: format!("leak: {bytes} bytes in {} allocations on the device heap are never freed", left.len()),
         parties: Vec::new(),
         notes: Vec::new(),
         help: Some("`free` or `delete` is missing in a kernel".into()),

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 /// Rules, in the order of their index: what each is about.
 const RULES: [(FindingKind, &str); 8] = [
-    (FindingKind::Race, "Two accesses of which one writes are neither ordered nor both morally strong"),
-    (FindingKind::Uninitialised, "A value is used that nobody has written"),
-    (FindingKind::Synchronisation, "A barrier or warp instruction is not reached by all threads that it counts on"),
-    (FindingKind::Bounds, "An access leaves its variable or allocation"),
-    (FindingKind::Leak, "Memory is not freed"),
-    (FindingKind::Api, "A call of the CUDA API fails"),
+    (FindingKind::Race, "Two accesses, at least one of them a write, are neither ordered nor both morally strong"),
+    (FindingKind::Uninitialised, "An uninitialized value is used"),
+    (FindingKind::Synchronisation, "A barrier or warp instruction is not reached by all threads that it requires"),
+    (FindingKind::Bounds, "An access is outside its variable or allocation"),
+    (FindingKind::Leak, "Memory is never freed"),
+    (FindingKind::Api, "A CUDA API call fails"),
     (FindingKind::Unused, "Memory is never accessed"),
-    (FindingKind::Fault, "A launch does not come to its end"),
+    (FindingKind::Fault, "A launch does not complete"),
 ];
 
 /// A file name as a relative URI: everything that is not unreserved is percent-encoded (RFC 3986).

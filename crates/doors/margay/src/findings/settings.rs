@@ -51,7 +51,7 @@ pub fn launches(text: &str) -> Result<(u64, u64), String> {
     let (skip, count) = text.split_once(':').unwrap_or((text, ""));
     let number = |text: &str, otherwise| match text.trim() {
         "" => Ok(otherwise),
-        text => text.parse().map_err(|_| format!("`{text}` is no number of launches; write SKIP:COUNT")),
+        text => text.parse().map_err(|_| format!("`{text}` is not of the form SKIP:COUNT")),
     };
     Ok((number(skip, 0)?, number(count, u64::MAX)?))
 }
@@ -75,10 +75,10 @@ impl Settings {
         }
         if let Some(text) = get("MARGAY_CHECK_SAMPLE") {
             let one_in = text.parse().ok().filter(|n| *n > 0);
-            settings.sample = one_in.ok_or_else(|| format!("MARGAY_CHECK_SAMPLE: `{text}` is no number of CTAs"))?;
+            settings.sample = one_in.ok_or_else(|| format!("MARGAY_CHECK_SAMPLE: `{text}` is not a number of CTAs"))?;
         }
         if let Some(text) = get("MARGAY_CHECK_SEED") {
-            settings.seed = text.parse().map_err(|_| format!("MARGAY_CHECK_SEED: `{text}` is no number"))?;
+            settings.seed = text.parse().map_err(|_| format!("MARGAY_CHECK_SEED: `{text}` is not a number"))?;
         }
         settings.output = get("MARGAY_CHECK_OUTPUT").map(PathBuf::from);
         settings.suppress = get("MARGAY_CHECK_SUPPRESS").map(PathBuf::from);

@@ -40,9 +40,9 @@ impl Suppressions {
             Some((kind, pattern)) => {
                 Ok(Entry { kind: kind.to_lowercase(), places: vec![pattern.trim().into()], title: None })
             }
-            None => {
-                Err(format!("line {number}: `{line}` is no suppression; write a kind and a pattern: `race *reduce*`"))
-            }
+            None => Err(format!(
+                "line {number}: `{line}` is not a suppression; expected a kind and a pattern: `race *reduce*`"
+            )),
         };
         lines.filter(|(_, l)| !l.is_empty()).map(entry).collect::<Result<_, _>>().map(Suppressions)
     }

@@ -12,7 +12,7 @@ pub fn stop(report: &StopReport, color: bool) -> String {
     match &report.stop {
         Stop::Fault(fault) => of_fault(image, fault, Severity::Error, color),
         Stop::Unsupported(u) => of_unsupported(image, u, color),
-        Stop::Exhausted(e) => format!("error: the machine ran out: {}", e.0),
+        Stop::Exhausted(e) => format!("error: out of resources: {}", e.0),
         Stop::Bug(b) => {
             format!("margay has a bug: {}\n  please report it with the command line and the PTX file", b.0)
         }
@@ -24,7 +24,7 @@ pub fn undefined(report: &StopReport, color: bool) -> String {
     match &report.stop {
         Stop::Fault(fault) => {
             let mut fault = fault.clone();
-            fault.notes.push("PTX leaves undefined what it gets; the launch went on as GPUs do".into());
+            fault.notes.push("PTX leaves the result undefined; the launch continued as on a GPU".into());
             of_fault(&report.image, &fault, Severity::Warning, color)
         }
         _ => stop(report, color),
@@ -33,7 +33,7 @@ pub fn undefined(report: &StopReport, color: bool) -> String {
 
 fn of_unsupported(image: &Image, u: &Unsupported, color: bool) -> String {
     let title = format!("unsupported: {}", u.what);
-    place(image, u.func.zip(u.at), (Severity::Error, &title, "margay does not execute this"), None, &[], color)
+    place(image, u.func.zip(u.at), (Severity::Error, &title, "margay does not support this"), None, &[], color)
 }
 
 fn of_fault(image: &Image, fault: &Fault, severity: Severity, color: bool) -> String {
@@ -145,19 +145,20 @@ fn words(kind: &FaultKind) -> (String, String) {
     let both = |title: String, here: &str| (title, here.to_string());
     match kind {
         FaultKind::OutOfBounds(a) => {
-            both(format!("out of bounds: {} in {} memory", access(a), a.space), "nothing is allocated here")
+            both(format!("out of bounds: {} in {} memory", access(a), a.space), "no allocation here")
         }
-        FaultKind::Misaligned(a) => {
-            both(format!("misaligned: {} in {} memory", access(a), a.space), &format!("needs a multiple of {}", a.size))
-        }
+        FaultKind::Misaligned(a) => both(
+            format!("misaligned: {} in {} memory", access(a), a.space),
+            &format!("must be a multiple of {}", a.size),
+        ),
         FaultKind::ReadOnly(a) => {
-            both(format!("read-only: {} in {} memory", access(a), a.space), "this memory cannot be written")
+            both(format!("read-only: {} in {} memory", access(a), a.space), "this memory is read-only")
         }
         FaultKind::BadFree { address, twice: true } => {
-            both(format!("freed twice: `free` of {address:#x}"), "this memory was freed before")
+            both(format!("freed twice: `free` of {address:#x}"), "this memory was already freed")
         }
         FaultKind::BadFree { address, twice: false } => {
-            both(format!("bad free: `free` of {address:#x}"), "`malloc` did not return this")
+            both(format!("bad free: `free` of {address:#x}"), "`malloc` did not return this address")
         }
         FaultKind::Trap => both("the kernel executed `trap`".into(), ""),
         FaultKind::Breakpoint => both("the kernel executed `brkpt`".into(), ""),
@@ -171,7 +172,7 @@ fn words(kind: &FaultKind) -> (String, String) {
         FaultKind::Descriptor(why) => both(format!("bad descriptor: {why}"), ""),
         FaultKind::Hazard(why) => both(why.clone(), ""),
         FaultKind::BadHandle(why) => both(format!("bad handle: {why}"), ""),
-        FaultKind::Undefined(name) => both(format!("`{name}` is called, and defined nowhere"), ""),
+        FaultKind::Undefined(name) => both(format!("`{name}` is called but never defined"), ""),
     }
 }
 

@@ -10,7 +10,7 @@ impl<'a> Walker<'a, '_> {
         let what = if d.vector > 1 { format!("a vector of {}", d.vector) } else { format!("`{}`", d.ty) };
         let wanted = match want.opnd.ty {
             Ty::Pointer => "an address is an integer",
-            _ => "an address in tensor memory has 32 bits",
+            _ => "a tensor memory address has 32 bits",
         };
         self.report.push(
             Diagnostic::new(Code::AddressType, span, format!("{wanted}; `{name}` is {what}"))
@@ -46,8 +46,8 @@ impl<'a> Walker<'a, '_> {
                 format!("`{name}` is 32 bits wide; {what} addresses have 64 under `.address_size 64`"),
             )
             .label(d.name, "declared here")
-            .help(format!("widen it first: `cvt.u64.u32 t, {name};`"))
-            .note("ptxas calls this 32-bit compilation and refuses the module"),
+            .help(format!("widen the address first: `cvt.u64.u32 t, {name};`"))
+            .note("ptxas reports this as 32-bit compilation and rejects the module"),
         );
     }
 
@@ -61,7 +61,7 @@ impl<'a> Walker<'a, '_> {
         let found = Diagnostic::new(
             Code::AddressType,
             span,
-            format!("an address has 64 bits and is an integer; `{}` is `{}`", self.tree.str(span), d.ty),
+            format!("an address is a 64-bit integer; `{}` is `{}`", self.tree.str(span), d.ty),
         )
         .label(d.name, "declared here");
         self.report.text_only(found);
@@ -75,13 +75,13 @@ impl<'a> Walker<'a, '_> {
             Named::Label(_) => "a label",
             Named::Table(_) => "a table",
             Named::Special(..) => "a special register",
-            Named::Symbol(_) => "a variable, and none lies in tensor memory",
+            Named::Symbol(_) => "a variable, and tensor memory has no variables",
             _ => "an element of a vector",
         };
         self.report.push(Diagnostic::new(
             Code::AddressType,
             span,
-            format!("an address starts from a register or a variable; `{name}` is {what}"),
+            format!("the base of an address is a register or a variable; `{name}` is {what}"),
         ));
     }
 
@@ -90,8 +90,8 @@ impl<'a> Walker<'a, '_> {
         let space = want_space(c, want).map_or("generic memory".to_owned(), |s| format!("`{s}`"));
         self.report.push(
             Diagnostic::new(Code::ConstantAddress, span, format!("a constant address in {space}"))
-                .here("only `.local` takes one")
-                .help("declare a variable and use its name, or put the address into a register"),
+                .here("only `.local` allows one")
+                .help("declare a variable and use its name, or move the address to a register"),
         );
     }
 
@@ -118,13 +118,13 @@ impl<'a> Walker<'a, '_> {
             None if c.variant.op == Opcode::Prefetchu && !matches!(found, Space::Const | Space::Param) => Diagnostic::new(
                 Code::AddressSpace,
                 span,
-                format!("`{name}` is in `{found}`; `{text}` takes a generic address in a register, or a name in `.global`"),
+                format!("`{name}` is in `{found}`; `{text}` requires a generic address in a register or a variable in `.global`"),
             )
             .label(at, "declared here"),
             None if found == Space::Const => Diagnostic::new(
                 Code::AddressSpace,
                 span,
-                format!("`{name}` is in `.const`; `{text}` names no state space, and takes an address there from a register only"),
+                format!("`{name}` is in `.const`; `{text}` has no state space and accepts such an address only in a register"),
             )
             .label(at, "declared here"),
             None => Diagnostic::new(
@@ -212,7 +212,7 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::OperandType,
                 span,
-                format!("`{}` is `{found}`; a `{wanted}` is wanted", self.tree.str(span)),
+                format!("`{}` is `{found}`, expected `{wanted}`", self.tree.str(span)),
             )
             .label(declared, "declared here"),
         );
@@ -231,8 +231,8 @@ impl<'a> Walker<'a, '_> {
                 )
                 .label(d.name, "declared here")
             }
-            None => Diagnostic::new(Code::UnknownFunction, span, format!("`{name}` is no function here"))
-                .note("a variable, label or parameter of that name hides functions of the module"),
+            None => Diagnostic::new(Code::UnknownFunction, span, format!("`{name}` is not a function here"))
+                .note("a variable, label or parameter of this name hides the function"),
         };
         self.report.push(d);
     }

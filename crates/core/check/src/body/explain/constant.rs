@@ -25,7 +25,7 @@ impl<'a> Walker<'a, '_> {
             let (prefix, width) = if ty == Type::F32 { ("0f", 8) } else { ("0d", 16) };
             match digits {
                 Some(digits) if digits.len() == width && digits.bytes().all(|b| b.is_ascii_hexdigit()) => suggest(
-                    d.help("these digits are the number's bits if `0f` or `0d` stands before them"),
+                    d.help("with the prefix `0f` or `0d`, these digits are the bits of the number"),
                     span,
                     &format!("{prefix}{}", digits.to_uppercase()),
                 ),
@@ -34,7 +34,7 @@ impl<'a> Walker<'a, '_> {
             }
         } else {
             let ty = want.ty.map(|t| format!("`{t}`")).unwrap_or_default();
-            Diagnostic::new(Code::ConstantType, span, format!("{operand} is {ty}, which has no constants"))
+            Diagnostic::new(Code::ConstantType, span, format!("{operand} is {ty}, which allows no constants"))
                 .help("move the bits into a register first: `mov.b16`, `mov.b32`")
         };
         let _ = c;
@@ -55,10 +55,10 @@ impl<'a> Walker<'a, '_> {
         );
         let d = match want.constants {
             Constants::Bits if want.ty.is_some_and(|t| t.bits() == 32) => {
-                d.help("give the bits of a single: `0f3F800000`")
+                d.help("write the bits of a single: `0f3F800000`")
             }
             Constants::Bits if want.ty.is_some_and(|t| t.bits() == 64) && single => {
-                d.help("give the bits of a double: `0d3FF0000000000000`")
+                d.help("write the bits of a double: `0d3FF0000000000000`")
             }
             Constants::Int => d.help("write an integer"),
             _ => d.help("move the bits into a register first"),
@@ -75,9 +75,9 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::TruncatedConstant,
                 span,
-                format!("the constant needs {needs} bits; `{ty}` keeps {kept:#x}"),
+                format!("the constant has {needs} bits; `{ty}` truncates it to {kept:#x}"),
             )
-            .note("ptxas says nothing about it"),
+            .note("ptxas does not warn"),
         );
     }
 
@@ -98,9 +98,9 @@ impl<'a> Walker<'a, '_> {
         let limit = if let Some((low, high)) = opnd.range
             && !(low..=high).contains(&value)
         {
-            format!("lies in {low}..{high}")
+            format!("must be in {low}..{high}")
         } else if opnd.step > 1 && value % opnd.step != 0 {
-            format!("is a multiple of {}", opnd.step)
+            format!("must be a multiple of {}", opnd.step)
         } else if !opnd.values.is_empty() && !opnd.values.contains(&value) {
             format!("is {}", list(&opnd.values.iter().map(i64::to_string).collect::<Vec<_>>(), "or"))
         } else {

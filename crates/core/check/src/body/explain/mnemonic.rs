@@ -24,7 +24,7 @@ impl<'a> Walker<'a, '_> {
             return self.report.push(d);
         };
         if parts.len() > MOST_WORDS {
-            let message = format!("`{name}` with {} modifiers: no form takes so many", parts.len() - 1);
+            let message = format!("`{name}` has {} modifiers, more than any of its forms", parts.len() - 1);
             return self.report.push(Diagnostic::new(Code::WrongModifier, at(0), message));
         }
         if !self.report.may_explain() {
@@ -67,7 +67,7 @@ impl<'a> Walker<'a, '_> {
         {
             let after = if gap == 0 { at(0) } else { dot(gap) };
             let choices = list(&dotted(&fits), "or");
-            let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
+            let d = Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` is missing a modifier"))
                 .here(format!("expected {choices} after `{}`", self.tree.str(after).trim_start_matches('.')));
             return self.report.push(match meaning(&fits) {
                 Some(note) => d.note(note),
@@ -101,7 +101,7 @@ impl<'a> Walker<'a, '_> {
                     Word::Type(t) => match (same_bits(op, t, &fits), signs(t, &fits)) {
                         (Some(other), _) => suggest(d, dot(i + 1), &other.to_string()),
                         (None, Some([signed, unsigned])) => {
-                            d.help(format!("bits have no sign: `{signed}` or `{unsigned}`?"))
+                            d.help(format!("bit-size types have no sign: use `{signed}` or `{unsigned}`"))
                         }
                         (None, None) if op == Opcode::Abs && t.is_int() => {
                             d.help("an unsigned number is its own absolute value")
@@ -111,7 +111,7 @@ impl<'a> Walker<'a, '_> {
                     Word::Mod(_) => d,
                 };
                 return self.report.push(match op {
-                    Opcode::Setp if word == "pred" => d.help("predicates are equal where `xor.pred` of them is false"),
+                    Opcode::Setp if word == "pred" => d.help("predicates are equal if their `xor.pred` is false"),
                     _ => d,
                 });
             }
@@ -135,7 +135,7 @@ impl<'a> Walker<'a, '_> {
         let choices = list(&dotted(&why.expected), "or");
         if why.at >= found.len() {
             self.report.push(
-                Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` lacks a modifier"))
+                Diagnostic::new(Code::MissingModifier, instr.mnemonic, format!("`{text}` is missing a modifier"))
                     .here(format!("expected {choices} next")),
             );
         } else {
@@ -182,13 +182,14 @@ impl<'a> Walker<'a, '_> {
             .or_else(|| nearest(word, choices.iter().map(|w| w.name())))
             .or_else(|| nearest(word, all.iter().map(|w| w.name())))
             .filter(|_| !vector);
-        let mut d = Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is no modifier of `{name}{beside}`"));
+        let mut d =
+            Diagnostic::new(Code::UnknownModifier, at, format!("`.{word}` is not a modifier of `{name}{beside}`"));
         if let Some(shapes) = shapes_like(word, choices) {
             // Which of them is meant the operands would have to say.
-            return self.report.push(d.note(format!("shapes that go with the rest: {}", shapes.join(" "))));
+            return self.report.push(d.note(format!("shapes that match the other modifiers: {}", shapes.join(" "))));
         } else if choices.len() <= 24 {
             let names: Vec<String> = choices.iter().map(|w| format!(".{}", w.name())).collect();
-            d = d.note(format!("here it takes {}", names.join(" ")));
+            d = d.note(format!("expected one of {}", names.join(" ")));
         }
         self.report.push(suggest(d, at, &near.map(|n| format!(".{n}")).unwrap_or_default()));
     }
@@ -225,26 +226,26 @@ impl<'a> Walker<'a, '_> {
         let mut d = match types.first() {
             Some(j) if !goes.is_empty() => {
                 let ty = found[*j].name();
-                Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}.{ty}` takes no `.{word}`"))
+                Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}.{ty}` does not take `.{word}`"))
                     .here(format!("goes with {}", list(&ticks(&goes), "and")))
                     .label(dot(*j), "not with this type")
             }
-            _ => Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` takes no `.{word}` here")),
+            _ => Diagnostic::new(Code::WrongModifier, dot(i), format!("`{name}` does not take `.{word}` here")),
         };
         d = match found[i] {
             Word::Mod(Mod::V2 | Mod::V4) if matches!(op, Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Fma) => {
-                d.help("arithmetic is done element by element; two floats in one register are `.f32x2` (sm_100)")
+                d.help("arithmetic is scalar; use `.f32x2` (sm_100) for two floats in one register")
             }
             Word::Mod(m) if says_nothing(m, found) => d.fix(dot(i), "", format!("remove `.{word}`")),
             Word::Mod(Mod::Const) if matches!(op, Opcode::St | Opcode::Atom | Opcode::Red) => {
-                d.help("constant memory is read-only for kernels; keep the variable in `.global`")
+                d.help("kernels cannot write constant memory; declare the variable in `.global`")
             }
             Word::Mod(Mod::Sat) if op == Opcode::Sub => {
-                d.help("an unsigned difference that stops at 0: `min.u32 t, a, b; sub.u32 d, a, t;`")
+                d.help("for an unsigned difference that saturates at 0, use `min.u32 t, a, b; sub.u32 d, a, t;`")
             }
-            Word::Mod(Mod::Sat) if op == Opcode::Add => d.help(
-                "an unsigned sum that stops at the largest number: `not.b32 t, a; min.u32 t, t, b; add.u32 d, a, t;`",
-            ),
+            Word::Mod(Mod::Sat) if op == Opcode::Add => {
+                d.help("for a saturating unsigned sum, use `not.b32 t, a; min.u32 t, t, b; add.u32 d, a, t;`")
+            }
             _ => d,
         };
         self.report.push(d);
@@ -300,10 +301,10 @@ impl<'a> Walker<'a, '_> {
             return false;
         }
         let word = found[i].name();
-        let d = Diagnostic::new(Code::MissingModifier, dot(i), format!("`.{word}` needs a scope behind it"))
+        let d = Diagnostic::new(Code::MissingModifier, dot(i), format!("`.{word}` must be followed by a scope"))
             .here(format!("expected {} after it", list(&dotted(&fits), "or")));
         self.report.push(d.note(
-            "section 8.5: the threads to which the order is visible: of the CTA, the cluster, the GPU, the system",
+            "section 8.5: the scope selects the threads for which the order holds: those of the CTA, the cluster, the GPU or the system",
         ));
         true
     }
@@ -399,20 +400,20 @@ impl<'a> Walker<'a, '_> {
                 let message = format!("`{}` was removed {place}in PTX ISA {}", c.variant, until.ptx);
                 let mut d = Diagnostic::new(Code::NoLongerSupported, instr.mnemonic, message);
                 if let Some(v) = self.module.version_at {
-                    d = d.label(v, format!("the module says {}", self.module.version));
+                    d = d.label(v, format!("the module has {}", self.module.version));
                 }
                 if let (Some(t), true) = (self.module.target_at, until.sm > 0) {
                     d = d.label(t, format!("and `{}`", self.module.target));
                 }
                 let new = successors(c);
                 if let [(word, first), rest @ ..] = &new[..] {
-                    let mask = if *word == Mod::Sync { " with a mask of the lanes that take part" } else { "" };
+                    let mask = if *word == Mod::Sync { " with a mask of the participating lanes" } else { "" };
                     d = d.help(format!("write `{first}`{mask}"));
                     if !rest.is_empty() && *word == Mod::Approx {
                         d.suggestions.clear();
                         let others: Vec<String> = rest.iter().map(|(_, v)| format!("`{v}`")).collect();
                         d = d.help(format!(
-                            "write `{first}`, which it meant, or {} for more precision",
+                            "write `{first}`, which means the same, or {} for more precision",
                             list(&others, "or")
                         ));
                     }
@@ -428,7 +429,7 @@ impl<'a> Walker<'a, '_> {
             let whole = c.variant.to_string();
             return self.report.push(
                 Diagnostic::new(Code::UnknownInstruction, instr.mnemonic, format!("`{opcode}` is one word"))
-                    .here("a blank parts it")
+                    .here("it contains a space")
                     .fix(instr.mnemonic, whole.clone(), format!("write `{whole}`")),
             );
         }
@@ -436,8 +437,8 @@ impl<'a> Walker<'a, '_> {
             let canonical = c.variant.to_string();
             self.report.push(
                 Diagnostic::new(Code::ModifierOrder, instr.mnemonic, format!("the manual's order is `{canonical}`"))
-                    .here(format!("`{text}` means the same"))
-                    .fix(instr.mnemonic, canonical, "put the modifiers in order"),
+                    .here(format!("`{text}` is equivalent"))
+                    .fix(instr.mnemonic, canonical, "reorder the modifiers"),
             );
         }
     }
@@ -515,12 +516,12 @@ fn meaning(fits: &[Word]) -> Option<&'static str> {
     let has = |m: Mod| fits.contains(&Word::Mod(m));
     if has(Mod::Lo) && has(Mod::Wide) {
         Some(
-            "`.lo` keeps the lower half of the product, `.hi` the upper one, `.wide` all bits, in a register twice as wide",
+            "`.lo` returns the lower half of the product, `.hi` the upper half, `.wide` the whole product in a register twice as wide",
         )
     } else if has(Mod::Rzi) {
-        Some("`.rzi` rounds to zero, as a cast in C does; `.rni` to the nearest integer")
+        Some("`.rzi` rounds toward zero, like a cast in C; `.rni` rounds to the nearest integer")
     } else if has(Mod::Rn) && has(Mod::Rz) {
-        Some("`.rn` rounds to the nearest, ties to even, as C does")
+        Some("`.rn` rounds to nearest even, like C")
     } else {
         None
     }

@@ -34,11 +34,11 @@ impl<'a> Walker<'a, '_> {
                 if n == 0 { "nothing".to_owned() } else { format!("`{stem}0` to `{stem}{}`", n.saturating_sub(1)) };
             d = d.label(at, format!("this declares {last}"));
             if let Some(number) = self.largest(stem).filter(|n| *n < 1 << 20) {
-                d = d.help(format!("raise the family to `{stem}<{}>`", number + 1));
+                d = d.help(format!("increase the count to `{stem}<{}>`", number + 1));
             }
         } else if let Some((_, at)) = self.names.hidden_family(name) {
-            d = d.label(at, "a family whose prefix ends in a digit").note(format!(
-                "all digits at the end of a name are its number: `{name}` would belong to `{}<...>`",
+            d = d.label(at, "a parameterized name whose prefix ends in a digit").note(format!(
+                "all trailing digits of a name form its number: `{name}` would belong to `{}<...>`",
                 crate::body::names::prefix(name)
             ));
         }
@@ -59,7 +59,7 @@ impl<'a> Walker<'a, '_> {
             if !known && stem.starts_with('%') {
                 d = self.declare_family(d, stem);
             } else if self.largest(stem).is_some_and(|n| name != format!("{stem}{n}")) {
-                d = d.note(format!("the same is wrong with other names `{stem}...` of the function"));
+                d = d.note(format!("the function uses other undeclared names `{stem}...` as well"));
             }
             self.names.fault_family(stem, span);
         }
@@ -92,10 +92,7 @@ impl<'a> Walker<'a, '_> {
     /// Tells how many registers of a family that nobody declares are used, and which declaration would do.
     fn declare_family(&self, d: Diagnostic, stem: &str) -> Diagnostic {
         let Some(largest) = self.largest(stem).filter(|n| *n < 1 << 20) else { return d };
-        let d = d.note(format!(
-            "no `.reg` of `{}` declares `{stem}<...>`; the function uses up to `{stem}{largest}`",
-            self.func.name
-        ));
+        let d = d.note(format!("`{}` does not declare `{stem}<...>` but uses up to `{stem}{largest}`", self.func.name));
         // What compilers call them.
         let ty = match stem {
             "%p" => ".pred",
@@ -165,7 +162,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(
             Diagnostic::new(Code::UsedBeforeDeclaration, span, format!("`{name}` is used before its declaration"))
                 .label(at, "declared here")
-                .help("move the declaration up, or declare it before with `.extern` or as a prototype"),
+                .help("move the declaration up, or add an `.extern` declaration or a prototype before the use"),
         );
     }
 
@@ -190,7 +187,7 @@ impl<'a> Walker<'a, '_> {
             d = suggest(d, span, near);
         }
         if !names.is_empty() && names.len() <= 8 {
-            d = d.note(format!("functions known here: {}", list(&ticks(&names), "and")));
+            d = d.note(format!("functions declared here: {}", list(&ticks(&names), "and")));
         }
         d = d.help(format!("if it is defined elsewhere, declare it: `.extern .func {name} (...);`"));
         self.report.push(d);
@@ -236,8 +233,8 @@ impl<'a> Walker<'a, '_> {
         let may = self.report.may_suggest();
         if let Some(at) = may.then(|| self.hidden_label(name)).flatten() {
             d = d
-                .label(at, "this one belongs to an inner block")
-                .note("labels are known in their own block and in the blocks inside it");
+                .label(at, "this one is in a nested block")
+                .note("a label is visible in its block and in nested blocks");
         } else {
             let labels = self.names.candidates(|b| matches!(b, Binding::Label(_)));
             let mut labels: Vec<&str> = labels.take(if may { 4000 } else { 0 }).collect();
@@ -262,14 +259,14 @@ impl<'a> Walker<'a, '_> {
                 Diagnostic::new(
                     Code::OperandKind,
                     span,
-                    format!("`{name}` is a table of functions; `{text}` takes labels"),
+                    format!("`{name}` is a table of functions; `{text}` requires labels"),
                 )
                 .here("expected the label of `.branchtargets`"),
             );
         }
         self.report.push(
             Diagnostic::new(Code::OperandKind, span, format!("`{name}` is not the label of a table")).note(
-                "tables are `.callprototype`, `.calltargets` and `.branchtargets`, declared before they are used",
+                "tables are `.callprototype`, `.calltargets` and `.branchtargets`, and are declared before their use",
             ),
         );
     }

@@ -21,7 +21,7 @@ impl<'a> Walker<'a, '_> {
         )
         .here(format!("this is {what}"));
         self.report.push(match loads {
-            true => d.help("the destination stands first: `ld.global.u32 %r, [%rd];`; `st` writes to memory"),
+            true => d.help("the destination is the first operand: `ld.global.u32 %r, [%rd];`; `st` writes to memory"),
             false => d,
         });
         Operand::Error
@@ -63,9 +63,10 @@ impl<'a> Walker<'a, '_> {
         let text = self.tree.str(op.span);
         if let Some((value, address)) = self.reversed() {
             let name = self.tree.str(self.mnemonic());
-            let mut d = Diagnostic::new(Code::MissingBrackets, value, format!("the address stands first in `{name}`"))
-                .here("this is the value")
-                .label(address, "this is the address");
+            let mut d =
+                Diagnostic::new(Code::MissingBrackets, value, format!("the address is the first operand of `{name}`"))
+                    .here("this is the value")
+                    .label(address, "this is the address");
             d.suggestions.push(Suggestion {
                 message: "exchange them".to_owned(),
                 edits: vec![(value, self.tree.str(address).to_owned()), (address, self.tree.str(value).to_owned())],
@@ -79,7 +80,7 @@ impl<'a> Walker<'a, '_> {
             Code::MissingBrackets,
             op.span,
             format!(
-                "operand {} (`{}`) of `{}` is an address, in brackets",
+                "operand {} (`{}`) of `{}` is an address and must be in brackets",
                 self.current.operand + 1,
                 want.opnd.name,
                 self.tree.str(self.mnemonic())
@@ -97,7 +98,7 @@ impl<'a> Walker<'a, '_> {
             && matches!(index.kind, Kind::Int { .. })
         {
             let address = format!("[{}+{}]", self.tree.str(base.span), self.tree.str(index.span));
-            d = d.fix(op.span, &address, format!("write `{address}`: the offset counts bytes"));
+            d = d.fix(op.span, &address, format!("write `{address}`: the offset is in bytes"));
         }
         self.report.push(d);
         if matches!(op.kind, Kind::Name) {
@@ -117,7 +118,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(
             Diagnostic::new(Code::MissingBrackets, op.span, format!("`{text}` reads registers, not memory"))
                 .here("expected a register or constant")
-                .help("load the value first, with `ld`"),
+                .help("load the value with `ld` first"),
         );
         Operand::Error
     }

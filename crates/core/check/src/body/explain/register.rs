@@ -95,7 +95,7 @@ impl<'a> Walker<'a, '_> {
     /// `selp d, p, a, b` with the predicate where it belongs.
     fn predicate_last(&self) -> Suggestion {
         let instr = &self.tree.instrs[self.current.node as usize];
-        let message = "the predicate stands last".to_owned();
+        let message = "the predicate is the last operand".to_owned();
         let edits = match self.tree.operands(instr.operands) {
             [_, p, a, b] => {
                 let text = |o: &tree::Operand| self.tree.str(o.span).to_owned();
@@ -121,7 +121,7 @@ impl<'a> Walker<'a, '_> {
                 out.push(format!("compare first: `setp.ne.{}{} p, {name}, 0;`", "b", have.bits().max(16)))
             }
             (_, Type::Pred) if !dst => out.push(format!(
-                "make a number of it: `selp{} t, 1, 0, {name};`",
+                "convert it to a number: `selp{} t, 1, 0, {name};`",
                 if ty.is_int() { ty } else { Type::B32 }
             )),
             (_, Type::Pred) => {}
@@ -130,7 +130,7 @@ impl<'a> Walker<'a, '_> {
             }
             _ if dst || c.variant.op == Opcode::Cvt => {}
             (Type::F16x2 | Type::Bf16x2, _) if have.bits() == 16 => {
-                out.push("pack two values into one register: `mov.b32 %r, {%h0, %h1};`".to_owned());
+                out.push("pack two values in one register: `mov.b32 %r, {%h0, %h1};`".to_owned());
             }
             _ if kind(ty) != TypeKind::Float && have.is_float() => {
                 let int = if ty.is_int() { ty } else { Type::S32 };
@@ -155,7 +155,7 @@ impl<'a> Walker<'a, '_> {
             (dst, want.opnd.ty, kind(have))
         {
             out.push(format!(
-                "the product has {} bits: declare a register of that width, or use `.lo` for its lower half",
+                "the product has {} bits: use a register of this width, or `.lo` for the lower half",
                 ty.bits()
             ));
         }
@@ -225,7 +225,7 @@ impl<'a> Walker<'a, '_> {
         self.report.push(
             Diagnostic::new(Code::OperandType, span, format!("`{name}` is `{ty}`; `{text}` accesses plain data"))
                 .label(declared, "declared here")
-                .help("only texture and surface instructions use it by name; `mov.u64` takes its handle"),
+                .help("only texture and surface instructions access it by name; `mov.u64` gets its handle"),
         );
     }
 
@@ -276,12 +276,12 @@ impl<'a> Walker<'a, '_> {
                 format!("{operand} of `{text}` is a scalar, not a vector of {found}"),
             )
             .help(if c.variant.op.row().name == "ld" || c.variant.op.row().name == "st" {
-                format!("write `.v{found}` to move {found} values")
+                format!("use `.v{found}` to move {found} values")
             } else {
                 "name one register".to_owned()
             }),
             Some(n) if vec == n && vec > 1 => {
-                Diagnostic::new(Code::VectorSize, op.span, format!("`.v{n}` moves {n} values, {found} given"))
+                Diagnostic::new(Code::VectorSize, op.span, format!("`.v{n}` moves {n} values, found {found}"))
                     .here(format!("expected {}", count(n as usize, "element")))
             }
             Some(n) => {
@@ -294,7 +294,7 @@ impl<'a> Walker<'a, '_> {
                 let d = Diagnostic::new(
                     Code::VectorSize,
                     op.span,
-                    format!("{operand} of `{text}` holds {n}{ty} registers, {found} given"),
+                    format!("{operand} of `{text}` has {n}{ty} registers, found {found}"),
                 )
                 .here(format!("expected {}", count(n as usize, "register")));
                 if others.len() > 1 { d.note(format!("registers of each operand: {}", others.join(", "))) } else { d }

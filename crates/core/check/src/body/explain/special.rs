@@ -23,14 +23,14 @@ impl<'a> Walker<'a, '_> {
             Some(_) => self.report.push(Diagnostic::new(
                 Code::GuardPredicate,
                 span,
-                format!("a guard is a predicate register; `{name}` is none"),
+                format!("a guard is a predicate register, which `{name}` is not"),
             )),
             None => {
                 if Special::from_name(name).is_some() || self.module.symbol(name).is_some() {
                     self.report.push(Diagnostic::new(
                         Code::GuardPredicate,
                         span,
-                        format!("a guard is a predicate register; `{name}` is none"),
+                        format!("a guard is a predicate register, which `{name}` is not"),
                     ));
                 } else {
                     let _ = self.unknown(span, "register");
@@ -46,7 +46,7 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::Negation,
                 span,
-                format!("`!` negates predicates; `{}` is `{}`", self.tree.str(name), d.ty),
+                format!("`!` negates only predicates; `{}` is `{}`", self.tree.str(name), d.ty),
             )
             .label(d.name, "declared here")
             .help(format!("`not.b{}` inverts the bits of a register", d.ty.bits().max(16))),
@@ -129,7 +129,7 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::VectorSelector,
                 selector,
-                format!("`{}` is no element of a vector of {width}", self.tree.str(selector)),
+                format!("`{}` is not an element of a vector of {width}", self.tree.str(selector)),
             )
             .note(if width == 2 {
                 "elements are .x and .y (or .r and .g)"
@@ -140,7 +140,7 @@ impl<'a> Walker<'a, '_> {
             Diagnostic::new(
                 Code::VectorSelector,
                 selector,
-                format!("`{name}` selects from something that is no vector"),
+                format!("`{name}` selects from an operand that is not a vector"),
             )
         };
         self.report.push(d);
@@ -153,13 +153,13 @@ impl<'a> Walker<'a, '_> {
             Parts::Halves => "two halves, .h00 to .h33",
             Parts::Bytes => "four bytes, .b0000 to .b7777",
             Parts::HalfMask => ".h0, .h1, .h10",
-            Parts::ByteMask => ".b0 to .b3210, in falling order",
+            Parts::ByteMask => ".b0 to .b3210, in descending order",
         };
         self.report.push(
             Diagnostic::new(
                 Code::VectorSelector,
                 selector,
-                format!("`.{}` is no part that can be selected here", self.tree.str(selector)),
+                format!("`.{}` cannot be selected here", self.tree.str(selector)),
             )
             .note(format!("parts are {examples}")),
         );

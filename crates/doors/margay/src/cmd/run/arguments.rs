@@ -55,7 +55,7 @@ pub fn bind(context: &Arc<Context>, module: &Module, specs: &[String]) -> Result
             continue;
         }
         let Spec::Image(buffer, image) = Spec::parse(spec).map_err(wrong)? else {
-            return Err(wrong("what is bound is `tex:...`, `surf:...` or `sampler:...`".into()));
+            return Err(wrong("expected `tex:...`, `surf:...` or `sampler:...`".into()));
         };
         let host = HostBuffer::image(context, &buffer, &image).map_err(wrong)?;
         if let Store::Image(image) = &host.device {
@@ -74,7 +74,7 @@ pub fn make(context: &Arc<Context>, kernel: &Kernel, specs: &[String]) -> Result
         let list = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         let (name, n, given) = (kernel.name(), params.len(), specs.len());
         let s = if n == 1 { "" } else { "s" };
-        return Err(Failure::usage(format!("kernel `{name}` takes {n} argument{s}, and {given} were given{list}")));
+        return Err(Failure::usage(format!("kernel `{name}` takes {n} argument{s}, found {given}{list}")));
     }
     let mut block = kernel.arguments();
     let mut arguments = Vec::new();
@@ -105,7 +105,7 @@ fn make_one(
     let plain = |bytes| (Argument { buffer: None, inner: Vec::new() }, bytes);
     let by_value = |bytes: Vec<u8>| match bytes.len() == size {
         true => Ok(bytes),
-        false => Err(format!("{} bytes were given, and the parameter takes {size}", bytes.len())),
+        false => Err(format!("found {} bytes for a parameter of {size} bytes", bytes.len())),
     };
     match spec {
         Spec::Scalar(text) if !param.array => Element::Ptx(param.ty).parse(text).and_then(by_value).map(plain),
@@ -123,7 +123,7 @@ fn make_one(
         Spec::Image(spec, image) => {
             if !takes_handle(param) {
                 return Err(format!(
-                    "a handle needs a 64-bit parameter, such as `.u64`, and this one is {}",
+                    "a handle requires a 64-bit parameter, such as `.u64`; this one is {}",
                     wants(param)
                 ));
             }
@@ -134,7 +134,7 @@ fn make_one(
         Spec::Buffer(spec) => {
             if param.array || !is_pointer(param.ty) {
                 return Err(format!(
-                    "a buffer needs a pointer parameter, such as `.u64`, and this one is {}",
+                    "a buffer requires a pointer parameter, such as `.u64`; this one is {}",
                     wants(param)
                 ));
             }
@@ -165,7 +165,7 @@ fn tensor_map(
     let buffer = match (of, &made) {
         (MapOf::Argument(n), _) => {
             let found = earlier.get(*n).and_then(|a| a.buffer.as_ref());
-            found.ok_or_else(|| format!("argument {n} is no buffer, or does not come before"))?
+            found.ok_or_else(|| format!("argument {n} is not an earlier buffer argument"))?
         }
         (_, Some(made)) => made,
         (MapOf::Buffer(_), None) => return Err("no buffer".into()),
@@ -184,7 +184,7 @@ fn tensor_map(
             inner.push(holder);
             address.to_le_bytes()[..param.size as usize].to_vec()
         }
-        size => return Err(format!("a tensor map has 128 bytes, and the parameter takes {size}")),
+        size => return Err(format!("a tensor map has 128 bytes; the parameter has {size}")),
     };
     Ok((Argument { buffer: made, inner }, bytes))
 }
@@ -218,14 +218,14 @@ fn layout(
                 buffers.push(buffer);
                 (address, 8)
             }
-            Spec::TensorMap(..) => return Err("a tensor map is no member of a struct".into()),
+            Spec::TensorMap(..) => return Err("a tensor map cannot be a struct member".into()),
             Spec::Image(spec, image) => {
                 let mut buffer = HostBuffer::image(context, spec, image)?;
                 let handle = buffer.address(context)?.to_le_bytes().to_vec();
                 buffers.push(buffer);
                 (handle, 8)
             }
-            Spec::Scalar(text) => return Err(format!("a member needs its type: `s32={text}` or `f32={text}`")),
+            Spec::Scalar(text) => return Err(format!("a struct member requires a type: `s32={text}` or `f32={text}`")),
         };
         bytes.resize(bytes.len().next_multiple_of(field_align), 0);
         bytes.extend(field_bytes);
@@ -260,7 +260,7 @@ impl HostBuffer {
     fn linear(&self) -> std::result::Result<&Buffer, String> {
         match &self.device {
             Store::Buffer(buffer) => Ok(buffer),
-            Store::Image(_) => Err("an image is no buffer in linear memory".into()),
+            Store::Image(_) => Err("an image is not a buffer in linear memory".into()),
         }
     }
 

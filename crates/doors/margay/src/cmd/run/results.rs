@@ -73,10 +73,11 @@ impl Wanted {
 fn buffer<'a>(arguments: &'a [Argument], option: &str, index: usize) -> Result<&'a HostBuffer> {
     match arguments.get(index) {
         Some(Argument { buffer: Some(buffer), .. }) => Ok(buffer),
-        Some(_) => Err(Failure::usage(format!("{option} {index}: argument {index} is no buffer"))),
-        None => {
-            Err(Failure::usage(format!("{option} {index}: there are {} arguments, counted from 0", arguments.len())))
-        }
+        Some(_) => Err(Failure::usage(format!("{option} {index}: argument {index} is not a buffer"))),
+        None => Err(Failure::usage(format!(
+            "{option} {index}: there are only {} arguments, counting from 0",
+            arguments.len()
+        ))),
     }
 }
 
@@ -129,10 +130,7 @@ fn show(array: &Array, print: &Print) -> Result<String> {
             let end = if given.end == u64::MAX { *n } else { given.end };
             if given.start > end || end > *n {
                 let (from, to) = (given.start, end);
-                return Err(Failure::usage(format!(
-                    "--print {index}: {from}..{to} lies outside of {}",
-                    array.describe()
-                )));
+                return Err(Failure::usage(format!("--print {index}: {from}..{to} is outside {}", array.describe())));
             }
             *range = given.start..end;
         }

@@ -84,14 +84,14 @@ impl Measured<'_> {
             plural(self.threads),
         );
         if let Some(why) = self.kernel.fallback() {
-            out += &format!("  by the reference engine, for {why}\n");
+            out += &format!("  on the reference engine: {why}\n");
         }
         let steps = [("check and lower", self.front)].into_iter().chain(self.steps(false));
         let steps: Vec<String> = steps.map(|(what, time)| format!("{what} {time:.1?}")).collect();
         out += &format!("  compile       {:.3?}: {}\n", self.compile, steps.join(", "));
         let behind: Duration = self.steps(true).iter().map(|(_, time)| *time).sum();
         if !behind.is_zero() {
-            out += &format!("                and {behind:.1?} beside launches, in the background\n");
+            out += &format!("                and {behind:.1?} in the background\n");
         }
         let tiers = self.kernel.tiers();
         let all: Duration = tiers.iter().map(|t| t.time).sum();
@@ -104,7 +104,7 @@ impl Measured<'_> {
         }
         let single = self.kernel.single_steps();
         if !single.is_empty() {
-            out += &format!("  one at a time by the reference engine: {}\n", single.join(", "));
+            out += &format!("  one at a time on the reference engine: {}\n", single.join(", "));
         }
         let launches = self.times.len();
         let (s, counted) =
@@ -167,8 +167,8 @@ fn tag(tier: Tier) -> &'static str {
 fn name(tier: Tier) -> &'static str {
     match tier {
         Tier::Reference => "by the reference engine",
-        Tier::Light => "compiled with little effort",
-        Tier::Full => "compiled with all effort",
+        Tier::Light => "compiled by the light tier",
+        Tier::Full => "fully optimized",
     }
 }
 

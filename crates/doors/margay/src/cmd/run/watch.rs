@@ -104,7 +104,7 @@ impl<'t> Watch<'t> {
         let [done, total] = self.counts.each_ref().map(|c| c.load(Relaxed));
         let after = self.started.elapsed();
         let of = if total == 0 { String::new() } else { format!(" of {total}") };
-        Failure::usage(format!("launch {launch} was cancelled after {after:.1?}: {done}{of} CTAs were done"))
+        Failure::usage(format!("launch {launch} was canceled after {after:.1?}: {done}{of} CTAs finished"))
     }
 }
 
