@@ -1,11 +1,11 @@
-"""Check, explain and run NVIDIA PTX, and whole CUDA programs, without a GPU.
+"""Check, explain and run NVIDIA PTX, and run CUDA programs, without a GPU.
 
 >>> import margay
->>> print(margay.check(text))                         # what ptxas would say, said better
+>>> print(margay.check(text))                         # checks like ptxas
 >>> module = margay.Module(text)
->>> module.kernel("saxpy")[8, 128](1000, 2.0, x, y)   # on NumPy arrays, in place
+>>> module.kernel("saxpy")[8, 128](1000, 2.0, x, y)   # uses NumPy arrays in place
 
-`margay.enable()`, or `margay exec -- python …`, makes PyTorch's, Triton's, CuPy's and Numba's CUDA device work on this machine's
+`margay.enable()`, or `margay exec -- python …`, provides a CUDA device to PyTorch, Triton, CuPy and Numba, which runs on this machine's
 processors.
 """
 

@@ -50,11 +50,11 @@ def memory_of(value: Any) -> Memory:
     if hasattr(value, "__dlpack__"):
         return _of_dlpack(value)
     raise TypeError(
-        f"a {kind.__name__} is no array: it has neither a buffer nor `__cuda_array_interface__`, `__array_interface__` or `__dlpack__`"
+        f"a {kind.__name__} is not an array: it has neither a buffer nor `__cuda_array_interface__`, `__array_interface__` or `__dlpack__`"
     )
 
 
-_SCATTERED = "the {}'s elements do not lie one after the other; pass {}"
+_SCATTERED = "the {} is not contiguous; pass {}"
 
 
 def _contiguous(shape: tuple[int, ...], strides: Any, size: int) -> bool:
@@ -126,7 +126,7 @@ def _of_buffer(value: Any) -> Memory:
     # The view keeps the memory where it is, also after the short look at its address.
     flat = view if view.c_contiguous else view.obj
     if api.PyObject_GetBuffer(ctypes.py_object(flat), ctypes.byref(buffer), 0x58 if flat is not view else _SIMPLE) != 0:
-        raise TypeError(f"a {type(value).__name__} gives no buffer")
+        raise TypeError(f"a {type(value).__name__} provides no buffer")
     address, size, readonly = buffer.buf or 0, buffer.len, bool(view.readonly)
     api.PyBuffer_Release(ctypes.byref(buffer))
     return Memory(address, size, readonly, view)
@@ -179,7 +179,7 @@ def _of_dlpack(value: Any) -> Memory:
     else:
         tensor = _DLTensor.from_address(pointer(capsule, b"dltensor"))
     if tensor.device_type not in _REACHABLE:
-        raise TypeError(f"the array lies on a device of DLPack's kind {tensor.device_type}, which margay cannot reach")
+        raise TypeError(f"the array is on a device of DLPack type {tensor.device_type}, which margay cannot access")
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else None
     if not _contiguous(shape, strides, 1):

@@ -1,4 +1,4 @@
-"""What needs no device: checking, canonical form, calling conventions, the pages of codes."""
+"""Functions that need no device: checking, formatting, calling conventions, explanations of codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Text = "str | bytes | os.PathLike[str]"
 
 @dataclass(frozen=True)
 class Label:
-    """A place with a few words about it. Lines and columns count from 1, columns in characters; the end is behind the last one."""
+    """A location with a short text. Lines and columns count from 1, columns in characters; the end is exclusive."""
 
     line: int
     column: int
@@ -29,7 +29,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Edit:
-    """A replacement of what stands between two places."""
+    """Replaces the text between two locations."""
 
     line: int
     column: int
@@ -40,15 +40,15 @@ class Edit:
 
 @dataclass(frozen=True)
 class Fix:
-    """A change of the text that would help."""
+    """A suggested change to the text."""
 
     message: str
     edits: tuple[Edit, ...]
-    #: Surely right: `margay check --fix` applies it without asking.
+    #: Whether the fix is safe: `margay check --fix` applies it.
     sure: bool
 
     def apply(self, text: str) -> str:
-        """The text with this change, and no other, made."""
+        """Returns the text with this change applied."""
         starts = [0]
         for line in text.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
@@ -61,11 +61,11 @@ class Fix:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding: the cause, said once, at its place. `str()` is what people are shown."""
+    """A diagnostic of the checker. `str()` returns the text that the command line prints."""
 
-    #: The published code, such as `E0204`: `margay.explain` has its page.
+    #: The code, such as `E0204`; `margay.explain` returns its page.
     code: str
-    #: The code's name in words.
+    #: The name of the code.
     name: str
     #: `error`, `warning` or `note`.
     severity: str
@@ -75,7 +75,7 @@ class Diagnostic:
     column: int
     end_line: int
     end_column: int
-    #: Places; the first is the primary one.
+    #: Locations; the first is the primary one.
     labels: tuple[Label, ...]
     notes: tuple[str, ...]
     #: Advice.
@@ -85,7 +85,7 @@ class Diagnostic:
 
     @property
     def fix(self) -> Fix | None:
-        """The first change that is surely right, or else the first one, if there is any."""
+        """The first safe fix, otherwise the first fix, otherwise `None`."""
         return next((fix for fix in self.fixes if fix.sure), next(iter(self.fixes), None))
 
     @classmethod
@@ -127,7 +127,7 @@ class Diagnostic:
 
 
 class Diagnostics(list[Diagnostic]):
-    """Diagnostics in order of position: a list that notebooks show as a page."""
+    """A list of diagnostics in order of position, which notebooks render as HTML."""
 
     @classmethod
     def _of(cls, data: Any) -> Diagnostics:
@@ -135,12 +135,12 @@ class Diagnostics(list[Diagnostic]):
 
     @property
     def errors(self) -> Diagnostics:
-        """Those for which ptxas would refuse the module."""
+        """The errors, for which ptxas would reject the module."""
         return Diagnostics(d for d in self if d.severity == "error")
 
     @property
     def warnings(self) -> Diagnostics:
-        """Those that are legal for ptxas, but probably mistakes."""
+        """The warnings, which ptxas accepts but which are probably mistakes."""
         return Diagnostics(d for d in self if d.severity == "warning")
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Diagnostics(list[Diagnostic]):
 
 
 def _read(text: Any, name: str | None) -> tuple[str, str]:
-    """The text, and its name for messages."""
+    """Returns the text, and its name for messages."""
     if isinstance(text, os.PathLike):
         path = os.fspath(text)
         with open(path, "rb") as file:
@@ -185,13 +185,13 @@ def check(
 
 
 def fmt(text: str | bytes | os.PathLike[str]) -> str:
-    """The text in canonical form. Raises `ValueError` where it is no PTX."""
+    """Returns the text in canonical form. Raises `ValueError` if it is not PTX."""
     return _margay.fmt(_read(text, None)[0])
 
 
 @dataclass(frozen=True)
 class Code:
-    """A diagnostic's code."""
+    """A diagnostic code."""
 
     code: str
     name: str
@@ -200,37 +200,37 @@ class Code:
 
 
 class Page(str):
-    """A page in Markdown."""
+    """A Markdown page."""
 
     def _repr_markdown_(self) -> str:
         return str(self)
 
 
 def explain(code: str) -> Page:
-    """The page of a diagnostic's code, in Markdown: what it means, why, the manual's section, wrong and right."""
+    """Returns the Markdown page of a diagnostic code: its meaning, the reason, the manual section, a wrong and a right example."""
     return Page(_margay.explain(code))
 
 
 def codes() -> list[Code]:
-    """All codes."""
+    """Returns all codes."""
     return [Code(**code) for code in json.loads(_margay.codes())]
 
 
 @dataclass(frozen=True)
 class Abi:
-    """Where every byte of every parameter of a module travels. `str()` is the table for people."""
+    """The locations of all parameters of a module. `str()` returns a text table."""
 
     #: The calling convention.
     abi: str
-    #: What `margay abi --json` writes.
+    #: The output of `margay abi --json`.
     data: dict[str, Any]
     text: str
-    #: A self-contained page.
+    #: A self-contained HTML page.
     html: str
 
     @property
     def functions(self) -> list[dict[str, Any]]:
-        """One object for each function and kernel."""
+        """One object per function and kernel."""
         functions: list[dict[str, Any]] = self.data["functions"]
         return functions
 

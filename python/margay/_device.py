@@ -1,4 +1,4 @@
-"""Devices: margay's own, and those that are like a GPU that somebody describes."""
+"""Devices: margay's own, and those that resemble a given GPU."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ __all__ = ["Device", "device"]
 
 
 class Device:
-    """A device on which modules run. It has threads of its own; a child process after a fork makes its own of the same description."""
+    """A device on which modules run. It has its own threads; after a fork, the child process creates its own device from the same
+    description."""
 
     def __init__(self, spec: str | None = None, *, threads: int | None = None) -> None:
         self._arguments = (spec, threads)
         self._lock = threading.Lock()
         self._made: tuple[int, _margay.Device] | None = None
         self._lent: list[Any] = []
-        self._native  # a wrong description is said here
+        self._native  # raises the errors of the description
 
     @property
     def _native(self) -> _margay.Device:
@@ -46,27 +47,27 @@ class Device:
 
     @property
     def multiprocessors(self) -> int:
-        """Streaming multiprocessors; of margay's own device, threads of the host."""
+        """The number of streaming multiprocessors; for margay's own device, the number of host threads."""
         return self._native.multiprocessors
 
     @property
     def memory(self) -> int | None:
-        """Bytes of memory, where the description says so."""
+        """The memory size in bytes, if the description gives it."""
         return self._native.memory
 
     @property
     def shared_per_block(self) -> int:
-        """Bytes of shared memory that one block may have."""
+        """The maximum shared memory per block in bytes."""
         return self._native.shared_per_block
 
     @property
     def threads(self) -> int:
-        """Threads of the host that run blocks."""
+        """The number of host threads that run blocks."""
         return self._native.threads
 
     @property
     def engines(self) -> list[str]:
-        """Names of the engines, the default one first."""
+        """The names of the engines, the default first."""
         return self._native.engines
 
     def __repr__(self) -> str:
@@ -86,9 +87,10 @@ _GUARD = threading.Lock()
 
 
 def device(spec: str | None = None, *, threads: int | None = None) -> Device:
-    """A device like a GPU by name (`"h100"`, `"t4"`), by single values (`"name=My GPU,capability=8.6,sms=16,memory=8G"`), or both
-    (`"h100,memory=8G"`). Without arguments, the one that modules run on by default: what `MARGAY_DEVICE` describes, or margay's
-    own. `threads` are threads of the host that run blocks; by default one a processor."""
+    """Returns a device that resembles a GPU, by name (`"h100"`, `"t4"`), by properties
+    (`"name=My GPU,capability=8.6,sms=16,memory=8G"`), or both (`"h100,memory=8G"`). Without arguments, returns the default device:
+    the one that `MARGAY_DEVICE` describes, otherwise margay's own. `threads` is the number of host threads that run blocks; by default
+    one per processor."""
     global _DEFAULT
     if spec is not None or threads is not None:
         return Device(spec, threads=threads)

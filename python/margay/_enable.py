@@ -37,7 +37,7 @@ _handles: list[ctypes.CDLL] = []
 
 
 def command() -> str:
-    """The path of the command `margay` that this package brought."""
+    """Returns the path of this package's `margay` command."""
     import shutil
     import site
     import sysconfig
@@ -54,7 +54,7 @@ def command() -> str:
             return os.path.join(place, name)
     found = shutil.which(name)
     if found is None:
-        raise RuntimeError(f"the command `margay` is not where Python's scripts are ({places[0]}), nor on the path")
+        raise RuntimeError(f"the command `margay` is neither in Python's scripts folder ({places[0]}) nor in PATH")
     return found
 
 
@@ -64,12 +64,12 @@ def _mapped(name: str) -> bool:
 
 
 def _is_redirected() -> bool:
-    """Whether margay's auditing library watches this process since its start."""
+    """Whether margay's auditing library was loaded when this process started."""
     return _mapped(_REDIRECT)
 
 
 def is_enabled() -> bool:
-    """Whether CUDA libraries find margay in this process: after `enable()`, or under `margay exec`."""
+    """Whether CUDA libraries in this process use margay: after `enable()`, or under `margay exec`."""
     return _enabled or _is_redirected()
 
 
@@ -81,18 +81,18 @@ def enable(
     checks: str | None = None,
     stats: bool = False,
 ) -> None:
-    """Makes CUDA libraries find margay: those that this process imports from now on, and those of processes that it starts.
+    """Makes CUDA libraries use margay: those that this process imports from now on, and those of its child processes.
 
-    Call it before `import torch`, `cupy`, `numba.cuda` or `triton`. Calling it again does nothing. `margay exec -- python …` does the
-    same without a change of the program, and `pytest --margay` for tests.
+    Call it before importing `torch`, `cupy`, `numba.cuda` or `triton`. Further calls do nothing. `margay exec -- python …` has the
+    same effect without a change to the program, and so has `pytest --margay` for tests.
 
-    PyTorch and Triton work in the running process. CuPy and Numba need a process that was started for margay: with `restart=None` the
-    interpreter executes itself again, with the same arguments, when the program is about to import one of them; `restart=True` does it
-    at once, and `restart=False` never. Where that cannot be done (in a notebook, at a prompt, or while other threads run), importing
-    them raises a `RuntimeError` that says what to do.
+    PyTorch and Triton work in the running process. CuPy and Numba require a process that was started for margay: with `restart=None`, the
+    interpreter restarts itself with the same arguments when the program imports one of them; `restart=True` restarts it
+    at once, and `restart=False` never. If it cannot restart (in a notebook, at a prompt, or while other threads run), importing
+    them raises a `RuntimeError` with instructions.
 
-    `device` is the GPU that programs see (`"h100"`, see `margay.device`), `engine` runs their kernels, `checks` looks for what is wrong
-    with them (`"races,memory"`), `stats` tells at the end what ran and what it cost.
+    `device` is the GPU that programs see (`"h100"`, see `margay.device`), `engine` runs their kernels, `checks` reports their
+    errors (`"races,memory"`), `stats` prints statistics at exit.
     """
     global _enabled
     with _lock:
@@ -127,7 +127,7 @@ def enable(
 
 
 def _mapped_foreign() -> bool:
-    """Whether somebody has loaded a CUDA driver or runtime that is not margay's."""
+    """Whether a CUDA driver or runtime other than margay's is loaded."""
     with open("/proc/self/maps") as maps:
         paths = {line[line.find("/") :].rstrip() for line in maps if "/" in line}
     names = {os.path.basename(path) for path in paths}
@@ -135,25 +135,25 @@ def _mapped_foreign() -> bool:
 
 
 def _why_not_again() -> str | None:
-    """Why this interpreter cannot execute itself again; `None` if it can."""
+    """Why this interpreter cannot restart itself; `None` if it can."""
     if "ipykernel" in sys.modules or "google.colab" in sys.modules:
-        return "a notebook's process would lose what it holds"
+        return "a notebook kernel would lose its state"
     arguments = sys.orig_argv[1:]
     if sys.flags.interactive or hasattr(sys, "ps1") or not arguments or arguments[-1] == "-":
         return "the program comes from a prompt or from standard input"
     if threading.active_count() > 1:
         return "other threads run"
     if os.environ.get("MARGAY_RESTARTED") == str(os.getpid()):
-        return "it was done once, and the dynamic linker took no notice (LD_AUDIT)"
+        return "it was already restarted, but the dynamic linker ignored LD_AUDIT"
     return None
 
 
 def _restart(wanted_by: str) -> None:
-    """Executes the interpreter again; comes back only with an error."""
+    """Restarts the interpreter; returns only with an error."""
     why = _why_not_again()
     if why is not None:
         raise RuntimeError(
-            f"{wanted_by} needs a process that was started for margay, and this one cannot be started again: {why}. Start it with "
+            f"{wanted_by} requires a process that was started for margay, and this process cannot restart: {why}. Start it with "
             "`margay exec -- …`: a notebook, for example, with `margay exec -- jupyter lab`"
         )
     os.environ["MARGAY_RESTARTED"] = str(os.getpid())

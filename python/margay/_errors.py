@@ -1,4 +1,4 @@
-"""Exceptions. All of them can be pickled, so they travel between processes as they are."""
+"""Exceptions. All of them can be pickled."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["CheckError", "Error", "Fault", "Place", "Unsupported"]
 
 @dataclass(frozen=True)
 class Place:
-    """An instruction's place. Lines and columns count from 1."""
+    """The location of an instruction. Lines and columns count from 1."""
 
-    #: The function, as its author wrote the name.
+    #: The function, with its demangled name.
     function: str
     #: The PTX file.
     file: str
     line: int
     column: int
-    #: File, line and column of the CUDA source, where the PTX names it (`.loc`); a column of 0 is not known.
+    #: File, line and column of the CUDA source, if the PTX gives it (`.loc`); column 0 means unknown.
     source: tuple[str, int, int] | None = None
 
     @classmethod
@@ -38,7 +38,7 @@ class Place:
 
 
 class Error(Exception):
-    """The base of margay's own exceptions."""
+    """The base class of margay's exceptions."""
 
     def __init__(self, message: str, data: Any = None) -> None:
         super().__init__(message, data)
@@ -56,7 +56,7 @@ class Error(Exception):
 
 
 class CheckError(Error, ValueError):
-    """A module is not right. Its text is the report; `diagnostics` has everything that was found."""
+    """A module has errors. The text is the report; `diagnostics` contains all diagnostics."""
 
     @property
     def diagnostics(self) -> Any:
@@ -70,16 +70,16 @@ class CheckError(Error, ValueError):
 
 
 class Unsupported(Error, NotImplementedError):
-    """The module asks for what margay does not do. Its text names the construct and its place."""
+    """The module requires a feature that margay lacks. The text names the construct and its location."""
 
     @property
     def place(self) -> Place | None:
-        """Where it is asked for, if that is one instruction."""
+        """The location of the feature, if it is a single instruction."""
         return Place._of((self._data or {}).get("place"))
 
 
 class Fault(Error, RuntimeError):
-    """A kernel did what no kernel may. Its text is the report."""
+    """A kernel faulted. The text is the report."""
 
     @property
     def kind(self) -> str:
@@ -111,17 +111,17 @@ class Fault(Error, RuntimeError):
 
     @property
     def callers(self) -> tuple[Place, ...]:
-        """The calls that led there, innermost first."""
+        """The call stack, innermost caller first."""
         return tuple(place for place in map(Place._of, self._data["callers"]) if place)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Further facts: the nearest allocation, who waits where."""
+        """Further facts, such as the nearest allocation, or which threads wait where."""
         return tuple(self._data["notes"])
 
     @property
     def report(self) -> str:
-        """What people are shown; the same as `str(fault)`."""
+        """The full report; the same as `str(fault)`."""
         return str(self)
 
     def _repr_html_(self) -> str:

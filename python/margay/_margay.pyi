@@ -1,4 +1,4 @@
-"""The native half of the package: what `margay`'s classes and functions stand on. Structured values are JSON."""
+"""The native part of the package, on which the classes and functions of `margay` are built. Structured values are JSON."""
 
 from os import PathLike
 

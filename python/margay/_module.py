@@ -27,12 +27,12 @@ Dim = "int | Sequence[int]"
 
 @dataclass(frozen=True)
 class Param:
-    """A kernel's parameter."""
+    """A kernel parameter."""
 
     name: str
-    #: PTX's type without its dot: `u64`, `f32`; the element's, for an array.
+    #: The PTX type without its dot, such as `u64` or `f32`; for an array, its element type.
     type: str
-    #: A struct by value, as a rule.
+    #: Whether the parameter is an array; usually a by-value struct.
     array: bool
     #: Bytes.
     size: int
@@ -56,7 +56,7 @@ class Party:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a kernel does wrong although it comes to its end. `str()` is what people are shown."""
+    """An error that does not stop the kernel. `str()` returns the text that the command line prints."""
 
     #: `race`, `uninitialised`, `synchronisation` or `out of bounds`.
     kind: str
@@ -64,7 +64,7 @@ class Finding:
     threads: tuple[Party, ...]
     notes: tuple[str, ...]
     help: str | None
-    #: How often it was seen in the launch.
+    #: How often it occurred in the launch.
     times: int
     report: str
 
@@ -89,28 +89,28 @@ class Finding:
 
 
 class UndefinedWarning(UserWarning):
-    """A kernel used what the manual leaves undefined, and went on as GPUs do."""
+    """A kernel used something that the manual leaves undefined, and continued as on a GPU."""
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch cost, and what its checks found."""
+    """The cost of a launch and the findings of its checks."""
 
-    #: Seconds of waiting for code.
+    #: Seconds spent waiting for compilation.
     compile: float
-    #: Seconds from the first block's start to the last one's end.
+    #: Seconds from the start of the first block to the end of the last one.
     time: float
-    #: What `checks` asked for.
+    #: The findings of `checks`.
     findings: tuple[Finding, ...]
 
 
 class Module:
     """PTX that was checked and can be run.
 
-    `text` is PTX, a path to a file of it, or a list of them to be linked. Raises `CheckError` where it is not right.
+    `text` is PTX, the path of a PTX file, or a list of these to link. Raises `CheckError` if the check finds errors.
 
-    `engine`: `"tiered"` begins at once and compiles what pays (the default), `"reference"` compiles nothing, `"simd"` and
-    `"simd-full"` wait for compiled code. `abi` is the calling convention to execute under, `device` what to run on.
+    `engine`: `"tiered"` (the default) starts at once and compiles in the background, `"reference"` compiles nothing, `"simd"` and
+    `"simd-full"` wait for compiled code. `abi` is the calling convention, `device` the device to run on.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Module:
     ) -> None:
         texts = list(text) if isinstance(text, (list, tuple)) else [text]
         if not texts:
-            raise ValueError("a module needs a text")
+            raise ValueError("a module requires a text")
         read = [_read(text, name) for text in texts]
         if len(read) > 1:
             read = [(text, f"{i}:{name}" if name == "module.ptx" else name) for i, (text, name) in enumerate(read)]
@@ -136,7 +136,7 @@ class Module:
         self._options = (verdict or ("strict" if strict else "ptxas"), target, version, abi, engine)
         self.device = device or default_device()
         self._made: tuple[int, _margay.Module] | None = None
-        self._native  # what is wrong with the text is said here
+        self._native  # raises the errors of the text
 
     @property
     def _native(self) -> _margay.Module:
@@ -146,15 +146,15 @@ class Module:
 
     @property
     def kernels(self) -> list[str]:
-        """Names of all kernels, in order of the text."""
+        """The names of all kernels, in text order."""
         return self._native.kernels()
 
     def kernel(self, name: str | None = None) -> Kernel:
-        """A kernel by name; without one, the only kernel of the module."""
+        """Returns the kernel of this name, or without a name the only kernel of the module."""
         if name is None:
             names = self.kernels
             if len(names) != 1:
-                raise LookupError(f"the module has {len(names)} kernels: {', '.join(names) or 'none'}; say which one")
+                raise LookupError(f"the module has {len(names)} kernels: {', '.join(names) or 'none'}; give its name")
             name = names[0]
         return Kernel(self, name)
 
@@ -162,11 +162,11 @@ class Module:
         return self.kernel(name)
 
     def read(self, variable: str) -> bytes:
-        """The bytes of a `.global` or `.const` variable."""
+        """Returns the bytes of a `.global` or `.const` variable."""
         return bytes(self._native.read(variable))
 
     def write(self, variable: str, data: Any) -> None:
-        """Writes the first bytes of a variable."""
+        """Writes data to the start of a variable."""
         self._native.write(variable, memoryview(data).tobytes())
 
     def __repr__(self) -> str:
@@ -183,14 +183,14 @@ def _module(texts: Any, options: Any, device: Device) -> Module:
 
 
 class Kernel:
-    """A kernel of a module: `kernel[grid, block](arguments…)` runs it and waits for its end.
+    """A kernel of a module. `kernel[grid, block](arguments…)` runs it and waits for it to finish.
 
-    `grid` and `block` are numbers or tuples of up to three. Arguments stand in the order of the parameters:
+    `grid` and `block` are integers or tuples of up to three. Arguments are given in the order of the parameters:
 
-    * a number, converted to the parameter's type; a number that does not fit is an `OverflowError` that names the parameter;
-    * for a pointer: a NumPy array, anything with the buffer protocol, `__cuda_array_interface__` or `__dlpack__`. The kernel uses its
-      memory in place: what it writes is in the array afterwards, and an access beside it is a fault. `None` is a null pointer;
-    * for a struct by value: its bytes, or anything with a buffer of as many bytes (`ctypes.Structure`, a NumPy record).
+    * a number, converted to the parameter's type; a number that does not fit raises an `OverflowError` that names the parameter;
+    * for a pointer: a NumPy array, or any object with the buffer protocol, `__cuda_array_interface__` or `__dlpack__`. The kernel uses
+      its memory in place, and an out-of-bounds access raises `Fault`. `None` is a null pointer;
+    * for a by-value struct: its bytes, or any object with a buffer of that size (`ctypes.Structure`, a NumPy record).
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -207,8 +207,8 @@ class Kernel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The engine, bytes of static shared memory, why there is no compiled code (`fallback`), and mnemonics that compiled code
-        leaves to the reference engine (`single_steps`)."""
+        """The engine, the size of static shared memory in bytes, why there is no compiled code (`fallback`), and the mnemonics that
+        compiled code leaves to the reference engine (`single_steps`)."""
         facts: dict[str, Any] = json.loads(self._native.facts())
         return facts
 
@@ -230,18 +230,18 @@ class Kernel:
         threads: int | None = None,
         checks: str | Iterable[str] = (),
     ) -> Launch:
-        """The same as `kernel[grid, block](*args)`.
+        """Equivalent to `kernel[grid, block](*args)`.
 
-        `shared` are bytes of dynamic shared memory, `cluster` the blocks of a cluster, `seed` chooses one reproducible interleaving of
-        threads and blocks (0: the natural order on all threads), `cooperative` lets blocks wait for each other, `threads` limits the
-        threads of the host.
+        `shared` is the size of dynamic shared memory in bytes, `cluster` the size of a cluster in blocks, `seed` selects a reproducible
+        interleaving of threads and blocks (0: the natural order on all host threads), `cooperative` lets blocks wait for each other,
+        `threads` limits the number of host threads.
 
-        `checks` looks for what is wrong although the kernel comes to its end: `memory` (accesses that leave
-        their variable), `races`, `init` (uses of values that nobody wrote), `sync` (barriers that not all threads reach), or `all`.
-        What is found stands in `Launch.findings`.
+        `checks` reports errors that do not stop the kernel: `memory` (accesses outside
+        their variable), `races`, `init` (uses of uninitialized values), `sync` (barriers that some threads skip), or `all`.
+        `Launch.findings` contains the results.
 
-        Raises `Fault` where the kernel does what no kernel may, `Unsupported` where margay lacks something, and `KeyboardInterrupt` when
-        Ctrl-C ends the launch.
+        Raises `Fault` if the kernel faults, `Unsupported` if margay lacks a required feature, and `KeyboardInterrupt` if
+        Ctrl-C interrupts the launch.
         """
         grid, block = _dim("grid", grid), _dim("block", block)
         whole = None if cluster is None else _dim("cluster", cluster)
@@ -272,7 +272,7 @@ class Kernel:
     def _arguments(self, args: tuple[Any, ...]) -> tuple[list[bytes], list[tuple[Memory, str]]]:
         if len(args) != len(self.params):
             n = len(self.params)
-            raise TypeError(f"{self} takes {n} argument{'' if n == 1 else 's'}, and {len(args)} were given")
+            raise TypeError(f"{self} takes {n} argument{'' if n == 1 else 's'}, found {len(args)}")
         blocks: list[bytes] = []
         memories: list[tuple[Memory, str]] = []
         for i, (param, value) in enumerate(zip(self.params, args)):
@@ -309,14 +309,14 @@ class _Shaped:
 
 def _number(what: str, value: Any) -> int:
     if not 0 <= value < 1 << 32:
-        raise ValueError(f"{what}: {value} is no number of 32 bits")
+        raise ValueError(f"{what}: {value} is not an unsigned 32-bit integer")
     return int(value)
 
 
 def _dim(what: str, value: Any) -> tuple[int, int, int]:
     numbers = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(numbers) <= 3:
-        raise ValueError(f"{what}: {len(numbers)} extents were given; there are one to three")
+        raise ValueError(f"{what}: expected one to three extents, found {len(numbers)}")
     x, y, z = (*(_number(what, n.__index__()) for n in numbers), *(1,) * (3 - len(numbers)))
     return x, y, z
 
@@ -339,24 +339,24 @@ def _pack(param: Param, value: Any) -> tuple[bytes, Memory | None]:
         except TypeError as error:
             if hasattr(value, "__array_interface__") or not hasattr(value, "__index__"):
                 if kind == "f" or param.size != 8:
-                    raise TypeError(f"a {type(value).__name__} is no number") from None
+                    raise TypeError(f"a {type(value).__name__} is not a number") from None
                 raise error
             return _pack(param, value.__index__())
         if kind not in "bus" or param.size != 8:
-            raise TypeError(f"an array's address has 8 bytes, and a number of {param.size} is wanted")
+            raise TypeError(f"an array's address has 8 bytes, but the parameter has {param.size}")
         return memory.address.to_bytes(param.size, "little"), memory
     if value is None:
         if kind not in "bus" or param.size != 8:
-            raise TypeError("`None` is a null pointer, and this is no pointer")
+            raise TypeError("`None` is a null pointer, but the parameter is not a pointer")
         return bytes(param.size), None
     if kind == "f":
         return _float(param, float(value)), None
     if kind == "b" and not hasattr(value, "__index__"):
         return struct.pack(_BITS_AS_FLOATS[param.size], float(value)), None
     if not hasattr(value, "__index__"):
-        raise TypeError(f"a {type(value).__name__} is no integer")
+        raise TypeError(f"a {type(value).__name__} is not an integer")
     if kind not in "bus":
-        raise TypeError(f"margay's Python package has no arguments of the type `.{param.type}`")
+        raise TypeError(f"margay's Python package does not support arguments of type `.{param.type}`")
     return _integer(param, kind, bits, value), None
 
 
@@ -365,7 +365,7 @@ def _integer(param: Param, kind: str, bits: int, value: Any) -> bytes:
     low = 0 if kind == "u" else -(1 << bits - 1)
     high = (1 << bits - 1) - 1 if kind == "s" else (1 << bits) - 1
     if not low <= number <= high:
-        raise OverflowError(f"{number} is outside of {low} to {high}")
+        raise OverflowError(f"{number} is outside the range {low} to {high}")
     return (number & (1 << bits) - 1).to_bytes(param.size, "little")
 
 
@@ -377,15 +377,15 @@ def _bytes(param: Param, value: Any) -> bytes:
     try:
         data = memoryview(value).tobytes()
     except TypeError:
-        raise TypeError(f"the parameter is {param.size} bytes by value, and a {type(value).__name__} has no buffer") from None
+        raise TypeError(f"the parameter is {param.size} bytes by value, but a {type(value).__name__} has no buffer") from None
     if len(data) != param.size:
-        raise ValueError(f"{len(data)} bytes were given, and the parameter takes {param.size}")
+        raise ValueError(f"found {len(data)} bytes for a parameter of {param.size} bytes")
     return data
 
 
 @contextmanager
 def lend(value: Any, device: Device | None = None) -> Iterator[int]:
-    """Lends an array to every launch on a device while the block runs, and yields its address: for pointers inside of structs."""
+    """Lends an array to all launches on a device for the duration of the block, and yields its address, for pointers inside structs."""
     memory = memory_of(value)
     lent = (device or default_device())._lent
     lent.append(memory)
@@ -397,6 +397,6 @@ def lend(value: Any, device: Device | None = None) -> Iterator[int]:
 
 
 def _print(data: bytes) -> None:
-    """What kernels print."""
+    """Writes the output of kernels."""
     sys.stdout.write(data.decode("utf-8", "replace"))
     sys.stdout.flush()

@@ -1,14 +1,14 @@
-"""`pytest --margay`: tests of CUDA programs run without a GPU.
+"""`pytest --margay`: runs tests of CUDA programs without a GPU.
 
-* `--margay`, or `margay = true` in pytest's configuration: CUDA libraries find margay. pytest executes itself once more for that, before
-  it collects, so that CuPy and Numba work too; workers of pytest-xdist inherit it.
+* `--margay`, or `margay = true` in pytest's configuration: CUDA libraries use margay. For this, pytest restarts itself before
+  it collects tests, so that CuPy and Numba work too; workers of pytest-xdist inherit it.
 * `--margay-device=h100`: the GPU that programs see.
-* `--margay-check=races,memory`: tests fail whose kernels misbehave although they come to their end; `all` for everything.
+* `--margay-check=races,memory`: tests fail for findings of the checker; `all` selects all checks.
 * The marker `gpu_only`: the test needs a real GPU and is skipped under margay.
-* The fixture `margay_device`: a device for `margay.Module`, of what `--margay-device` says; it works without `--margay`, too.
+* The fixture `margay_device`: a device for `margay.Module`, selected by `--margay-device`; it also works without `--margay`.
 
-A fault's report stands in a section of the test whose kernel failed, and that test fails even if it never asked. A kernel's fault makes a
-GPU's context useless; here it is the fault of one test, and the next one finds the context as new.
+A test whose kernel faults fails even if it never checks for errors, and its output has a section with the report. A fault makes a
+GPU's context unusable; here it fails one test, and the next one gets a usable context.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--margay", action="store_true", default=False, help="run CUDA programs on margay, without a GPU")
     group.addoption("--margay-device", metavar="GPU", help="the GPU that programs see: h100, t4, …")
     group.addoption(
-        "--margay-check", metavar="WHAT", help="fail tests whose kernels misbehave: memory, races, init, sync, api, or all"
+        "--margay-check", metavar="WHAT", help="fail tests for findings of the checker: memory, races, init, sync, api, or all"
     )
     parser.addini("margay", "run CUDA programs on margay, without a GPU", type="bool", default=False)
 
@@ -75,7 +75,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not _wanted(config):
         return
-    skip = pytest.mark.skip(reason="needs a real GPU, and this is margay")
+    skip = pytest.mark.skip(reason="requires a real GPU")
     for item in items:
         if "gpu_only" in item.keywords:
             item.add_marker(skip)
@@ -83,14 +83,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def margay_device(pytestconfig: pytest.Config) -> Any:
-    """A `margay.Device` of what `--margay-device` says."""
+    """A `margay.Device`, selected by `--margay-device`."""
     import margay
 
     return margay.device(pytestconfig.getoption("--margay-device"))
 
 
 class _Reader:
-    """Reads what margay's driver reports of this process."""
+    """Reads the reports of margay's driver about this process."""
 
     def __init__(self) -> None:
         handle, self._path = tempfile.mkstemp(prefix="margay-pytest-")
@@ -103,7 +103,7 @@ class _Reader:
         os.environ.setdefault("MARGAY_LOG", "quiet")
 
     def take(self) -> list[tuple[str, str]]:
-        """Kind and text of what was reported since the last time."""
+        """Returns the kind and text of each report since the last call."""
         _settle()
         try:
             with open(self._path, "rb") as file:
@@ -123,7 +123,7 @@ class _Reader:
 
 
 def _settle() -> None:
-    """Lets the context report an error that nobody asked about, so that the next test does not meet it."""
+    """Makes the context report pending errors, so that they do not reach the next test."""
     from margay import _enable
 
     if not _enable._mapped("libcuda.so") and not _enable._mapped("libcuda.so.1"):
@@ -157,11 +157,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if bad and report.passed:
         report.outcome = "failed"
         first = bad[0][1].split("\n", 1)[0].removeprefix("error: ")
-        report.longrepr = f"margay: {'a kernel failed' if bad[0][0] == 'fault' else 'a kernel misbehaves'}: {first}"
+        report.longrepr = f"margay: {'a kernel failed' if bad[0][0] == 'fault' else 'a kernel has errors'}: {first}"
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """On the controller of pytest-xdist: what a worker counted."""
+    """On the pytest-xdist controller: adds the counts of a worker."""
     if _controller is None or not hasattr(report, "node"):
         return
     counts = _controller.stash[_COUNTS]

@@ -132,14 +132,14 @@ def test_arguments_that_cannot_be_name_the_parameter(saxpy):
     x = np.zeros(8, np.float32)
     for arguments, error, words in [
         ((8, 1.0, x), TypeError, "takes 4 arguments, found 3"),
-        ((8.5, 1.0, x, x), TypeError, "`n: u32`.*float is no integer"),
-        ((8, "one", x, x), TypeError, "`a: f32`.*str is no number"),
-        ((8, 1.0, object(), x), TypeError, "`x: u64`.*object is no array"),
+        ((8.5, 1.0, x, x), TypeError, "`n: u32`.*float is not an integer"),
+        ((8, "one", x, x), TypeError, "`a: f32`.*str is not a number"),
+        ((8, 1.0, object(), x), TypeError, "`x: u64`.*object is not an array"),
         ((8, 1.0, x[::2], x), ValueError, "`x: u64`.*ascontiguousarray"),
         ((8, 1.0, np.array([None]), x), TypeError, "`x: u64`.*Python objects"),
-        ((x, 1.0, x, x), TypeError, "`n: u32`.*8 bytes, and a number of 4"),
+        ((x, 1.0, x, x), TypeError, "`n: u32`.*8 bytes, but the parameter has 4"),
             ((8, x, x, x), TypeError, "`a: f32`.*8 bytes"),
-            ((None, 1.0, x, x), TypeError, "`n: u32`.*no pointer"),
+            ((None, 1.0, x, x), TypeError, "`n: u32`.*not a pointer"),
     ]:
         with pytest.raises(error, match=words):
             k[1, 8](*arguments)
@@ -150,7 +150,7 @@ def test_addresses_that_nobody_can_reach_are_refused(saxpy):
         __cuda_array_interface__ = {"shape": (8,), "typestr": "<f4", "data": (0x7000_0000_0000 - 4096, False), "version": 3}
 
     x = np.zeros(8, np.float32)
-    with pytest.raises(ValueError, match="no memory of this process"):
+    with pytest.raises(ValueError, match="not accessible memory of this process"):
         margay.Module(saxpy).kernel()[1, 8](8, 1.0, Far(), x)
 
 
@@ -289,7 +289,7 @@ def test_launches_that_no_device_takes(saxpy):
         margay.Module(saxpy).kernel("saxpi")
     with pytest.raises(ValueError, match="`warp9`"):
         margay.Module(saxpy, engine="warp9")
-    with pytest.raises(ValueError, match="describes no device"):
+    with pytest.raises(ValueError, match="`rtx1` is not a device"):
         margay.device("rtx1")
 
 
@@ -300,7 +300,7 @@ def test_variables_of_a_module():
     module.write("total", struct.pack("I", 40))
     module.kernel()[1, 1]()
     assert module.read("total") == struct.pack("I", 41)
-    with pytest.raises(ValueError, match="4 bytes, and 5"):
+    with pytest.raises(ValueError, match="4 bytes, found 5"):
         module.write("total", bytes(5))
     with pytest.raises(LookupError, match="nothing"):
         module.read("nothing")

@@ -1,4 +1,4 @@
-"""PyTorch's `cuda` device on margay: torch's own CPU kernels on the same memory, and margay for kernels that people write."""
+"""PyTorch's `cuda` device on margay: torch's CPU kernels compute its operators on the same memory; margay runs all other kernels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _installed = False
 
 
 def install() -> None:
-    """Serves the operators of torch's `cuda` device. Called once after `import torch`, by `margay.enable()` and `margay exec`.
+    """Implements the operators of torch's `cuda` device. `margay.enable()` and `margay exec` call it once after `import torch`.
 
-    It does nothing where torch is built without CUDA, or where the CUDA driver of the process is not margay's.
+    Does nothing if torch was built without CUDA, or if the CUDA driver of the process is not margay's.
     """
     global _installed
     import torch
@@ -34,10 +34,10 @@ def install() -> None:
 
 
 def summary() -> str:
-    """Which operators torch's CPU kernels have computed so far and which kernels margay has run, how often and in what time, as tables.
+    """Returns tables of the operators that torch's CPU kernels computed and the kernels that margay ran, with their counts and times.
 
-    Kernels that still run are not among them: `torch.cuda.synchronize()` waits for them. With `MARGAY_TORCH_SUMMARY=1` a process writes
-    the tables to standard error when it ends.
+    Running kernels are not included; `torch.cuda.synchronize()` waits for them. With `MARGAY_TORCH_SUMMARY=1`, a process writes
+    the tables to standard error when it exits.
     """
     from margay.torch import account
 

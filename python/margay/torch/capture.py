@@ -92,7 +92,7 @@ def record(name, kernel, schema, args, kwargs):
     stream = torch._C._cuda_getCurrentRawStream(torch.cuda.current_device())
     status = driver.library().cuLaunchHostFunc(ctypes.c_void_p(stream), _callback, ctypes.c_void_p(number))
     if status != 0:
-        raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc says {status}")
+        raise CaptureError(f"{name} cannot be captured: cuLaunchHostFunc returned {status}")
     return result
 
 

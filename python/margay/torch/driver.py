@@ -54,4 +54,4 @@ def sleep(cycles: int) -> None:
     # The C library's own function, so that the stream needs no lock of the interpreter.
     status = library().cuLaunchHostFunc(ctypes.c_void_p(stream), ctypes.CDLL(None).usleep, ctypes.c_void_p(microseconds))
     if status != 0:
-        raise RuntimeError(f"torch.cuda._sleep: cuLaunchHostFunc says {status}")
+        raise RuntimeError(f"torch.cuda._sleep: cuLaunchHostFunc returned {status}")

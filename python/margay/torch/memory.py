@@ -46,7 +46,7 @@ def alias(tensor):
     view, shift = _views[tensor.dtype]
     offset = tensor.data_ptr() - _START
     if offset & ((1 << shift) - 1):
-        raise RuntimeError(f"margay: a tensor of {tensor.dtype} lies at {tensor.data_ptr():#x}, which is not a multiple of its element's size")
+        raise RuntimeError(f"margay: a tensor of {tensor.dtype} is at {tensor.data_ptr():#x}, which is not a multiple of its element size")
     # Without elements there need be no memory.
     result = view(tensor.size(), tensor.stride(), offset >> shift if offset > 0 else 0)
     if tensor.is_conj():

@@ -142,6 +142,6 @@ def _kernel(name: str):
 
 def _absent(name: str):
     def refuse(*args, **kwargs):
-        raise NotImplementedError(f"margay: {name} has no kernel for torch's device cpu, so it has none for cuda here")
+        raise NotImplementedError(f"margay: {name} has no kernel for torch's cpu device, so margay's cuda device has none either")
 
     return refuse

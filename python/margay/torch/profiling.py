@@ -15,7 +15,7 @@ def _without_cuda(function):
         kept = {a for a in activities if a is not profiler.ProfilerActivity.CUDA}
         if len(kept) < len(activities) and not _said:
             _said = True
-            warnings.warn("margay: the profiler records what the host does; kernels' times are in `MARGAY_STATS=1`", stacklevel=2)
+            warnings.warn("margay: the profiler records only host activity; for kernel times, use `MARGAY_STATS=1`", stacklevel=2)
         return function(config, kept, *args, **kwargs)
 
     return call

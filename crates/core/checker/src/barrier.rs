@@ -193,7 +193,7 @@ impl Checker {
         };
         state.report(kind, (actor.at, Some(other.at)), || Finding {
             kind,
-            title: "barrier: threads of one warp wait at different barriers of divergent code".into(),
+            title: "barrier: threads of one warp wait at different barriers in divergent code".into(),
             parties: vec![self.party(actor, lane, "waits"), first],
             notes: Vec::new(),
             help: Some(
@@ -224,7 +224,7 @@ impl Checker {
         if let Some(other) = elsewhere.filter(|o| o.warp != first.warp) {
             state.report(kind, (first.at, Some(other.at)), || Finding {
                 kind,
-                title: "barrier: threads of one CTA wait at different barriers of divergent code".into(),
+                title: "barrier: threads of one CTA wait at different barriers in divergent code".into(),
                 parties: vec![party(other, "waits"), party(first, "waits")],
                 notes: Vec::new(),
                 help: Some(help.into()),
@@ -254,7 +254,7 @@ impl Checker {
         }
         let Some((warp, lane, last)) = skipped else { return };
         let other = crate::Party {
-            verb: "has ended without it, after".into(),
+            verb: "exits without it, after".into(),
             thread: self.thread(warp, lane),
             cta: e.cta,
             at: last,
@@ -262,9 +262,9 @@ impl Checker {
         };
         state.report(kind, (first.at, None), || Finding {
             kind,
-            title: "barrier: a part of the CTA waits, and the others have skipped this barrier".into(),
+            title: "barrier: some threads of the CTA wait at this barrier, and others skip it".into(),
             parties: vec![party(callers, "waits"), other],
-            notes: vec!["the barrier completed since the others had ended".into()],
+            notes: vec!["the barrier completed because the other threads had exited".into()],
             help: Some(help.into()),
             times: 1,
         });

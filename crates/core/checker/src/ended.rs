@@ -98,12 +98,14 @@ impl Checker {
         };
         let kind = FindingKind::Race;
         let mut parties = vec![access];
-        parties.extend(ends.map(|actor| self.party(actor, actor.lanes.trailing_zeros(), "ends, the last of its CTA")));
+        parties.extend(
+            ends.map(|actor| self.party(actor, actor.lanes.trailing_zeros(), "exits as the last thread of its CTA")),
+        );
         state.report(kind, (parties[0].at, None), || Finding {
             kind,
-            title: format!("race: {verb} {what} of CTA ({x}, {y}, {z}), which may have ended"),
+            title: format!("race: {verb} {what} of CTA ({x}, {y}, {z}), which may have exited"),
             parties,
-            notes: vec!["shared memory exists as long as its CTA executes".into()],
+            notes: vec!["shared memory exists only while its CTA executes".into()],
             help: Some("`cluster.sync()` is missing after the last access to the other CTA's shared memory".into()),
             times: 1,
         });

@@ -51,7 +51,7 @@ impl What {
                 "all" | "undefined" => what = What { unused: what.unused, ..What::ALL },
                 other => {
                     return Err(format!(
-                        "`{other}` is nothing to check; there is memory, races, init, sync, leaks, api, unused and all"
+                        "`{other}` is not a check; expected memory, races, init, sync, leaks, api, unused or all"
                     ));
                 }
             }

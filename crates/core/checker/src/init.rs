@@ -217,11 +217,11 @@ impl Checker {
         let source = self.source(&state.loaded, origin, number);
         let (what, why) = match &source.what {
             What::Shared(offset, element) => {
-                (name::shared(&self.image, self.names, *offset, *element), "nobody in the CTA has")
+                (name::shared(&self.image, self.names, *offset, *element), "no thread of the CTA has")
             }
             What::Local => ("local memory".to_owned(), "the thread has not"),
             What::Global(name) => (name.clone(), "neither the host nor the kernel has"),
-            What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "nobody in the CTA has"),
+            What::Copied(_) | What::Unknown => ("shared memory".to_owned(), "no thread of the CTA has"),
         };
         let kind = FindingKind::Uninitialised;
         state.report(kind, (source.place, None), || {
@@ -237,7 +237,7 @@ impl Checker {
                 kind,
                 title: format!("uninitialised: reads {what}, which {why} written"),
                 parties: vec![load, self.party(&e.actor, lane, "uses the value")],
-                notes: vec![e.what.replace(", whose value comes from no write", ", which derives from it")],
+                notes: vec![e.what.replace(", whose value is undefined", ", which depends on it")],
                 help: (what != "local memory").then(|| format!("{what} must be written before this access")),
                 times: 1,
             }
@@ -274,7 +274,7 @@ impl Checker {
     fn report_uninitialised(&self, state: &mut State, e: &MemoryEvent<'_>, lane: u32, (home, at): (Home, u64)) {
         let (what, whose) = match home {
             Home::Shared(base) => {
-                (name::shared(&self.image, self.names, at - base, e.element), "nobody in the CTA has")
+                (name::shared(&self.image, self.names, at - base, e.element), "no thread of the CTA has")
             }
             Home::Local => ("local memory".to_owned(), "the thread has not"),
             Home::Global => (name::global(e.memory, self.names, at, e.element), "neither the host nor the kernel has"),

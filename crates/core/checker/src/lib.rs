@@ -180,7 +180,7 @@ impl Checker {
         if state.over
             && let Some(last) = all.last_mut()
         {
-            last.notes.push("the launch is too large or synchronises too often; a part of it was not looked at".into());
+            last.notes.push("the launch is too large or synchronizes too often; part of it was not checked".into());
         }
         all
     }

@@ -185,7 +185,7 @@ impl Checker {
         let gap = if address < base {
             format!("{} bytes before", base - address)
         } else {
-            format!("{} bytes behind", address + size - end)
+            format!("{} bytes after", address + size - end)
         };
         state.report(kind, (e.actor.at, None), || Finding {
             kind,
@@ -215,7 +215,7 @@ impl Checker {
         let (name, kind) = ((self.names)(&variable.name), FindingKind::Bounds);
         let gap = match low.checked_sub(address) {
             Some(before) if before > 0 => format!("{before} bytes before its first"),
-            _ => format!("{} bytes behind its last", address + size - high),
+            _ => format!("{} bytes after its last", address + size - high),
         };
         state.report(kind, (e.actor.at, None), || Finding {
             kind,

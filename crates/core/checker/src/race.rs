@@ -256,14 +256,14 @@ impl Checker {
         let mut notes = Vec::new();
         if known && size <= 8 {
             let hex = |bytes: &[u8]| bytes.iter().rev().fold(String::from("0x"), |s, b| s + &format!("{b:02x}"));
-            let then = incoming.map(|new| format!(", and {} is written now", hex(&new))).unwrap_or_default();
+            let then = incoming.map(|new| format!(", and the write stores {}", hex(&new))).unwrap_or_default();
             notes.push(format!("memory holds {}{then}", hex(&present)));
         }
         let help = self.missing(cause, distance, (a, b));
         let (x, y) = (short(a.access), short(b.access));
         let title = match cause {
             Cause::Copy => format!(
-                "race: an asynchronous copy and {} of {what} without a wait between",
+                "race: an asynchronous copy and {} of {what} without a wait in between",
                 article(if earlier.who & AGENT != 0 { y } else { x })
             ),
             Cause::Scope => format!(
@@ -295,21 +295,21 @@ impl Checker {
     fn missing(&self, cause: Cause, distance: Distance, (first, second): (&Site, &Site)) -> String {
         let (from, to) = (self.line(first.in_kernel()), self.line(second.in_kernel()));
         let between =
-            if from == to { format!("between two turns of {from}") } else { format!("between {from} and {to}") };
+            if from == to { format!("between two iterations of {from}") } else { format!("between {from} and {to}") };
         match cause {
             Cause::Copy => format!(
                 "a wait for the copy is missing {between}: `cp.async.wait_group`, `__pipeline_wait_prior`, `pipeline.consumer_wait()` \
                  or a wait at its mbarrier, and then a barrier for other threads"
             ),
             Cause::Scope => match distance {
-                Distance::Cluster => "scope `.cluster` or wider is needed on both sides".into(),
-                _ => "scope `.gpu` or wider is needed on both sides (`atomicAdd` instead of `atomicAdd_block`, \
+                Distance::Cluster => "both sides need scope `.cluster` or wider".into(),
+                _ => "both sides need scope `.gpu` or wider (`atomicAdd` instead of `atomicAdd_block`, \
                       `cuda::thread_scope_device`)"
                     .into(),
             },
             Cause::Size => "strong accesses order each other only if they overlap completely".into(),
             Cause::Volatile => {
-                format!("`__syncwarp()` is missing {between}: lanes of a warp do not run in step since Volta")
+                format!("`__syncwarp()` is missing {between}: since Volta, lanes of a warp do not execute in lockstep")
             }
             _ => {
                 let plain = if cause == Cause::Plain { "; or make the plain access atomic" } else { "" };
@@ -322,7 +322,7 @@ impl Checker {
                     ),
                     Distance::Cluster => format!("`cluster.sync()` is missing {between}{plain}"),
                     Distance::Grid => format!(
-                        "nothing orders the two CTAs: it takes a flag with release and acquire (`__threadfence()` before it is set \
+                        "nothing orders the two CTAs; use a flag with release and acquire (`__threadfence()` before it is set \
                          and after it is read), `grid.sync()`, or two kernels{plain}"
                     ),
                 }
@@ -356,14 +356,14 @@ impl Checker {
                 .rev()
                 .fold(String::from("0x"), |s, i| s + &format!("{:02x}", values(lane as usize, i)))
         };
-        let note = format!("{} and {} are written at once; which one stays is undefined", hex(a), hex(b));
+        let note = format!("{} and {} are written at the same time; which value remains is undefined", hex(a), hex(b));
         let parties = vec![self.party(&e.actor, b, "writes"), self.party(&e.actor, a, "writes")];
         state.report(FindingKind::Race, (e.actor.at, Some(e.actor.at)), || Finding {
             kind: FindingKind::Race,
             title: format!("race: lanes of one store write different values to {what}"),
             parties,
             notes: vec![note],
-            help: Some("one thread must be chosen, or an atomic used".into()),
+            help: Some("let one thread write the value, or use an atomic".into()),
             times: 1,
         });
     }

@@ -30,11 +30,11 @@ pub fn expected(id: u32, count: Option<u32>, block: [u32; 3]) -> Result<u32, Str
     let size: u32 = block.iter().product();
     let threads = size.next_multiple_of(LANES as u32);
     if id as usize >= BARRIERS {
-        return Err(format!("barrier {id}; there are 0 to 15"));
+        return Err(format!("barrier {id}: a barrier number must be 0 to 15"));
     }
     match count {
         Some(count) if count % LANES as u32 != 0 || count == 0 => {
-            Err(format!("a barrier of {count} threads: the number must be a multiple of 32, and not 0"))
+            Err(format!("a barrier of {count} threads: the count must be a positive multiple of 32"))
         }
         Some(count) if count > threads => Err(format!("a barrier of {count} threads in a CTA of {size}")),
         count => Ok(count.filter(|c| *c != threads).unwrap_or(0)),
@@ -58,7 +58,7 @@ impl Barrier {
     ) -> Result<(), (usize, String)> {
         if self.open && self.expected != expected {
             let name = |n: u32| if n == 0 { "all".into() } else { n.to_string() };
-            let what = format!("barrier {id} of {} threads is used with {}", name(self.expected), name(expected));
+            let what = format!("barrier {id} is in use with {} threads, found {}", name(self.expected), name(expected));
             return Err((lanes.trailing_zeros() as usize, what));
         }
         let twice = self.arrived[warp] & lanes;

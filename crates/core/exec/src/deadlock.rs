@@ -32,7 +32,7 @@ pub fn deadlock<T>(mut waiters: Vec<Waiter<T>>) -> (FaultKind, Vec<String>, Opti
             None => groups.push(waiter),
         }
     }
-    let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for others", groups.len()));
+    let kind = FaultKind::Deadlock(format!("all {} groups of threads wait for each other", groups.len()));
     let note = |Waiter { cta: [x, y, z], warp, lanes, what, .. }: &Waiter<T>| {
         format!("CTA ({x}, {y}, {z}), warp {warp}, lanes {lanes:#010x}: {what}")
     };
@@ -53,7 +53,7 @@ mod tests {
         ];
         for list in lists {
             let (kind, notes, first) = deadlock(list);
-            assert_eq!(kind, FaultKind::Deadlock("all 3 groups of threads wait for others".into()));
+            assert_eq!(kind, FaultKind::Deadlock("all 3 groups of threads wait for each other".into()));
             assert_eq!(
                 notes,
                 [

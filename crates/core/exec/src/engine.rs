@@ -377,6 +377,6 @@ pub trait Cta {
 
     /// The deadlock fault of a launch in which everybody polls: who waits, and where.
     fn stuck(&mut self) -> Stop {
-        Stop::Exhausted(crate::Exhausted("all threads wait for something that nobody does".into()))
+        Stop::Exhausted(crate::Exhausted("all threads wait for an event that never happens".into()))
     }
 }

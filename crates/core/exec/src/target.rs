@@ -8,7 +8,7 @@ impl Image {
     /// it.
     pub fn target(&self, site: &CallSite, address: u64) -> Result<FuncId, FaultKind> {
         let Some(id) = self.function_at(address) else {
-            return Err(FaultKind::BadTarget(format!("an indirect call to {address:#x}, which is no function")));
+            return Err(FaultKind::BadTarget(format!("an indirect call to {address:#x}, which is not a function")));
         };
         let func = self.ir.func(id);
         if let Err(why) = explicit::admits(site, id, func) {
@@ -23,7 +23,7 @@ impl Image {
     /// The fault of a call whose callee's frame does not fit into the thread's stack.
     pub fn stack_full(&self, callee: FuncId) -> FaultKind {
         let (func, places) = (self.ir.func(callee), &self.ir.stage.funcs[callee.0 as usize]);
-        FaultKind::Stack(format!("the call of `{}` needs {} bytes of stack", func.name, places.frame_size))
+        FaultKind::Stack(format!("the call to `{}` needs {} bytes of stack", func.name, places.frame_size))
     }
 }
 
@@ -35,15 +35,15 @@ pub fn jump_beyond(index: u32, targets: usize) -> FaultKind {
 /// The fault of an `alloca` of `size` bytes at address `at` that does not fit into the thread's local window, and its
 /// note.
 pub fn alloca_beyond(size: u64, at: u64, local_size: u32) -> (FaultKind, String) {
-    let what = format!("`alloca` of {size} bytes leaves the thread's stack");
+    let what = format!("`alloca` of {size} bytes exceeds the thread's stack");
     (FaultKind::Stack(what), format!("the stack ends at {local_size:#x}; {at:#x} are in use"))
 }
 
 /// The fault of a `stackrestore` of a value outside of `bottom..=top`, the end of the frame and of the stack; and its
 /// note.
 pub fn restore_beyond(value: u64, bottom: u64, top: u64) -> (FaultKind, String) {
-    let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function gave");
-    (FaultKind::Stack(what), format!("values between {bottom:#x} and {top:#x} would be right"))
+    let what = format!("`stackrestore` of {value:#x}, which no `stacksave` of this function returned");
+    (FaultKind::Stack(what), format!("the value must be between {bottom:#x} and {top:#x}"))
 }
 
 /// The note that goes with [`Image::stack_full`]: size of the thread's local window, and number of calls in progress.

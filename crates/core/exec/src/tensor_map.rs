@@ -183,7 +183,7 @@ impl TensorMap {
     ) -> Result<TensorMap, String> {
         let mut map = TensorMap::common(data_type, address, sizes, strides, steps, interleave, swizzle, fill)?;
         if bounds.len() != map.rank || bounds.iter().any(|b| *b == 0 || *b > 256) {
-            return Err(format!("the box {bounds:?} has not one size between 1 and 256 for each dimension"));
+            return Err(format!("the box {bounds:?} must have one size between 1 and 256 per dimension"));
         }
         for (to, from) in map.bounds.iter_mut().zip(bounds) {
             *to = *from as u16;
@@ -191,7 +191,7 @@ impl TensorMap {
         let (per, _, shared) = map.element.unit().unwrap_or((1, 1, 1));
         let inner = u64::from(bounds[0]) / per * shared as u64;
         if interleave == 0 && !inner.is_multiple_of(16) {
-            return Err(format!("the box's rows have {inner} bytes, which is no multiple of 16"));
+            return Err(format!("the box's rows have {inner} bytes, which must be a multiple of 16"));
         }
         let span = [u64::MAX, 32, 64, 128, 96][usize::from(map.swizzle)];
         if interleave == 0 && inner > span {
@@ -216,10 +216,10 @@ impl TensorMap {
     ) -> Result<TensorMap, String> {
         let mut map = TensorMap::common(data_type, address, sizes, strides, steps, interleave, swizzle, fill)?;
         if map.rank < 3 || lower.len() != map.rank - 2 || upper.len() != map.rank - 2 {
-            return Err("an im2col map has three to five dimensions, and corners in two less".into());
+            return Err("an im2col map has three to five dimensions, and corners in two fewer".into());
         }
         if channels == 0 || channels > 256 || pixels == 0 || pixels > 1024 {
-            return Err(format!("{channels} channels of {pixels} pixels: there can be 256 of 1024"));
+            return Err(format!("{channels} channels of {pixels} pixels: the limits are 256 and 1024"));
         }
         let corner = |from: &[i32]| std::array::from_fn(|i| from.get(i).map_or(0, |c| *c as i16));
         let (channels, pixels) = (channels as u16, pixels as u16);
@@ -238,25 +238,25 @@ impl TensorMap {
         swizzle: u32,
         fill: u32,
     ) -> Result<TensorMap, String> {
-        let element = ElementKind::from_cuda(data_type).ok_or(format!("there is no data type {data_type}"))?;
+        let element = ElementKind::from_cuda(data_type).ok_or(format!("unknown data type {data_type}"))?;
         let rank = sizes.len();
         if !(1..=5).contains(&rank) || strides.len() + 1 != rank || steps.len() != rank {
             return Err(format!("{rank} sizes, {} strides and {} traversal strides", strides.len(), steps.len()));
         }
         if !address.is_multiple_of(16) {
-            return Err(format!("the address {address:#x} is no multiple of 16"));
+            return Err(format!("the address {address:#x} must be a multiple of 16"));
         }
         if let Some(s) = sizes.iter().find(|s| **s == 0 || **s > 1 << 32) {
             return Err(format!("a dimension of {s} elements"));
         }
         if let Some(s) = strides.iter().find(|s| !s.is_multiple_of(16) || **s >= 1 << 40) {
-            return Err(format!("a stride of {s} bytes is no multiple of 16 below 2^40"));
+            return Err(format!("a stride of {s} bytes must be a multiple of 16 below 2^40"));
         }
         if let Some(s) = steps.iter().find(|s| **s == 0 || **s > 8) {
-            return Err(format!("a traversal stride of {s}; there are 1 to 8"));
+            return Err(format!("a traversal stride of {s} must be 1 to 8"));
         }
         if interleave > 2 || swizzle > 6 || fill > 1 {
-            return Err(format!("interleave {interleave}, swizzle {swizzle}, fill {fill}: no such mode"));
+            return Err(format!("interleave {interleave}, swizzle {swizzle}, fill {fill}: not a valid mode"));
         }
         let mut map = TensorMap {
             address,
@@ -337,7 +337,7 @@ impl TensorMap {
         };
         let known = rank < 5 && map.element.unit().is_some() && interleave < 3 && swizzle < 5 && atomicity < 4;
         if !known || fill > 1 || mode > 1 || map.bounds[..map.rank].contains(&0) && mode == 0 {
-            return Err("these 128 bytes are no tensor map".into());
+            return Err("these 128 bytes are not a tensor map".into());
         }
         Ok(map)
     }
@@ -346,7 +346,7 @@ impl TensorMap {
     pub fn plan(&self, rank: usize, access: Access) -> Result<Plan, (String, bool)> {
         let wrong = |what: String| Err((what, false));
         if rank != self.rank {
-            return wrong(format!("the instruction has {rank} dimensions, its tensor map {}", self.rank));
+            return wrong(format!("the instruction has {rank} dimensions, but its tensor map has {}", self.rank));
         }
         let mut rows = Vec::new();
         let inner = match (access, self.im2col) {
@@ -367,15 +367,15 @@ impl TensorMap {
                 im2col.channels.into()
             }
             (Access::Tile(_) | Access::Rows(..), _) => {
-                return wrong("a copy of tiles goes through a tensor map for pixels (im2col)".into());
+                return wrong("a tile copy uses an im2col tensor map".into());
             }
             (Access::Pixels(..) | Access::Wide(..), None) => {
-                return wrong("an im2col copy goes through a tensor map for tiles".into());
+                return wrong("an im2col copy uses a tiled tensor map".into());
             }
         };
         let (per, global, shared) = self.element.unit().unwrap_or((1, 1, 1));
         if !inner.is_multiple_of(per) {
-            return wrong(format!("rows of {inner} elements, which are no multiple of {per}"));
+            return wrong(format!("rows of {inner} elements, which must be a multiple of {per}"));
         }
         let units = (inner / per) as usize;
         let mut plan =

@@ -73,21 +73,25 @@ impl fmt::Display for Error {
             Error::Lower(e) if e.unsupported => write!(f, "margay does not support {}", e.message),
             Error::Lower(e) => write!(f, "{}", e.message),
             Error::NoPlan(e) => match &e.value {
-                Some(value) => write!(f, "the ABI cannot carry {value}: {}", e.reason),
-                None => write!(f, "the ABI cannot carry a signature: {}", e.reason),
+                Some(value) => write!(f, "the ABI cannot pass {value}: {}", e.reason),
+                None => write!(f, "the ABI does not support a signature: {}", e.reason),
             },
-            Error::NoSuch { what, name, known } if known.is_empty() => write!(f, "no {what} `{name}`; there is none"),
+            Error::NoSuch { what, name, known } if known.is_empty() => {
+                write!(f, "no {what} `{name}`; the module has none")
+            }
             Error::NoSuch { what, name, known } => write!(f, "no {what} `{name}`; there is {}", abbreviate(known)),
             Error::BadLaunch(why) | Error::BadArray(why) => write!(f, "{why}"),
-            Error::BadAddress { address, size } => write!(f, "{size} bytes at {address:#x} lie in no allocation"),
-            Error::OutOfMemory { size } => write!(f, "the host has no {size} bytes of memory left"),
+            Error::BadAddress { address, size } => {
+                write!(f, "{size} bytes at {address:#x} are outside every allocation")
+            }
+            Error::OutOfMemory { size } => write!(f, "the host cannot provide {size} bytes of memory"),
             Error::Stopped(report) => match &report.stop {
-                Stop::Fault(fault) => write!(f, "the kernel stopped by a fault: {:?}", fault.kind),
+                Stop::Fault(fault) => write!(f, "the kernel stopped with a fault: {:?}", fault.kind),
                 Stop::Unsupported(what) => write!(f, "margay does not support {}", what.what),
                 Stop::Exhausted(what) => write!(f, "out of resources: {}", what.0),
                 Stop::Bug(what) => write!(f, "margay has a bug: {}", what.0),
             },
-            Error::Cancelled => write!(f, "the launch was cancelled"),
+            Error::Cancelled => write!(f, "the launch was canceled"),
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) fn build(ir: Ir<Placed>, kernel: FuncId, variables: &Variables) -> Re
         addresses[i] = static_shared;
     }
     let static_shared = u32::try_from(static_shared).map_err(|_| {
-        Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA has"))
+        Error::BadLaunch(format!("static shared variables take {static_shared} bytes, more than any CTA can have"))
     })?;
     variables.initialise(&ir, &addresses)?;
     Ok((Image { ir: Arc::new(ir), addresses, static_shared, reserved_shared }, cooperative))

@@ -24,12 +24,12 @@ pub enum ParamsError {
 impl std::fmt::Display for ParamsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ParamsError::TooMany(n) => write!(f, "the kernel has {n} parameters, and more arguments were given"),
+            ParamsError::TooMany(n) => write!(f, "the kernel has {n} parameters, found more arguments"),
             ParamsError::TooFew(given, n) => {
-                write!(f, "the kernel has {n} parameters, and {given} arguments were given")
+                write!(f, "the kernel has {n} parameters, found {given} arguments")
             }
             ParamsError::WrongSize(i, wanted, given) => {
-                write!(f, "argument {i} has {given} bytes, and the parameter takes {wanted}")
+                write!(f, "argument {i} has {given} bytes, but the parameter has {wanted}")
             }
         }
     }

@@ -43,7 +43,9 @@ impl Module {
             let kernel = self.kernel(&parent.image().ir.func(grid.kernel).name)?;
             if depth > DEPTH {
                 let name = kernel.name();
-                return Err(Error::BadLaunch(format!("launches from device code nest deeper than {DEPTH}: `{name}`")));
+                return Err(Error::BadLaunch(format!(
+                    "launches from device code are nested more than {DEPTH} deep: `{name}`"
+                )));
             }
             let config = LaunchConfig { cancel: cancel.cloned(), ..LaunchConfig::of(grid.shape) };
             let mut stats = launch(&kernel, config, &grid.params)?;

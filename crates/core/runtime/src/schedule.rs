@@ -524,7 +524,7 @@ impl Meter for Shared<'_> {
             self.end(Ended::Stopped(Stop::Exhausted(exhausted(limit))));
         }
         match self.over.load(Relaxed) {
-            true => Err(Stop::Exhausted(Exhausted("the launch is over".into()))),
+            true => Err(Stop::Exhausted(Exhausted("the launch has ended".into()))),
             false => Ok(()),
         }
     }
@@ -539,7 +539,7 @@ fn guarded<T>(piece: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
     catch_unwind(AssertUnwindSafe(piece)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        Err(Stop::Bug(Bug(format!("an engine panicked: {}", text.unwrap_or("it does not say why")))))
+        Err(Stop::Bug(Bug(format!("an engine panicked: {}", text.unwrap_or("no message")))))
     })
 }
 

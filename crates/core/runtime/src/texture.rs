@@ -132,7 +132,8 @@ impl SurfaceObject {
 impl Context {
     /// Allocates a zeroed array of these extents.
     pub fn array(self: &Arc<Context>, format: Format, extent: Extent) -> Result<Array, Error> {
-        let wrong = || Error::BadArray(format!("no array has the format {format:?} and the extents {extent:?}"));
+        let wrong =
+            || Error::BadArray(format!("an array cannot have the format {format:?} and the extents {extent:?}"));
         let cube =
             !extent.cube || extent.width == extent.height && extent.layers > 0 && extent.layers.is_multiple_of(6);
         let (_, bytes) = Some(())

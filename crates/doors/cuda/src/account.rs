@@ -188,7 +188,7 @@ impl Account {
         let launches: u64 = kernels.iter().map(|(_, k)| k.times).sum();
         let sum = |of: fn(&Launched) -> Duration| kernels.iter().map(|(_, k)| of(k)).sum::<Duration>();
         let mut out = format!(
-            "margay: process {}: {launches} launches of {} kernels in {:.3?}, {:.3?} of compiling; {} bytes in {} copies, {} bytes filled",
+            "margay: process {}: {launches} launches of {} kernels in {:.3?}, {:.3?} compile time; {} bytes in {} copies, {} bytes filled",
             std::process::id(),
             kernels.len(),
             sum(|k| k.time),
@@ -216,7 +216,7 @@ impl Account {
             let tiers: Vec<String> = tiers.iter().map(tier).collect();
             let beside: Duration = kernel.works().iter().filter(|w| w.background).map(|w| w.time).sum();
             out += &format!(
-                "\n            on all threads: {}; {beside:.3?} of compiling beside launches",
+                "\n            on all threads: {}; {beside:.3?} compile time in the background",
                 tiers.join(", ")
             );
             if let Some(why) = kernel.fallback() {
@@ -247,7 +247,7 @@ fn close(status: i32) {
     let failed = *faults > 0 || *refused > 0;
     if (status != 0 || failed) && !account.unsupported.is_empty() {
         let missed: Vec<String> = account.unsupported.iter().map(|name| format!("`{name}`")).collect();
-        report_error(&format!("margay: the program called what is not supported: {}", missed.join(", ")));
+        report_error(&format!("margay: the program called unsupported functions: {}", missed.join(", ")));
     }
     if (status != 0 || failed) && !account.unloadable.is_empty() {
         let reasons: Vec<&str> = account.unloadable.iter().map(String::as_str).collect();
@@ -259,7 +259,7 @@ fn close(status: i32) {
     }
     let code = fault_exit().filter(|_| status == 0);
     let ended = match code {
-        Some(code) => format!("the program's exit code was 0 and is made {code}"),
+        Some(code) => format!("the program's exit code was 0; margay changed it to {code}"),
         None => String::new(),
     };
     let more = match faults {

@@ -127,7 +127,7 @@ pub fn check_environment() -> Result<(), String> {
         let set = std::env::var(variable).unwrap_or_default();
         let unknown = set.split(',').map(str::trim).find(|word| !word.is_empty() && !known.contains(word));
         if let Some(word) = unknown {
-            return Err(format!("{variable}: there is no `{word}`; there is {}", known.join(", ")));
+            return Err(format!("{variable}: unknown value `{word}`; expected one of {}", known.join(", ")));
         }
     }
     crate::watch::check_environment()?;

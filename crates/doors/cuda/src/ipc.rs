@@ -96,7 +96,7 @@ fn export(context: &Context, address: DevicePtr, what: What) -> Result<Shareable
         || allocation.kind != Kind::Global
         || !allocation.block.is_owned()
     {
-        because(|| "only memory of `cuMemAlloc` can be shared with other processes".into());
+        because(|| "only memory from `cuMemAlloc` can be shared with other processes".into());
         return Err(Code::INVALID_VALUE);
     }
     let mut ipc = ipc()?;
@@ -106,7 +106,7 @@ fn export(context: &Context, address: DevicePtr, what: What) -> Result<Shareable
     }
     if !allocation.block.has_own_pages() {
         crate::api::say(
-            "margay: an allocation below 4096 bytes of a program that has thousands cannot be shared with other processes",
+            "margay: allocations below 4096 bytes cannot be shared with other processes if a program has thousands of them",
         );
         return Err(Code::NOT_SUPPORTED);
     }
@@ -125,7 +125,7 @@ fn import(handle: Shareable, what: What) -> Result<DevicePtr, Code> {
     let context = current()?;
     let (at, len) = handle.get(what)?;
     if what == What::Memory && at.process == std::process::id() {
-        because(|| "memory cannot be opened by the process that it is of".into());
+        because(|| "memory cannot be opened by the process that owns it".into());
         return Err(Code::INVALID_CONTEXT);
     }
     let mut ipc = ipc()?;
@@ -135,7 +135,7 @@ fn import(handle: Shareable, what: What) -> Result<DevicePtr, Code> {
         return Ok(*address);
     }
     let backing = Backing::find(at).inspect_err(|_| {
-        because(|| format!("process {} has the memory no longer, or is another user's", at.process));
+        because(|| format!("process {} has freed the memory or belongs to another user", at.process));
     })?;
     let whole = backing.len;
     if len == 0 || len > whole || whole % PAGE != 0 {
@@ -218,7 +218,7 @@ api! {
     4010 fn cuIpcGetMemHandle(handle: Out<Shareable>, address: DevicePtr) {
         let context = current()?;
         if pool::of(address).is_some() {
-            because(|| "memory of a pool is shared with the pool (`cuMemPoolExportPointer`)".into());
+            because(|| "memory of a pool is shared through the pool (`cuMemPoolExportPointer`)".into());
             return Err(Code::INVALID_VALUE);
         }
         context.settle();
@@ -250,7 +250,7 @@ api! {
             (Some(token), DESCRIPTOR) => descriptor.set(token.export()?),
             (Some(_), _) => Err(Code::NOT_SUPPORTED),
             (None, _) => {
-                because(|| "the pool was not made for file descriptors (`handleTypes`)".into());
+                because(|| "the pool was not created for file descriptors (`handleTypes`)".into());
                 Err(Code::INVALID_VALUE)
             }
         }

@@ -80,7 +80,7 @@ fn look_up(name: Text, out: Out<usize>, version: i32, flags: u64, status: Out<u3
         }
         Err(newer) => {
             if logged() {
-                eprintln!("margay: there is no `{name}`");
+                eprintln!("margay: unknown function `{name}`");
             }
             status.offer(if newer { found::NOT_YET } else { found::NO });
             out.set(0)?;

@@ -145,7 +145,7 @@ pub fn check_free(context: &Context, address: DevicePtr) -> Outcome {
     if found {
         return Ok(());
     }
-    because(|| format!("{address:#x} is nothing that can be freed: {}", context.device_memory().describe(address)));
+    because(|| format!("{address:#x} cannot be freed: {}", context.device_memory().describe(address)));
     Err(Code::INVALID_VALUE)
 }
 
@@ -408,7 +408,7 @@ pub fn within(context: &Context, address: DevicePtr, count: usize) -> Outcome {
     }
     because(|| {
         let beyond = offset.saturating_add(count) - len;
-        format!("{count} bytes at {address:#x} end {beyond} bytes behind the allocation of {len} bytes at {base:#x}")
+        format!("{count} bytes at {address:#x} end {beyond} bytes past the allocation of {len} bytes at {base:#x}")
     });
     Err(Code::INVALID_VALUE)
 }

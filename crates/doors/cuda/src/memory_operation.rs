@@ -204,11 +204,11 @@ fn wait(context: &Context, address: DevicePtr, wanted: u64, compare: u32, bits: 
                 0 => format!("at least {wanted:#x}"),
                 1 => format!("{wanted:#x}"),
                 2 => format!("one with a bit of {wanted:#x}"),
-                _ => format!("one that lacks a bit beside {wanted:#x}"),
+                _ => format!("one that lacks a bit outside {wanted:#x}"),
             };
             say(&format!(
                 "margay: a stream has waited {} s for a value in memory (`cuStreamWaitValue{bits}`): the word at {address:#x} \
-                 is {is:#x}, and is to become {condition}; if nobody writes it, the stream waits for ever",
+                 is {is:#x}, expected {condition}; if nothing writes it, the stream waits forever",
                 time.as_secs(),
             ));
         }

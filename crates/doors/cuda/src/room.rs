@@ -66,7 +66,7 @@ pub fn explain(memory: &Memory, bytes: u64) {
     }
     let left = left(memory).unwrap_or(0);
     crate::api::say(&format!(
-        "margay: {bytes} bytes were not allocated: the device has them, but the host has only {left} bytes to spare"
+        "margay: {bytes} bytes were not allocated: they fit on the device, but the host has only {left} bytes free"
     ));
 }
 

@@ -13,7 +13,7 @@ fn put(out: Out<[u8; SIZE]>, map: Result<TensorMap, String>) -> Outcome {
     match map {
         Ok(map) => out.set(map.encode()),
         Err(why) => {
-            crate::api::report_error(&format!("margay: no tensor map: {why}"));
+            crate::api::report_error(&format!("margay: invalid tensor map: {why}"));
             Err(Code::INVALID_VALUE)
         }
     }

@@ -259,7 +259,7 @@ pub fn leaks(context: &Context) {
     for (at, bytes, function) in left {
         found.push(Finding {
             kind: FindingKind::Leak,
-            title: format!("leak: {bytes} bytes at {at:#x} are not freed; they come from {function}"),
+            title: format!("leak: {bytes} bytes at {at:#x} are never freed; {function} allocated them"),
             parties: Vec::new(),
             notes: stacks::allocation(at),
             help: None,

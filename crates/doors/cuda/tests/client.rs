@@ -121,7 +121,7 @@ fn kernels_launch_kernels() {
         let run = command.arg("deep").env("LD_LIBRARY_PATH", &folder).env("MARGAY_ENGINE", engine).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
         assert!(run.status.success() && out == "right\n", "{engine}:\n{out}{err}");
-        assert!(err.contains("launches from device code nest deeper than 24: `deeper`"), "{err}");
+        assert!(err.contains("launches from device code are nested more than 24 deep: `deeper`"), "{err}");
     }
     // Grids that kernels launch are checked as others are.
     for (argument, races) in [("right", 0), ("careless", 1)] {
@@ -166,7 +166,7 @@ fn operations_limits_and_names_are_as_documented() {
     let run = command.env_remove("MARGAY_CAPTURE").arg("wait").output().unwrap();
     let err = String::from_utf8_lossy(&run.stderr);
     assert_eq!(run.status.code(), Some(3), "{err}");
-    assert!(err.contains("`cuStreamWaitValue32`") && err.contains("is 0x2b, and is to become at least 0x3e8"), "{err}");
+    assert!(err.contains("`cuStreamWaitValue32`") && err.contains("is 0x2b, expected at least 0x3e8"), "{err}");
 }
 
 #[test]

@@ -280,11 +280,11 @@ mod tests {
         assert!(error("foo").contains("`x.npy`"));
         assert!(error("f33[4]=zeros").contains("`f33` is no element type"));
         assert!(error("f32[4]=ones").contains("zeros"));
-        assert!(error("f32[4]=fill").contains("needs a value"));
-        assert!(error("f32[x]=zeros").contains("no shape"));
+        assert!(error("f32[4]=fill").contains("requires a value"));
+        assert!(error("f32[x]=zeros").contains("not a shape"));
         assert!(error("u8[2]=fill:300").contains("does not fit"));
         assert!(error("hex:012").contains("even number"));
         assert!(error("f32[2]=zeros:out.txt").contains(".npy"));
-        assert!(error("u8[999999999,999999999]=zeros").contains("no shape"));
+        assert!(error("u8[999999999,999999999]=zeros").contains("not a shape"));
     }
 }

@@ -226,7 +226,7 @@ fn a_fault_shows_the_ptx_line_the_source_line_and_the_callers() {
 #[test]
 fn a_launch_that_no_gpu_takes_is_refused() {
     let refused = |extra: &[&str]| err(&margay(&[&["run", "examples/saxpy.ptx"], extra, &SAXPY[..]].concat()));
-    assert!(refused(&["--block", "2000"]).contains("2000 threads; the most are 1024"));
+    assert!(refused(&["--block", "2000"]).contains("2000 threads; the limit is 1024"));
     assert!(refused(&["--grid", "0"]).contains("size of zero"));
     assert!(refused(&["--shared", "999999"]).contains("shared memory"));
     assert!(refused(&["--block", "1,2,3,4"]).contains("at most three"));
@@ -273,7 +273,7 @@ fn undefined_uses_are_reported_when_asked() {
         .replace(".reg .b32", ".reg .pred %p;\n.reg .b32");
     let output = run(&absent, &check);
     assert_eq!(code(&output), 1);
-    assert!(err(&output).contains("of lane 20, which does not take part"), "{}", err(&output));
+    assert!(err(&output).contains("of lane 20, which is inactive"), "{}", err(&output));
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn undefined_registers_local_memory_and_ended_lanes_are_reported_when_asked() {
         (
             "setp.eq.u32 %p, %i, 20;\n@!%p bra W;\nbar.warp.sync 0x100000;\nexit;\n\
              W: shfl.sync.idx.b32 %v, %i, 20, 0x1f, 0xffffffff;",
-            "has lane 20 in its member mask 0xffffffff, which has ended",
+            "has member mask 0xffffffff, which includes the exited lane 20",
         ),
     ];
     for (body, what) in told {
@@ -360,7 +360,7 @@ fn a_mask_that_leaves_the_lane_out_is_a_warning_and_a_finding_when_asked() {
     }
     let (code, text) = run(&["--check", "sync"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.contains("member mask 0x0000ffff, which leaves lane 16 out"), "{text}");
+    assert!(text.contains("member mask 0x0000ffff, which omits the executing lane 16"), "{text}");
     assert!(!text.contains("warning:"), "{text}");
 }
 

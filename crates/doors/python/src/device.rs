@@ -49,7 +49,7 @@ impl Device {
             None => Profile::from_environment().map_err(errors::value)?,
         };
         if threads == Some(0) {
-            return Err(errors::value("threads: a device needs at least one"));
+            return Err(errors::value("threads: a device requires at least one"));
         }
         let made = margay_runtime::Device::with(margay::device_options(threads)).map_err(|e| errors::raise(&e))?;
         let context = made.context();

@@ -95,7 +95,7 @@ fn watched(
             let _ = done.send(ended); // who asked is waiting
         };
         if let Err(error) = std::thread::Builder::new().name("margay-launch".into()).spawn_scoped(scope, worker) {
-            return Err(PyRuntimeError::new_err(format!("the host has no thread left: {error}")));
+            return Err(PyRuntimeError::new_err(format!("the host cannot create a thread: {error}")));
         }
         let mut interrupted = None;
         loop {

@@ -162,7 +162,7 @@ fn adopt(memory: &Memory, range: &Range) -> PyResult<()> {
     let block = raw::on_loan(range.address, range.len).ok_or_else(|| errors::value("a null address"))?;
     let kind = if range.readonly { Kind::ReadOnly } else { Kind::Global };
     memory.adopt_as(block, kind, &range.name).map_err(|other| {
-        errors::value(format!("{}: its memory overlaps the {other}, which the device has of its own", range.name))
+        errors::value(format!("{}: its memory overlaps the {other}, which belongs to the device", range.name))
     })
 }
 
@@ -208,7 +208,7 @@ fn reachable(range: &Range) -> PyResult<()> {
     let ends = [range.address, range.end() - 1];
     match memory.map(|memory| ends.iter().all(|at| memory.read_at(&mut byte, *at).is_ok_and(|n| n == 1))) {
         Ok(false) => Err(errors::value(format!(
-            "{}: the {} bytes at {:#x} are no memory of this process that the processor can reach",
+            "{}: the {} bytes at {:#x} are not accessible memory of this process",
             range.name, range.len, range.address
         ))),
         // Without the file nobody can tell.

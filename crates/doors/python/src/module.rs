@@ -84,7 +84,7 @@ impl Module {
         let variable = self.module.variable(name).map_err(|e| errors::raise(&e))?;
         if bytes.len() as u64 > variable.size {
             let (given, size) = (bytes.len(), variable.size);
-            return Err(errors::value(format!("`{name}` has {size} bytes, and {given} were given")));
+            return Err(errors::value(format!("`{name}` has {size} bytes, found {given}")));
         }
         self.device.get().context.write(variable.address, bytes).map_err(|e| errors::raise(&e))
     }

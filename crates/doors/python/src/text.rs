@@ -23,7 +23,7 @@ pub fn options(verdict: &str, target: Option<&str>, version: Option<&str>, reloc
         "ptxas" => Verdict::Ptxas,
         "text" => Verdict::Text,
         "strict" => Verdict::Strict,
-        other => return Err(errors::value(format!("`{other}` is no verdict; there is ptxas, text and strict"))),
+        other => return Err(errors::value(format!("`{other}` is not a verdict; expected ptxas, text or strict"))),
     };
     let parse_target = |text: &str| {
         let found = Target::parse(text).or_else(|| Target::parse(&format!("sm_{text}")));
@@ -68,7 +68,7 @@ pub fn check(
 pub fn fmt(py: Python<'_>, text: &str) -> PyResult<String> {
     let formatted = py.detach(|| Formatter::default().format(text));
     formatted
-        .map_err(|why| errors::value(format!("the text has {why}, and no canonical form; `margay.check` shows them")))
+        .map_err(|why| errors::value(format!("the text has {why} and cannot be formatted; `margay.check` shows them")))
 }
 
 /// The tables of a module under a calling convention: in JSON, as text and as a page.
@@ -95,7 +95,7 @@ pub fn explain(code: &str) -> PyResult<String> {
     let by_number = || ["E", "W"].iter().find_map(|kind| Code::find(&format!("{kind}{code:0>4}")));
     let found = Code::find(code)
         .or_else(by_number)
-        .ok_or_else(|| PyLookupError::new_err(format!("no code `{code}`; `margay.codes()` lists all of them")))?;
+        .ok_or_else(|| PyLookupError::new_err(format!("unknown code `{code}`; `margay.codes()` lists all codes")))?;
     let info = found.info();
     Ok(match found.page() {
         "" => format!("{} ({}), {}: {}\n", info.number, info.name, severity(info.severity), info.summary),

@@ -122,12 +122,16 @@ impl Doors {
         let mut jumps: Vec<Jump> = swapped.collect();
         let linker = self.take_over(&linker, base);
         let words = match runtime {
-            Runtime::None if !linker.is_empty() => "a run-time linker, which yields PTX for machine code".into(),
-            Runtime::None if !jumps.is_empty() => "a run-time compiler, which yields PTX for machine code".into(),
+            Runtime::None if !linker.is_empty() => {
+                "a run-time linker, which produces PTX instead of machine code".into()
+            }
+            Runtime::None if !jumps.is_empty() => {
+                "a run-time compiler, which produces PTX instead of machine code".into()
+            }
             Runtime::None => "no runtime".into(),
-            Runtime::Shared => "asks for a shared CUDA runtime".into(),
-            Runtime::Stripped => "a CUDA runtime inside without the names of its functions: out of reach".into(),
-            Runtime::TooOld => "a runtime before CUDA 11 inside: out of reach".into(),
+            Runtime::Shared => "uses a shared CUDA runtime".into(),
+            Runtime::Stripped => "a static CUDA runtime without symbols, which cannot be replaced".into(),
+            Runtime::TooOld => "a static runtime from before CUDA 11, which cannot be replaced".into(),
             Runtime::Inside(release, functions) => {
                 let own = self.own.get(&release);
                 let led = functions
@@ -136,8 +140,10 @@ impl Doors {
                 jumps.extend(led);
                 let (number, library) = (release.number(), release.library());
                 match own {
-                    Some(_) => format!("the CUDA {number} runtime inside, {} functions led to margay's", jumps.len()),
-                    None => format!("the CUDA {number} runtime inside, and margay's {library} is not loaded"),
+                    Some(_) => {
+                        format!("a static CUDA {number} runtime, {} functions redirected to margay's", jumps.len())
+                    }
+                    None => format!("a static CUDA {number} runtime, and margay's {library} is not loaded"),
                 }
             }
         };

@@ -67,7 +67,7 @@ impl Link {
             input::ANY if is_text => text().into_iter().collect(),
             input::LTO if self.real.is_some() => return self.hand_over(),
             input::LTO => {
-                return self.refuse(name, "is LTO-IR, and the option -lto was not given", result::LTO_NOT_ENABLED);
+                return self.refuse(name, "is LTO-IR, but the option -lto is missing", result::LTO_NOT_ENABLED);
             }
             input::FATBIN | input::OBJECT | input::LIBRARY | input::ANY => newest(data),
             _ => Vec::new(),
@@ -76,7 +76,9 @@ impl Link {
             // Unknown data is passed to the real library, if that takes part.
             return match (kind, self.real) {
                 (input::ANY, Some(_)) => self.hand_over(),
-                _ => self.refuse(name, "holds machine code and no PTX; compile it to PTX", result::UNRECOGNIZED_INPUT),
+                _ => {
+                    self.refuse(name, "contains machine code and no PTX; compile it to PTX", result::UNRECOGNIZED_INPUT)
+                }
             };
         }
         self.texts.extend(texts);

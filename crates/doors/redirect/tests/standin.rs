@@ -74,7 +74,8 @@ fn check(output: &Output, wanted: &[&str]) {
 fn a_program_runs_on_the_runtime_of_its_release() {
     for (release, led) in [(13, 9), (12, 10), (11, 11)] {
         let program = compile(&format!("program{release}"), "standin.c", &[&format!("-DRELEASE={release}")]);
-        let words = format!("the CUDA {release} runtime inside, {led} functions led to margay's; holds compute_50");
+        let words =
+            format!("a static CUDA {release} runtime, {led} functions redirected to margay's; holds compute_50");
         check(&run(&program, &[]), &[&words]);
     }
 }
@@ -91,14 +92,14 @@ fn a_library_that_is_opened_later_runs_before_its_constructors() {
     for release in [13, 12] {
         let words = ["-DLIBRARY", "-shared", "-fPIC", &format!("-DRELEASE={release}")];
         let library = compile(&format!("library{release}.so"), "standin.c", &words);
-        check(&run(&host, &[&library]), &[&format!("library{release}.so: the CUDA {release} runtime inside")]);
+        check(&run(&host, &[&library]), &[&format!("library{release}.so: a static CUDA {release} runtime")]);
     }
 }
 
 #[test]
 fn a_program_that_a_program_starts_is_led_too() {
     let program = compile("started", "standin.c", &["-DRELEASE=13"]);
-    check(&run(Path::new("/bin/sh"), &[Path::new("-c"), &program]), &["started: the CUDA 13 runtime inside"]);
+    check(&run(Path::new("/bin/sh"), &[Path::new("-c"), &program]), &["started: a static CUDA 13 runtime"]);
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_runtime_without_names_is_named_with_what_to_do() {
     let output = run(&program, &[]);
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    assert!(err.contains("/stripped brings a CUDA runtime without the names of its functions"), "{err}");
+    assert!(err.contains("/stripped contains a CUDA runtime without symbols"), "{err}");
     assert!(err.contains("NVCC_APPEND_FLAGS='-cudart shared'"), "{err}");
 }
 
@@ -116,7 +117,7 @@ fn without_margay_exec_the_message_says_what_to_start() {
     let program = compile("alone", "standin.c", &["-DRELEASE=13", "-DASKS"]);
     let output = Command::new(&program).env("LD_LIBRARY_PATH", folder()).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
-    assert!(err.contains("alone brings a CUDA runtime of its own; start the program with `margay exec`"), "{err}");
+    assert!(err.contains("alone contains a static CUDA runtime; start the program with `margay exec`"), "{err}");
 }
 
 #[test]

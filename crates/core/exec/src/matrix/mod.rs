@@ -75,7 +75,7 @@ pub fn only_gathers(v: &Variant) -> bool {
 
 /// The text of the fault of lanes that wait at such an instruction for others that will not come.
 pub fn incomplete(v: &Variant, missing: u32) -> String {
-    format!("`{v}` needs all 32 lanes of the warp; lanes {missing:#010x} have ended or do not execute it")
+    format!("`{v}` requires all 32 lanes of the warp; lanes {missing:#010x} have exited or do not execute it")
 }
 
 fn run_product(v: &Variant, _active: u32, src: &[&[Row]], dst: &mut [Row]) {

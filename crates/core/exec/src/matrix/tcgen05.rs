@@ -111,14 +111,20 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
     };
     let b_number = if fours { field(10, 2) } else { field(10, 3) };
     let (Some(a_type), Some(b_type)) = (ty(field(7, 3)), ty(b_number)) else {
-        return Err(wrong(format!("the instruction descriptor {bits:#010x} has a type that its kind lacks")));
+        return Err(wrong(format!(
+            "the instruction descriptor {bits:#010x} has a type that its kind does not support"
+        )));
     };
     let d = match field(4, 2) {
         _ if scaled => Type::F32,
         0 if v.has(Mod::KindF16) || v.has(Mod::KindF8f6f4) => Type::F16,
         1 if !v.has(Mod::KindI8) => Type::F32,
         2 if v.has(Mod::KindI8) => Type::S32,
-        _ => return Err(wrong(format!("the instruction descriptor {bits:#010x} has a result that its kind lacks"))),
+        _ => {
+            return Err(wrong(format!(
+                "the instruction descriptor {bits:#010x} has a result type that its kind does not support"
+            )));
+        }
     };
     let rows = m / ctas;
     let fits = match (weights, ctas) {
@@ -132,7 +138,7 @@ pub fn job(v: &Variant, bits: u32) -> Result<Job, (String, bool)> {
         return Err(lacks("with a depth of 96"));
     }
     if v.has(Mod::Ashift) && rows != 128 {
-        return Err(wrong(format!("`.ashift` with {m} rows by {ctas} CTAs; there must be 128 in each")));
+        return Err(wrong(format!("`.ashift` with {m} rows by {ctas} CTAs; each CTA must have 128")));
     }
     if sparse && v.has(Mod::Ashift) {
         return Err(lacks("with a sparse A, whose metadata move with the rows or do not"));

@@ -83,10 +83,10 @@ impl Allocation {
 pub(super) fn new_block(reach: Reach, size: u64, align: u32) -> Result<Block, Exhausted> {
     let (make, where_): (fn(usize, usize) -> Option<Block>, _) = match reach {
         Reach::Full => (Block::new, ""),
-        Reach::Low => (Block::low, " below 4 GiB, where 32-bit addresses reach"),
+        Reach::Low => (Block::low, " below 4 GiB, the limit of 32-bit addresses"),
     };
     let block = usize::try_from(size).ok().and_then(|size| make(size, align as usize));
-    block.ok_or_else(|| Exhausted(format!("the host has no {size} bytes for device memory{where_}")))
+    block.ok_or_else(|| Exhausted(format!("the host cannot provide {size} bytes of device memory{where_}")))
 }
 
 impl std::fmt::Display for Allocation {

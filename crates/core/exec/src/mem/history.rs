@@ -33,9 +33,9 @@ impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe(f, self.kind, &self.name, self.len, self.base)?;
         match self.by {
-            Freer::Host => write!(f, ", which the host has freed"),
+            Freer::Host => write!(f, ", which the host freed"),
             Freer::Thread([x, y, z], [i, j, k]) => {
-                write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) has freed")
+                write!(f, ", which thread ({x}, {y}, {z}) of CTA ({i}, {j}, {k}) freed")
             }
         }
     }

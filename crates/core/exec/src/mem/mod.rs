@@ -51,7 +51,7 @@ pub struct MemoryError {
 
 impl std::fmt::Display for MemoryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes at {:#x} are in no allocation: {}", self.size, self.address, self.note)
+        write!(f, "{} bytes at {:#x} are outside every allocation: {}", self.size, self.address, self.note)
     }
 }
 
@@ -142,7 +142,7 @@ impl Memory {
         let limit = self.limit.load(Relaxed);
         let made = match before.checked_add(size) {
             Some(total) if total <= limit => make(size),
-            _ => Err(Exhausted(format!("device memory is full: {size} bytes wanted, {before} of {limit} in use"))),
+            _ => Err(Exhausted(format!("device memory is full: {size} bytes requested, {before} of {limit} in use"))),
         };
         match made {
             Ok(a) => {

@@ -366,7 +366,7 @@ fn waits_for(code: &Code, m: &Member, w: &Warp, (frame, pc): (u32, u32), why: Op
         None => return format!("poll memory{}", position(code, w, frame, pc)),
         Some(Wait::Lanes { members, .. }) => format!("for the other lanes of member mask {members:#010x}"),
         Some(Wait::Warp) => "for the other lanes of the warp".to_owned(),
-        Some(Wait::TensorMemory) => "for columns of tensor memory that are free".to_owned(),
+        Some(Wait::TensorMemory) => "for free columns of tensor memory".to_owned(),
         Some(Wait::Barrier(id)) => m.state.barriers[id as usize].describe(id as usize),
         Some(Wait::Cluster) => "at the cluster barrier".to_owned(),
     };

@@ -344,7 +344,7 @@ fn report_once(ctx: &Ctx<'_>, r: VReg, active: u32, (written, origins): (&mut [u
     *w |= active;
     let func = &ctx.func.func;
     let name = func.reg_names.get(r.0 as usize).map_or("a register", |n| n);
-    let what = format!("{verb} `{name}`, whose value comes from no write");
+    let what = format!("{verb} `{name}`, whose value is undefined");
     let origin = origins.get(r.0 as usize).and_then(|o| (o & !OWN).checked_sub(1));
     super::step::watch::undefined(ctx, lane, what, origin);
 }

@@ -49,7 +49,7 @@ fn colour(i: usize) -> &'static str {
 fn section(f: &FuncReport, abi: &dyn Abi) -> String {
     let mut out = format!("<section><h2>{} {}</h2>\n", f.kind_name(), escape(&f.name));
     if let Some(why) = &f.no_plan {
-        let _ = writeln!(out, "<p class=\"n\">This ABI cannot carry it: {}</p></section>", escape(why));
+        let _ = writeln!(out, "<p class=\"n\">This ABI cannot pass it: {}</p></section>", escape(why));
         return out;
     }
     out += &if f.block.is_some() { block(f) } else { picture(f, abi) };

@@ -24,7 +24,7 @@ fn assign(what: &str, values: &[Value]) -> Result<Vec<Vec<Piece>>, NoPlan> {
     let mut places = Vec::with_capacity(values.len());
     for (i, value) in values.iter().enumerate() {
         if value.is_unsized {
-            return Err(NoPlan::of(format!("{what}[{i}]"), "an array without size needs a stack"));
+            return Err(NoPlan::of(format!("{what}[{i}]"), "an unsized array needs a stack"));
         }
         let mut pieces = Vec::new();
         for start in (0..value.size).step_by(4) {
@@ -49,7 +49,7 @@ impl Abi for Legacy {
     }
 
     fn about(&self) -> &'static str {
-        "registers only, as without the stack-based ABI (PTX 1.x)"
+        "registers only, without the stack-based ABI (PTX 1.x)"
     }
 
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
@@ -62,7 +62,7 @@ impl Abi for Legacy {
             for call in &func.calls {
                 let Callee::Direct(callee) = call.callee else {
                     let caller = &func.name;
-                    return Err(NoPlan::new(format!("`{caller}` calls through a register, which needs a stack")));
+                    return Err(NoPlan::new(format!("`{caller}` makes an indirect call, which needs a stack")));
                 };
                 let callee = program.func(callee);
                 if callee.blocks.is_empty() && callee.builtin.is_none() {

@@ -111,7 +111,7 @@ fn agree(
         let found = plan(&func.sig)?;
         match &known {
             Some((_, other)) if *other != found => {
-                let reason = "functions that one call may enter take their parameters in different places";
+                let reason = "the possible callees of a call take their parameters in different locations";
                 return Err(NoPlan::new(reason));
             }
             Some(_) => {}

@@ -27,7 +27,7 @@ impl Abi for Ptx {
     }
 
     fn about(&self) -> &'static str {
-        "everything in `.param` space, as PTX itself sees it"
+        "everything in `.param` space, as in PTX itself"
     }
 
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {

@@ -348,7 +348,7 @@ impl FuncReport {
         let mut notes = Vec::new();
         if let Some(b) = self.block {
             notes.push(format!(
-                "{} bytes of parameters, {} of them padding; {} bytes are allowed ({:.1} % used)",
+                "{} bytes of parameters, {} of them padding; limit {} bytes ({:.1} % used)",
                 b.size,
                 b.padding,
                 b.limit,
@@ -383,7 +383,7 @@ impl FuncReport {
         let declared = if self.defined { "" } else { " (declared)" };
         let _ = writeln!(out, "{} {}{declared}", self.kind_name(), self.name);
         if let Some(why) = &self.no_plan {
-            let _ = writeln!(out, "  this ABI cannot carry it: {why}\n");
+            let _ = writeln!(out, "  this ABI cannot pass it: {why}\n");
             return;
         }
         let place = if self.block.is_some() { "offset" } else { "place" };
@@ -424,7 +424,7 @@ impl FuncReport {
         for c in &self.calls {
             let _ = writeln!(out, "  line {}: call {}", c.line, c.callee);
             if let Some(why) = &c.no_plan {
-                let _ = writeln!(out, "    this ABI cannot carry it: {why}");
+                let _ = writeln!(out, "    this ABI cannot pass it: {why}");
                 continue;
             }
             let mut rows = Vec::new();

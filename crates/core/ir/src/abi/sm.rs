@@ -36,8 +36,7 @@ const WORDS: u32 = 12;
 /// Where the return address is, with the next register.
 const RETURN_ADDRESS: u32 = 20;
 
-const UNKNOWN_WINDOW: &str =
-    "with `.abi_preserve`, ptxas passes what R4 to R15 cannot hold in registers that are not known";
+const UNKNOWN_WINDOW: &str = "with `.abi_preserve`, ptxas passes what does not fit in R4 to R15 in unknown registers";
 
 /// Words of registers that a value takes.
 fn words(size: u32) -> u32 {
@@ -105,7 +104,10 @@ impl Abi for Sm {
 
     fn plan(&self, sig: &Signature, _lanes: u32) -> Result<Plan, NoPlan> {
         if sig.rets.len() > 1 {
-            return Err(NoPlan::of("rets[1]", "several returns need the ABI switched off; this ABI returns one value"));
+            return Err(NoPlan::of(
+                "rets[1]",
+                "several return values require a module without the ABI; this ABI returns one value",
+            ));
         }
         // ptxas takes `.b8`, `.b16` and `.f16`, but no integer of that size.
         let sub_word = |v: &Value| !v.array && v.ty.bits() <= 16 && v.ty.is_int();
@@ -113,7 +115,7 @@ impl Abi for Sm {
             if let Some(i) = values.iter().position(|v| v.ty == margay_isa::Type::Pred || sub_word(v)) {
                 return Err(NoPlan::of(
                     format!("{what}[{i}]"),
-                    "predicates and 8- and 16-bit integers need the ABI switched off",
+                    "predicates and 8- and 16-bit integers require a module without the ABI",
                 ));
             }
         }

@@ -48,14 +48,14 @@ pub fn verify_with(abi: &dyn Abi, plan: &Plan, sig: &Signature) -> Result<(), Pl
     verify(plan, sig)?;
     let own: HashSet<Reg> = abi.registers().iter().copied().collect();
     let strange = carriers(plan).map(|(_, r)| r).chain(plan.clobbers.iter().copied()).find(|r| !own.contains(r));
-    strange.map_or(Ok(()), |r| Err(PlanError(format!("{r:?} is no register of `{}`", abi.name()))))
+    strange.map_or(Ok(()), |r| Err(PlanError(format!("{r:?} is not a register of `{}`", abi.name()))))
 }
 
 fn cover(pieces: &[Piece], value: &Value) -> Result<(), String> {
     if value.is_unsized {
         return match pieces {
             [Piece { bytes, at: Place::Stack { .. } | Place::Space { .. } }] if *bytes == (0..0) => Ok(()),
-            _ => Err("an unsized array has one place in memory, with an empty range".into()),
+            _ => Err("an unsized array must have one location in memory, with an empty range".into()),
         };
     }
     let mut ranges: Vec<_> =
@@ -72,7 +72,7 @@ fn cover(pieces: &[Piece], value: &Value) -> Result<(), String> {
         }
         end = r.end;
     }
-    if end == value.size { Ok(()) } else { Err(format!("bytes {end}.. of {} travel nowhere", value.size)) }
+    if end == value.size { Ok(()) } else { Err(format!("bytes {end}.. of {} have no location", value.size)) }
 }
 
 fn fits(piece: &Piece, value: &Value, plan: &Plan) -> Result<(), String> {
@@ -115,7 +115,7 @@ fn registers(plan: &Plan) -> Result<(), PlanError> {
     let mut seen = HashSet::new();
     for (at_call, reg) in carriers(plan) {
         if !seen.insert((at_call, reg)) {
-            return Err(PlanError(format!("{reg:?} carries two things")));
+            return Err(PlanError(format!("{reg:?} is used twice")));
         }
         if !clobbers.contains(&reg) {
             return Err(PlanError(format!("{reg:?} carries a value but is not clobbered")));

@@ -19,8 +19,8 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Refusal::Kernel => "which is a kernel",
-            Refusal::NotListed => "which is not in the list of targets",
-            Refusal::Signature => "whose parameters are not those of the prototype",
+            Refusal::NotListed => "which is not in its list of targets",
+            Refusal::Signature => "whose parameters do not match the prototype",
         })
     }
 }

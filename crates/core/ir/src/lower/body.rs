@@ -438,7 +438,9 @@ impl Builder<'_> {
             let taken = match what {
                 Ends::Bra => match targets.first() {
                     Some(t) => Next::Jump(*t),
-                    None => return Err(self.unsupported(self.span_of(last), "a branch to something that is no label")),
+                    None => {
+                        return Err(self.unsupported(self.span_of(last), "a branch to something that is not a label"));
+                    }
                 },
                 Ends::Brx if targets.is_empty() => {
                     return Err(self.unsupported(self.span_of(last), "`brx.idx` without a list of targets"));

@@ -86,7 +86,7 @@ impl Builder<'_> {
         }
         let target = match callee {
             check::Operand::Reg(r) => self.read_scalar(r, at)?,
-            _ => return Err(self.unsupported(at.span, "a call of something that is neither function nor register")),
+            _ => return Err(self.unsupported(at.span, "a call to something that is neither a function nor a register")),
         };
         let check::Operand::Table(table) = table else {
             return Err(self.error(at.span, "an indirect call without prototype or targets"));
@@ -112,11 +112,11 @@ impl Builder<'_> {
             SymRef::Global(_) | SymRef::Param(_) | SymRef::Ret(_) | SymRef::Func(_) => None,
         };
         let Some(VarHome::Frame(id)) = home else {
-            return Err(self.error(at.span, "an argument or result that is no `.param` variable of the caller"));
+            return Err(self.error(at.span, "an argument or result that is not a `.param` variable of the caller"));
         };
         let var = &self.func.frame[id.0 as usize];
         if var.role != FrameRole::Param || var.size < formal.size {
-            return Err(self.error(at.span, format!("`{}` is not like the formal that it is passed for", var.name)));
+            return Err(self.error(at.span, format!("`{}` does not match its parameter", var.name)));
         }
         Ok(*id)
     }
@@ -140,7 +140,11 @@ impl Builder<'_> {
     fn elements_of(&self, values: Vec<Operand>, formal: &Value, at: Place) -> Result<Arg, LowerError> {
         let fits =
             values.len() == usize::from(formal.vector.max(1)) && !formal.array && !values.contains(&Operand::Sink);
-        if fits { Ok(Arg::Values(values)) } else { Err(self.error(at.span, "an argument that is not like its formal")) }
+        if fits {
+            Ok(Arg::Values(values))
+        } else {
+            Err(self.error(at.span, "an argument that does not match its parameter"))
+        }
     }
 
     fn result(

@@ -96,8 +96,8 @@ pub(super) fn kernels(program: &Program) -> String {
     let mut names: Vec<&str> = program.funcs.iter().filter(|e| e.is_kernel()).map(|e| &*e.func.name).collect();
     names.sort_unstable();
     match names.len() {
-        0 => "; there is no kernel at all".to_string(),
-        n if n > 12 => format!("; there are {n} kernels, among them `{}`", names[..12].join("`, `")),
+        0 => "; the module has no kernels".to_string(),
+        n if n > 12 => format!("; the module has {n} kernels, among them `{}`", names[..12].join("`, `")),
         _ => format!("; there is `{}`", names.join("`, `")),
     }
 }
@@ -152,7 +152,7 @@ pub(super) fn link(modules: &[(Arc<Source>, Checked)]) -> Result<Program, LowerE
         program.version = program.version.max(module.version);
         if module.address_size != program.address_size {
             let message =
-                format!("`.address_size {}` beside `.address_size {}`", module.address_size, program.address_size);
+                format!("both `.address_size {}` and `.address_size {}`", module.address_size, program.address_size);
             return Err(LowerError::new(source, Span::default(), message));
         }
     }
@@ -244,7 +244,7 @@ fn agree(modules: &[(Arc<Source>, Checked)], a: (usize, u32), b: (usize, u32)) -
     if a == b || (f.kind == g.kind && same(&f.params, &g.params) && same(&f.rets, &g.rets)) {
         return Ok(());
     }
-    let message = format!("`{}` is declared here with another interface than its definition has", g.name);
+    let message = format!("`{}` is declared here with a different signature than its definition", g.name);
     Err(LowerError::new(&modules[b.0].0, g.span, message).and(&modules[a.0].0, f.span))
 }
 
@@ -342,7 +342,7 @@ fn link_globals(program: &mut Program, modules: &[(Arc<Source>, Checked)]) -> Re
                 return Err(e.and(&modules[found.module].0, def.span));
             }
             if c.linkage == Linkage::Common && !g.init.is_empty() && g.size < def.size {
-                let message = format!("`.common {name}` is initialised here, but another module's is larger");
+                let message = format!("`.common {name}` is initialized here, but is larger in another module");
                 let e = LowerError::new(&modules[c.module].0, g.span, message);
                 return Err(e.and(&modules[found.module].0, def.span));
             }
@@ -454,7 +454,7 @@ impl Program {
             Symbol::Global(g) => match self.global_ids[module][g.0 as usize] {
                 Home::Global(id) => Pointee::Global(id),
                 Home::Thread(_) => {
-                    let what = "the address of a module-scope `.local` variable in an initialiser";
+                    let what = "the address of a module-scope `.local` variable in an initializer";
                     return Err(LowerError::unsupported(self.source(module), span, what));
                 }
             },

@@ -205,7 +205,7 @@ impl Builder<'_> {
                 let partner = std::mem::replace(&mut parts.dsts, kept);
                 parts.partners.extend(partner);
             }
-            _ => return Err(self.unsupported(at.span, "a destination that is no register")),
+            _ => return Err(self.unsupported(at.span, "a destination that is not a register")),
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl Builder<'_> {
                 out.push(Operand::Reg(sum));
             }
             check::Operand::Computed => {
-                return Err(self.unsupported(at.span, "an operand that ptxas takes and the manual gives no meaning"));
+                return Err(self.unsupported(at.span, "an operand that ptxas accepts and the manual does not define"));
             }
             check::Operand::Label(_) => return Err(self.unsupported(at.span, "the address of a label")),
             check::Operand::Table(_) => return Err(self.unsupported(at.span, "the address of a table of targets")),
@@ -296,7 +296,7 @@ impl Builder<'_> {
             }
             Ok(VarHome::Kernel(start)) => Operand::ParamAddr(i64::from(start).wrapping_add(offset)),
             Err(Some(start)) => Operand::Imm(i64::from(start).wrapping_add(offset) as u64),
-            Err(None) => return Err(self.error(at.span, "the address of something that is no variable")),
+            Err(None) => return Err(self.error(at.span, "the address of something that is not a variable")),
         })
     }
 
@@ -322,7 +322,7 @@ impl Builder<'_> {
                 (MemBase::KernelParam, i64::from(start).wrapping_add(offset), Some(MemSpace::KernelParam))
             }
             Err(Some(start)) => (MemBase::Absolute, i64::from(start).wrapping_add(offset), Some(MemSpace::Local)),
-            Err(None) => return Err(self.error(at.span, "a memory operand that is no variable")),
+            Err(None) => return Err(self.error(at.span, "a memory operand that is not a variable")),
         })
     }
 

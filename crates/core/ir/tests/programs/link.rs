@@ -63,7 +63,7 @@ fn launches_from_device_code_are_named_as_unsupported() {
 #[test]
 fn an_interface_that_differs_is_an_error() {
     let other = link(&[CALL_F, ".visible .func f(.param .b32 a) { ret; }"], None).unwrap_err();
-    assert!(other.message.contains("another interface"), "{}", other.message);
+    assert!(other.message.contains("a different signature"), "{}", other.message);
 }
 
 #[test]

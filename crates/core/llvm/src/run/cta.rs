@@ -262,7 +262,7 @@ impl<'a> SimdCta<'a> {
         let polls = |(warp, s): (usize, &Fiber<'_>)| {
             let site = (s.polls as usize).checked_sub(1).filter(|_| !s.waits)?;
             let what = match self.host.code.compiled.sites[site].kind {
-                SiteKind::Effect { .. } => "wait for columns of tensor memory that are free",
+                SiteKind::Effect { .. } => "wait for free columns of tensor memory",
                 _ => "poll memory",
             };
             Some((warp, s.polled & self.contexts[warp].alive.get(), site, what.to_owned()))

@@ -330,7 +330,7 @@ impl Host<'_> {
             let (kind, note) = match found.filter(within) {
                 None => (FaultKind::OutOfBounds(access), self.note(ctx, address, space)),
                 Some(_) if !address.is_multiple_of(align) => {
-                    (FaultKind::Misaligned(access), format!("{align}-byte alignment is needed"))
+                    (FaultKind::Misaligned(access), format!("{align}-byte alignment is required"))
                 }
                 Some(w) if write && !w.writable => (FaultKind::ReadOnly(access), self.grid.memory.describe(address)),
                 Some(w) => {

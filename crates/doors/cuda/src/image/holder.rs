@@ -13,8 +13,7 @@ use std::{
 };
 
 /// How to obtain PTX.
-const ADVICE: &str =
-    "compile with `-gencode arch=compute_80,code=compute_80` (NVCC_APPEND_FLAGS can say so), or take a build with PTX";
+const ADVICE: &str = "compile with `-gencode arch=compute_80,code=compute_80` (for example with NVCC_APPEND_FLAGS), or use a build with PTX";
 
 /// The file mapped at an address.
 pub fn holder(image: Host) -> Option<String> {
@@ -40,13 +39,13 @@ pub fn no_ptx(entries: &[Entry<'_>], holder: Option<String>) {
         ADVICE
     };
     let only = if kinds.is_empty() { String::new() } else { format!(", only code for {}", kinds.join(", ")) };
-    report(&format!("margay: {who} holds no PTX{only}; {advice}"));
+    report(&format!("margay: {who} contains no PTX{only}; {advice}"));
 }
 
 /// Reports that an image is machine code.
 pub fn machine_code(image: Host) {
     let who = holder(image).map_or_else(|| "this image".into(), |path| format!("an image of {path}"));
-    report(&format!("margay: {who} is machine code of a GPU and holds no PTX; {ADVICE}"));
+    report(&format!("margay: {who} is GPU machine code and contains no PTX; {ADVICE}"));
 }
 
 fn report(words: &str) {
@@ -54,8 +53,8 @@ fn report(words: &str) {
     crate::api::report_error(words);
 }
 
-/// NVIDIA's libraries of kernels, by the names of their files up to the first dot. They come as machine code, with a
-/// runtime inside or with driver calls of their own.
+/// NVIDIA's kernel libraries, by the names of their files up to the first dot. They contain machine code, with a
+/// static runtime or direct driver calls.
 const KERNEL_LIBRARIES: [&str; 15] = [
     "libcublas",
     "libcublasLt",
@@ -98,42 +97,42 @@ pub fn foreign_runtimes() -> Vec<String> {
     if !libraries.is_empty() {
         let names: Vec<_> = libraries.iter().filter_map(|path| Path::new(path).file_name()?.to_str()).collect();
         found.push(format!(
-            "margay: calls of {} fail: NVIDIA's libraries of kernels need NVIDIA's driver; PyTorch's operators and kernels of \
-             your own do without them",
+            "margay: calls to {} fail: NVIDIA's kernel libraries need NVIDIA's driver; PyTorch's operators and your own kernels \
+             work without them",
             names.join(", ")
         ));
     }
     found
 }
 
-/// Whether a file is one of NVIDIA's libraries of kernels.
+/// Whether a file is one of NVIDIA's kernel libraries.
 fn is_kernel_library(path: &str) -> bool {
     let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();
     name.contains(".so") && (KERNEL_LIBRARIES.contains(&stem) || stem.starts_with("libcudnn_"))
 }
 
-/// The message for one file that brings a runtime which margay cannot replace.
+/// The message for a file with a runtime that margay cannot replace.
 fn foreign_runtime(path: &str) -> Option<String> {
     let elf = object::open(Path::new(path)).ok()??;
     let why = match object::runtime(&elf) {
         Runtime::None if own(path) || !object::hides_runtime(&elf).unwrap_or(false) => return None,
         Runtime::None => {
-            "brings a CUDA runtime without the names of its functions, so margay cannot take its place; use the driver API or a \
-             `libcudart.so` instead, or, for NVIDIA's Python bindings, `pip install margay` beside them"
+            "contains a CUDA runtime without symbols, which margay cannot replace; use the driver API or a `libcudart.so` instead, or, \
+             for NVIDIA's Python bindings, run `pip install margay` in their environment"
         }
         Runtime::Stripped if in_package(path) => {
             "brings a CUDA runtime without the names of its functions, so margay cannot take its place: this package's CUDA \
              functions fail; use its CPU device, or build it from source with `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared')"
         }
         Runtime::Stripped => {
-            "brings a CUDA runtime without the names of its functions, so margay cannot take its place; link it with \
-             `-cudart shared` (NVCC_APPEND_FLAGS='-cudart shared' does it without touching a build system), or do not strip it"
+            "contains a CUDA runtime without symbols, which margay cannot replace; link it with `-cudart shared` \
+             (NVCC_APPEND_FLAGS='-cudart shared' needs no change to the build system), or do not strip it"
         }
-        Runtime::TooOld => "brings a CUDA runtime of a release before 11; build it with CUDA 11, 12 or 13",
+        Runtime::TooOld => "contains a CUDA runtime from before CUDA 11; build it with CUDA 11, 12 or 13",
         Runtime::Inside(..) if own(path) || redirected() => return None,
         Runtime::Inside(..) => {
-            "brings a CUDA runtime of its own; start the program with `margay exec`, which takes its place"
+            "contains a static CUDA runtime; start the program with `margay exec`, which replaces it"
         }
         Runtime::Shared => return None,
     };

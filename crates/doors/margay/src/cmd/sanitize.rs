@@ -179,6 +179,6 @@ mod tests {
         }
         assert!(of("--tool leakcheck a").unwrap_err().contains("no tool"));
         assert!(of("--no-such-thing a").unwrap_err().contains("--no-such-thing"));
-        assert!(of("--tool").unwrap_err().contains("needs a value"));
+        assert!(of("--tool").unwrap_err().contains("requires a value"));
     }
 }

@@ -20,7 +20,7 @@ use margay_isa::Opcode;
 use std::sync::Arc;
 
 /// The note of a fault at a generic address in the local window of another thread.
-pub const OTHER_THREAD: &str = "this is local memory of another thread, or behind the end of one's own";
+pub const OTHER_THREAD: &str = "this is the local memory of another thread, or past the end of the thread's own";
 
 /// Width of an offset into one CTA's shared window.
 pub const WINDOW_BITS: u32 = 24;
@@ -172,7 +172,7 @@ fn outside(ctx: &mut Ctx<'_>, space: MemSpace, lane: usize, (size, write): (u32,
 }
 
 fn misaligned(ctx: &mut Ctx<'_>, lane: usize, access: Access, align: u32) -> Flow {
-    ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is needed")])
+    ctx.fault(lane, FaultKind::Misaligned(access), vec![format!("{align}-byte alignment is required")])
 }
 
 /// The host address of a `.shared::cluster` address.

@@ -146,7 +146,7 @@ fn run(ctx: &mut Ctx<'_>, c: &CopyOp) -> Result<(), Flow> {
             _ => 16,
         };
         if size > MOST || !size.is_multiple_of(unit.max(1)) {
-            let what = format!("an asynchronous copy of {size} bytes, which is no multiple of {unit} up to {MOST}");
+            let what = format!("an asynchronous copy of {size} bytes, which must be a multiple of {unit} up to {MOST}");
             return Err(ctx.fault(i, FaultKind::Barrier(what), Vec::new()));
         }
         let align = unit as u32;
@@ -212,7 +212,7 @@ fn trimmed(
 ) -> Result<(), Flow> {
     let Some(address) = &c.from else { return Err(ctx.bug("a copy from nowhere")) };
     if left > 15 || right > 15 {
-        let what = format!("a bulk copy that ignores {left} and {right} bytes; there can be 0 to 15");
+        let what = format!("a bulk copy that ignores {left} and {right} bytes; each must be 0 to 15");
         return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
     }
     let (left, right) = (left as usize, right as usize);

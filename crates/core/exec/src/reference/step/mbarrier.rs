@@ -55,7 +55,7 @@ impl Object {
     fn expect(mut self, by: i64) -> Result<Object, &'static str> {
         self.transactions += by;
         if self.transactions.unsigned_abs() > MOST {
-            return Err("the transaction count leaves its range of 20 bits");
+            return Err("the transaction count exceeds its range of 20 bits");
         }
         Ok(self)
     }
@@ -69,7 +69,7 @@ impl Object {
     }
 
     fn drop_one(mut self, count: u64) -> Result<Object, &'static str> {
-        self.expected = self.expected.checked_sub(count).ok_or("more threads drop out than take part")?;
+        self.expected = self.expected.checked_sub(count).ok_or("more threads drop out than participate")?;
         Ok(self)
     }
 }
@@ -88,7 +88,7 @@ fn update(
     let Some(old) = found else { return Err(bad_access(ctx, lane, &b.address, region, host, (8, 8), true)) };
     let wrong = |ctx: &mut Ctx<'_>, what: &str| ctx.fault(lane, FaultKind::Barrier(what.into()), Vec::new());
     let Some(object) = Object::unpack(old) else {
-        return Err(wrong(ctx, "an mbarrier operation on memory that holds no initialised mbarrier object"));
+        return Err(wrong(ctx, "an mbarrier operation on memory without an initialized mbarrier object"));
     };
     match change(object) {
         Ok(new) => {
@@ -104,7 +104,7 @@ fn update(
             }
             Ok(old)
         }
-        Err(what) => Err(wrong(ctx, &format!("an mbarrier object is used wrongly: {what}"))),
+        Err(what) => Err(wrong(ctx, &format!("invalid use of an mbarrier object: {what}"))),
     }
 }
 
@@ -205,7 +205,7 @@ fn initialise(
     count: u64,
 ) -> Result<u64, Flow> {
     if b.kind == ObjectKind::Init && (count == 0 || count > MOST) {
-        let what = format!("an mbarrier object for {count} arrivals; there can be 1 to {MOST}");
+        let what = format!("an mbarrier object for {count} arrivals; the count must be 1 to {MOST}");
         return Err(ctx.fault(lane, FaultKind::Barrier(what), Vec::new()));
     }
     let new = match b.kind {

@@ -68,7 +68,7 @@ pub fn surface(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                     known = Some((handles[i], texels.clone()));
                     texels
                 }
-                Ok(_) => return ctx.bug("an object of another kind"),
+                Ok(_) => return ctx.bug("an object of a different kind"),
                 Err(flow) => return flow,
             },
         };

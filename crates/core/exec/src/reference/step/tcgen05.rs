@@ -87,14 +87,18 @@ pub fn allocate(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let f = table(ctx, op);
     let columns = value(ctx, f, "nCols", 0).unwrap_or(0);
     if !columns.is_power_of_two() || !(32..=512).contains(&columns) {
-        return wrong(ctx, 0, format!("{columns} columns of tensor memory; there can be 32, 64, 128, 256 or 512"));
+        return wrong(
+            ctx,
+            0,
+            format!("{columns} columns of tensor memory; the number must be 32, 64, 128, 256 or 512"),
+        );
     }
     let mut tensor = match own(ctx) {
         Ok(tensor) => tensor,
         Err(flow) => return flow,
     };
     if tensor.relinquished {
-        return wrong(ctx, 0, "the CTA has given up its right to allocate tensor memory".into());
+        return wrong(ctx, 0, "the CTA has relinquished its permit to allocate tensor memory".into());
     }
     let Some(start) = tensor.allocate(columns) else {
         ctx.block(u32::MAX, Wait::TensorMemory);
@@ -127,7 +131,7 @@ pub fn free(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
         Err(flow) => return flow,
     };
     if !tensor.free(address, columns) {
-        return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} were not allocated so"));
+        return wrong(ctx, 0, format!("{columns} columns of tensor memory at {address:#x} do not match an allocation"));
     }
     // Groups that wait for columns retry.
     (ctx.cta.dirty, ctx.cta.freed) = (true, true);
@@ -168,13 +172,13 @@ struct Tile<'v> {
 
 impl<'v> Tile<'v> {
     fn new(ctx: &mut Ctx<'_>, variant: &'v Variant, f: &FifthOp) -> Result<Tile<'v>, Flow> {
-        let Some(address) = place(ctx, f, "taddr", 0) else { return Err(ctx.bug("no address of tensor memory")) };
+        let Some(address) = place(ctx, f, "taddr", 0) else { return Err(ctx.bug("not an address in tensor memory")) };
         let first = split(address);
         let rows = if variant.has(Mod::S32x32b) { 32 } else { 16 };
         let quarter = ctx.warp.index as usize % 4 * 32;
         if first.0 < quarter || first.0 + rows > quarter + 32 {
             let what = format!(
-                "lanes {} to {} of tensor memory, of which this warp reaches {quarter} to {}",
+                "lanes {} to {} of tensor memory; this warp can access only {quarter} to {}",
                 first.0,
                 first.0 + rows - 1,
                 quarter + 31
@@ -355,7 +359,7 @@ pub fn shift(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             return wrong(
                 ctx,
                 lane,
-                format!("a shift from lane {first} of tensor memory, which is no multiple of {LANES}"),
+                format!("a shift from lane {first} of tensor memory, which must be a multiple of {LANES}"),
             );
         }
         let ranks = group(ctx, func.variant(op));

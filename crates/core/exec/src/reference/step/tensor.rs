@@ -196,7 +196,7 @@ pub fn replace(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
     let func = ctx.func;
     let m: &MapOp = &func.maps[op.x as usize];
     if m.at as usize + m.size > tensor_map::SIZE {
-        let what = "`tensormap.replace` of a stride that tensor maps do not have: there are 0 to 3".to_owned();
+        let what = "`tensormap.replace` of a stride that does not exist; strides are 0 to 3".to_owned();
         return ctx.fault(ctx.first(), FaultKind::Descriptor(what), Vec::new());
     }
     ctx.cta.note_effect();

@@ -25,8 +25,8 @@ pub fn object(ctx: &mut Ctx<'_>, lane: usize, handle: u64, kind: Kind) -> Result
     let why = match ctx.grid.memory.objects().get(handle) {
         Some(Object::Unbound(k)) if k == kind => format!("nothing is bound to the {name} reference {handle:#x}"),
         Some(o) if o.kind() == kind => return Ok(o),
-        Some(o) => format!("{handle:#x} is no {name}, but a {:?}", o.kind()),
-        None => format!("{handle:#x} is no {name}"),
+        Some(o) => format!("{handle:#x} is not a {name} but a {:?}", o.kind()),
+        None => format!("{handle:#x} is not a {name}"),
     };
     Err(ctx.fault(lane, FaultKind::BadHandle(why), Vec::new()))
 }
@@ -69,7 +69,7 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
                     known = Some((handles[i], texture.clone()));
                     texture
                 }
-                Ok(_) => return ctx.bug("an object of another kind"),
+                Ok(_) => return ctx.bug("an object of a different kind"),
                 Err(flow) => return flow,
             },
         };
@@ -77,7 +77,7 @@ pub fn texture(ctx: &mut Ctx<'_>, op: &Op) -> Flow {
             None => texture.sampler,
             Some(handles) => match object(ctx, i, handles[i], Kind::Sampler) {
                 Ok(Object::Sampler(sampler)) => sampler,
-                Ok(_) => return ctx.bug("an object of another kind"),
+                Ok(_) => return ctx.bug("an object of a different kind"),
                 Err(flow) => return flow,
             },
         };

@@ -236,19 +236,19 @@ impl<'w> Witness<'w> {
             self.observer.undefined(UndefinedEvent { actor: actor(1 << lane), concern, what, origin: None });
         };
         if let Some(lane) = lanes(lanes_here & !members).next() {
-            report(lane, format!("`{name}` has member mask {members:#010x}, which leaves lane {lane} out"));
+            report(lane, format!("`{name}` has member mask {members:#010x}, which omits the executing lane {lane}"));
         }
         let threads = self.threads.saturating_sub(warp * LANES as u32);
         let existing = if threads < LANES as u32 { (1 << threads) - 1 } else { u32::MAX };
         if let Some(gone) = lanes(members & !present & existing).next() {
             let first = lanes_here.trailing_zeros() as usize;
-            report(first, format!("`{name}` has lane {gone} in its member mask {members:#010x}, which has ended"));
+            report(first, format!("`{name}` has member mask {members:#010x}, which includes the exited lane {gone}"));
         }
         let WarpKind::Shuffle(mode) = kind else { return };
         for lane in lanes(lanes_here) {
             let (from, _) = shuffle_source(mode, lane as u32, input.b[lane], input.c[lane]);
             if present >> from & 1 == 0 {
-                report(lane, format!("`{name}` reads operand `a` of lane {from}, which does not take part"));
+                report(lane, format!("`{name}` reads operand `a` of lane {from}, which is inactive"));
             }
         }
     }
@@ -286,7 +286,7 @@ fn examine_here(ctx: &Ctx<'_>, op: &Op, w: &WarpOp, here: u32, members: u32) {
 /// What is noted of a lane that executes a `.sync` instruction whose member mask leaves it out (manual, sections 9.7.9.6 and
 /// 9.7.13.2: undefined).
 pub fn left_out(lane: usize, name: impl std::fmt::Display) -> FaultKind {
-    FaultKind::Hazard(format!("lane {lane} executes `{name}` with a member mask that leaves it out"))
+    FaultKind::Hazard(format!("lane {lane} executes `{name}` with a member mask that omits it"))
 }
 
 /// A `.sync` instruction; the last source is the member mask.

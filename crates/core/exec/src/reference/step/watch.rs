@@ -190,7 +190,7 @@ fn overrun(ctx: &Ctx<'_>, mask: u32, addresses: &[u64; LANES], size: u32, access
         [one] => format!("the end of `{}` ({} bytes)", one.name, one.size),
         _ => "the function's local variables".to_owned(),
     };
-    let what = format!("{verb} {size} bytes that end {beyond} bytes behind {what}");
+    let what = format!("{verb} {size} bytes that end {beyond} bytes past {what}");
     act(ctx, 1 << lane, |actor| {
         observer.undefined(UndefinedEvent { actor, concern: Concern::Bounds, what, origin: None });
     });
