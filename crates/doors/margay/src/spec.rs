@@ -278,7 +278,7 @@ mod tests {
     fn errors_say_what_was_expected() {
         let error = |t: &str| Spec::parse(t).unwrap_err();
         assert!(error("foo").contains("`x.npy`"));
-        assert!(error("f33[4]=zeros").contains("`f33` is no element type"));
+        assert!(error("f33[4]=zeros").contains("`f33` is not an element type"));
         assert!(error("f32[4]=ones").contains("zeros"));
         assert!(error("f32[4]=fill").contains("requires a value"));
         assert!(error("f32[x]=zeros").contains("not a shape"));
